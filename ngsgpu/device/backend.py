@@ -1,0 +1,119 @@
+"""The choice between the CPU and CUDA.
+
+Both give the same bytes, so the choice is one of speed alone: ``auto`` takes what there is and
+only ``cuda``, asked for by name, may fail.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ngsgpu.device.gpus import Gpu, gpus_of_driver, visible_gpus
+from ngsgpu.errors import UsageError
+
+BackendName = Literal["cpu", "cuda"]
+_CPU_ONLY: Final[tuple[BackendName, ...]] = ("cpu",)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What a run computes on.
+
+    Attributes:
+        name: ``cpu`` or ``cuda``.
+        gpus: the GPUs in use; empty for the CPU.
+        reason: why, in a few words, for the log and the statistics.
+    """
+
+    name: BackendName
+    gpus: tuple[Gpu, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason})"
+
+
+def choose_backend(
+    requested: Literal["auto", "cpu", "cuda"],
+    gpus: int | None = None,
+    *,
+    engines: Collection[BackendName] = _CPU_ONLY,
+) -> Backend:
+    """Choose what to compute on.
+
+    Args:
+        requested: ``auto`` takes GPUs where the stage can use them and the machine has them,
+            else the CPU; ``cpu`` and ``cuda`` insist.
+        gpus: how many GPUs to use; 0 means the CPU, None means one.
+        engines: the backends that the calling stage has; by default the CPU's alone, as
+            correction has.
+
+    Raises:
+        UsageError: ``requested`` is unknown, contradicts ``gpus``, or is ``cuda`` where
+            something for it is missing; the message says what and how to get it.
+    """
+    if requested not in ("auto", "cpu", "cuda"):
+        raise UsageError(f"unknown backend {requested!r}; choose auto, cpu or cuda")
+    if gpus is not None and gpus < 0:
+        raise UsageError(f"{gpus} GPUs cannot be used; ask for 0 or more")
+    if requested == "cpu":
+        return Backend("cpu", (), "as asked for")
+    if requested == "cuda":
+        if gpus == 0:
+            raise UsageError("--backend cuda with 0 GPUs; ask for at least 1, or --backend cpu")
+        if problem := missing_for_cuda(gpus or 1):
+            raise UsageError(f"--backend cuda is not possible here: {problem}")
+        if "cuda" not in engines:
+            raise UsageError(
+                "this step runs on the CPU only in this version; "
+                "use --backend cpu or auto, the result is the same"
+            )
+        return Backend("cuda", tuple(visible_gpus()[: gpus or 1]), "as asked for")
+    return _automatic(gpus, engines)
+
+
+def _automatic(gpus: int | None, engines: Collection[BackendName]) -> Backend:
+    if gpus == 0:
+        return Backend("cpu", (), "0 GPUs asked for")
+    if "cuda" not in engines:
+        return Backend("cpu", (), "this step runs on the CPU only in this version")
+    if problem := missing_for_cuda(gpus or 1):
+        return Backend("cpu", (), problem.partition(";")[0].partition(" (")[0])
+    return Backend("cuda", tuple(visible_gpus()[: gpus or 1]), "found")
+
+
+def missing_for_cuda(gpus: int = 1) -> str | None:
+    """Say what keeps this machine from computing on ``gpus`` GPUs, and the remedy.
+
+    Returns:
+        One clause with its remedy after a semicolon, or None when nothing is missing.
+    """
+    found = gpus_of_driver()
+    if found is None:
+        return (
+            "no NVIDIA driver was found (nvidia-smi is missing or does not answer); "
+            "install the driver, or use --backend cpu"
+        )
+    if not found:
+        return "the NVIDIA driver sees no GPU; check nvidia-smi, or use --backend cpu"
+    visible = visible_gpus()
+    if not visible:
+        return (
+            "CUDA_VISIBLE_DEVICES hides every GPU; unset it or name one there, or use --backend cpu"
+        )
+    if len(visible) < gpus:
+        return f"{gpus} GPUs are asked for and {len(visible)} can be seen; ask for fewer"
+    if importlib.util.find_spec("cupy") is None:
+        return f"CuPy is not installed; {cupy_remedy(visible[0])}"
+    return None
+
+
+def cupy_remedy(gpu: Gpu | None) -> str:
+    """How to install CuPy for the CUDA version that a GPU's driver supports."""
+    if gpu is None or gpu.cuda is None:
+        return "pip install 'ngsgpu[cuda12]' or, for a driver of CUDA 13, 'ngsgpu[cuda13]'"
+    extra = "cuda13" if gpu.cuda >= 13 else "cuda12"
+    return f"pip install 'ngsgpu[{extra}]'"

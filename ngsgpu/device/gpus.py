@@ -1,0 +1,139 @@
+"""NVIDIA GPUs of this machine, as the driver's ``nvidia-smi`` lists them.
+
+Asking the driver's own program takes no CUDA context and needs no library, so it works before
+anything is installed and does not fix which GPUs this process will see.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+# Windows' subsystem for Linux keeps the program off the PATH.
+_ELSEWHERE = (Path("/usr/lib/wsl/lib/nvidia-smi"), Path("/usr/local/nvidia/bin/nvidia-smi"))
+_FIELDS = "index,uuid,name,memory.total,memory.free,compute_cap,driver_version"
+_PATIENCE_SECONDS = 20.0
+# First driver branches for a CUDA major version (NVIDIA, CUDA compatibility guide).
+_DRIVERS_OF_CUDA = ((580, 13), (525, 12), (450, 11))
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU.
+
+    Attributes:
+        index: number by PCI bus order, from 0.
+        uuid: the driver's name for it, ``GPU-...``.
+        name: the model.
+        memory: bytes in all.
+        free: bytes that no process has taken.
+        capability: compute capability, as (9, 0); None where the driver does not say.
+        driver: version of the driver.
+    """
+
+    index: int
+    uuid: str
+    name: str
+    memory: int
+    free: int
+    capability: tuple[int, int] | None
+    driver: str
+
+    @property
+    def cuda(self) -> int | None:
+        """Newest major version of CUDA that the driver runs; None for older ones than 11."""
+        branch = _number(self.driver.partition(".")[0])
+        return next((cuda for first, cuda in _DRIVERS_OF_CUDA if branch >= first), None)
+
+
+@lru_cache(maxsize=1)
+def gpus_of_driver() -> tuple[Gpu, ...] | None:
+    """All GPUs that the driver knows; None without a driver that answers.
+
+    Asked once in a process.
+    """
+    program = shutil.which("nvidia-smi") or next(
+        (str(path) for path in _ELSEWHERE if path.exists()), None
+    )
+    if program is None:
+        return None
+    try:
+        answer = subprocess.run(
+            [program, f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if "No devices were found" in answer.stdout:
+        return ()
+    return parse_gpus(answer.stdout) if answer.returncode == 0 else None
+
+
+def parse_gpus(table: str) -> tuple[Gpu, ...]:
+    """Read the table that ``nvidia-smi --query-gpu`` prints; lines of another form are skipped.
+
+    >>> parse_gpus("0, GPU-8f1c, NVIDIA H200, 143771, 143167, 9.0, 580.82.07")[0].capability
+    (9, 0)
+    """
+    gpus = []
+    for line in table.splitlines():
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) != _FIELDS.count(",") + 1 or not fields[0].isdigit():
+            continue
+        index, uuid, name, total, free, capability, driver = fields
+        version = re.fullmatch(r"(\d+)\.(\d+)", capability)
+        gpus.append(
+            Gpu(
+                index=int(index),
+                uuid=uuid,
+                name=name,
+                memory=_number(total) << 20,
+                free=_number(free) << 20,
+                capability=(int(version[1]), int(version[2])) if version else None,
+                driver=driver,
+            )
+        )
+    return tuple(gpus)
+
+
+def visible_gpus() -> tuple[Gpu, ...]:
+    """The GPUs that ``CUDA_VISIBLE_DEVICES`` leaves to this process, in its order.
+
+    As in CUDA, the list ends at the first entry that names no GPU.
+    """
+    gpus = gpus_of_driver() or ()
+    wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if wanted is None:
+        return gpus
+    visible: list[Gpu] = []
+    for entry in (part.strip() for part in wanted.split(",")):
+        gpu = _named(entry, gpus)
+        if gpu is None:
+            break
+        visible.append(gpu)
+    return tuple(visible)
+
+
+def _named(entry: str, gpus: tuple[Gpu, ...]) -> Gpu | None:
+    if entry.isdigit():
+        return next((gpu for gpu in gpus if gpu.index == int(entry)), None)
+    if entry.startswith("GPU-"):
+        return next((gpu for gpu in gpus if gpu.uuid.startswith(entry)), None)
+    if entry.startswith("MIG-") and gpus:
+        # A slice of a GPU; nvidia-smi's table does not say of which.
+        return next((gpu for gpu in gpus if gpu.uuid in entry), gpus[0])
+    return None
+
+
+def _number(text: str) -> int:
+    """A whole number, 0 for ``[N/A]`` and the like."""
+    return int(text) if text.isdigit() else 0
