@@ -1,0 +1,397 @@
+"""The study manifest: what ran on what, and where each sample's results lie.
+
+A study is one JSON file. Only ``samples`` with their ``name`` are required; every file may be
+missing, and the report then says what is absent::
+
+    {
+      "schema": "ngsgpu.study",
+      "schema_version": 1,
+      "title": "E. coli, real and simulated",         shown as the report's title
+      "description": "A paragraph for the reader.",
+      "date": "2026-11-21",                            shown as it is; nothing else is dated
+      "command": "snakemake --use-conda",              how to make the study again
+      "config": {"correct": {"kmer": 20}},             the configuration, any JSON object
+      "versions": {"ngsgpu": "0.1.0", "spades": "4.0.0"},
+      "machine": {"cores": "2", "cpu": "AMD EPYC"},    any names and values
+      "samples": [
+        {
+          "name": "ecoli",                             also the name in the layout below
+          "label": "E. coli K-12, real reads",
+          "kind": "real",                              "real" or "simulated"
+          "description": "28,160 pairs that ship with QUAST",
+          "parameters": {"coverage": 30},              any names and values
+          "files": {
+            "correct": "ecoli/correct/stats.json",
+            "evaluation": "ecoli/evaluate/correction.json",
+            "kmers": {"raw": "ecoli/kmers/raw.tsv", "corrected": "ecoli/kmers/corrected.tsv"},
+            "contigs": {"raw": "ecoli/assembly/raw/contigs.fasta",
+                        "corrected": "ecoli/assembly/corrected/contigs.fasta"},
+            "quast": "ecoli/quast/report.tsv",         or one report per assembly, as for contigs
+            "benchmarks": {"correct_reads": "../benchmarks/correct_reads/ecoli.tsv"}
+          }
+        }
+      ]
+    }
+
+Relative paths start at the manifest's folder. ``fill_from_layout`` adds the files that a results
+directory holds, so that a workflow writes the descriptive part and leaves the files to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ngsgpu.errors import InputError, OutputError
+
+SCHEMA = "ngsgpu.study"
+SCHEMA_VERSION = 1
+
+Kind = Literal["real", "simulated"]
+Variant = Literal["raw", "corrected"]
+VARIANTS: tuple[Variant, ...] = ("raw", "corrected")
+
+_REMEDY = "see the schema in the documentation of ngsgpu report"
+
+
+@dataclass(frozen=True)
+class SampleFiles:
+    """Where the results of one sample lie; ``None`` or no entry for what there is not.
+
+    Attributes:
+        correct: statistics of ``ngsgpu correct`` (JSON).
+        evaluation: result of ``ngsgpu evaluate correction`` (JSON).
+        kmers: k-mer histograms (TSV) of the ``raw`` and ``corrected`` reads.
+        contigs: assemblies (FASTA) of the ``raw`` and ``corrected`` reads.
+        quast: QUAST's ``report.tsv`` with both assemblies under the key ``all``, or one report
+            an assembly under ``raw`` and ``corrected``.
+        benchmarks: Snakemake's benchmark files by rule (with the variant, ``rule (raw)``).
+    """
+
+    correct: Path | None = None
+    evaluation: Path | None = None
+    kmers: Mapping[str, Path] = field(default_factory=dict)
+    contigs: Mapping[str, Path] = field(default_factory=dict)
+    quast: Mapping[str, Path] = field(default_factory=dict)
+    benchmarks: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample of a study: what it is and where its results lie."""
+
+    name: str
+    label: str
+    kind: Kind = "real"
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    files: SampleFiles = field(default_factory=SampleFiles)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study: samples, how they were processed, and with which versions."""
+
+    title: str
+    samples: tuple[Sample, ...]
+    description: str = ""
+    date: str = ""
+    command: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, path: str | Path) -> None:
+        """Write the manifest as JSON, with paths relative to its folder.
+
+        Raises:
+            OutputError: when the file cannot be written.
+        """
+        target = Path(path)
+        document = {
+            "schema": SCHEMA,
+            "schema_version": SCHEMA_VERSION,
+            "title": self.title,
+            "description": self.description,
+            "date": self.date,
+            "command": self.command,
+            "config": dict(self.config),
+            "versions": dict(self.versions),
+            "machine": dict(self.machine),
+            "samples": [_sample_document(sample, target.parent) for sample in self.samples],
+        }
+        temporary = target.with_name(f".{target.name}.tmp")
+        try:
+            temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+            temporary.replace(target)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise OutputError(f"{target}: {error.strerror or error}") from error
+
+
+def _sample_document(sample: Sample, folder: Path) -> dict[str, Any]:
+    def relative(path: Path) -> str:
+        return os.path.relpath(path, folder)
+
+    files: dict[str, Any] = {}
+    if sample.files.correct is not None:
+        files["correct"] = relative(sample.files.correct)
+    if sample.files.evaluation is not None:
+        files["evaluation"] = relative(sample.files.evaluation)
+    for name in ("kmers", "contigs", "quast", "benchmarks"):
+        paths: Mapping[str, Path] = getattr(sample.files, name)
+        if paths:
+            files[name] = {key: relative(path) for key, path in paths.items()}
+    return {
+        "name": sample.name,
+        "label": sample.label,
+        "kind": sample.kind,
+        "description": sample.description,
+        "parameters": dict(sample.parameters),
+        "files": files,
+    }
+
+
+class _Reader:
+    """Checks the manifest's values one by one; each complaint names the key."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.folder = path.parent
+
+    def fail(self, cause: str) -> InputError:
+        return InputError(self.path, cause, _REMEDY)
+
+    def text(self, value: Any, key: str, default: str | None = None) -> str:
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, str):
+            raise self.fail(f"{key} must be text")
+        return value
+
+    def mapping(self, value: Any, key: str) -> dict[str, Any]:
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.fail(f"{key} must be an object of names and values")
+        return value
+
+    def known(self, value: dict[str, Any], allowed: set[str], key: str) -> None:
+        unknown = sorted(set(value) - allowed)
+        if unknown:
+            raise self.fail(f"{key} has unknown entries: {', '.join(unknown)}")
+
+    def file(self, value: Any, key: str) -> Path | None:
+        return None if value is None else self.folder / self.text(value, key)
+
+    def files(self, value: Any, key: str, allowed: set[str] | None = None) -> dict[str, Path]:
+        entries = self.mapping(value, key)
+        if allowed is not None:
+            self.known(entries, allowed, key)
+        return {
+            name: self.folder / self.text(path, f"{key}.{name}")
+            for name, path in entries.items()
+            if path is not None
+        }
+
+    def sample(self, value: Any, number: int) -> Sample:
+        key = f"samples[{number}]"
+        entry = self.mapping(value, key)
+        self.known(entry, {"name", "label", "kind", "description", "parameters", "files"}, key)
+        name = self.text(entry.get("name"), f"{key}.name")
+        kind = entry.get("kind", "real")
+        if kind not in ("real", "simulated"):
+            raise self.fail(f"{key}.kind must be 'real' or 'simulated'")
+        files = self.mapping(entry.get("files"), f"{key}.files")
+        self.known(
+            files,
+            {"correct", "evaluation", "kmers", "contigs", "quast", "benchmarks"},
+            f"{key}.files",
+        )
+        quast = files.get("quast")
+        if isinstance(quast, str):
+            quast = {"all": quast}
+        both = set(VARIANTS)
+        return Sample(
+            name=name,
+            label=self.text(entry.get("label"), f"{key}.label", name),
+            kind=kind,
+            description=self.text(entry.get("description"), f"{key}.description", ""),
+            parameters=self.mapping(entry.get("parameters"), f"{key}.parameters"),
+            files=SampleFiles(
+                correct=self.file(files.get("correct"), f"{key}.files.correct"),
+                evaluation=self.file(files.get("evaluation"), f"{key}.files.evaluation"),
+                kmers=self.files(files.get("kmers"), f"{key}.files.kmers", both),
+                contigs=self.files(files.get("contigs"), f"{key}.files.contigs", both),
+                quast=self.files(quast, f"{key}.files.quast", both | {"all"}),
+                benchmarks=self.files(files.get("benchmarks"), f"{key}.files.benchmarks"),
+            ),
+        )
+
+
+def read_study(path: str | Path) -> Study:
+    """Read and check a study manifest.
+
+    Raises:
+        InputError: when the file cannot be read or does not follow the schema; the message names
+            the entry.
+    """
+    source = Path(path)
+    document = read_json(source, SCHEMA, SCHEMA_VERSION)
+    reader = _Reader(source)
+    reader.known(
+        document,
+        {
+            "schema", "schema_version", "title", "description", "date", "command", "config",
+            "versions", "machine", "samples",
+        },
+        "the study",
+    )  # fmt: skip
+    entries = document.get("samples")
+    if not isinstance(entries, list) or not entries:
+        raise reader.fail("samples must be a list of at least one sample")
+    samples = tuple(reader.sample(entry, number) for number, entry in enumerate(entries))
+    names = [sample.name for sample in samples]
+    if len(set(names)) != len(names):
+        raise reader.fail("two samples have the same name")
+    versions = reader.mapping(document.get("versions"), "versions")
+    return Study(
+        title=reader.text(document.get("title"), "title", "Read correction study"),
+        samples=samples,
+        description=reader.text(document.get("description"), "description", ""),
+        date=reader.text(document.get("date"), "date", ""),
+        command=reader.text(document.get("command"), "command", ""),
+        config=reader.mapping(document.get("config"), "config"),
+        versions={name: str(version) for name, version in versions.items()},
+        machine=reader.mapping(document.get("machine"), "machine"),
+    )
+
+
+def read_json(path: Path, schema: str, version: int) -> dict[str, Any]:
+    """Read a JSON object and check its ``schema`` and ``schema_version``.
+
+    Raises:
+        InputError: when it cannot be read, is not JSON, or is of another kind or newer version.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error), "check the path") from error
+    except UnicodeDecodeError as error:
+        raise InputError(path, "it is not UTF-8 text", "make the file again") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            path, f"it is not valid JSON ({error.msg})", "make the file again", line=error.lineno
+        ) from error
+    if not isinstance(document, dict) or document.get("schema") != schema:
+        raise InputError(path, f"it is not of the schema {schema}", "give the right file")
+    found = document.get("schema_version")
+    if not isinstance(found, int) or not 1 <= found <= version:
+        raise InputError(
+            path,
+            f"its schema_version {found!r} is not known here (at most {version})",
+            "make the file with this version of ngsgpu",
+        )
+    return document
+
+
+def layout_files(
+    sample: str, results: Path, benchmarks: Path | None, names: set[str]
+) -> SampleFiles:
+    """Files of one sample that are present in the workflow's layout.
+
+    ``results/{sample}/correct/stats.json``, ``evaluate/correction.json``,
+    ``kmers/{raw,corrected}.tsv``, ``assembly/{raw,corrected}/contigs.fasta`` (or ``.fa``),
+    ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``, and
+    ``benchmarks/{rule}/{sample}*.tsv`` (also ``benchmarks/{rule}/{sample}/{variant}.tsv``).
+
+    Args:
+        sample: name of the sample.
+        results: the results directory.
+        benchmarks: the directory of benchmark files, if any.
+        names: names of all samples, so that ``ecoli`` does not take what is ``ecoli.2``'s.
+    """
+    folder = results / sample
+
+    def present(*candidates: Path) -> Path | None:
+        return next((path for path in candidates if path.is_file()), None)
+
+    def both(*patterns: str) -> dict[str, Path]:
+        found = {v: present(*(folder / p.format(v) for p in patterns)) for v in VARIANTS}
+        return {variant: path for variant, path in found.items() if path is not None}
+
+    joint = present(folder / "quast/report.tsv")
+    return SampleFiles(
+        correct=present(folder / "correct/stats.json"),
+        evaluation=present(folder / "evaluate/correction.json"),
+        kmers=both("kmers/{}.tsv"),
+        contigs=both("assembly/{}/contigs.fasta", "assembly/{}/contigs.fa"),
+        quast={"all": joint} if joint is not None else both("quast/{}/report.tsv"),
+        benchmarks=_layout_benchmarks(sample, benchmarks, names) if benchmarks else {},
+    )
+
+
+def _layout_benchmarks(sample: str, folder: Path, names: set[str]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob("*/**/*.tsv")):
+        rule, *rest = path.relative_to(folder).with_suffix("").parts
+        word = "/".join(rest)
+        owners = [name for name in names if re.match(rf"{re.escape(name)}($|[/._-])", word)]
+        if max(owners, key=len, default=None) != sample:
+            continue
+        variant = word[len(sample) :].strip("/._-").replace("/", " ")
+        found[f"{rule} ({variant})" if variant else rule] = path
+    return found
+
+
+def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None) -> Study:
+    """Add the files found in a results directory to samples that do not name them themselves."""
+    names = {sample.name for sample in study.samples}
+
+    def filled(sample: Sample) -> Sample:
+        found = layout_files(sample.name, results, benchmarks, names)
+        given = sample.files
+        files = SampleFiles(
+            correct=given.correct or found.correct,
+            evaluation=given.evaluation or found.evaluation,
+            kmers=given.kmers or found.kmers,
+            contigs=given.contigs or found.contigs,
+            quast=given.quast or found.quast,
+            benchmarks=given.benchmarks or found.benchmarks,
+        )
+        return replace(sample, files=files)
+
+    return replace(study, samples=tuple(filled(sample) for sample in study.samples))
+
+
+def study_from_layout(
+    results: str | Path, benchmarks: str | Path | None = None, *, title: str = ""
+) -> Study:
+    """Make a study of a results directory alone: a sample is a folder with correction statistics.
+
+    Raises:
+        InputError: when the directory holds no such folder.
+    """
+    folder = Path(results)
+    names = sorted(path.parent.parent.name for path in folder.glob("*/correct/stats.json"))
+    if not names:
+        raise InputError(
+            folder,
+            "it holds no {sample}/correct/stats.json",
+            "give the results directory of a finished workflow, or a study manifest",
+        )
+    samples = tuple(
+        Sample(
+            name=name,
+            label=name,
+            kind="simulated" if (folder / name / "evaluate/correction.json").is_file() else "real",
+        )
+        for name in names
+    )
+    study = Study(title=title or "Read correction study", samples=samples)
+    return fill_from_layout(study, folder, Path(benchmarks) if benchmarks else None)
