@@ -1,0 +1,261 @@
+"""Kernels that split a chunk of bytes into records and check every byte of them on the way.
+
+A kernel looks at each byte once. It stops at the first record that is not complete in the chunk
+or that breaks a rule, and says only where that record begins: what is wrong with it is found out
+by ``diagnose``, which has time. ``tests/io`` checks that the two agree on what is bad.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+BASES: Final = b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv."
+"""Letters a sequence may have: the IUPAC nucleotide codes in both cases, and ``.``, which old
+Illumina pipelines wrote for N. Everything but ACGT (in either case) is an unknown base."""
+
+END: Final = 0
+"""The chunk ended where a record ended."""
+INCOMPLETE: Final = 1
+"""The record at the returned position goes on beyond the chunk."""
+BAD: Final = 2
+"""The record at the returned position breaks a rule."""
+FULL: Final = 3
+"""The arrays for the offsets are full."""
+
+_LF: Final = 10
+_CR: Final = 13
+
+
+def base_table() -> NDArray[np.bool_]:
+    """bool [256]: which bytes are letters of a sequence."""
+    table = np.zeros(256, dtype=np.bool_)
+    table[np.frombuffer(BASES, dtype=np.uint8)] = True
+    return table
+
+
+@njit(nogil=True, cache=True)
+def _line_end(data, at, eof):  # type: ignore[no-untyped-def]
+    """Where the line that may end at ``at`` continues: next line, -1 not there yet, -2 no end."""
+    n = data.size
+    if at == n:
+        return n if eof else -1
+    if data[at] == _LF:
+        return at + 1
+    if data[at] == _CR:
+        if at + 1 == n:
+            return n if eof else -1
+        if data[at + 1] == _LF:
+            return at + 2
+    return -2
+
+
+@njit(nogil=True, cache=True)
+def _header(data, at, max_header):  # type: ignore[no-untyped-def]
+    """Find the LF that ends the header beginning at ``at``: its place, -1 not there, -2 bad."""
+    n = data.size
+    i = at
+    while i < n and data[i] != _LF:
+        if data[i] == 0 or i - at >= max_header:
+            return -2
+        i += 1
+    return i if i < n else -1
+
+
+@njit(nogil=True, cache=True)
+def _same_first_word(data, a, a_end, b, b_end):  # type: ignore[no-untyped-def]
+    """Whether two headers agree up to their first space or tab."""
+    while True:
+        a_word = a < a_end and data[a] != 32 and data[a] != 9
+        b_word = b < b_end and data[b] != 32 and data[b] != 9
+        if not (a_word and b_word):
+            return a_word == b_word
+        if data[a] != data[b]:
+            return False
+        a += 1
+        b += 1
+
+
+@njit(nogil=True, cache=True)
+def _only_line_ends(data, at):  # type: ignore[no-untyped-def]
+    for i in range(at, data.size):
+        if data[i] != _LF and data[i] != _CR:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def scan_fastq(  # type: ignore[no-untyped-def]
+    data, start, eof, is_base, lowest, max_header, sampled, quality_range,
+    header_start, header_end, seq_start, seq_end, seq_len, qual_start, count,
+):  # fmt: skip
+    """Split FASTQ bytes into records of four lines.
+
+    Args:
+        data: uint8 [bytes], the chunk; record 0 of the batch begins at its start.
+        start: where to go on.
+        eof: whether the file ends where the chunk ends.
+        is_base: bool [256], see ``base_table``.
+        lowest: lowest byte allowed as a quality; the highest is 126.
+        max_header: longest header allowed, bytes.
+        sampled: records with an index below this are looked at for ``quality_range``.
+        quality_range: uint8 [2], lowest and highest quality byte seen so far; updated.
+        header_start: int64 [capacity], filled from index ``count``; so are ``header_end``,
+            ``seq_start``, ``seq_end``, ``qual_start`` and the int32 ``seq_len``.
+        header_end: see ``header_start``.
+        seq_start: see ``header_start``.
+        seq_end: see ``header_start``.
+        seq_len: see ``header_start``.
+        qual_start: see ``header_start``.
+        count: number of records already there.
+
+    Returns:
+        (status, number of records, position of the first byte that belongs to none of them).
+    """
+    n = data.size
+    at = start
+    while at < n:
+        if data[at] != 64:
+            # Blank lines are allowed at the end of the file only.
+            if _only_line_ends(data, at):
+                return (END, count, n) if eof else (INCOMPLETE, count, at)
+            return BAD, count, at
+        if count == header_start.size:
+            return FULL, count, at
+        stop = BAD if eof else INCOMPLETE
+
+        lf = _header(data, at + 1, max_header)
+        if lf < 0:
+            return (stop if lf == -1 else BAD), count, at
+        title_end = lf
+        if data[lf - 1] == _CR and lf - 1 > at:
+            title_end = lf - 1
+
+        bases = lf + 1
+        i = bases
+        while i < n and is_base[data[i]]:
+            i += 1
+        bases_end = i
+        i = _line_end(data, i, False)
+        if i < 0:
+            return (stop if i == -1 else BAD), count, at
+
+        if i == n:
+            return stop, count, at
+        if data[i] != 43:
+            return BAD, count, at
+        plus = i + 1
+        i = _line_end(data, plus, False)
+        if i == -1:
+            return stop, count, at
+        if i == -2:
+            lf = _header(data, plus, max_header + 1)
+            if lf < 0:
+                return (stop if lf == -1 else BAD), count, at
+            plus_end = lf - 1 if data[lf - 1] == _CR else lf
+            if not _same_first_word(data, at + 1, title_end, plus, plus_end):
+                return BAD, count, at
+            i = lf + 1
+
+        length = bases_end - bases
+        qualities_end = min(i + length, n)
+        low = 255
+        high = 0
+        for j in range(i, qualities_end):
+            quality = data[j]
+            low = min(low, quality)
+            high = max(high, quality)
+        if qualities_end > i and (low < lowest or high > 126):
+            return BAD, count, at
+        if qualities_end - i < length:
+            return stop, count, at
+        following = _line_end(data, qualities_end, eof)
+        if following < 0:
+            return (INCOMPLETE if following == -1 else BAD), count, at
+        if count < sampled and length > 0:
+            quality_range[0] = min(quality_range[0], low)
+            quality_range[1] = max(quality_range[1], high)
+
+        header_start[count] = at + 1
+        header_end[count] = title_end
+        seq_start[count] = bases
+        seq_end[count] = bases_end
+        seq_len[count] = length
+        qual_start[count] = i
+        count += 1
+        at = following
+    return END, count, at
+
+
+@njit(nogil=True, cache=True)
+def scan_fasta(  # type: ignore[no-untyped-def]
+    data, start, eof, is_base, max_header,
+    header_start, header_end, seq_start, seq_end, seq_len, count,
+):  # fmt: skip
+    """Split FASTA bytes into records; sequences may be wrapped and have blank lines.
+
+    Args and arrays are those of ``scan_fastq``.
+
+    Returns:
+        (status, number of records, position of the first byte that belongs to none of them,
+        number of lines from ``start`` to that position).
+    """
+    n = data.size
+    at = start
+    lines = 0
+    while at < n:
+        if data[at] != 62:
+            return BAD, count, at, lines
+        if count == header_start.size:
+            return FULL, count, at, lines
+        lf = _header(data, at + 1, max_header)
+        if lf == -2:
+            return BAD, count, at, lines
+        if lf == -1:
+            if not eof:
+                return INCOMPLETE, count, at, lines
+            lf = n
+        title_end = lf
+        if data[lf - 1] == _CR and lf - 1 > at:
+            title_end = lf - 1
+
+        i = min(lf + 1, n)
+        first = i
+        last = i
+        length = 0
+        record_lines = 1
+        at_line_start = True
+        while i < n:
+            byte = data[i]
+            if is_base[byte]:
+                if length == 0:
+                    first = i
+                length += 1
+                i += 1
+                last = i
+                at_line_start = False
+                continue
+            if byte == 62 and at_line_start:
+                break
+            i = _line_end(data, i, eof)
+            if i == -1:
+                return INCOMPLETE, count, at, lines
+            if i == -2:
+                return BAD, count, at, lines
+            record_lines += 1
+            at_line_start = True
+        if i == n and not eof:
+            return INCOMPLETE, count, at, lines
+
+        header_start[count] = at + 1
+        header_end[count] = title_end
+        seq_start[count] = first
+        seq_end[count] = last
+        seq_len[count] = length
+        count += 1
+        lines += record_lines
+        at = i
+    return END, count, at, lines

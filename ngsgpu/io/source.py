@@ -1,0 +1,252 @@
+"""Opening an input: what it is compressed with, and its bytes in large chunks, read ahead.
+
+A background thread reads and decompresses into chunk buffers while the caller works on earlier
+ones; a bounded queue lies between the two. Libraries that inflate let go of the interpreter lock.
+"""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import io
+import lzma
+import os
+import queue
+import stat
+import threading
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+from isal import igzip, isal_zlib
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.io.bgzf import BgzfError, BgzfStream, is_bgzf
+from ngsgpu.io.prefixed import Prefixed
+
+HEADROOM: Final = 1 << 16
+"""Free bytes in front of each chunk, so that what is left of the chunk before it (the beginning
+of a record) can be put there without copying the chunk."""
+
+_MAGIC_BYTES: Final = 32
+_READ_AHEAD: Final = 2
+
+_REFUSED: Final = (
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd, which is not read here", "zstd -dc"),
+    (b"\x04\x22\x4d\x18", "compressed with lz4, which is not read here", "lz4 -dc"),
+    (b"PK\x03\x04", "a zip archive", "unzip -p"),
+    (b"\x1f\x9d", "compressed with compress (.Z), which is not read here", "uncompress -c"),
+)
+_DECOMPRESSION_ERRORS: Final = (
+    EOFError,
+    BgzfError,
+    igzip.BadGzipFile,
+    isal_zlib.error,
+    zlib.error,
+    lzma.LZMAError,
+)
+
+
+class Stream(Protocol):
+    """What a source reads from."""
+
+    def readinto(self, buffer: memoryview, /) -> int | None:
+        """Fill the buffer as far as convenient; 0 at the end."""
+
+    def close(self) -> None:
+        """Let go of files and threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Decompressed bytes of a file that follow on those of the chunk before.
+
+    Attributes:
+        buffer: uint8 [HEADROOM + size], the first HEADROOM bytes are free.
+        size: number of bytes.
+    """
+
+    buffer: NDArray[np.uint8]
+    size: int
+
+
+class Source:
+    """A file, opened and recognised, that gives its decompressed bytes as chunks.
+
+    Args:
+        path: the file; ``-`` is standard input.
+        threads: threads that inflate, for BGZF; other formats use one.
+        chunk_bytes: size of a chunk.
+
+    Attributes:
+        path: the file's name as given.
+        compression: ``plain``, ``gzip``, ``bgzf``, ``bzip2`` or ``xz``.
+
+    Raises:
+        InputError: the file is not there, is a directory, may not be read, or is compressed with
+            something that is not read.
+    """
+
+    def __init__(self, path: str | Path, *, threads: int, chunk_bytes: int) -> None:
+        self.path = str(path)
+        self._chunk_bytes = chunk_bytes
+        raw = _open(self.path)
+        try:
+            head = _read_head(self.path, raw)
+            self.compression = _recognise(self.path, head)
+        except BaseException:
+            raw.close()
+            raise
+        self._stream = _stream(Prefixed(head, raw), self.path, self.compression, threads)
+        self._queue: queue.Queue[Chunk | BaseException | None] = queue.Queue(_READ_AHEAD)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ngsgpu-read", daemon=True)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the file's chunks; none is empty.
+
+        Raises:
+            InputError: the compressed data are damaged or end early, or the disk fails.
+        """
+        self._thread.start()
+        while (item := self._queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def close(self) -> None:
+        """Stop reading ahead and close the file."""
+        self._stopped.set()
+        while self._thread.is_alive():
+            try:
+                self._queue.get(timeout=0.01)
+            except queue.Empty:
+                continue
+        self._stream.close()
+
+    def _run(self) -> None:
+        try:
+            while not self._stopped.is_set():
+                chunk = self._read_chunk()
+                if chunk.size == 0:
+                    break
+                self._queue.put(chunk)
+            self._queue.put(None)
+        except BaseException as error:
+            self._queue.put(error)
+
+    def _read_chunk(self) -> Chunk:
+        buffer = np.empty(HEADROOM + self._chunk_bytes, dtype=np.uint8)
+        view = memoryview(buffer)[HEADROOM:]
+        size = 0
+        try:
+            while size < len(view):
+                count = self._stream.readinto(view[size:])
+                if not count:
+                    break
+                size += count
+        except _DECOMPRESSION_ERRORS as error:
+            raise self._damaged(error) from error
+        except OSError as error:
+            if error.errno is None:
+                raise self._damaged(error) from error
+            cause = f"could not be read ({os.strerror(error.errno)})"
+            raise InputError(self.path, cause, "check the disk or copy the file anew") from error
+        return Chunk(buffer, size)
+
+    def _damaged(self, error: Exception) -> InputError:
+        name = "BGZF" if self.compression == "bgzf" else self.compression
+        if isinstance(error, EOFError):
+            cause = f"the {name} data end early: the file is truncated"
+        else:
+            cause = f"the {name} data are damaged ({_one_line(error)})"
+        return InputError(
+            self.path, cause, "copy or download the file again and compare its checksum"
+        )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _open(path: str) -> io.FileIO:
+    """Open a file, or standard input, unbuffered."""
+    if path == "-":
+        return io.FileIO(0, closefd=False)
+    try:
+        raw = io.FileIO(path)
+    except FileNotFoundError as error:
+        raise InputError(path, "there is no such file", "check the path") from error
+    except IsADirectoryError as error:
+        raise InputError(path, "this is a directory", "give a FASTQ or FASTA file") from error
+    except PermissionError as error:
+        remedy = "ask its owner for read access (chmod +r)"
+        raise InputError(path, "there is no permission to read the file", remedy) from error
+    except (OSError, ValueError) as error:
+        code = getattr(error, "errno", None)
+        reason = os.strerror(code) if code else _one_line(error)
+        raise InputError(path, f"cannot be opened ({reason})", "check the path") from error
+    if stat.S_ISDIR(os.fstat(raw.fileno()).st_mode):
+        raw.close()
+        raise InputError(path, "this is a directory", "give a FASTQ or FASTA file")
+    return raw
+
+
+def _read_head(path: str, raw: io.FileIO) -> bytes:
+    head = b""
+    try:
+        while len(head) < _MAGIC_BYTES and (more := raw.read(_MAGIC_BYTES - len(head))):
+            head += more
+    except OSError as error:
+        if error.errno == errno.EISDIR:
+            raise InputError(path, "this is a directory", "give a FASTQ or FASTA file") from error
+        cause = f"could not be read ({os.strerror(error.errno or 0)})"
+        raise InputError(path, cause, "check the disk or copy the file anew") from error
+    return head
+
+
+def _recognise(path: str, head: bytes) -> str:
+    """Name the compression by the first bytes."""
+    if head.startswith(b"\x1f\x8b"):
+        return "bgzf" if is_bgzf(head) else "gzip"
+    if head.startswith(b"BZh"):
+        return "bzip2"
+    if head.startswith(b"\xfd7zXZ\x00"):
+        return "xz"
+    for magic, cause, command in _REFUSED:
+        if head.startswith(magic):
+            remedy = f"decompress it first, for instance with `{command}`, or recompress with gzip"
+            raise InputError(path, cause, remedy)
+    return "plain"
+
+
+def _stream(raw: Prefixed, path: str, compression: str, threads: int) -> Stream:
+    if compression == "plain":
+        return raw
+    if compression == "bgzf":
+        return BgzfStream(raw, path, threads)
+    buffered = io.BufferedReader(raw, 1 << 20)
+    if compression == "gzip":
+        return _Owning(igzip.IGzipFile(fileobj=buffered, mode="rb"), buffered)
+    if compression == "bzip2":
+        return _Owning(bz2.BZ2File(buffered), buffered)
+    return _Owning(lzma.LZMAFile(buffered), buffered)
+
+
+class _Owning:
+    """A decompressing file that also closes the file below it."""
+
+    def __init__(self, stream: io.BufferedIOBase, below: io.BufferedReader) -> None:
+        self._stream = stream
+        self._below = below
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        self._below.close()
