@@ -164,6 +164,8 @@ class _Lines(_Silence):
         now = time.monotonic()
         if now - when < LINE_SECONDS:
             return
+        if stage.total is not None and stage.count >= stage.total:
+            return  # the closing line says it
         small_step = stage.total is not None and stage.count - count < LINE_SHARE * stage.total
         if small_step and now - when < LINE_SECONDS_AT_MOST:
             return

@@ -1,12 +1,18 @@
 """The command line: one module a command, each of which parses, validates and calls.
 
 A command's module imports only the standard library, Typer and ``ngsgpu.errors`` at its top;
-everything heavy is imported inside the command, so that ``--help`` answers at once.
+everything heavy is imported inside the command, so that ``--help`` answers at once. For the same
+reason help is plain text: Typer's boxes would import rich.
+
+What the program computes goes to files or standard output; what it has to say on the way goes
+through the logger ``ngsgpu`` to standard error.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import Any
 
 import typer
 
@@ -19,7 +25,13 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# Typer carries Click inside or depends on it, by its version; this is the base class of both.
+_WrongUse: Any = next(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
 )
 
 
@@ -36,12 +48,36 @@ def _options(
     ),
 ) -> None:
     """Correct Illumina short reads, and measure the result, on GPUs and CPUs."""
+    _log_to_stderr()
+
+
+def _log_to_stderr() -> None:
+    """Let the logger ``ngsgpu`` write plain lines to standard error, from level INFO up."""
+    import logging
+
+    class Stderr(logging.StreamHandler[Any]):
+        """Looks standard error up at each line, since progress bars replace it while drawn."""
+
+        @property
+        def stream(self) -> Any:
+            return sys.stderr
+
+        @stream.setter
+        def stream(self, _: Any) -> None:
+            pass
+
+    logger = logging.getLogger("ngsgpu")
+    if not logger.handlers:
+        handler = Stderr()
+        handler.setFormatter(logging.Formatter("ngsgpu: %(message)s"))
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
 
 
 def _register() -> None:
-    from ngsgpu.cli import correct
+    from ngsgpu.cli import doctor
 
-    correct.register(app)
+    doctor.register(app)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -55,18 +91,16 @@ def main(arguments: list[str] | None = None) -> int:
     except NgsgpuError as error:
         print(f"ngsgpu: error: {error}", file=sys.stderr)
         return error.exit_status
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
+        print("ngsgpu: interrupted", file=sys.stderr)
         return 130
-    except KeyboardInterrupt:
-        print("ngsgpu: interrupted; no output was written", file=sys.stderr)
-        return 130
-    except Exception as error:
-        import click
-
-        if isinstance(error, click.ClickException):
-            error.show()
-            return error.exit_code
-        raise
+    except BrokenPipeError:
+        # Whoever read standard output has gone (``| head``); nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except _WrongUse as error:
+        error.show()
+        return int(error.exit_code)
     return status if isinstance(status, int) else 0
 
 
