@@ -140,7 +140,7 @@ class AtomicFile:
         if self._temporary is None:
             return
         try:
-            os.replace(self._temporary, self._target)
+            self._temporary.replace(self._target)
         except OSError as error:
             raise output_error(self.path, error) from error
         with _lock:
@@ -244,7 +244,7 @@ def _identity(path: str | Path, role: str) -> object | None:
     if str(path) == "-":
         return ("-", role)
     try:
-        info = os.stat(path)
+        info = Path(path).stat()
     except OSError:
         return os.path.realpath(path)
     if not stat.S_ISREG(info.st_mode):
@@ -254,7 +254,7 @@ def _identity(path: str | Path, role: str) -> object | None:
 
 def _mode(path: Path) -> int | None:
     try:
-        return os.stat(path).st_mode
+        return path.stat().st_mode
     except FileNotFoundError:
         return None
 

@@ -44,6 +44,12 @@ def is_bgzf(head: bytes) -> bool:
     )
 
 
+def gunzip(raw: io.RawIOBase | io.BytesIO) -> io.BufferedIOBase:
+    """Inflate a gzip file of any number of members with ISA-L; checksums are checked."""
+    stream: io.BufferedIOBase = igzip.IGzipFile(fileobj=raw, mode="rb")  # type: ignore[no-untyped-call]
+    return stream
+
+
 def deflate(data: bytes | memoryview, level: int) -> bytes:
     """BGZF blocks that hold ``data``; all but the last are full.
 
@@ -94,7 +100,7 @@ class BgzfStream:
         self._compressed = b""
         self._ended = False
         self._last_block_empty = True
-        self._serial: igzip.IGzipFile | None = None
+        self._serial: io.BufferedIOBase | None = None
 
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill the buffer as far as the next inflated bytes go; 0 at the end."""
@@ -104,7 +110,7 @@ class BgzfStream:
                 return self._readinto_serially(buffer)
             self._current = self._groups.popleft().result()
         size = min(len(buffer), len(self._current))
-        buffer[:size] = memoryview(self._current)[:size]
+        buffer[:size] = self._current.data[:size]
         self._current = self._current[size:]
         return size
 
@@ -162,8 +168,7 @@ class BgzfStream:
     def _end(self) -> None:
         self._ended = True
         if self._compressed:
-            rest = io.BufferedReader(Prefixed(self._compressed, self._raw), 1 << 20)
-            self._serial = igzip.IGzipFile(fileobj=rest, mode="rb")
+            self._serial = gunzip(Prefixed(self._compressed, self._raw))
         elif not self._last_block_empty:
             logger.warning(
                 "%s: has no BGZF end marker; it may have been cut short between two blocks",
@@ -177,8 +182,8 @@ class BgzfStream:
 def _inflate(group: bytes, size: int) -> NDArray[np.uint8]:
     """Inflate whole blocks of ``size`` bytes together; checksums are checked."""
     out = np.empty(size, dtype=np.uint8)
-    view = memoryview(out)
-    with igzip.IGzipFile(fileobj=io.BytesIO(group), mode="rb") as stream:
+    view = out.data
+    with gunzip(io.BytesIO(group)) as stream:
         done = 0
         while done < size:
             count = stream.readinto(view[done:])

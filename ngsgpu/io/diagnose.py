@@ -7,19 +7,16 @@ slowly, in the order in which a person would read them. Each function returns th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from ngsgpu.io.batch import first_word
 from ngsgpu.io.scan import BASES
 
+PhredOffset = Literal["auto", 33, 64]
+
 _FOUR_LINES: Final = "rewrite the file with four lines a record, for instance with `seqtk seq -l 0`"
 _CUT_SHORT: Final = "the file may be cut short: copy or download it again"
 _NUCLEOTIDES: Final = "give nucleotide reads: the letters A, C, G, T, U, N and the IUPAC codes"
-
-
-class _Limits(Protocol):
-    @property
-    def header_bytes(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +74,17 @@ def neither(text: bytes) -> Fault:
     return Fault(f"begins with {_shown(text[0])}, neither FASTQ nor FASTA", remedy)
 
 
-def fastq_fault(text: bytes, *, phred_offset: Literal["auto", 33, 64], limits: _Limits) -> Fault:
+def fastq_fault(text: bytes, phred_offset: PhredOffset, longest_header: int) -> Fault:
     """Find the fault of the FASTQ record that ``text`` begins with.
 
     Args:
         text: the record and what follows it, up to the end of the file or a good way beyond.
         phred_offset: as for ``read_batches``.
-        limits: as for ``read_batches``.
+        longest_header: longest header allowed, bytes.
     """
     lines = [line.removesuffix(b"\r") for line in text.split(b"\n")]
     header = lines[0]
-    fault = _bad_record_start(header, b"@", text) or _bad_header(header, limits.header_bytes)
+    fault = _bad_record_start(header, b"@", text) or _bad_header(header, longest_header)
     if fault is not None:
         return fault
     if len(lines) == 1:
@@ -97,7 +94,7 @@ def fastq_fault(text: bytes, *, phred_offset: Literal["auto", 33, 64], limits: _
         return Fault("the file ends within the header", _CUT_SHORT)
     return (
         _bad_bases(lines, header)
-        or _bad_plus(lines, header, limits.header_bytes)
+        or _bad_plus(lines, header, longest_header)
         or _bad_qualities(lines, phred_offset)
         or Fault("the record is not valid", "check the file")
     )
@@ -160,7 +157,7 @@ def _bad_plus(lines: list[bytes], header: bytes, longest: int) -> Fault | None:
     return None
 
 
-def _bad_qualities(lines: list[bytes], phred_offset: Literal["auto", 33, 64]) -> Fault | None:
+def _bad_qualities(lines: list[bytes], phred_offset: PhredOffset) -> Fault | None:
     bases, qualities = lines[1], lines[3]
     if len(qualities) < len(bases) and _is_wrapped(lines):
         cause = "the qualities go on in a second line: a wrapped FASTQ is not read"
@@ -177,7 +174,7 @@ def _bad_qualities(lines: list[bytes], phred_offset: Literal["auto", 33, 64]) ->
     return Fault(cause, "a read needs one quality a base: check this record", line=3)
 
 
-def _bad_quality(quality: int, at: int, phred_offset: Literal["auto", 33, 64]) -> Fault:
+def _bad_quality(quality: int, at: int, phred_offset: PhredOffset) -> Fault:
     where = f"at position {at + 1:,}"
     if quality in b" \t":
         what = "a space" if quality == 32 else "a tab"
@@ -204,10 +201,10 @@ def _is_wrapped(lines: list[bytes]) -> bool:
     return False
 
 
-def fasta_fault(text: bytes, *, phred_offset: Literal["auto", 33, 64], limits: _Limits) -> Fault:
+def fasta_fault(text: bytes, phred_offset: PhredOffset, longest_header: int) -> Fault:
     """Find the fault of the FASTA record that ``text`` begins with; args as ``fastq_fault``."""
     lines = [line.removesuffix(b"\r") for line in text.split(b"\n")]
-    fault = _bad_record_start(lines[0], b">", text) or _bad_header(lines[0], limits.header_bytes)
+    fault = _bad_record_start(lines[0], b">", text) or _bad_header(lines[0], longest_header)
     if fault is not None:
         return fault
     name = first_word(lines[0][1:])

@@ -7,11 +7,12 @@ the next one.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,22 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.io import diagnose, scan
 from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.diagnose import PhredOffset
 from ngsgpu.io.source import HEADROOM, Chunk, Source
+
+__all__ = [
+    "CHUNK_BYTES",
+    "DEFAULT_LIMITS",
+    "InputFormat",
+    "PhredOffset",
+    "ReadLimits",
+    "probe",
+    "read_batches",
+]
 
 logger = logging.getLogger("ngsgpu")
 
-PhredOffset = Literal["auto", 33, 64]
+_Number = TypeVar("_Number", np.int32, np.int64)
 
 CHUNK_BYTES: Final = 32 << 20
 SAMPLED_RECORDS: Final = 10_000
@@ -182,59 +194,42 @@ class _Splitter:
         return np.concatenate(parts), self._next is None
 
     def _fastq(self, data: NDArray[np.uint8], eof: bool) -> tuple[RecordBatch, NDArray[np.uint8]]:
-        offsets = _Offsets(int(len(data) / self._bytes_a_record * 1.05) + 16, fields=5)
+        found = _Offsets(self._expected(len(data)), with_qualities=True)
         sampled = 0 if self._quality_decided else max(0, SAMPLED_RECORDS - self._records)
         count = at = 0
         while True:
             status, count, at = scan.scan_fastq(
                 data, at, eof, self._is_base, self._lowest, self._limits.header_bytes,
-                sampled, self._quality_range, *offsets.arrays, count,
+                sampled, self._quality_range, found.header_start, found.header_end,
+                found.seq_start, found.seq_end, found.seq_len, found.qual_start, count,
             )  # fmt: skip
             if status != scan.FULL:
                 break
-            offsets.grow()
+            found.grow()
         if status == scan.BAD:
-            self._refuse(data[at:], count, 4 * (self._records + count), is_fastq=True)
-        batch = self._batch(data[:at], offsets.arrays, count, is_fastq=True)
+            self._refuse(data[at:], count, 4 * (self._records + count), diagnose.fastq_fault)
+        batch = found.batch(data[:at], count, self._records, self._path)
         return batch, data[at:]
 
     def _fasta(self, data: NDArray[np.uint8], eof: bool) -> tuple[RecordBatch, NDArray[np.uint8]]:
-        offsets = _Offsets(int(len(data) / self._bytes_a_record * 1.05) + 16, fields=4)
+        found = _Offsets(self._expected(len(data)), with_qualities=False)
         count = at = 0
         while True:
             status, count, at, lines = scan.scan_fasta(
-                data, at, eof, self._is_base, self._limits.header_bytes, *offsets.arrays, count
-            )
+                data, at, eof, self._is_base, self._limits.header_bytes, found.header_start,
+                found.header_end, found.seq_start, found.seq_end, found.seq_len, count,
+            )  # fmt: skip
             self._lines += lines
             if status != scan.FULL:
                 break
-            offsets.grow()
+            found.grow()
         if status == scan.BAD:
-            self._refuse(data[at:], count, self._lines, is_fastq=False)
-        return self._batch(data[:at], offsets.arrays, count, is_fastq=False), data[at:]
+            self._refuse(data[at:], count, self._lines, diagnose.fasta_fault)
+        return found.batch(data[:at], count, self._records, self._path), data[at:]
 
-    def _batch(
-        self,
-        data: NDArray[np.uint8],
-        arrays: tuple[NDArray[np.int64], ...],
-        count: int,
-        *,
-        is_fastq: bool,
-    ) -> RecordBatch:
-        header_start, header_end, seq_start, seq_end, seq_len, *qual_start = (
-            array[:count] for array in arrays
-        )
-        return RecordBatch(
-            data=data,
-            header_start=header_start,
-            header_end=header_end,
-            seq_start=seq_start,
-            seq_end=seq_end,
-            seq_len=seq_len.astype(np.int32, copy=False),
-            qual_start=qual_start[0] if is_fastq else None,
-            first_record=self._records,
-            path=self._path,
-        )
+    def _expected(self, size: int) -> int:
+        """How many records to make room for; more are made room for when needed."""
+        return int(size / self._bytes_a_record * 1.05) + 16
 
     def _check_offset(self, eof: bool) -> None:
         """Refuse a file that looks like Phred+64 as soon as enough of it was seen."""
@@ -250,14 +245,27 @@ class _Splitter:
                 "give --phred-offset 64, or --phred-offset 33 if they are Phred+33 all the same",
             )
 
-    def _refuse(self, data: NDArray[np.uint8], count: int, lines: int, *, is_fastq: bool) -> None:
-        """Raise the error that says what is wrong with the record at the start of ``data``."""
+    def _refuse(
+        self,
+        data: NDArray[np.uint8],
+        count: int,
+        lines: int,
+        find: Callable[[bytes, PhredOffset, int], diagnose.Fault],
+    ) -> NoReturn:
+        """Raise the error that says what is wrong with the record at the start of ``data``.
+
+        Args:
+            data: what the chunk has of the record, and what follows.
+            count: records before it in this chunk.
+            lines: lines before it in the file.
+            find: finds the fault.
+        """
         text = data[:_LOOK_AHEAD].tobytes()
-        while len(text) < _LOOK_AHEAD and self._next is not None:
-            text += self._next.buffer[HEADROOM : HEADROOM + self._next.size].tobytes()
-            self._next = next(self._chunks, None)
-        find = diagnose.fastq_fault if is_fastq else diagnose.fasta_fault
-        fault = find(text, phred_offset=self._phred_offset, limits=self._limits)
+        with contextlib.suppress(InputError):  # damage further on is not what is wrong here
+            while len(text) < _LOOK_AHEAD and self._next is not None:
+                text += self._next.buffer[HEADROOM : HEADROOM + self._next.size].tobytes()
+                self._next = next(self._chunks, None)
+        fault = find(text, self._phred_offset, self._limits.header_bytes)
         raise InputError(
             self._path,
             fault.cause,
@@ -268,21 +276,45 @@ class _Splitter:
 
 
 class _Offsets:
-    """The arrays that a kernel fills; they can grow."""
+    """The arrays that a kernel fills, which can grow."""
 
-    def __init__(self, capacity: int, *, fields: int) -> None:
-        self._wide = [np.empty(capacity, dtype=np.int64) for _ in range(fields)]
-        self._length = np.empty(capacity, dtype=np.int32)
-
-    @property
-    def arrays(self) -> tuple[NDArray[np.int64], ...]:
-        """In the order of the kernels' arguments: the lengths come fifth."""
-        return (*self._wide[:4], self._length, *self._wide[4:])  # type: ignore[return-value]
+    def __init__(self, capacity: int, *, with_qualities: bool) -> None:
+        self._with_qualities = with_qualities
+        self.header_start = np.empty(capacity, dtype=np.int64)
+        self.header_end = np.empty(capacity, dtype=np.int64)
+        self.seq_start = np.empty(capacity, dtype=np.int64)
+        self.seq_end = np.empty(capacity, dtype=np.int64)
+        self.seq_len = np.empty(capacity, dtype=np.int32)
+        self.qual_start = np.empty(capacity if with_qualities else 0, dtype=np.int64)
 
     def grow(self) -> None:
         """Make room for twice as many records."""
-        self._wide = [np.concatenate([array, np.empty_like(array)]) for array in self._wide]
-        self._length = np.concatenate([self._length, np.empty_like(self._length)])
+        self.header_start = _doubled(self.header_start)
+        self.header_end = _doubled(self.header_end)
+        self.seq_start = _doubled(self.seq_start)
+        self.seq_end = _doubled(self.seq_end)
+        self.seq_len = _doubled(self.seq_len)
+        self.qual_start = _doubled(self.qual_start)
+
+    def batch(
+        self, data: NDArray[np.uint8], count: int, first_record: int, path: str
+    ) -> RecordBatch:
+        """The first ``count`` records, which are those in ``data``."""
+        return RecordBatch(
+            data=data,
+            header_start=self.header_start[:count],
+            header_end=self.header_end[:count],
+            seq_start=self.seq_start[:count],
+            seq_end=self.seq_end[:count],
+            seq_len=self.seq_len[:count],
+            qual_start=self.qual_start[:count] if self._with_qualities else None,
+            first_record=first_record,
+            path=path,
+        )
+
+
+def _doubled(array: NDArray[_Number]) -> NDArray[_Number]:
+    return np.concatenate([array, np.empty_like(array)])
 
 
 def _shown(path: str) -> str:

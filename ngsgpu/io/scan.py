@@ -31,7 +31,7 @@ _CR: Final = 13
 
 
 def base_table() -> NDArray[np.bool_]:
-    """bool [256]: which bytes are letters of a sequence."""
+    """Table, bool [256]: which bytes are letters of a sequence."""
     table = np.zeros(256, dtype=np.bool_)
     table[np.frombuffer(BASES, dtype=np.uint8)] = True
     return table
@@ -81,10 +81,9 @@ def _same_first_word(data, a, a_end, b, b_end):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _only_line_ends(data, at):  # type: ignore[no-untyped-def]
-    for i in range(at, data.size):
-        if data[i] != _LF and data[i] != _CR:
-            return False
-    return True
+    while at < data.size and (data[at] == _LF or data[at] == _CR):
+        at += 1
+    return at == data.size
 
 
 @njit(nogil=True, cache=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import errno
+import gzip
 import io
 import lzma
 import os
@@ -21,11 +22,11 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import numpy as np
-from isal import igzip, isal_zlib
+from isal import isal_zlib
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.bgzf import BgzfError, BgzfStream, is_bgzf
+from ngsgpu.io.bgzf import BgzfError, BgzfStream, gunzip, is_bgzf
 from ngsgpu.io.prefixed import Prefixed
 
 HEADROOM: Final = 1 << 16
@@ -41,11 +42,12 @@ _REFUSED: Final = (
     (b"PK\x03\x04", "a zip archive", "unzip -p"),
     (b"\x1f\x9d", "compressed with compress (.Z), which is not read here", "uncompress -c"),
 )
+_ISAL_ERROR: Final[type[Exception]] = isal_zlib.error  # type: ignore[assignment]
 _DECOMPRESSION_ERRORS: Final = (
     EOFError,
     BgzfError,
-    igzip.BadGzipFile,
-    isal_zlib.error,
+    gzip.BadGzipFile,
+    _ISAL_ERROR,
     zlib.error,
     lzma.LZMAError,
 )
@@ -141,7 +143,7 @@ class Source:
 
     def _read_chunk(self) -> Chunk:
         buffer = np.empty(HEADROOM + self._chunk_bytes, dtype=np.uint8)
-        view = memoryview(buffer)[HEADROOM:]
+        view = buffer.data[HEADROOM:]
         size = 0
         try:
             while size < len(view):
@@ -229,9 +231,9 @@ def _stream(raw: Prefixed, path: str, compression: str, threads: int) -> Stream:
         return raw
     if compression == "bgzf":
         return BgzfStream(raw, path, threads)
-    buffered = io.BufferedReader(raw, 1 << 20)
     if compression == "gzip":
-        return _Owning(igzip.IGzipFile(fileobj=buffered, mode="rb"), buffered)
+        return _Owning(gunzip(raw), raw)
+    buffered = io.BufferedReader(raw, 1 << 20)
     if compression == "bzip2":
         return _Owning(bz2.BZ2File(buffered), buffered)
     return _Owning(lzma.LZMAFile(buffered), buffered)
@@ -240,7 +242,7 @@ def _stream(raw: Prefixed, path: str, compression: str, threads: int) -> Stream:
 class _Owning:
     """A decompressing file that also closes the file below it."""
 
-    def __init__(self, stream: io.BufferedIOBase, below: io.BufferedReader) -> None:
+    def __init__(self, stream: io.BufferedIOBase, below: io.IOBase) -> None:
         self._stream = stream
         self._below = below
 

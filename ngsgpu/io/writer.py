@@ -91,7 +91,8 @@ class OutputSet:
         Raises:
             OutputError: an earlier write to this output failed.
         """
-        self._writers[index].put(memoryview(data).cast("B"))
+        view = data.data if isinstance(data, np.ndarray) else memoryview(data)
+        self._writers[index].put(view.cast("B"))
 
     def commit(self) -> None:
         """Complete all files and give them their names.
