@@ -1,0 +1,38 @@
+# Assembly of the reads before and after correction, with SPAdes' own correction switched off.
+
+
+rule assemble_reads:
+    input:
+        first=arm_first,
+        second=arm_second,
+    output:
+        contigs="results/{sample}/assembly/{arm}/contigs.fasta",
+        scaffolds="results/{sample}/assembly/{arm}/scaffolds.fasta",
+        graph="results/{sample}/assembly/{arm}/graph.gfa",
+        work=temp(directory("results/{sample}/assembly/{arm}/spades")),
+    log:
+        "logs/assemble_reads/{sample}/{arm}.log",
+    benchmark:
+        "results/benchmarks/assemble_reads/{sample}/{arm}.tsv"
+    retries: 2
+    conda:
+        "../../envs/spades.yaml"
+    threads: config["assemble"]["threads"]
+    resources:
+        mem_mb=lambda wildcards, attempt: config["assemble"]["mem_mb"]
+        * 2 ** (attempt - 1),
+        runtime=config["assemble"]["runtime"],
+        gpu=0,
+    params:
+        reads=spades_reads,
+        # Not {threads}: Snakemake may grant fewer, and the contigs must not depend on that.
+        threads=config["assemble"]["threads"],
+        memory_gb=lambda wildcards, resources: resources.mem_mb // 1024,
+        kmers=config["assemble"]["kmers"],
+        extra=config["assemble"]["extra"],
+    shell:
+        "(spades.py --only-assembler {params.reads} -k {params.kmers} --threads {params.threads}"
+        " --memory {params.memory_gb} {params.extra} -o {output.work}"
+        " && cp {output.work}/contigs.fasta {output.contigs}"
+        " && cp {output.work}/scaffolds.fasta {output.scaffolds}"
+        " && cp {output.work}/assembly_graph_with_scaffolds.gfa {output.graph}) > {log} 2>&1"

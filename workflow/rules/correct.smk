@@ -1,0 +1,45 @@
+# Correction of each sample's reads by `ngsgpu correct`, all lanes of a sample together.
+
+
+rule correct_pairs:
+    input:
+        first=raw_first,
+        second=raw_second,
+    output:
+        first="results/{sample}/correct/R1.fastq.gz",
+        second="results/{sample}/correct/R2.fastq.gz",
+        stats="results/{sample}/correct/stats.json",
+    log:
+        "logs/correct_reads/{sample}.log",
+    benchmark:
+        "results/benchmarks/correct_reads/{sample}.tsv"
+    wildcard_constraints:
+        sample=PAIRED,
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: config["correct"]["threads"]
+    resources:
+        mem_mb=config["correct"]["mem_mb"],
+        runtime=config["correct"]["runtime"],
+        gpu=config["correct"]["gpu"],
+    params:
+        reads=arm_reads,
+        corrected=lambda wildcards, output: f"-o {output.first} -O {output.second}",
+        backend=backend_options,
+        extra=config["correct"]["extra"],
+    shell:
+        "ngsgpu correct {params.reads} {params.corrected} --threads {threads} {params.backend}"
+        " --stats {output.stats} {params.extra} 2> {log}"
+
+
+use rule correct_pairs as correct_single with:
+    output:
+        first="results/{sample}/correct/reads.fastq.gz",
+        stats="results/{sample}/correct/stats.json",
+    wildcard_constraints:
+        sample=SINGLE,
+    params:
+        reads=arm_reads,
+        corrected=lambda wildcards, output: f"-o {output.first}",
+        backend=backend_options,
+        extra=config["correct"]["extra"],

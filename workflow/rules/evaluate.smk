@@ -1,0 +1,87 @@
+# What correction changed: k-mer spectra and contigs before and after, and, where the truth is
+# known, every base.
+
+
+rule count_kmers:
+    input:
+        first=arm_first,
+        second=arm_second,
+    output:
+        "results/{sample}/kmers/{arm}.tsv",
+    log:
+        "logs/count_kmers/{sample}/{arm}.log",
+    benchmark:
+        "results/benchmarks/count_kmers/{sample}/{arm}.tsv"
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=config["correct"]["mem_mb"],
+        runtime=120,
+        gpu=0,
+    params:
+        reads=arm_reads,
+        k=config["kmers"]["k"],
+    shell:
+        "ngsgpu kmers {params.reads} -k {params.k} -o {output} 2> {log}"
+
+
+rule evaluate_correction:
+    input:
+        raw_first=raw_first,
+        raw_second=raw_second,
+        first="results/{sample}/correct/R1.fastq.gz",
+        second="results/{sample}/correct/R2.fastq.gz",
+        truth="results/{sample}/simulate/truth.sam.gz",
+        alignments="results/{sample}/simulate/alignments.sam.gz",
+    output:
+        json="results/{sample}/evaluate/correction.json",
+        table="results/{sample}/evaluate/correction.txt",
+    log:
+        "logs/evaluate_correction/{sample}.log",
+    benchmark:
+        "results/benchmarks/evaluate_correction/{sample}.tsv"
+    wildcard_constraints:
+        sample=one_of(DATASETS),
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=config["correct"]["mem_mb"],
+        runtime=240,
+        gpu=0,
+    shell:
+        "ngsgpu evaluate correction --truth {input.truth} --alignments {input.alignments}"
+        " --in1 {input.raw_first} --in2 {input.raw_second} --out1 {input.first}"
+        " --out2 {input.second} --json {output.json} > {output.table} 2> {log}"
+
+
+rule evaluate_assemblies:
+    input:
+        contigs=expand("results/{{sample}}/assembly/{arm}/contigs.fasta", arm=ARMS),
+        reference=reference_if_known,
+    output:
+        tsv="results/{sample}/quast/report.tsv",
+        html="results/{sample}/quast/report.html",
+        work=directory("results/{sample}/quast/details"),
+    log:
+        "logs/evaluate_assemblies/{sample}.log",
+    benchmark:
+        "results/benchmarks/evaluate_assemblies/{sample}.tsv"
+    conda:
+        "../../envs/quast.yaml"
+    threads: config["quast"]["threads"]
+    resources:
+        mem_mb=4000,
+        runtime=240,
+        gpu=0,
+    params:
+        labels=",".join(ARMS),
+        reference=lambda wildcards, input: repeated("-r", input.reference[:1]),
+        min_contig=config["quast"]["min_contig"],
+        extra=config["quast"]["extra"],
+    shell:
+        "(quast.py --threads {threads} --labels {params.labels} --min-contig {params.min_contig}"
+        " --no-icarus --no-plots {params.reference} {params.extra} -o {output.work} {input.contigs}"
+        " && cp {output.work}/report.tsv {output.tsv}"
+        " && cp {output.work}/report.html {output.html}) > {log} 2>&1"

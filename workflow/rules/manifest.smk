@@ -1,0 +1,42 @@
+# What the report is told of the study. Functions and constants only.
+
+import json
+import shlex
+
+# The bare number on standard output, or failure. ART prints it with its help only, and exits with 1.
+VERSION_COMMANDS = {
+    "art": "(art_illumina --help || true) | grep -o -m 1 'Version [0-9.]*' | sed 's/Version //'",
+    "ngsgpu": "ngsgpu --version | sed 's/^ngsgpu //'",
+    "quast": "quast.py --version 2>&1 | grep -o '[0-9][0-9.]*$'",
+    "spades": "spades.py --version 2>&1 | grep -o '[0-9][0-9.]*$'",
+}
+
+
+def tools_used():
+    """Tools that take part in this study: ART only if something is simulated."""
+    return [tool for tool in sorted(VERSION_COMMANDS) if tool != "art" or DATASETS]
+
+
+def study_sheets():
+    """The sheets that the config names."""
+    return [sheet for sheet in (config["samples"], config["datasets"]) if sheet]
+
+
+def sheet_options():
+    """Options of study_manifest.py for the sheets."""
+    return " ".join(
+        f"--{key} {shlex.quote(config[key])}"
+        for key in ("samples", "datasets")
+        if config[key]
+    )
+
+
+def config_text():
+    """What decides the results in the config, as JSON in a fixed order."""
+    keys = ("genomes", "simulate", "correct", "kmers", "assemble", "quast")
+    return json.dumps({key: config[key] for key in keys}, sort_keys=True)
+
+
+def every_sample(pattern, names=None):
+    """The pattern's files for every sample, or for those with the given names."""
+    return expand(pattern, sample=sorted(STUDY if names is None else names), arm=ARMS)

@@ -1,0 +1,81 @@
+# What a person reads: the versions of the tools, the study's manifest, the report, MultiQC.
+
+
+rule record_version:
+    output:
+        "results/versions/{tool}.txt",
+    log:
+        "logs/record_version/{tool}.log",
+    benchmark:
+        "results/benchmarks/record_version/{tool}.tsv"
+    wildcard_constraints:
+        tool=one_of(VERSION_COMMANDS),
+    conda:
+        "../../envs/{tool}.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+        gpu=0,
+    params:
+        command=lambda wildcards: VERSION_COMMANDS[wildcards.tool],
+    shell:
+        "({params.command}) > {output} 2> {log}"
+
+
+rule describe_study:
+    input:
+        script=workflow.source_path("../../scripts/study_manifest.py"),
+        sheets=study_sheets(),
+        versions=expand("results/versions/{tool}.txt", tool=tools_used()),
+    output:
+        "results/study.json",
+    log:
+        "logs/describe_study.log",
+    benchmark:
+        "results/benchmarks/describe_study.tsv"
+    conda:
+        "../../envs/python.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+        gpu=0,
+    params:
+        title=config["title"],
+        sheets=sheet_options(),
+        config=config_text(),
+    shell:
+        "python {input.script:q} --title {params.title:q} {params.sheets}"
+        " --config {params.config:q} --versions {input.versions} -- {output} 2> {log}"
+
+
+rule write_report:
+    input:
+        study="results/study.json",
+        correct=every_sample("results/{sample}/correct/stats.json"),
+        evaluation=every_sample("results/{sample}/evaluate/correction.json", DATASETS),
+        kmers=every_sample("results/{sample}/kmers/{arm}.tsv"),
+        contigs=every_sample("results/{sample}/assembly/{arm}/contigs.fasta"),
+        quast=every_sample("results/{sample}/quast/report.tsv"),
+    output:
+        report(
+            "results/report.html",
+            caption="../report/study.rst",
+            category="Study",
+            labels={"what": "report"},
+        ),
+    log:
+        "logs/write_report.log",
+    benchmark:
+        "results/benchmarks/write_report.tsv"
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+        gpu=0,
+    shell:
+        "ngsgpu report {input.study} --results results --benchmarks results/benchmarks"
+        " -o {output} 2> {log}"

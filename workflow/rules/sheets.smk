@@ -1,0 +1,217 @@
+# What the sheets say: reads samples.tsv and datasets.tsv, checks them and names what is wrong by
+# file, line and column, all at once. Functions only; the results are made in the Snakefile.
+
+import csv
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+from jsonschema import Draft202012Validator
+from snakemake.exceptions import WorkflowError
+
+# The demo's reads, which the workflow fetches itself (rule fetch_demo_reads).
+DEMO_READS = "resources/demo"
+SYNTHETIC = "synthetic:"
+# Folders under results/ that are no sample's.
+RESERVED = {"benchmarks", "genomes", "multiqc", "versions"}
+# The longest read of ART's built-in paired-end profiles.
+LONGEST_READ = {
+    "GA1": 44,
+    "GA2": 75,
+    "HS10": 100,
+    "HS20": 100,
+    "HS25": 150,
+    "HSXn": 150,
+    "HSXt": 150,
+    "MSv1": 250,
+    "MSv3": 250,
+    "NS50": 75,
+}
+
+
+@dataclass
+class Sample:
+    """A set of reads, real or simulated; one file a lane, no second mates if single-end."""
+
+    name: str
+    first: list[str] = field(default_factory=list)
+    second: list[str] = field(default_factory=list)
+    reference: str | None = None
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """How the reads of a simulated set are made; lengths in bases."""
+
+    name: str
+    reference: str
+    art_profile: str
+    read_length: int
+    coverage: float
+    insert_mean: int
+    insert_sd: float
+    seed: int
+    chunks: int
+
+
+def converted(text, schema):
+    """Give a cell the type its column's schema asks for, or leave it for the schema to refuse."""
+    kinds = {"integer": int, "number": float}
+    try:
+        return kinds.get(schema.get("type"), str)(text)
+    except ValueError:
+        return text
+
+
+def read_rows(sheet, schema_file):
+    """Read a tab-separated sheet; returns (line number, row) pairs and a list of problems.
+
+    Blank lines and lines that begin with '#' are skipped; an empty cell is a missing one.
+    """
+    schema = yaml.safe_load(Path(schema_file).read_text())
+    columns = schema["properties"]
+    validator = Draft202012Validator(schema)
+    rows, problems = [], []
+    try:
+        lines = Path(sheet).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise WorkflowError(f"cannot read the sheet '{sheet}': {error}") from error
+    header = None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        cells = [cell.strip() for cell in next(csv.reader([line], delimiter="\t"))]
+        if header is None:
+            header = cells
+            unknown = [name for name in header if name not in columns]
+            lacking = [name for name in schema["required"] if name not in header]
+            if unknown or lacking or len(set(header)) < len(header):
+                raise WorkflowError(
+                    f"{sheet}, line {number}: the header must have the tab-separated columns "
+                    f"{', '.join(columns)} ({', '.join(schema['required'])} are required, each "
+                    f"once); it has {', '.join(header)}"
+                )
+            continue
+        if len(cells) > len(header):
+            problems.append(
+                f"line {number}: {len(cells)} cells, but the header has {len(header)}"
+            )
+            continue
+        row = {
+            name: converted(cell, columns[name])
+            for name, cell in zip(header, cells)
+            if cell
+        }
+        errors = sorted(validator.iter_errors(row), key=lambda error: error.message)
+        for error in errors:
+            column = str(error.path[0]) if error.path else ""
+            if column:
+                expected = columns[column]["description"]
+                problems.append(
+                    f"line {number}, column {column}: '{row[column]}' is not right; "
+                    f"expected {expected}"
+                )
+            else:
+                problems.append(f"line {number}: {error.message}: fill in the cell")
+        if not errors:
+            rows.append((number, row))
+    if header is None:
+        problems.append("there is not even a header line")
+    return rows, problems
+
+
+def refuse(sheet, problems):
+    """Raise one error that lists all the problems of a sheet."""
+    if problems:
+        raise WorkflowError(
+            f"{sheet} cannot be used:\n" + "\n".join(f"  {p}" for p in problems)
+        )
+
+
+def reserved_name(name, number, column):
+    """List the problem, if a sample would share its folder with something else."""
+    if name not in RESERVED:
+        return []
+    return [
+        f"line {number}, column {column}: '{name}' is a folder of the workflow; rename it"
+    ]
+
+
+def missing_file(path):
+    """Tell whether an input that the workflow does not make itself is absent."""
+    return Path(path).parent != Path(DEMO_READS) and not Path(path).is_file()
+
+
+def read_samples(sheet, schema_file):
+    """Read the sheet of real samples; the rows of one sample are its lanes, in order."""
+    rows, problems = read_rows(sheet, schema_file)
+    samples = {}
+    owners = {}
+    for number, row in rows:
+        name = row["sample"]
+        problems.extend(reserved_name(name, number, "sample"))
+        for column in ("fastq_1", "fastq_2", "reference"):
+            path = row.get(column)
+            if path and missing_file(path):
+                problems.append(
+                    f"line {number}, column {column}: there is no file '{path}'"
+                )
+            if path and column != "reference":
+                if path in owners:
+                    problems.append(
+                        f"line {number}, column {column}: '{path}' is already in line {owners[path]}"
+                    )
+                owners.setdefault(path, number)
+        paired = "fastq_2" in row
+        sample = samples.setdefault(name, Sample(name, reference=row.get("reference")))
+        if sample.first and paired != bool(sample.second):
+            problems.append(
+                f"line {number}: sample '{name}' has lanes with and without second mates; "
+                "give the single-end lanes another sample name"
+            )
+        if sample.reference != row.get("reference"):
+            problems.append(
+                f"line {number}: sample '{name}' has another reference further up"
+            )
+        sample.first.append(row["fastq_1"])
+        sample.second.extend([row["fastq_2"]] if paired else [])
+    refuse(sheet, problems)
+    return samples
+
+
+def read_datasets(sheet, schema_file, genomes, default_chunks):
+    """Read the sheet of simulated sets; ``genomes`` are the names of the synthetic genomes."""
+    rows, problems = read_rows(sheet, schema_file)
+    datasets = {}
+    for number, row in rows:
+        dataset = Dataset(name=row.pop("dataset"), **({"chunks": default_chunks} | row))
+        problems.extend(reserved_name(dataset.name, number, "dataset"))
+        if dataset.name in datasets:
+            problems.append(
+                f"line {number}: data set '{dataset.name}' is there twice; rename one"
+            )
+        longest = LONGEST_READ[dataset.art_profile]
+        if dataset.read_length > longest:
+            problems.append(
+                f"line {number}, column read_length: ART's {dataset.art_profile} makes reads of at "
+                f"most {longest} bases, not {dataset.read_length}"
+            )
+        if dataset.insert_mean <= dataset.read_length:
+            problems.append(
+                f"line {number}, column insert_mean: the fragments ({dataset.insert_mean} bases) "
+                f"must be longer than the reads ({dataset.read_length})"
+            )
+        if dataset.reference.startswith(SYNTHETIC):
+            genome = dataset.reference.removeprefix(SYNTHETIC)
+            if genome not in genomes:
+                problems.append(
+                    f"line {number}, column reference: the config describes no synthetic genome "
+                    f"'{genome}' under 'genomes'"
+                )
+        elif missing_file(dataset.reference):
+            problems.append(
+                f"line {number}, column reference: there is no file '{dataset.reference}'"
+            )
+        datasets[dataset.name] = dataset
+    refuse(sheet, problems)
+    return datasets
