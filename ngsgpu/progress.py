@@ -235,7 +235,7 @@ def describe(stage: Stage, *, short: bool = False) -> str:
     seconds = stage.seconds
     if stage.count and seconds > 0:
         rate = stage.count / seconds
-        parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+        parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s")
         if stage.total is not None and not short:
             parts.append(f"{format_seconds(max(0, stage.total - stage.count) / rate)} left")
     return ", ".join(parts)

@@ -1,0 +1,153 @@
+import statistics
+import subprocess
+import sys
+import time
+
+import pytest
+
+import ngsgpu
+from ngsgpu import cli
+from ngsgpu.errors import InputError, OutputError, UsageError
+
+HEAVY = (
+    "numpy",
+    "numba",
+    "llvmlite",
+    "pysam",
+    "pyfastx",
+    "isal",
+    "rich",
+    "jinja2",
+    "cupy",
+    "pandas",
+)
+COMMANDS = sorted(command.name or "" for command in cli.app.registered_commands) + sorted(
+    group.name or "" for group in cli.app.registered_groups
+)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ngsgpu", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_version():
+    done = run("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        f"ngsgpu {ngsgpu.__version__}\n",
+        "",
+    )
+
+
+def test_help_lists_the_commands():
+    done = run("--help")
+    assert done.returncode == 0
+    for command in COMMANDS:
+        assert command in done.stdout
+
+
+def test_help_is_quick():
+    """Median of several runs, so that a busy machine does not matter."""
+    seconds = []
+    for _ in range(7):
+        start = time.perf_counter()
+        assert run("--help").returncode == 0
+        seconds.append(time.perf_counter() - start)
+    assert statistics.median(seconds) < 0.3
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([command, "--help"] for command in COMMANDS)])
+def test_help_imports_nothing_heavy(arguments):
+    script = (
+        "import sys; from ngsgpu.cli import main\n"
+        f"status = main({arguments!r})\n"
+        f"heavy = [name for name in {HEAVY!r} if name in sys.modules]\n"
+        "sys.exit(status or ' '.join(heavy) or 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Usage:" in done.stdout
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    script = f"import sys, ngsgpu\nsys.exit(' '.join(name for name in {HEAVY!r} if name in sys.modules) or 0)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--no-such-option"], ["no-such-command"], ["doctor", "--foo"], ["doctor", "x"]]
+)
+def test_wrong_use_is_status_2(arguments):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert "Error: " in done.stderr
+
+
+def test_no_command_shows_the_help():
+    done = run()
+    assert done.returncode == 2
+    assert "Usage:" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (UsageError("no"), 2, "ngsgpu: error: no\n"),
+        (OutputError("disk full"), 1, "ngsgpu: error: disk full\n"),
+        (
+            InputError("a.fq", "no '@'", "mend it", record=1000, line=3997),
+            2,
+            "ngsgpu: error: a.fq, record 1,000, line 3,997: no '@'; mend it\n",
+        ),
+        (
+            InputError("-", "empty", "send reads"),
+            2,
+            "ngsgpu: error: standard input: empty; send reads\n",
+        ),
+        (KeyboardInterrupt(), 130, "ngsgpu: interrupted\n"),
+        (BrokenPipeError(), 1, ""),
+    ],
+)
+def test_errors_are_one_line_and_a_status(monkeypatch, capsys, error, status, message):
+    def fail(**_):
+        raise error
+
+    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(cli.os, "dup2", lambda *_: None)
+    assert cli.main(["doctor"]) == status
+    assert capsys.readouterr().err == message
+
+
+def test_faults_of_the_program_keep_their_traceback(monkeypatch):
+    def fail(**_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli, "app", fail)
+    with pytest.raises(ZeroDivisionError):
+        cli.main([])
+
+
+def test_a_reader_that_goes_away_is_no_crash():
+    """As in ``ngsgpu doctor | head -1``."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ngsgpu", "doctor"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    errors = process.stderr.read()
+    process.stderr.close()
+    process.wait()
+    assert "Traceback" not in errors
