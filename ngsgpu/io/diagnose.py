@@ -17,6 +17,8 @@ PhredOffset = Literal["auto", 33, 64]
 _FOUR_LINES: Final = "rewrite the file with four lines a record, for instance with `seqtk seq -l 0`"
 _CUT_SHORT: Final = "the file may be cut short: copy or download it again"
 _NUCLEOTIDES: Final = "give nucleotide reads: the letters A, C, G, T, U, N and the IUPAC codes"
+_NO_PROTEIN: Final = "this may be protein: give nucleotide reads"
+_AMINO_ACIDS_ONLY: Final = b"EFIJLOPQXZefijlopqxz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def neither(text: bytes) -> Fault:
         return Fault("begins with a UTF-8 byte-order mark", "save it as plain text without one")
     if b"\0" in text or sum(byte >= 127 or byte < 9 for byte in text) * 10 > len(text):
         return Fault("holds binary data, neither FASTQ nor FASTA", remedy)
-    if not text.strip(b"\r\n"):
+    if text[:1] in (b"\r", b"\n"):
         return Fault("begins with a blank line, neither FASTQ nor FASTA", remedy)
     return Fault(f"begins with {_shown(text[0])}, neither FASTQ nor FASTA", remedy)
 
@@ -240,9 +242,8 @@ def bad_letter(bases: bytes, name: bytes) -> Fault | None:
         return Fault(f"{what} in the sequence {where}", remedy)
     if byte == 0:
         return Fault(f"a NUL byte in the sequence {where}", "the file is damaged: copy it again")
-    what = "the letter" if chr(byte).isalpha() and byte < 127 else "the byte"
-    cause = f"{what} {_shown(byte)} {where} of {_text(name)!r} is not a nucleotide code"
-    return Fault(cause, _NUCLEOTIDES)
+    cause = f"{_shown(byte)} {where} is not a nucleotide code (read {_text(name)!r})"
+    return Fault(cause, _NO_PROTEIN if byte in _AMINO_ACIDS_ONLY else _NUCLEOTIDES)
 
 
 def _shown(byte: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -131,7 +132,7 @@ def read_pairs(
     batch_reads_hint: int | None = None,
     phred_offset: PhredOffset = "auto",
     limits: ReadLimits = DEFAULT_LIMITS,
-) -> Iterator[tuple[RecordBatch, RecordBatch]]:
+) -> Generator[tuple[RecordBatch, RecordBatch], None, None]:
     """Read two files in step: record ``i`` of the one is the mate of record ``i`` of the other.
 
     Args:
@@ -157,25 +158,36 @@ def read_pairs(
     batches2 = read_batches(
         path2, threads=threads, chunk_bytes=chunk_bytes, phred_offset=phred_offset, limits=limits
     )
+    with closing(batches1), closing(batches2):
+        for first, second in _in_step(batches1, batches2, path1, path2):
+            check_mates(first, second)
+            step = batch_reads_hint or len(first)
+            for start in range(0, len(first), step):
+                stop = min(start + step, len(first))
+                yield first.slice(start, stop), second.slice(start, stop)
+
+
+def _in_step(
+    batches1: Iterator[RecordBatch],
+    batches2: Iterator[RecordBatch],
+    path1: str | Path,
+    path2: str | Path,
+) -> Iterator[tuple[RecordBatch, RecordBatch]]:
+    """Cut the second file's batches to the lengths of the first file's."""
     rest: RecordBatch | None = None
     pairs = 0
-    for batch in batches1:
+    for first in batches1:
         held = [] if rest is None else [rest]
         count = sum(map(len, held))
-        while count < len(batch) and (more := next(batches2, None)) is not None:
+        while count < len(first) and (more := next(batches2, None)) is not None:
             held.append(more)
             count += len(more)
-        if count < len(batch):
-            raise _ends_early(path2, path1, batch.first_record + count)
-        mates = concatenate(held)
-        rest = mates.slice(len(batch), count) if count > len(batch) else None
-        mates = mates.slice(0, len(batch))
-        check_mates(batch, mates)
-        step = batch_reads_hint or len(batch)
-        for start in range(0, len(batch), step):
-            stop = min(start + step, len(batch))
-            yield batch.slice(start, stop), mates.slice(start, stop)
-        pairs += len(batch)
+        if count < len(first):
+            raise _ends_early(path2, path1, pairs + count)
+        second = concatenate(held)
+        rest = second.slice(len(first), count) if count > len(first) else None
+        yield first, second.slice(0, len(first))
+        pairs += len(first)
     if rest is not None or next(batches2, None) is not None:
         raise _ends_early(path1, path2, pairs)
 
@@ -187,7 +199,7 @@ def read_interleaved(
     chunk_bytes: int = CHUNK_BYTES,
     phred_offset: PhredOffset = "auto",
     limits: ReadLimits = DEFAULT_LIMITS,
-) -> Iterator[RecordBatch]:
+) -> Generator[RecordBatch, None, None]:
     """Read one file in which each read is followed by its mate.
 
     Args are those of ``read_batches``.
@@ -200,17 +212,18 @@ def read_interleaved(
             records is odd.
     """
     rest: RecordBatch | None = None
-    for read in read_batches(
+    batches = read_batches(
         path, threads=threads, chunk_bytes=chunk_bytes, phred_offset=phred_offset, limits=limits
-    ):
-        batch = read if rest is None else concatenate([rest, read])
-        even = len(batch) // 2 * 2
-        rest = batch.slice(even, len(batch)) if even < len(batch) else None
-        if even == 0:
-            continue
-        batch = batch.slice(0, even)
-        check_interleaved(batch)
-        yield batch
+    )
+    with closing(batches):
+        for read in batches:
+            batch = read if rest is None else concatenate([rest, read])
+            even = len(batch) // 2 * 2
+            rest = batch.slice(even, len(batch)) if even < len(batch) else None
+            if even > 0:
+                batch = batch.slice(0, even)
+                check_interleaved(batch)
+                yield batch
     if rest is not None:
         total = rest.first_record + 1
         raise InputError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NoReturn, TypeVar
@@ -100,7 +100,7 @@ def read_batches(
     chunk_bytes: int = CHUNK_BYTES,
     phred_offset: PhredOffset = "auto",
     limits: ReadLimits = DEFAULT_LIMITS,
-) -> Iterator[RecordBatch]:
+) -> Generator[RecordBatch, None, None]:
     """Read a file's records in order, in batches of about ``chunk_bytes``.
 
     FASTQ or FASTA and the compression are recognised by content, not by name. Every byte is
@@ -162,7 +162,7 @@ class _Splitter:
                 self._records += len(batch)
                 self._bytes_a_record = len(batch.data) / len(batch)
                 if is_fastq:
-                    self._check_offset(eof)
+                    self._check_offset(self._records, eof=eof)
                 yield batch
             if eof:
                 return
@@ -207,6 +207,7 @@ class _Splitter:
                 break
             found.grow()
         if status == scan.BAD:
+            self._check_offset(self._records + count, eof=False)
             self._refuse(data[at:], count, 4 * (self._records + count), diagnose.fastq_fault)
         batch = found.batch(data[:at], count, self._records, self._path)
         return batch, data[at:]
@@ -231,9 +232,9 @@ class _Splitter:
         """How many records to make room for; more are made room for when needed."""
         return int(size / self._bytes_a_record * 1.05) + 16
 
-    def _check_offset(self, eof: bool) -> None:
+    def _check_offset(self, records: int, *, eof: bool) -> None:
         """Refuse a file that looks like Phred+64 as soon as enough of it was seen."""
-        if self._quality_decided or not (eof or self._records >= SAMPLED_RECORDS):
+        if self._quality_decided or not (eof or records >= SAMPLED_RECORDS):
             return
         self._quality_decided = True
         low, high = (int(quality) for quality in self._quality_range)

@@ -7,13 +7,11 @@ ones; a bounded queue lies between the two. Libraries that inflate let go of the
 from __future__ import annotations
 
 import bz2
-import errno
 import gzip
 import io
 import lzma
 import os
 import queue
-import stat
 import threading
 import zlib
 from collections.abc import Iterator
@@ -35,6 +33,7 @@ of a record) can be put there without copying the chunk."""
 
 _MAGIC_BYTES: Final = 32
 _READ_AHEAD: Final = 2
+_PATIENCE: Final = 1.0
 
 _REFUSED: Final = (
     (b"\x28\xb5\x2f\xfd", "compressed with zstd, which is not read here", "zstd -dc"),
@@ -121,32 +120,42 @@ class Source:
             yield item
 
     def close(self) -> None:
-        """Stop reading ahead and close the file."""
+        """Stop reading ahead and close the file.
+
+        A thread that waits for a pipe to give something is left behind: it ends with the process.
+        """
         self._stopped.set()
-        while self._thread.is_alive():
-            try:
-                self._queue.get(timeout=0.01)
-            except queue.Empty:
-                continue
-        self._stream.close()
+        if self._thread.ident is None:
+            self._stream.close()
+        else:
+            self._thread.join(_PATIENCE)
 
     def _run(self) -> None:
         try:
-            while not self._stopped.is_set():
-                chunk = self._read_chunk()
-                if chunk.size == 0:
-                    break
-                self._queue.put(chunk)
-            self._queue.put(None)
+            while (chunk := self._read_chunk()).size > 0 and self._put(chunk):
+                pass
+            self._put(None)
         except BaseException as error:
-            self._queue.put(error)
+            self._put(error)
+        finally:
+            self._stream.close()
+
+    def _put(self, item: Chunk | BaseException | None) -> bool:
+        """Queue an item as soon as there is room; False if nobody wants it any more."""
+        while not self._stopped.is_set():
+            try:
+                self._queue.put(item, timeout=0.05)
+            except queue.Full:
+                continue
+            return True
+        return False
 
     def _read_chunk(self) -> Chunk:
         buffer = np.empty(HEADROOM + self._chunk_bytes, dtype=np.uint8)
         view = buffer.data[HEADROOM:]
         size = 0
         try:
-            while size < len(view):
+            while size < len(view) and not self._stopped.is_set():
                 count = self._stream.readinto(view[size:])
                 if not count:
                     break
@@ -156,8 +165,7 @@ class Source:
         except OSError as error:
             if error.errno is None:
                 raise self._damaged(error) from error
-            cause = f"could not be read ({os.strerror(error.errno)})"
-            raise InputError(self.path, cause, "check the disk or copy the file anew") from error
+            raise _unreadable(self.path, error) from error
         return Chunk(buffer, size)
 
     def _damaged(self, error: Exception) -> InputError:
@@ -177,10 +185,8 @@ def _one_line(error: Exception) -> str:
 
 def _open(path: str) -> io.FileIO:
     """Open a file, or standard input, unbuffered."""
-    if path == "-":
-        return io.FileIO(0, closefd=False)
     try:
-        raw = io.FileIO(path)
+        raw = io.FileIO(0, closefd=False) if path == "-" else io.FileIO(path)
     except FileNotFoundError as error:
         raise InputError(path, "there is no such file", "check the path") from error
     except IsADirectoryError as error:
@@ -192,9 +198,6 @@ def _open(path: str) -> io.FileIO:
         code = getattr(error, "errno", None)
         reason = os.strerror(code) if code else _one_line(error)
         raise InputError(path, f"cannot be opened ({reason})", "check the path") from error
-    if stat.S_ISDIR(os.fstat(raw.fileno()).st_mode):
-        raw.close()
-        raise InputError(path, "this is a directory", "give a FASTQ or FASTA file")
     return raw
 
 
@@ -204,11 +207,13 @@ def _read_head(path: str, raw: io.FileIO) -> bytes:
         while len(head) < _MAGIC_BYTES and (more := raw.read(_MAGIC_BYTES - len(head))):
             head += more
     except OSError as error:
-        if error.errno == errno.EISDIR:
-            raise InputError(path, "this is a directory", "give a FASTQ or FASTA file") from error
-        cause = f"could not be read ({os.strerror(error.errno or 0)})"
-        raise InputError(path, cause, "check the disk or copy the file anew") from error
+        raise _unreadable(path, error) from error
     return head
+
+
+def _unreadable(path: str, error: OSError) -> InputError:
+    reason = os.strerror(error.errno) if error.errno else _one_line(error)
+    return InputError(path, f"could not be read ({reason})", "check the disk or copy the file anew")
 
 
 def _recognise(path: str, head: bytes) -> str:
