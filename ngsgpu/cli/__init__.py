@@ -75,8 +75,10 @@ def _log_to_stderr() -> None:
 
 
 def _register() -> None:
-    from ngsgpu.cli import doctor
+    from ngsgpu.cli import correct, doctor, kmers
 
+    correct.register(app)
+    kmers.register(app)
     doctor.register(app)
 
 

@@ -1,0 +1,53 @@
+"""``ngsgpu kmers``: the k-mer spectrum of reads."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(name="kmers")(kmers)
+
+
+def kmers(
+    in1: Annotated[list[str], typer.Option("-i", "--in1", help="Reads, or first mates.")],
+    in2: Annotated[list[str] | None, typer.Option("-I", "--in2", help="Second mates.")] = None,
+    out: Annotated[str, typer.Option("-o", "--out", help="Histogram to write.")] = "-",
+    kmer: Annotated[int, typer.Option("-k", "--kmer", help="k-mer length, 1 to 32.")] = 21,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Count every k-mer, not a sample of them.")
+    ] = False,
+    threads: Annotated[int, typer.Option("-t", "--threads", help="0: all CPUs.")] = 0,
+) -> None:
+    """Count how many distinct k-mers occur how often, and estimate the coverage.
+
+    The histogram is a table of multiplicity and number of canonical k-mers. Of large inputs a
+    sample of the k-mers is counted, each with all its occurrences; the first line says how many.
+    """
+    from ngsgpu.device.memory import usable_cpus
+    from ngsgpu.errors import UsageError
+    from ngsgpu.io.atomic import check_distinct, write_text_atomically
+    from ngsgpu.io.reader import read_batches
+    from ngsgpu.readset import ReadSetBuilder
+    from ngsgpu.readset.kmers import count_kmers, estimate_coverage
+
+    if not 1 <= kmer <= 32:
+        raise UsageError(f"--kmer must be from 1 to 32, not {kmer}")
+    files = [*in1, *(in2 or [])]
+    check_distinct(files, [out])
+    threads = threads or usable_cpus()
+    builder = ReadSetBuilder(paired=False, quality_bits=0, threads=threads)
+    for path in files:
+        for batch in read_batches(path, threads=threads):
+            builder.add(batch)
+    spectrum = count_kmers(builder.finish(), kmer, threads=threads, exact=exact)
+    lines = [
+        f"# k={kmer} sampled=1/{spectrum.sampled} coverage={estimate_coverage(spectrum):.2f}",
+        "multiplicity\tcount",
+    ]
+    pairs = zip(spectrum.multiplicity.tolist(), spectrum.count.tolist(), strict=True)
+    lines += [f"{multiplicity}\t{count}" for multiplicity, count in pairs]
+    write_text_atomically(out, "\n".join(lines) + "\n")

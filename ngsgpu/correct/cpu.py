@@ -1,0 +1,362 @@
+"""Numba kernels of the correction: the reference that every other backend must equal.
+
+``correct_anchors`` takes anchors through find, align, filter, MSA, refine, decide; its results
+are edits (base replacements) of the anchors and votes on their candidates, applied by
+``count_votes``. ``write_edits`` makes the output's bytes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.correct import msa
+from ngsgpu.correct.alignment import Alignments, align_candidates, filter_candidates, mark_mates
+from ngsgpu.correct.msa import Columns, support_of
+from ngsgpu.minhash.cpu import find_candidates
+from ngsgpu.minhash.tables import MAX_CANDIDATES, FoundArrays
+from ngsgpu.readset.cpu import plane_start, read_length
+from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN, set_base
+from ngsgpu.sequence.hashing import mix64
+
+# Class of a read's own (anchor) correction.
+NOT_CORRECTED = 0
+HIGH_QUALITY = 1
+LOW_QUALITY = 2
+
+# A read's votes: number of candidate corrections in the low bits, and whether they disagree.
+VOTE_COUNT = np.uint8(0x7F)
+VOTE_CONFLICT = np.uint8(0x80)
+
+# Counters of a run, in this order (``ngsgpu.correct.stats``).
+ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY = range(9)
+COUNTERS = 9
+
+
+class Workspace(NamedTuple):
+    """What one thread needs to correct anchors.
+
+    Attributes:
+        found: candidates as the tables give them.
+        bounds: int64[hashes, 2], buckets of an anchor.
+        turned: uint64, planes of a reverse complement.
+        first: alignments of an anchor.
+        second: alignments of its mate.
+        columns: the MSA.
+        unknown: uint8[max length], where the anchor's own base is not known.
+        consensus: uint64, planes of a candidate's corrected sequence.
+        edits: uint32, position << 2 | base, anchor after anchor.
+        edit_reads: uint32, anchors with a correction record, in the order of ``edits``.
+        edit_ends: int64, end in ``edits`` of each of them.
+        classes: uint8, ``HIGH_QUALITY`` or ``LOW_QUALITY`` of each of them.
+        vote_reads: uint32, reads voted on.
+        vote_hashes: uint64, hash of the sequence each vote is for.
+        counters: int64[COUNTERS].
+    """
+
+    found: FoundArrays
+    bounds: NDArray[np.int64]
+    turned: NDArray[np.uint64]
+    first: Alignments
+    second: Alignments
+    columns: Columns
+    unknown: NDArray[np.uint8]
+    consensus: NDArray[np.uint64]
+    edits: NDArray[np.uint32]
+    edit_reads: NDArray[np.uint32]
+    edit_ends: NDArray[np.int64]
+    classes: NDArray[np.uint8]
+    vote_reads: NDArray[np.uint32]
+    vote_hashes: NDArray[np.uint64]
+    counters: NDArray[np.int64]
+
+    @classmethod
+    def allocate(cls, max_length: int, hashes: int, margin: int) -> Workspace:
+        """Workspace for anchors of up to ``max_length`` bases."""
+        planes = 2 * ((max_length + 63) // 64) + 2
+        records = 1 << 14
+        votes = 2 * MAX_CANDIDATES + (1 << 17)
+        return cls(
+            found=FoundArrays.allocate(),
+            bounds=np.zeros((hashes, 2), dtype=np.int64),
+            turned=np.zeros(planes, dtype=np.uint64),
+            first=Alignments.allocate(MAX_CANDIDATES),
+            second=Alignments.allocate(MAX_CANDIDATES),
+            columns=Columns.allocate(max_length, margin),
+            unknown=np.zeros(max_length + 1, dtype=np.uint8),
+            consensus=np.zeros(planes, dtype=np.uint64),
+            edits=np.zeros(max(1 << 16, 4 * max_length), dtype=np.uint32),
+            edit_reads=np.zeros(records, dtype=np.uint32),
+            edit_ends=np.zeros(records, dtype=np.int64),
+            classes=np.zeros(records, dtype=np.uint8),
+            vote_reads=np.zeros(votes, dtype=np.uint32),
+            vote_hashes=np.zeros(votes, dtype=np.uint64),
+            counters=np.zeros(COUNTERS, dtype=np.int64),
+        )
+
+
+@njit(nogil=True, cache=True)
+def hash_sequence(planes, start, length):
+    """64-bit hash of a read's bases."""
+    value = np.uint64(length)
+    for word in range(2 * ((length + 63) >> 6)):
+        value = mix64(value ^ planes[start + word])
+    return value
+
+
+@njit(nogil=True, cache=True)
+def find_aligned(reads, tables, rules, anchor, work, result):
+    """Candidates of an anchor with a valid alignment; return their number."""
+    count = find_candidates(reads, tables, anchor, rules.kmer, work.found, work.bounds)
+    work.counters[ANCHORS] += 1
+    if count < 0:
+        work.counters[CROWDED] += 1
+        return 0
+    work.counters[FOUND] += count
+    if count == 0:
+        return 0
+    length = read_length(reads, anchor)
+    start = plane_start(reads, anchor)
+    planes = reads.planes[start : start + 2 * ((length + 63) >> 6)]
+    aligned = align_candidates(
+        reads, rules, planes, length, work.found, count, work.turned, result
+    )
+    work.counters[ALIGNED] += aligned
+    return aligned
+
+
+@njit(nogil=True, cache=True)
+def classify(rules, columns, length):
+    """Whether the consensus may replace the anchor, and whether the MSA is of high quality."""
+    support_sum = 0
+    smallest = np.int64(1) << 62
+    coverage = np.int64(1) << 62
+    for position in range(length):
+        column = position + rules.margin
+        support = support_of(columns.sums, column, columns.consensus[column])
+        support_sum += support
+        smallest = min(smallest, support)
+        reads = 0
+        for base in range(4):
+            reads += columns.sums[4 * column + base] >> msa.COUNT_SHIFT
+        coverage = min(coverage, reads)
+    replace = (
+        support_sum >= rules.mean_support * length
+        and smallest >= rules.min_support
+        and coverage >= rules.min_coverage
+    )
+    high = (
+        replace
+        and support_sum >= rules.high_mean_support * length
+        and smallest >= rules.high_min_support
+    )
+    return replace, high
+
+
+@njit(nogil=True, cache=True)
+def decide(rules, columns, length, replace, unknown, edits, edit):
+    """Write the anchor's edits from index ``edit``; return the index behind them.
+
+    With ``replace`` every base becomes the consensus, otherwise only positions of large support
+    whose base hardly any read shares. A base that was not known takes part like a wrong one.
+    """
+    for position in range(length):
+        column = position + rules.margin
+        base = columns.consensus[column]
+        if base == columns.anchor[position] and not unknown[position]:
+            continue
+        if not replace:
+            own = 4 * column + columns.anchor[position]
+            rare = columns.sums[own] >> msa.COUNT_SHIFT <= rules.position_max_reads
+            if not (rare or unknown[position]):
+                continue
+            if support_of(columns.sums, column, base) < rules.position_support:
+                continue
+        edits[edit] = np.uint32((position << 2) | base)
+        edit += 1
+    return edit
+
+
+@njit(nogil=True, cache=True)
+def vote_for_anchor(work, reads, anchor, length, edit, end, vote):
+    """Vote for an anchor's own corrected sequence; return the number of votes."""
+    start = plane_start(reads, anchor)
+    words = (length + 63) >> 6
+    for word in range(2 * words):
+        work.consensus[word] = reads.planes[start + word]
+    for i in range(edit, end):
+        set_base(work.consensus, 0, words, work.edits[i] >> 2, work.edits[i] & 3)
+    work.vote_reads[vote] = anchor
+    work.vote_hashes[vote] = hash_sequence(work.consensus, 0, length)
+    return vote + 1
+
+
+@njit(nogil=True, cache=True)
+def vote_for_candidates(work, reads, rules, length, candidates, count, vote):
+    """Vote for the consensus of each candidate that hardly reaches beyond the anchor."""
+    consensus = work.columns.consensus
+    for i in range(count):
+        read = candidates.read[i]
+        own_length = read_length(reads, read)
+        shift = candidates.shift[i]
+        if not candidates.kept[i] or shift < -rules.margin:
+            continue
+        if shift + own_length > length + rules.margin:
+            continue
+        words = (own_length + 63) >> 6
+        for word in range(2 * words):
+            work.consensus[word] = 0
+        turned = candidates.turned[i]
+        for laid in range(own_length):
+            base = consensus[laid + shift + rules.margin]
+            position = own_length - 1 - laid if turned else laid
+            code = np.uint64(3 - base if turned else base)
+            bit = np.uint64(position & 63)
+            work.consensus[position >> 6] |= (code & np.uint64(1)) << bit
+            work.consensus[words + (position >> 6)] |= (code >> np.uint64(1)) << bit
+        work.vote_reads[vote] = read
+        work.vote_hashes[vote] = hash_sequence(work.consensus, 0, own_length)
+        vote += 1
+    return vote
+
+
+@njit(nogil=True, cache=True)
+def mark_unknown(unknown_bases, anchor, value, unknown):
+    """Set the entries of ``unknown`` where the anchor's base is not known to ``value``."""
+    if len(unknown_bases.reads) == 0:
+        return
+    entry = np.searchsorted(unknown_bases.reads, np.uint32(anchor))
+    if entry < len(unknown_bases.reads) and unknown_bases.reads[entry] == anchor:
+        for i in range(unknown_bases.start[entry], unknown_bases.start[entry + 1]):
+            unknown[unknown_bases.positions[i]] = value
+
+
+@njit(nogil=True, cache=True)
+def correct_anchor(reads, unknown_bases, weights, rules, anchor, candidates, count, work, at):
+    """Correct one anchor from its aligned candidates; ``at`` is (records, edits, votes) so far."""
+    record, edit, vote = at
+    kept = filter_candidates(rules, candidates, count)
+    if kept == 0:
+        work.counters[ALONE] += 1
+        return at
+    length = read_length(reads, anchor)
+    msa.build(reads, weights, anchor, candidates, count, rules.margin, work.columns)
+    removed = msa.refine(reads, weights, rules, candidates, count, length, work.columns)
+    work.counters[KEPT] += kept
+    work.counters[REFINED_AWAY] += removed
+    if removed == kept:
+        work.counters[ALONE] += 1
+        return at
+    replace, high = classify(rules, work.columns, length)
+    mark_unknown(unknown_bases, anchor, 1, work.unknown)
+    end = decide(rules, work.columns, length, replace, work.unknown, work.edits, edit)
+    mark_unknown(unknown_bases, anchor, 0, work.unknown)
+    if high:
+        work.counters[HIGH] += 1
+        vote = vote_for_candidates(work, reads, rules, length, candidates, count, vote)
+    else:
+        work.counters[LOW] += 1
+        vote = vote_for_anchor(work, reads, anchor, length, edit, end, vote)
+    work.edit_reads[record] = anchor
+    work.edit_ends[record] = end
+    work.classes[record] = HIGH_QUALITY if high else LOW_QUALITY
+    return record + 1, end, vote
+
+
+@njit(nogil=True, cache=True)
+def correct_anchors(reads, unknown_bases, tables, weights, rules, anchors, first, work):
+    """Correct anchors from ``anchors[first]`` on, until a result buffer might not hold the next.
+
+    Paired: ``anchors`` are first mates, and each is corrected together with its mate.
+
+    Returns:
+        Where to go on (``len(anchors)`` when done), and the numbers of records and votes.
+    """
+    at = (np.int64(0), np.int64(0), np.int64(0))
+    for i in range(first, len(anchors)):
+        anchor = np.int64(anchors[i])
+        length = read_length(reads, anchor)
+        if rules.paired:
+            length += read_length(reads, anchor + 1)
+        if (
+            at[0] + 2 > len(work.edit_reads)
+            or at[1] + length > len(work.edits)
+            or at[2] + 2 * MAX_CANDIDATES + 2 > len(work.vote_reads)
+        ):
+            return i, at[0], at[2]
+        count = find_aligned(reads, tables, rules, anchor, work, work.first)
+        if not rules.paired:
+            at = correct_anchor(
+                reads, unknown_bases, weights, rules, anchor, work.first, count, work, at
+            )
+            continue
+        mate_count = find_aligned(reads, tables, rules, anchor + 1, work, work.second)
+        mark_mates(work.found, work.first, count, work.second, mate_count)
+        at = correct_anchor(
+            reads, unknown_bases, weights, rules, anchor, work.first, count, work, at
+        )
+        at = correct_anchor(
+            reads, unknown_bases, weights, rules, anchor + 1, work.second, mate_count, work, at
+        )
+    return len(anchors), at[0], at[2]
+
+
+@njit(nogil=True, cache=True)
+def count_votes(vote_reads, vote_hashes, count, hashes, states):
+    """Add votes to the reads' 9 bytes: one hash, and how many agree or that some do not."""
+    for i in range(count):
+        read = vote_reads[i]
+        state = states[read]
+        if state == 0:
+            hashes[read] = vote_hashes[i]
+        elif hashes[read] != vote_hashes[i]:
+            state |= VOTE_CONFLICT
+        if state & VOTE_COUNT < VOTE_COUNT:
+            state += np.uint8(1)
+        states[read] = state
+
+
+@njit(nogil=True, cache=True)
+def write_edits(
+    data, seq_start, first_read, read_step, edit_start, edit_count, edits, even, odd
+):
+    """Replace bases in a batch's bytes; return (reads changed, unknown bases decided).
+
+    Args:
+        data: uint8, the batch's bytes, changed in place.
+        seq_start: int64[records], first byte of each sequence.
+        first_read: number of the read in record 0.
+        read_step: how far the numbers of consecutive records lie apart.
+        edit_start: int64[reads], first edit of each read.
+        edit_count: uint16[reads], its edits.
+        edits: uint32, position << 2 | base.
+        even: int64[max length], bases changed at each position of records 0, 2, ...; added to.
+        odd: the same for records 1, 3, ...
+    """
+    reads = 0
+    decided = 0
+    for record in range(len(seq_start)):
+        read = first_read + record * read_step
+        count = np.int64(edit_count[read])
+        if count == 0:
+            continue
+        reads += 1
+        by_position = odd if record & 1 else even
+        source = seq_start[record]
+        position = 0
+        for i in range(edit_start[read], edit_start[read] + count):
+            target = np.int64(edits[i] >> 2)
+            # A wrapped sequence has line ends between its bases.
+            while position < target or data[source] == 10 or data[source] == 13:
+                if data[source] != 10 and data[source] != 13:
+                    position += 1
+                source += 1
+            old = data[source]
+            decided += CODES[old] == UNKNOWN
+            # A lower-case letter stays one.
+            data[source] = LETTERS[edits[i] & 3] | (old & 0x20)
+            by_position[target] += 1
+    return reads, decided

@@ -1,0 +1,95 @@
+"""Running the CPU kernels: anchors in an order that caches like, on several threads."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.correct import cpu
+from ngsgpu.correct.corrections import CorrectionCollector, Corrections
+from ngsgpu.correct.params import CorrectionParameters, quality_weights
+from ngsgpu.minhash import MinhashTables
+from ngsgpu.minhash.cpu import READ_MASK
+from ngsgpu.readset import ReadSet
+
+ANCHORS_A_TASK = 4096
+
+
+def anchors_in_bucket_order(reads: ReadSet, tables: MinhashTables) -> NDArray[np.uint32]:
+    """Anchors (first mates where paired), those of a bucket of the first table together.
+
+    They share most of their candidates, so these are still in the cache when the next needs
+    them. The order decides nothing but the time.
+    """
+    ids = tables.arrays.ids[0, : int(tables.entries[0])] & READ_MASK
+    listed = np.zeros(reads.reads, dtype=bool)
+    listed[ids] = True
+    rest = np.flatnonzero(~listed).astype(np.uint32)
+    anchors = np.concatenate([ids, rest])
+    return anchors[anchors % 2 == 0] if reads.paired else anchors
+
+
+def correct_on_cpu(
+    reads: ReadSet,
+    tables: MinhashTables,
+    parameters: CorrectionParameters,
+    coverage: float,
+    *,
+    threads: int = 1,
+    anchors_a_task: int = ANCHORS_A_TASK,
+    advance: Callable[[int], None] = lambda reads: None,
+) -> Corrections:
+    """Correct all reads of a read set.
+
+    Args:
+        reads: the read set.
+        tables: its minhash tables.
+        parameters: how reads are corrected.
+        coverage: reads per position of the genome.
+        threads: how many threads work; the result does not depend on it.
+        anchors_a_task: anchors (pairs where paired) a thread takes at a time; nor on this.
+        advance: called with the number of reads corrected since the last call.
+    """
+    anchors = anchors_in_bucket_order(reads, tables)
+    weights = quality_weights(reads.arrays.quality_bits)
+    rules = parameters.rules(coverage, paired=reads.paired)
+    collector = CorrectionCollector(reads.reads)
+    lock = threading.Lock()
+    free: queue.SimpleQueue[cpu.Workspace] = queue.SimpleQueue()
+    spaces = [
+        cpu.Workspace.allocate(reads.max_length, parameters.minhash.hashes, parameters.margin)
+        for _ in range(threads)
+    ]
+    for space in spaces:
+        free.put(space)
+
+    def work(begin: int) -> None:
+        space = free.get()
+        task = anchors[begin : begin + anchors_a_task]
+        done = 0
+        while done < len(task):
+            before = done
+            done, records, votes = cpu.correct_anchors(
+                reads.arrays, reads.unknown, tables.arrays, weights, rules, task, done, space
+            )
+            with lock:
+                collector.add_records(
+                    space.edit_reads[:records],
+                    space.classes[:records],
+                    space.edit_ends[:records],
+                    space.edits,
+                )
+                collector.add_votes(space.vote_reads[:votes], space.vote_hashes[:votes])
+            advance((done - before) * (2 if reads.paired else 1))
+        free.put(space)
+
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, range(0, len(anchors), anchors_a_task)):
+            pass
+    counters = np.sum([space.counters for space in spaces], axis=0, dtype=np.int64)
+    return collector.finish(counters)

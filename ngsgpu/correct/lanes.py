@@ -1,0 +1,132 @@
+"""The files of a correction: lanes of reads, in what order they are read, where they go."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.pairs import read_interleaved, read_pairs
+from ngsgpu.io.reader import PhredOffset, read_batches
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The reads of one lane.
+
+    Attributes:
+        inputs: the file, or the files of first and second mates.
+        outputs: for each input, the index of its output.
+        interleaved: whether the mates alternate in the one file.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[int, ...]
+    interleaved: bool = False
+
+    @property
+    def paired(self) -> bool:
+        """Whether the reads have mates."""
+        return self.interleaved or len(self.inputs) == 2
+
+    def batches(
+        self, *, threads: int, phred_offset: PhredOffset, chunk_bytes: int
+    ) -> Iterator[tuple[RecordBatch, ...]]:
+        """Yield batches of records, one for each input."""
+        if len(self.inputs) == 2:
+            yield from read_pairs(
+                *self.inputs, threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
+            )
+            return
+        read = read_interleaved if self.interleaved else read_batches
+        for batch in read(
+            self.inputs[0], threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
+        ):
+            yield (batch,)
+
+
+def plan_lanes(
+    in1: Sequence[str | Path],
+    in2: Sequence[str | Path],
+    out1: Sequence[str | Path],
+    out2: Sequence[str | Path],
+    *,
+    interleaved: bool = False,
+) -> tuple[list[Lane], list[str]]:
+    """Pair inputs with outputs: one output a lane, or one for all lanes.
+
+    Args:
+        in1: files of single reads, of first mates, or of interleaved mates.
+        in2: files of second mates, as many as ``in1``, or none.
+        out1: for ``in1``: as many, or a single one.
+        out2: likewise for ``in2``.
+        interleaved: whether the files of ``in1`` hold both mates.
+
+    Returns:
+        The lanes, and the paths of all outputs.
+
+    Raises:
+        UsageError: the numbers of files do not fit together.
+    """
+    if not in1:
+        raise UsageError("no reads were given; name them with -i (and their mates with -I)")
+    if interleaved and in2:
+        raise UsageError("--interleaved reads both mates from -i; leave out -I")
+    if in2 and len(in2) != len(in1):
+        raise UsageError(
+            f"there are {len(in1)} files of first mates (-i) and {len(in2)} of second (-I); "
+            "give one -I for each -i"
+        )
+    for option, outputs, inputs in (("-o", out1, in1), ("-O", out2, in2)):
+        if len(outputs) not in ({0} if not inputs else {1, len(inputs)}):
+            wanted = f"1 or {len(inputs)}" if len(inputs) > 1 else f"{len(inputs)}"
+            raise UsageError(f"{option} was given {len(outputs)} times, {wanted} expected")
+    lanes = []
+    for lane, first in enumerate(in1):
+        outputs = [lane if len(out1) > 1 else 0]
+        inputs = [str(first)]
+        if in2:
+            inputs.append(str(in2[lane]))
+            outputs.append(len(out1) + (lane if len(out2) > 1 else 0))
+        lanes.append(Lane(tuple(inputs), tuple(outputs), interleaved))
+    return lanes, [str(path) for path in [*out1, *out2]]
+
+
+@contextlib.contextmanager
+def reread_standard_input(lanes: Sequence[Lane]) -> Iterator[list[Lane]]:
+    """Keep standard input in a temporary file, since every input is read twice.
+
+    Errors in that file name standard input.
+
+    Raises:
+        UsageError: standard input is named more than once.
+    """
+    named = [path for lane in lanes for path in lane.inputs].count("-")
+    if named > 1:
+        raise UsageError("standard input (-) can be named once only")
+    if not named:
+        yield list(lanes)
+        return
+    handle, kept = tempfile.mkstemp(prefix="ngsgpu-stdin-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        yield [
+            replace(lane, inputs=tuple(kept if path == "-" else path for path in lane.inputs))
+            for lane in lanes
+        ]
+    except InputError as error:
+        if error.path != kept:
+            raise
+        raise InputError(
+            "-", error.cause, error.remedy, record=error.record, line=error.line
+        ) from error
+    finally:
+        Path(kept).unlink(missing_ok=True)

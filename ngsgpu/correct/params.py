@@ -1,0 +1,147 @@
+"""Parameters of the correction, and the integers that the kernels compare with.
+
+Defaults are those of CARE (Kallenborn 2024, chapter 4) in its released version 2.3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import UsageError
+from ngsgpu.minhash import MinhashParameters
+from ngsgpu.readset.cpu import BIN_SCORES
+
+WEIGHT_BITS = 14
+"""A weight of 1 is ``1 << WEIGHT_BITS``: 65,536 full weights still fit 31 bits."""
+
+SUPPORT_BITS = 20
+"""A support of 1 is ``1 << SUPPORT_BITS``."""
+
+SMALLEST_QUALITY_WEIGHT = 0.001
+TOLERANCE = 1e-5
+
+
+class Rules(NamedTuple):
+    """What the kernels compare with, all integers, so that no result depends on rounding.
+
+    Ratios of mismatches to overlap are in thousandths and compared by cross-multiplication;
+    supports are in 2^-20, weights in 2^-14.
+    """
+
+    kmer: int
+    paired: int
+    min_overlap: int
+    min_overlap_permille: int
+    max_mismatch_permille: int
+    pair_mismatch_permille: int
+    bin_permille: tuple[int, int, int]
+    bin_reads: int
+    refine_rounds: int
+    refine_reads: int
+    refine_keep_weight: int
+    min_coverage: int
+    mean_support: int
+    min_support: int
+    high_mean_support: int
+    high_min_support: int
+    position_support: int
+    position_max_reads: int
+    margin: int
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionParameters:
+    """How reads are corrected.
+
+    Attributes:
+        coverage: reads per position of the genome; None to estimate it from the k-mer spectrum.
+        minhash: k-mer length, number of tables, bucket limits.
+        quality_bits: bits of quality kept a base: 8, 2, 1 or 0 (every base weighs the same).
+        min_overlap: shortest overlap of an anchor and a candidate, in bases.
+        min_overlap_ratio: the same as a part of the anchor's length.
+        max_mismatch_ratio: mismatches an overlap may have, as a part of its length.
+        pair_mismatch_ratio: the same for candidates of a paired read whose mates are not
+            candidates of the mate.
+        error_rate: e of the quality classes: an MSA may replace the anchor if the mean support
+            is at least 1 - e and the smallest at least 1 - 3e. For single reads also the unit
+            of the candidate classes (2e, 3e, 4e mismatches).
+        coverage_factor: part of the coverage that counts as enough.
+        refine_factor: part of the coverage at which another base in a column is a repeat.
+        refine_rounds: how often an MSA is refined at most.
+        position_support: support at which single positions of a low-quality MSA are corrected.
+        position_max_reads: how many reads may have the original base there, the anchor included.
+        margin: how far a candidate may reach beyond the anchor to be corrected too, in bases.
+    """
+
+    coverage: float | None = None
+    minhash: MinhashParameters = field(default_factory=MinhashParameters)
+    quality_bits: int = 8
+    min_overlap: int = 30
+    min_overlap_ratio: float = 0.30
+    max_mismatch_ratio: float = 0.20
+    pair_mismatch_ratio: float = 0.06
+    error_rate: float = 0.06
+    coverage_factor: float = 0.6
+    refine_factor: float = 0.3
+    refine_rounds: int = 5
+    position_support: float = 0.90
+    position_max_reads: int = 2
+    margin: int = 15
+
+    def __post_init__(self) -> None:
+        if self.coverage is not None and not 0 < self.coverage <= 1_000_000:
+            raise UsageError(f"--coverage must be auto or above 0, not {self.coverage:g}")
+        if self.quality_bits not in (8, 2, 1, 0):
+            raise UsageError(f"--quality-bits must be 8, 2, 1 or 0, not {self.quality_bits}")
+
+    def rules(self, coverage: float, *, paired: bool) -> Rules:
+        """The integers for a coverage (reads per position)."""
+        e = self.error_rate
+        percent = math.ceil(100 * e - TOLERANCE) // 2 / 100
+        return Rules(
+            kmer=self.minhash.kmer,
+            paired=int(paired),
+            min_overlap=self.min_overlap,
+            min_overlap_permille=round(1000 * self.min_overlap_ratio),
+            max_mismatch_permille=round(1000 * self.max_mismatch_ratio),
+            pair_mismatch_permille=round(1000 * self.pair_mismatch_ratio),
+            bin_permille=(round(2000 * e), round(3000 * e), round(4000 * e)),
+            bin_reads=math.ceil(self.coverage_factor * coverage - TOLERANCE),
+            refine_rounds=self.refine_rounds,
+            refine_reads=max(1, math.floor(self.refine_factor * math.floor(coverage) + TOLERANCE)),
+            refine_keep_weight=_weight(0.9),
+            min_coverage=math.ceil(self.coverage_factor / 6 * coverage - TOLERANCE),
+            mean_support=_support(1 - e),
+            min_support=_support(1 - 3 * e),
+            high_mean_support=_support(1 - percent),
+            high_min_support=_support(1 - 3 * percent),
+            position_support=_support(self.position_support),
+            position_max_reads=self.position_max_reads,
+            margin=self.margin,
+        )
+
+
+def _weight(value: float) -> int:
+    return math.ceil((value - TOLERANCE) * (1 << WEIGHT_BITS))
+
+
+def _support(value: float) -> int:
+    return math.ceil((value - TOLERANCE) * (1 << SUPPORT_BITS))
+
+
+def quality_weights(quality_bits: int) -> NDArray[np.int32]:
+    """Weight of each stored quality code: 1 minus the error probability, at least 0.001.
+
+    Returns:
+        int32[codes] in 2^-14; one entry of weight 1 where no qualities are kept.
+    """
+    if quality_bits == 0:
+        return np.array([1 << WEIGHT_BITS], dtype=np.int32)
+    scores = BIN_SCORES[quality_bits].astype(np.float64)
+    weights = np.maximum(SMALLEST_QUALITY_WEIGHT, 1 - 10 ** (-scores / 10))
+    return np.floor(weights * (1 << WEIGHT_BITS) + 0.5).astype(np.int32)

@@ -1,0 +1,135 @@
+"""The memory a correction will take, known before it is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import UsageError
+from ngsgpu.minhash import MinhashParameters, tables
+from ngsgpu.sequence.codec import words_for
+
+INTERPRETER_BYTES = 200 << 20
+"""What Python and its libraries take."""
+
+RESULT_BYTES_A_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
+"""Class, votes (9 bytes), place of the edits, two edits."""
+
+WORKSPACE_BYTES = 16 << 20
+"""What a thread's candidates take when there are very many of them."""
+
+ANCHORS_A_BATCH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionPlan:
+    """What a correction will take.
+
+    Attributes:
+        reads: number of reads.
+        bases: number of bases.
+        max_length: longest read, in bases.
+        paired: whether reads have mates.
+        tables: number of minhash tables.
+        batches: number of batches of anchors.
+        read_bytes: bases, qualities and lengths.
+        table_bytes: tables, with what building them needs.
+        result_bytes: corrections and votes.
+        other_bytes: workspaces, buffers of files, and the interpreter.
+        budget_bytes: what may be taken.
+    """
+
+    reads: int
+    bases: int
+    max_length: int
+    paired: bool
+    tables: int
+    batches: int
+    read_bytes: int
+    table_bytes: int
+    result_bytes: int
+    other_bytes: int
+    budget_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Most memory that is in use at a time."""
+        return self.read_bytes + self.table_bytes + self.result_bytes + self.other_bytes
+
+    def lines(self) -> list[str]:
+        """The plan for people."""
+        kind = "pairs" if self.paired else "reads"
+        return [
+            f"reads    {self.reads:,} with {self.bases:,} bases, the longest {self.max_length:,}",
+            f"tables   {self.tables}",
+            f"batches  {self.batches:,} of {ANCHORS_A_BATCH:,} {kind}",
+            f"memory   {format_size(self.total_bytes)} of {format_size(self.budget_bytes)}: "
+            f"reads {format_size(self.read_bytes)}, tables {format_size(self.table_bytes)}, "
+            f"results {format_size(self.result_bytes)}, other {format_size(self.other_bytes)}",
+        ]
+
+    def check(self, parameters: CorrectionParameters) -> None:
+        """Refuse a plan that does not fit.
+
+        Raises:
+            UsageError: says what is needed, what there is, and which options would fit.
+        """
+        if self.total_bytes <= self.budget_bytes:
+            return
+        a_table = self.table_bytes // max(1, self.tables)
+        surplus = self.total_bytes - self.budget_bytes
+        fitting = self.tables - -(-surplus // a_table)
+        advice = []
+        if fitting >= 16:
+            advice.append(f"--hashes {fitting}")
+        if parameters.quality_bits == 8 and self.bases * 3 // 4 >= surplus:
+            advice.append("--quality-bits 2")
+        advice.append(f"--memory {format_size(self.total_bytes)} on a machine that has it")
+        raise UsageError(
+            f"correcting {self.reads:,} reads takes {format_size(self.total_bytes)} of memory "
+            f"and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
+        )
+
+
+def plan_correction(
+    parameters: CorrectionParameters,
+    *,
+    reads: int,
+    bases: int,
+    max_length: int,
+    paired: bool,
+    threads: int,
+    budget_bytes: int,
+    read_bytes: int | None = None,
+) -> CorrectionPlan:
+    """Work out what a correction takes.
+
+    Args:
+        parameters: how reads are corrected.
+        reads: number of reads.
+        bases: number of bases.
+        max_length: longest read, in bases.
+        paired: whether reads have mates.
+        threads: how many threads work.
+        budget_bytes: what may be taken.
+        read_bytes: what the read set takes, where that is known already.
+    """
+    if read_bytes is None:
+        words = 2 * words_for(max_length)
+        read_bytes = reads * words * 8 + -(-bases * parameters.quality_bits // 8)
+    anchors = reads // 2 if paired else reads
+    minhash: MinhashParameters = parameters.minhash
+    return CorrectionPlan(
+        reads=reads,
+        bases=bases,
+        max_length=max_length,
+        paired=paired,
+        tables=minhash.hashes,
+        batches=-(-anchors // ANCHORS_A_BATCH),
+        read_bytes=read_bytes,
+        table_bytes=tables.planned_bytes(reads, minhash, threads),
+        result_bytes=reads * RESULT_BYTES_A_READ,
+        other_bytes=INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20),
+        budget_bytes=budget_bytes,
+    )

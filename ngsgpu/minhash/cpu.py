@@ -1,0 +1,203 @@
+"""Numba kernels of the minhash tables: signatures, sorting, buckets, look-up.
+
+Read them in that order. A table is two arrays in bucket order: ``ids`` holds read numbers, whose
+top bit marks the first entry of a bucket, and ``places`` the position and the strand of the
+k-mer that brought the read there. ``slots[read, table]`` is the entry of a read in a table, so
+that a read that looks for its neighbours walks to both ends of its bucket and searches nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.readset.cpu import read_length
+from ngsgpu.readset.kmers import canonical_kmers
+from ngsgpu.sequence.hashing import mix64, unmix64
+
+BUCKET_START = np.uint32(1 << 31)
+READ_MASK = np.uint32((1 << 31) - 1)
+NO_SLOT = np.uint32(0xFFFFFFFF)
+DIGIT_BITS = 11
+
+
+@njit(nogil=True, cache=True)
+def smallest_hash(canonical, count, function):
+    """Smallest of the 64-bit hashes of the k-mers under one function."""
+    smallest = ~np.uint64(0)
+    for i in range(count):
+        smallest = min(smallest, mix64(canonical[i] + function))
+    return smallest
+
+
+@njit(nogil=True, cache=True)
+def sign_reads(reads, first, last, k, first_function, keys, places, canonical, forward):
+    """Signatures of reads ``first`` to ``last`` under ``len(keys)`` consecutive functions.
+
+    ``keys[f, read]`` becomes the low 2k bits of the smallest hash, ``places[f, read]`` twice the
+    (first) position of its k-mer, plus 1 where the k-mer is the reverse complement of the
+    canonical one. Reads shorter than k are left as they are.
+    """
+    mask = ~np.uint64(0) if k == 32 else (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+    for read in range(first, last):
+        count = canonical_kmers(reads, read, k, canonical, forward)
+        if count == 0:
+            continue
+        for function in range(len(keys)):
+            number = np.uint64(first_function + function)
+            smallest = smallest_hash(canonical, count, number)
+            # The hash is a bijection: the k-mer is had back from it and then looked for.
+            kmer = unmix64(smallest) - number
+            position = 0
+            while canonical[position] != kmer:
+                position += 1
+            keys[function, read] = smallest & mask
+            places[function, read] = 2 * position + (forward[position] != kmer)
+
+
+@njit(nogil=True, cache=True)
+def sort_by_key(keys, ids, spare_keys, spare_ids, bits):
+    """Sort ids by key, stably (LSD radix sort); return whether the result is in the spare arrays."""
+    count = len(keys)
+    passes = (bits + DIGIT_BITS - 1) // DIGIT_BITS
+    digit = np.uint64((1 << DIGIT_BITS) - 1)
+    histogram = np.zeros((passes, 1 << DIGIT_BITS), dtype=np.int64)
+    for i in range(count):
+        key = keys[i]
+        for p in range(passes):
+            histogram[p, (key >> np.uint64(p * DIGIT_BITS)) & digit] += 1
+    swapped = False
+    for p in range(passes):
+        shift = np.uint64(p * DIGIT_BITS)
+        total = 0
+        for value in range(1 << DIGIT_BITS):
+            size = histogram[p, value]
+            histogram[p, value] = total
+            total += size
+        for i in range(count):
+            key = keys[i]
+            value = (key >> shift) & digit
+            target = histogram[p, value]
+            histogram[p, value] = target + 1
+            spare_keys[target] = key
+            spare_ids[target] = ids[i]
+        keys, spare_keys = spare_keys, keys
+        ids, spare_ids = spare_ids, ids
+        swapped = not swapped
+    return swapped
+
+
+@njit(nogil=True, cache=True)
+def fill_table(keys, ids, places, bucket_limit, table, table_ids, table_places, slots):
+    """Turn sorted (key, id) pairs into a table; return its number of entries and of buckets.
+
+    Buckets of a single read and of more than ``bucket_limit`` reads are left out whole. The
+    entry after the last one is marked as a bucket's start, so that walks end there.
+    """
+    entries = 0
+    buckets = 0
+    count = len(keys)
+    begin = 0
+    while begin < count:
+        end = begin + 1
+        while end < count and keys[end] == keys[begin]:
+            end += 1
+        if 2 <= end - begin <= bucket_limit:
+            table_ids[entries] = ids[begin] | BUCKET_START
+            for i in range(begin, end):
+                read = ids[i]
+                if i > begin:
+                    table_ids[entries] = read
+                table_places[entries] = places[read]
+                slots[read, table] = entries
+                entries += 1
+            buckets += 1
+        begin = end
+    table_ids[entries] = BUCKET_START
+    return entries, buckets
+
+
+@njit(nogil=True, cache=True)
+def bucket_bounds(ids, slot):
+    """First entry of the bucket that holds entry ``slot``, and the one after its last."""
+    begin = np.int64(slot)
+    while ids[begin] < BUCKET_START:
+        begin -= 1
+    end = np.int64(slot) + 1
+    while ids[end] < BUCKET_START:
+        end += 1
+    return begin, end
+
+
+@njit(nogil=True, cache=True)
+def find_candidates(reads, tables, anchor, k, found, bounds):
+    """Collect the distinct (read, strand, shift) that share a k-mer with the anchor.
+
+    A read and the anchor in one bucket share a canonical k-mer, and the two places say how the
+    read must be laid: turned where the strands differ, and shifted so that the k-mers meet.
+
+    Args:
+        reads: the read arrays.
+        tables: the tables (``ngsgpu.minhash.tables.TableArrays``).
+        anchor: number of the anchor.
+        k: k-mer length.
+        found: workspace and result (``ngsgpu.minhash.tables.FoundArrays``).
+        bounds: int64[hashes, 2], workspace.
+
+    Returns:
+        The number of distinct entries in ``found``, or -1 where they exceed its capacity.
+    """
+    hashes = tables.slots.shape[1]
+    total = 0
+    for table in range(hashes):
+        slot = tables.slots[anchor, table]
+        if slot == NO_SLOT:
+            bounds[table, 0] = 0
+            bounds[table, 1] = 0
+            continue
+        begin, end = bucket_bounds(tables.ids[table], slot)
+        bounds[table, 0] = begin
+        bounds[table, 1] = end
+        total += end - begin
+    if total == 0:
+        return 0
+    capacity = len(found.key)
+    size = 64
+    while size < 2 * min(total, capacity):
+        size *= 2
+    mask = np.uint64(size - 1)
+    count = 0
+    overflow = False
+    for table in range(hashes):
+        begin = bounds[table, 0]
+        end = bounds[table, 1]
+        if begin == end or overflow:
+            continue
+        own = np.int64(tables.places[table, np.int64(tables.slots[anchor, table])])
+        for entry in range(begin, end):
+            read = np.int64(tables.ids[table, entry] & READ_MASK)
+            if read == anchor:
+                continue
+            place = np.int64(tables.places[table, entry])
+            turned = (own ^ place) & 1
+            position = place >> 1
+            if turned:
+                position = read_length(reads, read) - k - position
+            shift = (own >> 1) - position
+            key = (np.uint64(read) << np.uint64(17)) | np.uint64(((shift + 32768) << 1) | turned)
+            cell = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40) & mask)
+            while found.cells[cell] >= 0 and found.key[found.cells[cell]] != key:
+                cell = (cell + 1) & (size - 1)
+            if found.cells[cell] >= 0:
+                continue
+            if count == capacity:
+                overflow = True
+                break
+            found.cells[cell] = count
+            found.used[count] = cell
+            found.key[count] = key
+            count += 1
+    for i in range(count):
+        found.cells[found.used[i]] = -1
+    return -1 if overflow else count

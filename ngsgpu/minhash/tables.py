@@ -1,0 +1,194 @@
+"""Building the minhash tables of a read set, several at a time on several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.minhash import cpu
+from ngsgpu.minhash.params import MinhashParameters
+from ngsgpu.readset import ReadSet
+
+FUNCTIONS_A_PASS = 8
+"""Signatures of this many functions are made in one pass over the reads."""
+
+MAX_CANDIDATES = 65_535
+"""An anchor with more distinct (read, strand, shift) than this is left as it is."""
+
+
+class TableArrays(NamedTuple):
+    """The tables as kernels take them.
+
+    Attributes:
+        ids: uint32[hashes, reads + 1], read numbers in bucket order, top bit at bucket starts.
+        places: uint16[hashes, reads + 1], 2 x position + strand of each entry's k-mer.
+        slots: uint32[reads, hashes], entry of each read in each table, or ``cpu.NO_SLOT``.
+    """
+
+    ids: NDArray[np.uint32]
+    places: NDArray[np.uint16]
+    slots: NDArray[np.uint32]
+
+
+class FoundArrays(NamedTuple):
+    """Workspace and result of ``cpu.find_candidates``.
+
+    Attributes:
+        key: uint64, distinct entries: read << 17 | (shift + 32768) << 1 | turned.
+        cells: int32, open-addressing hash table of indices into ``key``, -1 where free.
+        used: int32, cells in use.
+    """
+
+    key: NDArray[np.uint64]
+    cells: NDArray[np.int32]
+    used: NDArray[np.int32]
+
+    @classmethod
+    def allocate(cls, capacity: int = MAX_CANDIDATES) -> FoundArrays:
+        """Workspace for up to ``capacity`` distinct entries."""
+        cells = 64
+        while cells < 2 * capacity:
+            cells *= 2
+        return cls(
+            key=np.empty(capacity, dtype=np.uint64),
+            cells=np.full(cells, -1, dtype=np.int32),
+            used=np.empty(capacity, dtype=np.int32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MinhashTables:
+    """The tables of a read set.
+
+    Attributes:
+        arrays: as kernels take them.
+        entries: int64[hashes], entries of each table.
+        buckets: int64[hashes], buckets of each table.
+        bucket_limit: most reads in a bucket.
+    """
+
+    arrays: TableArrays
+    entries: NDArray[np.int64]
+    buckets: NDArray[np.int64]
+    bucket_limit: int
+
+
+def planned_bytes(reads: int, parameters: MinhashParameters, threads: int) -> int:
+    """Bytes that building and holding the tables of ``reads`` reads take at most."""
+    held = reads * parameters.hashes * (4 + 2 + 4)
+    signatures = reads * FUNCTIONS_A_PASS * (8 + 2)
+    sorting = reads * threads * (8 + 4 + 4)
+    return held + signatures + sorting
+
+
+def build_tables(
+    reads: ReadSet,
+    parameters: MinhashParameters,
+    coverage: float,
+    *,
+    threads: int = 1,
+    advance: Callable[[int], None] = lambda tables: None,
+) -> MinhashTables:
+    """Build all tables.
+
+    Args:
+        reads: the read set.
+        parameters: k-mer length, number of tables, bucket limits.
+        coverage: reads per position of the genome.
+        threads: how many threads work.
+        advance: called with the number of tables that were finished since the last call.
+    """
+    count = reads.reads
+    limit = parameters.bucket_limit(coverage)
+    arrays = TableArrays(
+        # Pages that no table reaches are never touched, so they take no memory.
+        ids=np.empty((parameters.hashes, count + 1), dtype=np.uint32),
+        places=np.empty((parameters.hashes, count + 1), dtype=np.uint16),
+        slots=np.full((count, parameters.hashes), cpu.NO_SLOT, dtype=np.uint32),
+    )
+    long_enough = _reads_with_kmers(reads, parameters.kmer)
+    entries = np.zeros(parameters.hashes, dtype=np.int64)
+    buckets = np.zeros(parameters.hashes, dtype=np.int64)
+    with ThreadPoolExecutor(threads) as pool:
+        for first in range(0, parameters.hashes, FUNCTIONS_A_PASS):
+            functions = min(FUNCTIONS_A_PASS, parameters.hashes - first)
+            keys = np.empty((functions, count), dtype=np.uint64)
+            places = np.empty((functions, count), dtype=np.uint16)
+            _sign(reads, parameters, first, keys, places, pool, threads)
+
+            def build(
+                function: int,
+                first: int = first,
+                keys: NDArray[np.uint64] = keys,
+                places: NDArray[np.uint16] = places,
+            ) -> None:
+                table = first + function
+                sorted_keys, ids = _sorted(keys[function], long_enough, 2 * parameters.kmer)
+                entries[table], buckets[table] = cpu.fill_table(
+                    sorted_keys,
+                    ids,
+                    places[function],
+                    limit,
+                    table,
+                    arrays.ids[table],
+                    arrays.places[table],
+                    arrays.slots,
+                )
+                advance(1)
+
+            for _ in pool.map(build, range(functions)):
+                pass
+    return MinhashTables(arrays, entries, buckets, limit)
+
+
+def _reads_with_kmers(reads: ReadSet, kmer: int) -> NDArray[np.uint32]:
+    """Numbers of the reads that are long enough to have a k-mer."""
+    if reads.min_length >= kmer or reads.reads == 0:
+        return np.arange(reads.reads, dtype=np.uint32)
+    if reads.max_length < kmer:
+        return np.zeros(0, dtype=np.uint32)
+    return np.flatnonzero(reads.arrays.lengths >= kmer).astype(np.uint32)
+
+
+def _sign(
+    reads: ReadSet,
+    parameters: MinhashParameters,
+    first_table: int,
+    keys: NDArray[np.uint64],
+    places: NDArray[np.uint16],
+    pool: ThreadPoolExecutor,
+    threads: int,
+) -> None:
+    pieces = np.linspace(0, reads.reads, 4 * threads + 1).astype(np.int64).tolist()
+
+    def sign(bounds: tuple[int, int]) -> None:
+        canonical = np.empty(max(reads.max_length, 1), dtype=np.uint64)
+        cpu.sign_reads(
+            reads.arrays,
+            *bounds,
+            parameters.kmer,
+            parameters.first_function + first_table,
+            keys,
+            places,
+            canonical,
+            np.empty_like(canonical),
+        )
+
+    for _ in pool.map(sign, zip(pieces, pieces[1:], strict=False)):
+        pass
+
+
+def _sorted(
+    keys: NDArray[np.uint64], ids: NDArray[np.uint32], bits: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """Keys and ids of the given reads, sorted by key and then by id."""
+    keys = keys[ids] if len(ids) < len(keys) else keys
+    ids = ids.copy()
+    spare_keys, spare_ids = np.empty_like(keys), np.empty_like(ids)
+    swapped = cpu.sort_by_key(keys, ids, spare_keys, spare_ids, bits)
+    return (spare_keys, spare_ids) if swapped else (keys, ids)

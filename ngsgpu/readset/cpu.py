@@ -1,0 +1,151 @@
+"""Numba kernels of the read set: packing records, and where a read's data lie."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.sequence.codec import CODES, UNKNOWN
+
+QUALITY_BINS = {
+    8: np.arange(256, dtype=np.uint8),
+    # Codes of two bits for Q0-4, Q5-13, Q14-20, above; of one bit for Q0-13, above (CARE 2.3).
+    2: np.digitize(np.arange(256), [5, 14, 21]).astype(np.uint8),
+    1: np.digitize(np.arange(256), [14]).astype(np.uint8),
+    0: np.zeros(256, dtype=np.uint8),
+}
+"""Stored code of each Phred score, by the number of bits kept."""
+
+BIN_SCORES = {8: np.arange(256), 2: np.array([3, 7, 16, 24]), 1: np.array([7, 20])}
+"""Phred score that each stored code stands for."""
+
+
+@njit(nogil=True, cache=True, inline="always")
+def read_length(reads, read):
+    """Number of bases of a read."""
+    if reads.uniform_length >= 0:
+        return reads.uniform_length
+    return np.int64(reads.lengths[read])
+
+
+@njit(nogil=True, cache=True, inline="always")
+def plane_start(reads, read):
+    """Index of a read's first word in ``reads.planes``."""
+    if reads.uniform_length >= 0:
+        return read * (2 * ((reads.uniform_length + 63) >> 6))
+    return reads.plane_start[read]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def quality_start(reads, read):
+    """Index of the byte with a read's first quality code in ``reads.qualities``."""
+    if reads.uniform_length >= 0:
+        return read * ((reads.uniform_length * reads.quality_bits + 7) >> 3)
+    return reads.quality_start[read]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def quality_code(reads, start, position):
+    """Stored quality code of one base of the read whose codes begin at byte ``start``."""
+    if reads.quality_bits == 8:
+        return np.int64(reads.qualities[start + position])
+    if reads.quality_bits == 0:
+        return np.int64(0)
+    bit = position * reads.quality_bits
+    mask = (1 << reads.quality_bits) - 1
+    return np.int64((reads.qualities[start + (bit >> 3)] >> (bit & 7)) & mask)
+
+
+@njit(nogil=True, cache=True)
+def pack_records(
+    data: NDArray[np.uint8],
+    seq_start: NDArray[np.int64],
+    qual_start: NDArray[np.int64],
+    phred_offset: int,
+    bins: NDArray[np.uint8],
+    quality_bits: int,
+    first: int,
+    last: int,
+    first_read: int,
+    read_step: int,
+    lengths: NDArray[np.int32],
+    plane_starts: NDArray[np.int64],
+    quality_starts: NDArray[np.int64],
+    slot: int,
+    planes: NDArray[np.uint64],
+    qualities: NDArray[np.uint8],
+) -> int:
+    """Pack records ``first`` to ``last`` of a batch; return how many bases are unknown.
+
+    Record i becomes read ``first_read + i * read_step`` and entry ``slot + i * read_step`` of
+    ``lengths``, ``plane_starts`` and ``quality_starts`` (mates alternate, so the step is 2 for
+    pairs). ``planes`` and ``qualities`` must be zero.
+    """
+    unknown = 0
+    for record in range(first, last):
+        entry = slot + record * read_step
+        read = first_read + record * read_step
+        length = lengths[entry]
+        words = (length + 63) >> 6
+        low_start = plane_starts[entry]
+        source = seq_start[record]
+        with_quality = quality_bits > 0
+        quality_source = qual_start[record] if with_quality else 0
+        quality_target = quality_starts[entry]
+        low = np.uint64(0)
+        high = np.uint64(0)
+        position = 0
+        while position < length:
+            letter = data[source]
+            source += 1
+            if letter == 10 or letter == 13:
+                continue
+            code = np.int64(CODES[letter])
+            score = 0
+            if code == UNKNOWN:
+                unknown += 1
+                # Any rule that depends on nothing but the read and the position will do.
+                code = (read + position) & 3
+            elif with_quality:
+                score = max(0, np.int64(data[quality_source + position]) - phred_offset)
+            bit = np.uint64(position & 63)
+            low |= np.uint64(code & 1) << bit
+            high |= np.uint64(code >> 1) << bit
+            if with_quality:
+                offset = position * quality_bits
+                qualities[quality_target + (offset >> 3)] |= np.uint8(bins[score] << (offset & 7))
+            position += 1
+            if position & 63 == 0 or position == length:
+                word = low_start + ((position - 1) >> 6)
+                planes[word] = low
+                planes[word + words] = high
+                low = np.uint64(0)
+                high = np.uint64(0)
+    return unknown
+
+
+@njit(nogil=True, cache=True)
+def list_unknown(
+    data: NDArray[np.uint8],
+    seq_start: NDArray[np.int64],
+    seq_end: NDArray[np.int64],
+    first_read: int,
+    read_step: int,
+    reads: NDArray[np.uint32],
+    positions: NDArray[np.int32],
+) -> int:
+    """List read and position of every unknown base of a batch, in order; return their number."""
+    found = 0
+    for record in range(len(seq_start)):
+        position = 0
+        for source in range(seq_start[record], seq_end[record]):
+            letter = data[source]
+            if letter == 10 or letter == 13:
+                continue
+            if CODES[letter] == UNKNOWN:
+                reads[found] = first_read + record * read_step
+                positions[found] = position
+                found += 1
+            position += 1
+    return found

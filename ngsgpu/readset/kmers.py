@@ -1,0 +1,189 @@
+"""Canonical k-mers of reads, and the k-mer spectrum: how many k-mers occur how often.
+
+For the spectrum only canonical k-mers whose hash falls in a fixed part of the hash range are counted. That sample
+holds every occurrence of the k-mers it holds, so that multiplicities are exact and only the
+numbers of k-mers are scaled.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.readset.cpu import plane_start, read_length
+from ngsgpu.readset.readset import ReadSet
+from ngsgpu.sequence.hashing import mix64
+
+SAMPLED_KMERS = 1 << 22
+"""k-mer occurrences that a sample holds at least, where the reads have so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class KmerSpectrum:
+    """How many distinct k-mers occur how often.
+
+    Attributes:
+        k: k-mer length.
+        multiplicity: int64[m], ascending, those that occur.
+        count: int64[m], distinct k-mers of the sample with each multiplicity.
+        sampled: the sample holds one in so many k-mers.
+        kmers_per_base: k-mer occurrences of the reads divided by their bases.
+    """
+
+    k: int
+    multiplicity: NDArray[np.int64]
+    count: NDArray[np.int64]
+    sampled: int
+    kmers_per_base: float
+
+    def dense(self, limit: int = 100_000) -> NDArray[np.int64]:
+        """Counts by multiplicity from 0 to the largest one, at most ``limit``."""
+        if len(self.multiplicity) == 0:
+            return np.zeros(1, dtype=np.int64)
+        within = self.multiplicity <= limit
+        counts = np.zeros(int(self.multiplicity[within].max(initial=0)) + 1, dtype=np.int64)
+        counts[self.multiplicity[within]] = self.count[within]
+        return counts
+
+
+@njit(nogil=True, cache=True)
+def canonical_kmers(reads, read, k, canonical, forward):
+    """Write the canonical k-mers of a read and its k-mers as they stand; return their number.
+
+    A k-mer is read as a number with its first base in the highest bits; the canonical one of a
+    k-mer and its reverse complement is the smaller number.
+    """
+    length = read_length(reads, read)
+    if length < k:
+        return 0
+    start = plane_start(reads, read)
+    words = (length + 63) >> 6
+    mask = ~np.uint64(0) if k == 32 else (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+    top = np.uint64(2 * (k - 1))
+    kmer = np.uint64(0)
+    complement = np.uint64(0)
+    low = np.uint64(0)
+    high = np.uint64(0)
+    for position in range(length):
+        if position & 63 == 0:
+            low = reads.planes[start + (position >> 6)]
+            high = reads.planes[start + words + (position >> 6)]
+        code = (low & np.uint64(1)) | ((high & np.uint64(1)) << np.uint64(1))
+        low >>= np.uint64(1)
+        high >>= np.uint64(1)
+        kmer = ((kmer << np.uint64(2)) | code) & mask
+        complement = (complement >> np.uint64(2)) | ((np.uint64(3) - code) << top)
+        if position >= k - 1:
+            forward[position - k + 1] = kmer
+            canonical[position - k + 1] = min(kmer, complement)
+    return length - k + 1
+
+
+@njit(nogil=True, cache=True)
+def sample_kmers(reads, first, last, k, shift, canonical, forward, sample):
+    """Collect the canonical k-mers of a run of reads whose hash ends in ``shift`` zero bits.
+
+    ``sample`` may be too short for all of them; returns how many there are.
+    """
+    mask = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
+    found = 0
+    for read in range(first, last):
+        for i in range(canonical_kmers(reads, read, k, canonical, forward)):
+            if mix64(canonical[i]) & mask == np.uint64(0):
+                if found < len(sample):
+                    sample[found] = canonical[i]
+                found += 1
+    return found
+
+
+def count_kmers(reads: ReadSet, k: int, *, threads: int = 1, exact: bool = False) -> KmerSpectrum:
+    """Spectrum of a read set.
+
+    Args:
+        reads: the read set; letters that were not bases count as the ones that stand for them.
+        k: k-mer length, 1 to 32.
+        threads: how many threads work; the result does not depend on it.
+        exact: count every k-mer.
+    """
+    lengths = reads.arrays.lengths
+    if reads.arrays.uniform_length >= 0:
+        occurrences = reads.reads * max(0, reads.arrays.uniform_length - k + 1)
+    else:
+        occurrences = int(np.maximum(0, lengths.astype(np.int64) - k + 1).sum())
+    shift = 0
+    while not exact and occurrences >> (shift + 1) >= SAMPLED_KMERS:
+        shift += 1
+    pieces = np.linspace(0, reads.reads, 8 * threads + 1).astype(np.int64).tolist()
+
+    def collect(bounds: tuple[int, int]) -> NDArray[np.uint64]:
+        canonical = np.empty(max(reads.max_length, 1), dtype=np.uint64)
+        forward = np.empty_like(canonical)
+        room = int((occurrences >> shift) / len(pieces) * 1.5) + 1024
+        while True:
+            sample = np.empty(room, dtype=np.uint64)
+            found = sample_kmers(reads.arrays, *bounds, k, shift, canonical, forward, sample)
+            if found <= room:
+                return sample[:found]
+            room = found
+
+    with ThreadPoolExecutor(threads) as pool:
+        sample = np.concatenate(list(pool.map(collect, zip(pieces, pieces[1:], strict=False))))
+    sample.sort()
+    starts = np.flatnonzero(np.diff(sample, prepend=~sample[:1]))
+    multiplicities = np.diff(np.append(starts, len(sample)))
+    multiplicity, count = np.unique(multiplicities, return_counts=True)
+    return KmerSpectrum(
+        k=k,
+        multiplicity=multiplicity.astype(np.int64),
+        count=count.astype(np.int64),
+        sampled=1 << shift,
+        kmers_per_base=occurrences / max(1, reads.bases),
+    )
+
+
+def estimate_coverage(spectrum: KmerSpectrum) -> float:
+    """Reads per position of the genome, from the main peak of the spectrum; 0 without k-mers.
+
+    A position is covered by ``c`` reads, so its k-mer by ``c`` x k-mers per base x the part of
+    k-mers without an error. Errors make k-mers left of the spectrum's first valley; the peak is
+    where, right of it, most k-mer occurrences lie. Without a valley (coverage below about 3, or a
+    mixture) the mean multiplicity of an occurrence of the repeated k-mers stands in for the peak.
+    """
+    counts = spectrum.dense().astype(np.float64)
+    size = len(counts)
+    if size < 2 or spectrum.kmers_per_base == 0:
+        return 0.0
+    occurrences = counts * np.arange(size)
+    total = occurrences.sum()
+    smooth = _smoothed(counts)
+    valley = 1
+    while valley + 1 < size and smooth[valley + 1] <= smooth[valley]:
+        valley += 1
+    weighted = _smoothed(occurrences) * np.arange(size)
+    right = np.arange(size) > valley
+    if valley + 1 >= size or not right.any():
+        repeated = occurrences[2:]
+        if repeated.sum() == 0:
+            return float(max(1.0, total / max(1.0, counts.sum())) / spectrum.kmers_per_base)
+        peak = float((repeated * np.arange(2, size)).sum() / repeated.sum())
+        return peak / spectrum.kmers_per_base
+    peak = float(np.argmax(np.where(right, weighted, 0)))
+    for _ in range(5):
+        near = slice(max(valley, int(0.6 * peak)), int(1.4 * peak) + 2)
+        peak = float((occurrences[near]).sum() / max(1.0, counts[near].sum()))
+    without_error = occurrences[valley:].sum() / total
+    return float(peak / (spectrum.kmers_per_base * without_error))
+
+
+def _smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over a window of a tenth of each index to either side, at least the index itself."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    index = np.arange(len(values))
+    reach = index // 10
+    low = np.maximum(0, index - reach)
+    high = np.minimum(len(values), index + reach + 1)
+    return (sums[high] - sums[low]) / (high - low)

@@ -1,0 +1,85 @@
+"""Letters to 2-bit codes (A 0, C 1, G 2, T 3) in two bit planes, and back.
+
+A read of length L takes ``W = ceil(L / 64)`` words a plane: W words that hold the low bits of its
+codes, then W words with the high bits; base i is bit ``i % 64`` of word ``i // 64``. Bits past the
+end are 0. Planes make a Hamming distance two XORs, an OR and a population count for 64 bases.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.sequence.bits import reverse_bits
+
+UNKNOWN = 4
+"""Code of every letter that is not one of ACGT (either case)."""
+
+LETTERS = np.frombuffer(b"ACGT", dtype=np.uint8)
+
+
+def _code_table() -> NDArray[np.uint8]:
+    table = np.full(256, UNKNOWN, dtype=np.uint8)
+    for code, letter in enumerate(b"ACGT"):
+        table[letter] = table[letter | 0x20] = code
+    return table
+
+
+CODES = _code_table()
+"""uint8[256]: code of each byte, ``UNKNOWN`` where it is not a base."""
+
+
+def words_for(length: int) -> int:
+    """Words of one plane of a read of ``length`` bases."""
+    return (length + 63) // 64
+
+
+@njit(nogil=True, cache=True, inline="always")
+def base_at(planes: NDArray[np.uint64], start: int, words: int, position: int) -> int:
+    """Code of the base at ``position`` of the read whose planes begin at ``planes[start]``."""
+    word = start + (position >> 6)
+    bit = np.uint64(position & 63)
+    low = (planes[word] >> bit) & np.uint64(1)
+    high = (planes[word + words] >> bit) & np.uint64(1)
+    return np.int64(low | (high << np.uint64(1)))
+
+
+@njit(nogil=True, cache=True)
+def set_base(planes: NDArray[np.uint64], start: int, words: int, position: int, code: int) -> None:
+    """Replace the base at ``position`` by ``code``."""
+    word = start + (position >> 6)
+    bit = np.uint64(1) << np.uint64(position & 63)
+    planes[word] = (planes[word] & ~bit) | (bit if code & 1 else np.uint64(0))
+    planes[word + words] = (planes[word + words] & ~bit) | (bit if code & 2 else np.uint64(0))
+
+
+@njit(nogil=True, cache=True)
+def reverse_complement_plane(
+    source: NDArray[np.uint64], start: int, length: int, target: NDArray[np.uint64], to: int
+) -> None:
+    """Write one plane of the reverse complement: bits in opposite order, inverted.
+
+    Complementing a base inverts both bits of its code, so both planes are treated alike.
+    """
+    words = (length + 63) >> 6
+    surplus = words * 64 - length
+    for word in range(words):
+        bits = ~reverse_bits(source[start + words - 1 - word])
+        if surplus:
+            bits >>= np.uint64(surplus)
+            if word + 1 < words:
+                following = ~reverse_bits(source[start + words - 2 - word])
+                bits |= following << np.uint64(64 - surplus)
+        target[to + word] = bits
+
+
+def encode(sequence: bytes | str) -> NDArray[np.uint8]:
+    """Codes of a sequence, uint8[length]; ``UNKNOWN`` for letters outside ACGT."""
+    raw = sequence.encode() if isinstance(sequence, str) else sequence
+    return CODES[np.frombuffer(raw, dtype=np.uint8)]
+
+
+def decode(codes: NDArray[np.uint8]) -> bytes:
+    """Letters of codes 0 to 3."""
+    return LETTERS[codes].tobytes()

@@ -1,0 +1,37 @@
+"""The 64-bit finaliser of MurmurHash3, the hash of minhash signatures, and its inverse.
+
+It is a bijection on 64 bits, so the k-mer that gave a hash value can be had back from the value
+(used to find the position of a minimal k-mer without keeping it through the search).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+FIRST_FACTOR = np.uint64(0xFF51AFD7ED558CCD)
+SECOND_FACTOR = np.uint64(0xC4CEB9FE1A85EC53)
+# Multiplicative inverses of the two factors modulo 2^64.
+FIRST_INVERSE = np.uint64(pow(0xFF51AFD7ED558CCD, -1, 1 << 64))
+SECOND_INVERSE = np.uint64(pow(0xC4CEB9FE1A85EC53, -1, 1 << 64))
+FOLD = np.uint64(33)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def mix64(word: np.uint64) -> np.uint64:
+    """Hash of a uint64, a bijection."""
+    word ^= word >> FOLD
+    word *= FIRST_FACTOR
+    word ^= word >> FOLD
+    word *= SECOND_FACTOR
+    return word ^ (word >> FOLD)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def unmix64(word: np.uint64) -> np.uint64:
+    """The uint64 whose ``mix64`` is ``word``."""
+    word ^= word >> FOLD
+    word *= SECOND_INVERSE
+    word ^= word >> FOLD
+    word *= FIRST_INVERSE
+    return word ^ (word >> FOLD)
