@@ -24,9 +24,7 @@ from typing import TextIO
 
 LINE_LENGTH = 80
 # Everything but the four bases becomes N, where the simulator draws no reads.
-TO_BASES = {code: "N" for code in range(128)} | {
-    ord(letter): letter.upper() for letter in "ACGTacgt"
-}
+TO_BASES = dict.fromkeys(range(128), "N") | {ord(letter): letter.upper() for letter in "ACGTacgt"}
 
 
 class ChunkError(Exception):

@@ -68,7 +68,7 @@ class Copy:
 
 
 def random_codes(rng: np.random.Generator, length: int, gc: float) -> Codes:
-    """Draw ``length`` 2-bit codes (A 0, C 1, G 2, T 3), G and C with probability ``gc`` together."""
+    """Draw 2-bit codes (A 0, C 1, G 2, T 3); ``gc`` is the share of G and C together."""
     shares = np.array([1 - gc, gc, gc, 1 - gc]) / 2
     return rng.choice(4, size=length, p=shares).astype(np.uint8)
 

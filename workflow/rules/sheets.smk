@@ -157,11 +157,12 @@ def read_samples(sheet, schema_file):
                     f"line {number}, column {column}: there is no file '{path}'"
                 )
             if path and column != "reference":
-                if path in owners:
+                if (name, path) in owners:
                     problems.append(
-                        f"line {number}, column {column}: '{path}' is already in line {owners[path]}"
+                        f"line {number}, column {column}: '{path}' is already in line "
+                        f"{owners[name, path]} of this sample"
                     )
-                owners.setdefault(path, number)
+                owners.setdefault((name, path), number)
         paired = "fastq_2" in row
         sample = samples.setdefault(name, Sample(name, reference=row.get("reference")))
         if sample.first and paired != bool(sample.second):

@@ -1,0 +1,33 @@
+# The two commands: `make demo` and `make test`. Both set up what they need on the way.
+
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
+# pytest workers; two cores are what the suite is made for.
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test setup lint
+
+help:
+	@echo "make demo    set up, run the workflow on the shipped study, say where the report is"
+	@echo "make test    set up and run the tests"
+	@echo "make lint    ruff, mypy, snakefmt and snakemake --lint"
+
+demo:
+	@scripts/setup.sh demo
+	@echo && echo "== Running the workflow"
+	@snakemake --quiet rules
+	@echo && echo "The report is at $(CURDIR)/results/report.html"
+
+setup:
+	@scripts/setup.sh test
+
+test: setup
+	@echo && echo "== Running the tests"
+	pytest -n $(WORKERS)
+
+lint: setup
+	ruff check
+	ruff format --check
+	mypy
+	snakefmt --check workflow
+	snakemake --lint

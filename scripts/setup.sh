@@ -1,0 +1,188 @@
+#!/usr/bin/env bash
+# Sets up what the demo or the tests need, inside the checkout as far as possible:
+#   scripts/setup.sh demo    .venv with ngsgpu and Snakemake; ART, SPAdes, QUAST
+#   scripts/setup.sh test    the same, and what the tests and checks need
+#
+# Python packages come through pip into .venv and .tools/quast. ART, SPAdes and minimap2 are taken
+# from the PATH if they are there; else from conda environments under .tools/conda, where conda,
+# mamba or micromamba is on the PATH; else from the system's packages (apt-get as root or by sudo).
+# Running it again is quick: what is up to date stays as it is.
+#
+# PYTHON names the interpreter to use instead of the newest on the PATH.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+ROOT=$PWD
+TOOLS=$ROOT/.tools
+QUAST=quast==5.2.0
+
+# The Makefile puts these first; what set-up itself runs must come from the system.
+SYSTEM_PATH=:$PATH:
+SYSTEM_PATH=${SYSTEM_PATH//:$ROOT\/.venv\/bin:/:}
+SYSTEM_PATH=${SYSTEM_PATH//:$ROOT\/.tools\/bin:/:}
+SYSTEM_PATH=${SYSTEM_PATH#:}
+SYSTEM_PATH=${SYSTEM_PATH%:}
+PATH=$SYSTEM_PATH
+
+say() { printf '\n== %s\n' "$*"; }
+die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# The first of the conda programs that is there, or nothing.
+conda_program() {
+    local program
+    for program in mamba conda micromamba; do
+        if have "$program"; then echo "$program"; return; fi
+    done
+}
+
+# Runs a command with the rights to install system packages.
+as_root() {
+    if [[ $(id -u) == 0 ]]; then
+        "$@"
+    elif [[ -t 0 ]]; then
+        sudo "$@"
+    else
+        sudo -n "$@"
+    fi
+}
+
+can_apt() { have apt-get && { [[ $(id -u) == 0 ]] || have sudo; }; }
+
+APT_UPDATED=
+apt_install() {
+    if [[ -z $APT_UPDATED ]]; then
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q || return
+        APT_UPDATED=yes
+    fi
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends "$@" </dev/null
+}
+
+# A new conda environment at $1 from the environment file $2.
+conda_environment() {
+    local program
+    program=$(conda_program)
+    rm -rf "$1"
+    case $program in
+        micromamba) micromamba create -y -q -p "$1" -f "$2" ;;
+        *) "$program" env create -q -p "$1" -f "$2" ;;
+    esac </dev/null
+}
+
+python_is_enough() {
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+# Prints an interpreter of at least Python 3.11 that can make virtual environments.
+find_python() {
+    local candidate found=
+    for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+        if have "$candidate" && python_is_enough "$candidate"; then
+            if "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
+                echo "$candidate"
+                return
+            fi
+            found=${found:-$candidate}
+        fi
+    done
+    if [[ -n $found ]] && can_apt; then
+        # Debian and Ubuntu keep ensurepip in a package of its own.
+        local version
+        version=$("$found" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+        say "Installing $version-venv" >&2
+        if apt_install "$version-venv" >&2 || apt_install python3-venv >&2; then
+            echo "$found"
+            return
+        fi
+    fi
+    if [[ -n $(conda_program) ]]; then
+        if ! [[ -x $TOOLS/conda/python/bin/python ]]; then
+            say "Creating a Python environment by $(conda_program)" >&2
+            conda_environment "$TOOLS/conda/python" "$ROOT/envs/python.yaml" >&2
+        fi
+        echo "$TOOLS/conda/python/bin/python"
+        return
+    fi
+    if [[ -n $found ]]; then
+        die "$found cannot make virtual environments: install python3-venv, or put conda on the PATH"
+    fi
+    die "no Python of at least 3.11 on the PATH: install it, or name it by PYTHON=..."
+}
+
+# Makes the virtual environment $1, unless there is one that runs.
+make_venv() {
+    # By the script, not by python -m: its first line breaks if the checkout has moved.
+    if "$1/bin/pip" --version >/dev/null 2>&1; then return; fi
+    local python
+    python=$(find_python)
+    say "Creating ${1#"$ROOT"/} with $("$python" --version)"
+    "$python" -m venv --clear "$1"
+}
+
+# .venv with ngsgpu and the extras $1, anew whenever pyproject.toml changes. The stamp holds what
+# was installed for which pyproject.toml, so that the tests' extras also serve the demo.
+setup_package() {
+    local stamp=$ROOT/.venv/.ngsgpu-extras state
+    make_venv "$ROOT/.venv"
+    state=$(sha256sum "$ROOT/pyproject.toml" | cut -d ' ' -f 1)
+    if [[ -f $stamp && $(<"$stamp") == "$state $1"* ]]; then return; fi
+    say "Installing ngsgpu[$1] into .venv"
+    "$ROOT/.venv/bin/python" -m pip install -q --disable-pip-version-check --editable "${ROOT}[$1]"
+    echo "$state $1" >"$stamp"
+}
+
+# Puts a command into .tools/bin that runs $2 (a path below .tools), with its folder first on PATH.
+wrap() {
+    mkdir -p "$TOOLS/bin"
+    cat >"$TOOLS/bin/$1" <<END
+#!/usr/bin/env bash
+tools=\$(cd "\$(dirname "\${BASH_SOURCE[0]}")/.." && pwd)
+PATH=\$tools/$(dirname "$2"):\$PATH exec ${3:+"\$tools/$3" }"\$tools/$2" "\$@"
+END
+    chmod +x "$TOOLS/bin/$1"
+}
+
+# Installs the program $1 from the conda environment envs/$2.yaml.
+tool_from_conda() {
+    say "Creating a conda environment for $2"
+    conda_environment "$TOOLS/conda/$2" "$ROOT/envs/$2.yaml" &&
+        wrap "$1" "conda/$2/bin/$1"
+}
+
+# The program $1 from what there is: PATH, conda (envs/$2.yaml) or the Debian package $3.
+setup_tool() {
+    if have "$1"; then return; fi
+    if [[ -n $(conda_program) ]] && tool_from_conda "$1" "$2"; then return; fi
+    can_apt || die "$1 is missing: install it, or put conda on the PATH, or run as root"
+    say "Installing the system package $3"
+    apt_install "$3" || die "apt-get could not install $3: see its message above"
+    have "$1" || die "$3 is installed, but brought no $1"
+}
+
+# QUAST needs minimap2, which it would else compile, and packages of its own: hence an own venv.
+setup_quast() {
+    if have quast.py; then return; fi
+    if [[ -n $(conda_program) ]] && tool_from_conda quast.py quast; then return; fi
+    setup_tool minimap2 quast minimap2
+    make_venv "$TOOLS/quast"
+    say "Installing QUAST into .tools/quast"
+    # setuptools stands in for distutils, which QUAST imports and Python 3.12 no longer has.
+    "$TOOLS/quast/bin/python" -m pip install -q --disable-pip-version-check setuptools "$QUAST"
+    wrap quast.py quast/bin/quast.py quast/bin/python
+    quast.py --version >/dev/null || die "QUAST does not run: see its message above"
+}
+
+main() {
+    case ${1:-} in
+        demo) setup_package workflow ;;
+        test) setup_package workflow,dev ;;
+        *) die "usage: scripts/setup.sh demo|test" ;;
+    esac
+    PATH=$TOOLS/bin:$SYSTEM_PATH
+    setup_tool art_illumina art art-nextgen-simulation-tools
+    setup_tool spades.py spades spades
+    setup_quast
+}
+
+main "$@"
