@@ -139,7 +139,7 @@ def _bad_bases(lines: list[bytes], header: bytes) -> Fault | None:
 def _bad_plus(lines: list[bytes], header: bytes, longest: int) -> Fault | None:
     plus = lines[2]
     if not plus.startswith(b"+"):
-        if not plus and len(lines) == 3:
+        if not any(lines[2:]):
             return Fault("the file ends after the sequence", _CUT_SHORT, line=2)
         if plus and all(byte in BASES for byte in plus):
             cause = "the sequence goes on in a second line: a wrapped FASTQ is not read"
