@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, NoReturn, TypeVar
 
@@ -155,17 +155,28 @@ class _Splitter:
         first = self._next.buffer[HEADROOM : HEADROOM + self._next.size]
         is_fastq = _layout(self._path, first) == "fastq"
         rest = first[:0]
+        held: RecordBatch | None = None
         while True:
             data, eof = self._data(rest)
             batch, rest = self._fastq(data, eof) if is_fastq else self._fasta(data, eof)
             if len(batch) > 0:
                 self._records += len(batch)
                 self._bytes_a_record = len(batch.data) / len(batch)
-                if is_fastq:
-                    self._check_offset(self._records, eof=eof)
+            if is_fastq:
+                self._check_offset(self._records, eof=eof)
+            if held is not None:  # only blank lines follow
+                batch = replace(held, data=np.concatenate([held.data, batch.data]))
+            held = batch if self._blank_lines_follow(rest) else None
+            if held is None and len(batch) > 0:
                 yield batch
             if eof:
                 return
+
+    def _blank_lines_follow(self, rest: NDArray[np.uint8]) -> bool:
+        """Whether the file's last records were read, but not the blank lines after them."""
+        if len(rest) == 0 and self._next is not None:
+            rest = self._next.buffer[HEADROOM:]
+        return len(rest) > 0 and rest[0] in b"\r\n"
 
     def _data(self, rest: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], bool]:
         """What is left of the last chunk and the next one, and whether the file ends there."""
