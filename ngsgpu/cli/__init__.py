@@ -75,10 +75,12 @@ def _log_to_stderr() -> None:
 
 
 def _register() -> None:
-    from ngsgpu.cli import correct, doctor, kmers
+    from ngsgpu.cli import correct, doctor, evaluate, kmers, report
 
     correct.register(app)
     kmers.register(app)
+    evaluate.register(app)
+    report.register(app)
     doctor.register(app)
 
 

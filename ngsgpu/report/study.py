@@ -27,7 +27,7 @@ missing, and the report then says what is absent::
             "contigs": {"raw": "ecoli/assembly/raw/contigs.fasta",
                         "corrected": "ecoli/assembly/corrected/contigs.fasta"},
             "quast": "ecoli/quast/report.tsv",         or one report per assembly, as for contigs
-            "benchmarks": {"correct_reads": "../benchmarks/correct_reads/ecoli.tsv"}
+            "benchmarks": {"correct_reads": ["../benchmarks/correct_reads/ecoli.tsv"]}
           }
         }
       ]
@@ -47,7 +47,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ngsgpu.errors import InputError, OutputError
+from ngsgpu.errors import InputError
+from ngsgpu.io.atomic import write_text_atomically
 
 SCHEMA = "ngsgpu.study"
 SCHEMA_VERSION = 1
@@ -70,7 +71,8 @@ class SampleFiles:
         contigs: assemblies (FASTA) of the ``raw`` and ``corrected`` reads.
         quast: QUAST's ``report.tsv`` with both assemblies under the key ``all``, or one report
             an assembly under ``raw`` and ``corrected``.
-        benchmarks: Snakemake's benchmark files by rule (with the variant, ``rule (raw)``).
+        benchmarks: Snakemake's benchmark files by rule, ``rule (raw)`` and ``rule (corrected)``
+            where the rule runs for each; several files where it runs for parts of the sample.
     """
 
     correct: Path | None = None
@@ -78,7 +80,7 @@ class SampleFiles:
     kmers: Mapping[str, Path] = field(default_factory=dict)
     contigs: Mapping[str, Path] = field(default_factory=dict)
     quast: Mapping[str, Path] = field(default_factory=dict)
-    benchmarks: Mapping[str, Path] = field(default_factory=dict)
+    benchmarks: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,13 +127,7 @@ class Study:
             "machine": dict(self.machine),
             "samples": [_sample_document(sample, target.parent) for sample in self.samples],
         }
-        temporary = target.with_name(f".{target.name}.tmp")
-        try:
-            temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-            temporary.replace(target)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise OutputError(f"{target}: {error.strerror or error}") from error
+        write_text_atomically(target, json.dumps(document, indent=2) + "\n")
 
 
 def _sample_document(sample: Sample, folder: Path) -> dict[str, Any]:
@@ -143,10 +139,15 @@ def _sample_document(sample: Sample, folder: Path) -> dict[str, Any]:
         files["correct"] = relative(sample.files.correct)
     if sample.files.evaluation is not None:
         files["evaluation"] = relative(sample.files.evaluation)
-    for name in ("kmers", "contigs", "quast", "benchmarks"):
+    for name in ("kmers", "contigs", "quast"):
         paths: Mapping[str, Path] = getattr(sample.files, name)
         if paths:
             files[name] = {key: relative(path) for key, path in paths.items()}
+    if sample.files.benchmarks:
+        files["benchmarks"] = {
+            rule: [relative(path) for path in paths]
+            for rule, paths in sample.files.benchmarks.items()
+        }
     return {
         "name": sample.name,
         "label": sample.label,
@@ -199,6 +200,13 @@ class _Reader:
             if path is not None
         }
 
+    def file_lists(self, value: Any, key: str) -> dict[str, tuple[Path, ...]]:
+        found = {}
+        for name, paths in self.mapping(value, key).items():
+            listed = paths if isinstance(paths, list) else [paths]
+            found[name] = tuple(self.folder / self.text(p, f"{key}.{name}") for p in listed)
+        return found
+
     def sample(self, value: Any, number: int) -> Sample:
         key = f"samples[{number}]"
         entry = self.mapping(value, key)
@@ -216,7 +224,7 @@ class _Reader:
         quast = files.get("quast")
         if isinstance(quast, str):
             quast = {"all": quast}
-        both = set(VARIANTS)
+        both: set[str] = set(VARIANTS)
         return Sample(
             name=name,
             label=self.text(entry.get("label"), f"{key}.label", name),
@@ -229,7 +237,7 @@ class _Reader:
                 kmers=self.files(files.get("kmers"), f"{key}.files.kmers", both),
                 contigs=self.files(files.get("contigs"), f"{key}.files.contigs", both),
                 quast=self.files(quast, f"{key}.files.quast", both | {"all"}),
-                benchmarks=self.files(files.get("benchmarks"), f"{key}.files.benchmarks"),
+                benchmarks=self.file_lists(files.get("benchmarks"), f"{key}.files.benchmarks"),
             ),
         )
 
@@ -336,17 +344,20 @@ def layout_files(
     )
 
 
-def _layout_benchmarks(sample: str, folder: Path, names: set[str]) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+def _layout_benchmarks(
+    sample: str, folder: Path, names: set[str]
+) -> dict[str, tuple[Path, ...]]:
+    found: dict[str, list[Path]] = {}
     for path in sorted(folder.glob("*/**/*.tsv")):
         rule, *rest = path.relative_to(folder).with_suffix("").parts
         word = "/".join(rest)
         owners = [name for name in names if re.match(rf"{re.escape(name)}($|[/._-])", word)]
         if max(owners, key=len, default=None) != sample:
             continue
-        variant = word[len(sample) :].strip("/._-").replace("/", " ")
-        found[f"{rule} ({variant})" if variant else rule] = path
-    return found
+        variant = word[len(sample) :].strip("/._-")
+        key = f"{rule} ({variant})" if variant in VARIANTS else rule
+        found.setdefault(key, []).append(path)
+    return {rule: tuple(paths) for rule, paths in found.items()}
 
 
 def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None) -> Study:

@@ -1,0 +1,112 @@
+"""``ngsgpu evaluate``: compare results with the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ngsgpu.errors import UsageError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    group = typer.Typer(no_args_is_help=True, help="Compare results with the truth.")
+    group.command(name="correction")(correction)
+    app.add_typer(group, name="evaluate")
+
+
+def correction(
+    truth: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE", help="SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
+        ),
+    ],
+    in1: Annotated[
+        list[Path],
+        typer.Option(
+            "-i", "--in1", metavar="FILE", help="Reads before correction; repeat for lanes."
+        ),
+    ],
+    out1: Annotated[
+        list[Path],
+        typer.Option(
+            "-o",
+            "--out1",
+            metavar="FILE",
+            help="The same reads after correction, in the same order.",
+        ),
+    ],
+    in2: Annotated[
+        list[Path] | None,
+        typer.Option("-I", "--in2", metavar="FILE", help="Second mates before correction."),
+    ] = None,
+    out2: Annotated[
+        list[Path] | None,
+        typer.Option("-O", "--out2", metavar="FILE", help="Second mates after correction."),
+    ] = None,
+    interleaved: Annotated[
+        bool,
+        typer.Option("--interleaved", help="--in1 and --out1 hold both mates of pairs, in turn."),
+    ] = False,
+    alignments: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="ART's .aln files, or a SAM of the reads before correction: tell which reads "
+            "have insertions or deletions. Without them the sequences decide.",
+        ),
+    ] = None,
+    json_path: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all counts here.")
+    ] = None,
+    mqc_prefix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PREFIX",
+            help="Write MultiQC content to PREFIX.ngsgpu_correction_mqc.json and "
+            "PREFIX.ngsgpu_correction_generalstats_mqc.json.",
+        ),
+    ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(help="Name of the sample for MultiQC; by default PREFIX's last part."),
+    ] = None,
+    threads: Annotated[
+        int, typer.Option("-t", "--threads", min=1, help="Threads that decompress.")
+    ] = 1,
+) -> None:
+    """Count corrected, missed and newly made errors against the true reads.
+
+    Prints a table: TP, FP, FN, TN, sensitivity, specificity, precision and false positives per
+    million corrections, for reads without indels and, apart, for reads with indels.
+    """
+    if sample is not None and mqc_prefix is None:
+        raise UsageError("--sample names the sample for MultiQC; give --mqc-prefix too")
+
+    import json
+
+    from ngsgpu.evaluate.correction import evaluate_correction
+    from ngsgpu.evaluate.table import print_table
+    from ngsgpu.io.atomic import write_text_atomically
+
+    evaluation = evaluate_correction(
+        truth,
+        in1,
+        out1,
+        in2,
+        out2,
+        interleaved=interleaved,
+        alignments=alignments,
+        threads=threads,
+    )
+    document = evaluation.document()
+    if json_path is not None:
+        write_text_atomically(json_path, json.dumps(document) + "\n")
+    if mqc_prefix is not None:
+        from ngsgpu.report.multiqc import write_evaluation_content
+
+        write_evaluation_content(document, mqc_prefix, sample or Path(mqc_prefix).name)
+    print_table(evaluation)

@@ -1,0 +1,70 @@
+"""``ngsgpu report``: one HTML page for a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ngsgpu.errors import UsageError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(name="report")(report)
+
+
+def report(
+    manifest: Annotated[
+        Path | None,
+        typer.Argument(metavar="[STUDY.json]", help="Manifest of the study.", show_default=False),
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    study: Annotated[
+        Path | None, typer.Option(help="The manifest, for those who prefer an option.")
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            help="Results directory of the workflow: files that the manifest does not name are "
+            "looked for here. Alone, without a manifest, every sample found is reported."
+        ),
+    ] = None,
+    benchmarks: Annotated[
+        Path | None, typer.Option(help="Directory of Snakemake's benchmark files.")
+    ] = None,
+    write_study: Annotated[
+        Path | None, typer.Option(help="Also write the completed manifest here.")
+    ] = None,
+) -> None:
+    """Write one self-contained HTML page about a study: what ran, and what came out.
+
+    Results that are missing are named in the report; files that are there but damaged end the
+    run with an error.
+    """
+    if manifest is not None and study is not None:
+        raise UsageError("the study manifest is given twice; give STUDY.json or --study")
+    manifest = manifest or study
+    if manifest is None and results is None:
+        raise UsageError("there is nothing to report; give a study manifest or --results")
+    if benchmarks is not None and results is None:
+        raise UsageError("--benchmarks completes --results; give --results too")
+
+    from ngsgpu.io.atomic import write_text_atomically
+    from ngsgpu.report.render import render_report
+    from ngsgpu.report.study import fill_from_layout, read_study, study_from_layout
+
+    if manifest is None:
+        assert results is not None
+        content = study_from_layout(results, benchmarks)
+    else:
+        content = read_study(manifest)
+        if results is not None:
+            content = fill_from_layout(content, results, benchmarks)
+    page = render_report(content)
+    if write_study is not None:
+        content.write(write_study)
+    write_text_atomically(output, page)

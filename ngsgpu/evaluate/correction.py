@@ -1,0 +1,379 @@
+"""Compare corrected reads with the truth, from files or from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError, UsageError
+from ngsgpu.evaluate import cpu
+from ngsgpu.evaluate.matching import Counterparts, Names, first_difference, names_of
+from ngsgpu.evaluate.records import RecordTable
+from ngsgpu.evaluate.result import CorrectionEvaluation
+from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.reader import read_batches
+from ngsgpu.sequence.codec import CODES
+
+Paths = str | Path | Sequence[str | Path]
+
+
+class Counter:
+    """Adds up comparisons; one batch of reads at a time."""
+
+    def __init__(self) -> None:
+        self._bases = np.zeros((2, 5, 5, 5), dtype=np.int64)
+        self._positions = np.zeros((2, 0, 4), dtype=np.int64)
+        self._qualities = np.zeros((94, 4), dtype=np.int64)
+        self._reads = np.zeros((2, 8), dtype=np.int64)
+        self._scratch = np.empty((5, 0), dtype=np.uint8)
+        self._rows = np.empty((6, 2 * cpu.BAND + 1), dtype=np.int64)
+
+    def add(
+        self,
+        before: NDArray[np.uint8],
+        before_start: NDArray[np.int64],
+        after: NDArray[np.uint8],
+        after_start: NDArray[np.int64],
+        truth: RecordTable,
+        quality_start: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        mates: NDArray[np.uint8],
+        claims: NDArray[np.int32],
+    ) -> NDArray[np.bool_]:
+        """Compare reads and add them; arguments as for `cpu.compare`.
+
+        Returns:
+            bool [reads], which reads count as having an indel.
+        """
+        longest = int(lengths.max(initial=0))
+        if longest > self._scratch.shape[1]:
+            self._scratch = np.empty((5, longest), dtype=np.uint8)
+            grown = np.zeros((2, longest, 4), dtype=np.int64)
+            grown[:, : self._positions.shape[1]] = self._positions
+            self._positions = grown
+        verdicts = np.empty(len(lengths), dtype=np.bool_)
+        cpu.compare(
+            CODES, before, before_start, after, after_start,
+            truth.data, np.ascontiguousarray(truth.seq_start),
+            np.ascontiguousarray(truth.reverse), quality_start, lengths, mates,
+            np.ascontiguousarray(claims), self._scratch, self._rows, self._bases,
+            self._positions, self._qualities, self._reads, verdicts,
+        )  # fmt: skip
+        return verdicts
+
+    def result(
+        self, *, paired: bool, indels_from: str, truth_in_step: bool | None
+    ) -> CorrectionEvaluation:
+        """What was counted so far."""
+        return CorrectionEvaluation(
+            bases=self._bases.copy(),
+            positions=self._positions.copy(),
+            qualities=self._qualities.copy(),
+            reads=self._reads.copy(),
+            paired=paired,
+            indels_from=indels_from,
+            truth_in_step=truth_in_step,
+        )
+
+
+class _Stream:
+    """The records of several files, one after the other, in portions that the caller chooses."""
+
+    def __init__(self, paths: Sequence[str | Path], threads: int) -> None:
+        self._batches: Iterator[RecordBatch] = chain.from_iterable(
+            read_batches(path, threads=threads) for path in paths
+        )
+        self.path = str(paths[-1])
+        self._batch: RecordBatch | None = None
+        self._at = 0
+        self._read_next()
+
+    def _read_next(self) -> None:
+        self._batch = next(self._batches, None)
+        self._at = 0
+        if self._batch is not None:
+            self.path = self._batch.path
+
+    @property
+    def left(self) -> int:
+        """Records that can be taken at once; 0 at the end."""
+        return 0 if self._batch is None else len(self._batch) - self._at
+
+    def take(self, count: int) -> RecordBatch:
+        """The next records, no more than ``left``."""
+        assert self._batch is not None
+        batch = self._batch.slice(self._at, self._at + count)
+        self._at += count
+        if self._at == len(self._batch):
+            self._read_next()
+        return batch
+
+
+def evaluate_correction(
+    truth: Paths,
+    in1: Paths,
+    out1: Paths,
+    in2: Paths | None = None,
+    out2: Paths | None = None,
+    *,
+    interleaved: bool = False,
+    alignments: Paths | None = None,
+    threads: int = 1,
+) -> CorrectionEvaluation:
+    """Compare corrected reads with the reads they came from and with the truth.
+
+    Where an argument takes several files they are read one after the other, as lanes.
+
+    Args:
+        truth: SAM, BAM or CRAM of the error-free reads, as ``art_illumina -ef`` writes it.
+        in1: the reads before correction (FASTQ or FASTA; first mates of pairs).
+        out1: the same reads after correction, in the same order.
+        in2: second mates before correction.
+        out2: second mates after correction.
+        interleaved: ``in1`` and ``out1`` hold pairs, mates one after the other.
+        alignments: alignments of the uncorrected reads that tell which have indels: ART's
+            ``.aln`` files, or a SAM. Without them, and where a SAM's CIGAR does not agree with
+            the sequences, the sequences decide (`cpu.has_indel`).
+        threads: threads that decompress.
+
+    Returns:
+        Counts, rates and their break-downs.
+
+    Raises:
+        InputError: a file cannot be read; the files do not hold the same reads; a read's lengths
+            differ; a read has no truth. With the number of the record.
+        UsageError: ``in2`` and ``out2`` are not both given or both left out.
+    """
+    if (in2 is None) != (out2 is None):
+        raise UsageError("--in2 and --out2 belong together; give both or neither")
+    if interleaved and in2 is not None:
+        raise UsageError("--interleaved reads hold both mates; leave --in2 and --out2 out")
+    members = [(in1, out1)] if in2 is None or out2 is None else [(in1, out1), (in2, out2)]
+    before = [_Stream(_list(source), threads) for source, _ in members]
+    after = [_Stream(_list(target), threads) for _, target in members]
+    group = len(members)
+    true = Counterparts(_list(truth), group=group, what="true reads")
+    aligned = (
+        None
+        if alignments is None
+        else Counterparts(_list(alignments), group=group, what="alignments")
+    )
+    counter = Counter()
+    done = 0
+    while (count := _portion(before, after)) > 0:
+        count = true.available(count)
+        if aligned is not None:
+            count = aligned.available(count)
+        count = _even(count) if interleaved else count
+        _step(before, after, true, aligned, counter, count, done, interleaved)
+        done += count
+    if interleaved and done % 2:
+        raise InputError(
+            before[0].path,
+            "it ends after a first mate",
+            "give interleaved pairs, or leave --interleaved out",
+            record=done,
+        )
+    return counter.result(
+        paired=interleaved or group == 2,
+        indels_from="sequences" if aligned is None else "alignments",
+        truth_in_step=true.in_step,
+    )
+
+
+def _list(paths: Paths) -> list[str | Path]:
+    return [paths] if isinstance(paths, str | Path) else list(paths)
+
+
+def _even(count: int) -> int:
+    """Portions of an interleaved file that keep mates together where that is possible."""
+    return count if count == 1 else count - count % 2
+
+
+def _portion(before: Sequence[_Stream], after: Sequence[_Stream]) -> int:
+    """Records that every file still has; 0 when all end together."""
+    streams = [*before, *after]
+    count = min(stream.left for stream in streams)
+    if count == 0 and any(stream.left for stream in streams):
+        short = next(stream for stream in streams if not stream.left)
+        longer = next(stream for stream in streams if stream.left)
+        raise InputError(
+            short.path,
+            f"it has fewer records than {longer.path}",
+            "give the corrected reads of exactly these inputs, in the same order",
+        )
+    return count
+
+
+def _step(
+    before: Sequence[_Stream],
+    after: Sequence[_Stream],
+    true: Counterparts,
+    aligned: Counterparts | None,
+    counter: Counter,
+    count: int,
+    done: int,
+    interleaved: bool,
+) -> None:
+    """Compare the next ``count`` records of every file."""
+    inputs = [stream.take(count) for stream in before]
+    outputs = [stream.take(count) for stream in after]
+    mates = [_mates(member, len(inputs), count, done, interleaved) for member in range(len(inputs))]
+    names = [names_of(batch, mate) for batch, mate in zip(inputs, mates, strict=True)]
+    paths = [batch.path for batch in inputs]
+    first = inputs[0].first_record
+    truths = true.take(names, paths, first)
+    claims = None if aligned is None else aligned.take(names, paths, first)
+    for member, (source, target) in enumerate(zip(inputs, outputs, strict=True)):
+        lengths = np.ascontiguousarray(source.seq_len, dtype=np.int64)
+        _check(source, target, names[member], mates[member], truths[member], lengths)
+        source_data, source_start = _unwrapped(source)
+        target_data, target_start = _unwrapped(target)
+        if source.qual_start is None:
+            quality_start = np.full(count, -1, dtype=np.int64)
+        else:
+            quality_start = np.ascontiguousarray(source.qual_start)
+        place = np.maximum(mates[member], 1) - np.uint8(1)
+        claim = (
+            np.full(count, cpu.CLAIM_NONE, dtype=np.int32)
+            if claims is None
+            else claims[member].claim
+        )
+        counter.add(
+            source_data, source_start, target_data, target_start, truths[member],
+            quality_start, lengths, place, claim,
+        )  # fmt: skip
+
+
+def _mates(
+    member: int, members: int, count: int, done: int, interleaved: bool
+) -> NDArray[np.uint8]:
+    """Which mate each record is by its place: 1 or 2; 0 for single reads."""
+    if interleaved:
+        return ((np.arange(done, done + count) & 1) + 1).astype(np.uint8)
+    return np.full(count, member + 1 if members == 2 else 0, dtype=np.uint8)
+
+
+def _check(
+    source: RecordBatch,
+    target: RecordBatch,
+    names: Names,
+    mates: NDArray[np.uint8],
+    truth: RecordTable,
+    lengths: NDArray[np.int64],
+) -> None:
+    """Refuse corrected reads of other names or lengths, and truth of another length."""
+    row = first_difference(names, names_of(target, mates))
+    if row < len(names):
+        raise InputError(
+            target.path,
+            f"the read is {target.name(row)!r} where {source.path} has {source.name(row)!r}",
+            "give the corrected reads of exactly these inputs, in the same order",
+            record=target.first_record + row + 1,
+        )
+    shorter = np.flatnonzero(target.seq_len != lengths)
+    if shorter.size:
+        row = int(shorter[0])
+        raise InputError(
+            target.path,
+            f"read {target.name(row)!r} has {target.seq_len[row]} bases where {source.path} has "
+            f"{lengths[row]}",
+            "only correction that keeps the length of reads (no trimming, no indels) can be "
+            "compared",
+            record=target.first_record + row + 1,
+        )
+    other = np.flatnonzero(truth.seq_len != lengths)
+    if other.size:
+        row = int(other[0])
+        raise InputError(
+            source.path,
+            f"read {source.name(row)!r} has {lengths[row]} bases, its true read "
+            f"{truth.seq_len[row]}",
+            "give the truth of these reads",
+            record=source.first_record + row + 1,
+        )
+
+
+def _unwrapped(batch: RecordBatch) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Text and starts of bases that lie without line ends; a copy for wrapped FASTA."""
+    if np.array_equal(batch.seq_end - batch.seq_start, batch.seq_len):
+        return batch.data, np.ascontiguousarray(batch.seq_start)
+    text = batch.data.tobytes()
+    spans = zip(batch.seq_start.tolist(), batch.seq_end.tolist(), strict=True)
+    joined = b"".join(b"".join(text[start:end].split()) for start, end in spans)
+    start = np.cumsum(batch.seq_len, dtype=np.int64) - batch.seq_len
+    return np.frombuffer(bytearray(joined), dtype=np.uint8), start
+
+
+def evaluate_arrays(
+    before: Sequence[bytes] | NDArray[np.uint8],
+    after: Sequence[bytes] | NDArray[np.uint8],
+    truth: Sequence[bytes] | NDArray[np.uint8],
+    *,
+    qualities: Sequence[bytes] | NDArray[np.uint8] | None = None,
+    mates: NDArray[np.uint8] | None = None,
+    with_indel: NDArray[np.bool_] | None = None,
+) -> CorrectionEvaluation:
+    """Compare reads that are in memory.
+
+    Each argument is a list of reads as bytes, or a matrix uint8 [reads, length] of letters; all
+    in the direction of the read.
+
+    Args:
+        before: the reads before correction.
+        after: the same after correction.
+        truth: the same without errors.
+        qualities: letters, Phred+33.
+        mates: uint8 [reads], 0 or 1; left out for single reads.
+        with_indel: bool [reads]; left out, the sequences decide.
+
+    Raises:
+        ValueError: numbers or lengths of reads differ.
+    """
+    source, start, lengths = _flat(before)
+    target, target_start, target_lengths = _flat(after)
+    true, true_start, true_lengths = _flat(truth)
+    if not (np.array_equal(lengths, target_lengths) and np.array_equal(lengths, true_lengths)):
+        raise ValueError("before, after and truth must have equal numbers and lengths of reads")
+    count = len(lengths)
+    quality_start = np.full(count, -1, dtype=np.int64)
+    if qualities is not None:
+        letters, at, quality_lengths = _flat(qualities)
+        if not np.array_equal(lengths, quality_lengths):
+            raise ValueError("qualities must have the lengths of the reads")
+        quality_start = at + len(source)
+        source = np.concatenate([source, letters])
+    claims = np.full(count, cpu.CLAIM_NONE, dtype=np.int32)
+    if with_indel is not None:
+        claims = np.where(with_indel, cpu.CLAIM_INDEL, cpu.CLAIM_NO_INDEL).astype(np.int32)
+    nothing = np.zeros(count, dtype=np.int64)
+    table = RecordTable(
+        true, nothing, nothing, np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.bool_),
+        true_start, true_lengths, claims,
+    )  # fmt: skip
+    place = np.zeros(count, dtype=np.uint8) if mates is None else mates.astype(np.uint8)
+    counter = Counter()
+    counter.add(source, start, target, target_start, table, quality_start, lengths, place, claims)
+    return counter.result(
+        paired=mates is not None,
+        indels_from="sequences" if with_indel is None else "alignments",
+        truth_in_step=None,
+    )
+
+
+def _flat(
+    reads: Sequence[bytes] | NDArray[np.uint8],
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+    """Letters of all reads one after the other, where each starts, and the lengths."""
+    if isinstance(reads, np.ndarray):
+        count, length = reads.shape
+        lengths = np.full(count, length, dtype=np.int64)
+        data = np.array(reads, dtype=np.uint8).reshape(-1)
+    else:
+        lengths = np.array([len(read) for read in reads], dtype=np.int64)
+        data = np.frombuffer(bytearray(b"".join(reads)), dtype=np.uint8)
+    return data, np.cumsum(lengths) - lengths, lengths

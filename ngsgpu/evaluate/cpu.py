@@ -1,0 +1,240 @@
+"""Numba kernels of the evaluation: three-way comparison of bases, and the rule that finds indels.
+
+Reads are compared in the direction of the input. The truth of a read that came from the reverse
+strand is stored in the direction of the reference, so it is read backwards and complemented.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.sequence.codec import UNKNOWN
+
+GAP_OPEN = 3
+"""What the first base of an insertion or deletion costs, in mismatches (each further one: 1)."""
+
+BAND = 8
+"""Longest sum of insertions less deletions that the rule can see, in bases."""
+
+CLAIM_NONE = -1
+"""No alignment is given for the read: the sequences decide."""
+
+CLAIM_INDEL = -2
+"""The alignment has an insertion or a deletion."""
+
+CLAIM_NO_INDEL = -3
+"""The alignment is known to have none. Values of 0 and more: it has none and that many
+mismatches, which is believed where the sequences have as many."""
+
+TP, FP, FN, TN = 0, 1, 2, 3
+
+# Columns of the table of reads.
+READS, UNKNOWN_TRUTH, CHANGED, KEPT_PERFECT, MADE_PERFECT, IMPROVED, UNCHANGED, MADE_WORSE = range(
+    8
+)
+
+
+@njit(nogil=True, cache=True)
+def gapped_mismatches(
+    read: NDArray[np.uint8], truth: NDArray[np.uint8], length: int, rows: NDArray[np.int64]
+) -> int:
+    """Least cost of an alignment of a read to its truth that start together.
+
+    A mismatch costs 1, a gap of g bases ``GAP_OPEN + g - 1``; what is left of one sequence when
+    the other ends is free. Positions with ``UNKNOWN`` truth match everything. Diagonals further
+    than ``BAND`` from the main one are not looked at.
+
+    Args:
+        read: codes, at least ``length``.
+        truth: codes, at least ``length``.
+        length: bases of each.
+        rows: int64[6, 2 * BAND + 1], scratch.
+    """
+    width = 2 * BAND + 1
+    far = 4 * length + 100
+    rows[:] = far
+    rows[0, BAND] = 0
+    for gap in range(1, BAND + 1):
+        rows[2, BAND + gap] = GAP_OPEN + gap - 1
+    best = far
+    for i in range(1, length + 1):
+        old = 0 if i % 2 == 1 else 3
+        new = 3 - old
+        for d in range(width):
+            rows[new, d] = rows[new + 1, d] = rows[new + 2, d] = far
+            j = i + d - BAND
+            if j < 0 or j > length:
+                continue
+            if j >= 1:
+                # Row 0 matched, 1 extra base in the read, 2 base missing from the read.
+                before = min(rows[old, d], rows[old + 1, d], rows[old + 2, d])
+                same = read[i - 1] == truth[j - 1] or truth[j - 1] == UNKNOWN
+                rows[new, d] = before + (0 if same else 1)
+            if d + 1 < width:
+                opened = min(rows[old, d + 1], rows[old + 2, d + 1]) + GAP_OPEN
+                rows[new + 1, d] = min(opened, rows[old + 1, d + 1] + 1)
+            if d >= 1:
+                opened = min(rows[new, d - 1], rows[new + 1, d - 1]) + GAP_OPEN
+                rows[new + 2, d] = min(opened, rows[new + 2, d - 1] + 1)
+            if (i == length or j == length) and rows[new, d] < best:
+                best = rows[new, d]
+    return best
+
+
+@njit(nogil=True, cache=True)
+def _reverse(codes: NDArray[np.uint8], length: int, target: NDArray[np.uint8]) -> None:
+    for p in range(length):
+        target[p] = codes[length - 1 - p]
+
+
+@njit(nogil=True, cache=True)
+def has_indel(
+    read: NDArray[np.uint8],
+    truth: NDArray[np.uint8],
+    length: int,
+    mismatches: int,
+    scratch: NDArray[np.uint8],
+    rows: NDArray[np.int64],
+) -> bool:
+    """Whether gaps explain a read better than its mismatches do.
+
+    The alignment starts at either end, because the truth of a read starts where the read does on
+    the forward strand and ends where it does on the reverse strand.
+
+    Args:
+        read: codes of the input read.
+        truth: codes of the true read, in the same direction.
+        length: bases of each.
+        mismatches: positions where they differ (known truth only).
+        scratch: uint8[2, length] or longer.
+        rows: int64[6, 2 * BAND + 1], scratch.
+    """
+    if mismatches <= GAP_OPEN:
+        return False
+    if gapped_mismatches(read, truth, length, rows) < mismatches:
+        return True
+    _reverse(read, length, scratch[0])
+    _reverse(truth, length, scratch[1])
+    return gapped_mismatches(scratch[0], scratch[1], length, rows) < mismatches
+
+
+@njit(nogil=True, cache=True)
+def compare(
+    codes: NDArray[np.uint8],
+    in_data: NDArray[np.uint8],
+    in_start: NDArray[np.int64],
+    out_data: NDArray[np.uint8],
+    out_start: NDArray[np.int64],
+    truth_data: NDArray[np.uint8],
+    truth_start: NDArray[np.int64],
+    truth_reversed: NDArray[np.bool_],
+    quality_start: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    mates: NDArray[np.uint8],
+    claims: NDArray[np.int32],
+    scratch: NDArray[np.uint8],
+    rows: NDArray[np.int64],
+    bases: NDArray[np.int64],
+    positions: NDArray[np.int64],
+    qualities: NDArray[np.int64],
+    reads: NDArray[np.int64],
+    verdicts: NDArray[np.bool_],
+) -> None:
+    """Compare reads with their corrected and true forms and add to the counters.
+
+    Args:
+        codes: uint8[256], letter to code.
+        in_data: text with the input reads' bases and qualities.
+        in_start: where each read's bases start in ``in_data``.
+        out_data: text with the corrected reads' bases, as long as the input's.
+        out_start: where they start.
+        truth_data: text with the true bases, as long as the input's.
+        truth_start: where they start.
+        truth_reversed: whether the truth is stored as the reverse complement.
+        quality_start: where each read's qualities (Phred+33) start in ``in_data``; -1: none.
+        lengths: bases of each read.
+        mates: 0 or 1.
+        claims: what an alignment says of each read (``CLAIM_*``, or a number of mismatches).
+        scratch: uint8[5, longest read].
+        rows: int64[6, 2 * BAND + 1].
+        bases: int64[2, 5, 5, 5]: with indel, code of truth, input, output; added to.
+        positions: int64[2, longest read, 4]: mate, position, TP, FP, FN, TN of reads without
+            indels; added to.
+        qualities: int64[94, 4]: the same by the quality of the input base; added to.
+        reads: int64[2, 8]: with indel, what became of the reads; added to.
+        verdicts: bool[reads], set to whether the read counts as one with an indel.
+    """
+    for r in range(lengths.size):
+        length = lengths[r]
+        before = 0
+        after = 0
+        unknown = 0
+        changed = 0
+        for p in range(length):
+            i = codes[in_data[in_start[r] + p]]
+            o = codes[out_data[out_start[r] + p]]
+            if truth_reversed[r]:
+                t = codes[truth_data[truth_start[r] + length - 1 - p]]
+                if t != UNKNOWN:
+                    t = np.uint8(3 - t)
+            else:
+                t = codes[truth_data[truth_start[r] + p]]
+            scratch[0, p] = i
+            scratch[1, p] = o
+            scratch[2, p] = t
+            changed += i != o
+            if t == UNKNOWN:
+                unknown += 1
+            else:
+                before += i != t
+                after += o != t
+        claim = claims[r]
+        if claim == CLAIM_INDEL:
+            indel = 1
+        elif claim in (CLAIM_NO_INDEL, before):
+            indel = 0
+        else:
+            found = has_indel(scratch[0], scratch[2], length, before, scratch[3:], rows)
+            indel = 1 if found else 0
+        verdicts[r] = indel == 1
+        _count_bases(
+            scratch, length, indel, mates[r], in_data, quality_start[r], bases, positions, qualities
+        )
+        reads[indel, READS] += 1
+        reads[indel, UNKNOWN_TRUTH] += unknown > 0
+        reads[indel, CHANGED] += changed > 0
+        if after > before:
+            reads[indel, MADE_WORSE] += 1
+        elif after == before:
+            reads[indel, KEPT_PERFECT if before == 0 else UNCHANGED] += 1
+        else:
+            reads[indel, MADE_PERFECT if after == 0 else IMPROVED] += 1
+
+
+@njit(nogil=True, cache=True)
+def _count_bases(
+    scratch: NDArray[np.uint8],
+    length: int,
+    indel: int,
+    mate: int,
+    in_data: NDArray[np.uint8],
+    quality_start: int,
+    bases: NDArray[np.int64],
+    positions: NDArray[np.int64],
+    qualities: NDArray[np.int64],
+) -> None:
+    for p in range(length):
+        i = scratch[0, p]
+        o = scratch[1, p]
+        t = scratch[2, p]
+        bases[indel, t, i, o] += 1
+        if indel == 1 or t == UNKNOWN:
+            continue
+        right = o == t
+        outcome = (TN if right else FP) if i == t else (TP if right else FN)
+        positions[mate, p, outcome] += 1
+        if quality_start >= 0:
+            quality = int(in_data[quality_start + p]) - 33
+            qualities[min(max(quality, 0), 93), outcome] += 1

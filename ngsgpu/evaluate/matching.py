@@ -1,0 +1,318 @@
+"""Finding the true record of each read: in step where the orders agree, by name where not.
+
+Simulators write truth and reads in the same order, so both are streamed side by side and the
+names only checked. At the first name that differs the whole truth is read into memory and looked
+up by name from there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.evaluate.records import RecordTable, name_end, read_tables
+from ngsgpu.io.batch import RecordBatch
+
+_MISSING = -1
+_AMBIGUOUS = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of reads to look up: text, offsets, and the mates (1, 2; 0: not known)."""
+
+    data: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    mate: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def text(self, row: int) -> str:
+        """One name, for messages."""
+        return self.data[self.start[row] : self.end[row]].tobytes().decode("ascii", "replace")
+
+
+def names_of(batch: RecordBatch, mates: NDArray[np.uint8]) -> Names:
+    """Names of a batch of reads.
+
+    Args:
+        batch: the reads.
+        mates: uint8 [n], which mate each read is by its place; 0 where the name may say it.
+    """
+    start = np.ascontiguousarray(batch.header_start)
+    end = np.empty(len(batch), dtype=np.int64)
+    mate = mates.copy()
+    _name_ends(batch.data, start, np.ascontiguousarray(batch.header_end), end, mate)
+    return Names(batch.data, start, end, mate)
+
+
+@njit(nogil=True, cache=True)
+def _name_ends(
+    data: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    header_end: NDArray[np.int64],
+    end: NDArray[np.int64],
+    mate: NDArray[np.uint8],
+) -> None:
+    for i in range(start.size):
+        end[i], said = name_end(data, start[i], header_end[i])
+        if mate[i] == 0:
+            mate[i] = said
+
+
+@njit(nogil=True, cache=True)
+def _same_name(
+    a: NDArray[np.uint8], start: int, end: int, b: NDArray[np.uint8], other: int, other_end: int
+) -> bool:
+    if end - start != other_end - other:
+        return False
+    p = 0
+    while p < end - start and a[start + p] == b[other + p]:
+        p += 1
+    return p == end - start
+
+
+@njit(nogil=True, cache=True)
+def _first_difference(
+    a: NDArray[np.uint8],
+    a_start: NDArray[np.int64],
+    a_end: NDArray[np.int64],
+    a_mate: NDArray[np.uint8],
+    b: NDArray[np.uint8],
+    b_start: NDArray[np.int64],
+    b_end: NDArray[np.int64],
+    b_mate: NDArray[np.uint8],
+) -> int:
+    """Index of the first row whose names or mates disagree; the number of rows if none does."""
+    for i in range(a_start.size):
+        if a_mate[i] != b_mate[i] and a_mate[i] != 0 and b_mate[i] != 0:
+            return i
+        if not _same_name(a, a_start[i], a_end[i], b, b_start[i], b_end[i]):
+            return i
+    return a_start.size
+
+
+def first_difference(names: Names, other: Names | RecordTable) -> int:
+    """Index of the first row whose name or mate is not the other's; ``len(names)`` if none."""
+    if isinstance(other, RecordTable):
+        start, end = other.name_start, other.name_end
+    else:
+        start, end = other.start, other.end
+    # Strided views (every second record) would make the kernel compile once more.
+    return int(
+        _first_difference(
+            names.data, names.start, names.end, names.mate,
+            other.data, np.ascontiguousarray(start), np.ascontiguousarray(end),
+            np.ascontiguousarray(other.mate),
+        )
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def _hash_names(
+    data: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+) -> None:
+    """FNV-1a, 64 bits."""
+    for i in range(start.size):
+        value = np.uint64(0xCBF29CE484222325)
+        for p in range(start[i], end[i]):
+            value = (value ^ np.uint64(data[p])) * np.uint64(0x100000001B3)
+        hashes[i] = value
+
+
+@njit(nogil=True, cache=True)
+def _look_up(
+    a: NDArray[np.uint8],
+    a_start: NDArray[np.int64],
+    a_end: NDArray[np.int64],
+    a_mate: NDArray[np.uint8],
+    a_hash: NDArray[np.uint64],
+    b: NDArray[np.uint8],
+    b_start: NDArray[np.int64],
+    b_end: NDArray[np.int64],
+    b_mate: NDArray[np.uint8],
+    hashes: NDArray[np.uint64],
+    order: NDArray[np.int64],
+    found: NDArray[np.int64],
+) -> None:
+    for i in range(a_start.size):
+        found[i] = _MISSING
+        low = np.searchsorted(hashes, a_hash[i])
+        while low < hashes.size and hashes[low] == a_hash[i]:
+            j = order[low]
+            low += 1
+            if a_mate[i] != b_mate[j] and a_mate[i] != 0 and b_mate[j] != 0:
+                continue
+            if _same_name(a, a_start[i], a_end[i], b, b_start[j], b_end[j]):
+                found[i] = j if found[i] == _MISSING else _AMBIGUOUS
+
+
+@njit(nogil=True, cache=True)
+def _copy_ranges(
+    source: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    length: NDArray[np.int64],
+    target: NDArray[np.uint8],
+    to: NDArray[np.int64],
+) -> None:
+    for i in range(start.size):
+        for p in range(length[i]):
+            target[to[i] + p] = source[start[i] + p]
+
+
+def _compact(table: RecordTable) -> RecordTable:
+    """The same records with only their names and bases as text."""
+    name_len = table.name_end - table.name_start
+    size = name_len + table.seq_len
+    at = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(size)])
+    data = np.empty(int(at[-1]), dtype=np.uint8)
+    name_start = at[:-1]
+    seq_start = name_start + name_len
+    _copy_ranges(table.data, table.name_start, name_len, data, name_start)
+    _copy_ranges(table.data, table.seq_start, table.seq_len, data, seq_start)
+    return RecordTable(
+        data, name_start, seq_start, table.mate, table.reverse, seq_start, table.seq_len,
+        table.claim,
+    )  # fmt: skip
+
+
+def _join(tables: Sequence[RecordTable]) -> RecordTable:
+    sizes = [len(table.data) for table in tables]
+    shifts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+
+    def moved(field: str) -> NDArray[np.int64]:
+        parts = zip(tables, shifts[:-1], strict=True)
+        return np.concatenate([getattr(table, field) + shift for table, shift in parts])
+
+    def kept(field: str) -> NDArray[np.int64]:
+        return np.concatenate([getattr(table, field) for table in tables])
+
+    return RecordTable(
+        np.concatenate([table.data for table in tables]),
+        moved("name_start"),
+        moved("name_end"),
+        np.concatenate([table.mate for table in tables]),
+        np.concatenate([table.reverse for table in tables]),
+        moved("seq_start"),
+        kept("seq_len"),
+        np.concatenate([table.claim for table in tables]),
+    )
+
+
+class Counterparts:
+    """Gives the records of alignment files that belong to reads, in the order of the reads.
+
+    Args:
+        paths: the files, read one after the other.
+        group: records that belong together in the files' order: 2 for pairs, 1 otherwise.
+        what: what the files hold, for messages.
+
+    Attributes:
+        records: records given so far.
+    """
+
+    def __init__(self, paths: Sequence[str | Path], *, group: int, what: str) -> None:
+        self._paths = list(paths)
+        self._group = group
+        self._what = what
+        self._tables = self._stream()
+        self._table: RecordTable | None = None
+        self._at = 0
+        self._index: tuple[RecordTable, NDArray[np.uint64], NDArray[np.int64]] | None = None
+        self.records = 0
+
+    @property
+    def in_step(self) -> bool:
+        """Whether the orders have agreed so far."""
+        return self._index is None
+
+    def _stream(self) -> Iterator[RecordTable]:
+        for path in self._paths:
+            yield from read_tables(path)
+
+    def available(self, most: int) -> int:
+        """How many groups can be taken at once, at most ``most``, at least 1."""
+        if self._index is not None:
+            return most
+        while self._table is None or self._at >= len(self._table):
+            self._table, self._at = next(self._tables, None), 0
+            if self._table is None:
+                break
+        left = 0 if self._table is None else (len(self._table) - self._at) // self._group
+        return max(1, min(most, left))
+
+    def take(self, names: Sequence[Names], paths: Sequence[str], first: int) -> list[RecordTable]:
+        """Records of reads.
+
+        Args:
+            names: names of as many reads for each member of a group (one for single reads, two
+                for pairs), no more than `available` said.
+            paths: the reads' file for each member, for messages.
+            first: number of the first read in it, from 0.
+
+        Returns:
+            A table for each member, in the order of the reads.
+
+        Raises:
+            InputError: a read has no record, or several.
+        """
+        count = len(names[0])
+        self.records += count * self._group
+        if self._index is None:
+            end = self._at + count * self._group
+            if self._table is not None and end <= len(self._table):
+                parts = [
+                    self._table.part(self._at + member, end, self._group)
+                    for member in range(self._group)
+                ]
+                pairs = zip(names, parts, strict=True)
+                if all(first_difference(a, b) == count for a, b in pairs):
+                    self._at = end
+                    return parts
+            self._index = self._make_index()
+        return [self._find(n, path, first) for n, path in zip(names, paths, strict=True)]
+
+    def _make_index(self) -> tuple[RecordTable, NDArray[np.uint64], NDArray[np.int64]]:
+        self._table = None
+        table = _join([_compact(table) for table in self._stream()])
+        hashes = np.empty(len(table), dtype=np.uint64)
+        _hash_names(table.data, table.name_start, table.name_end, hashes)
+        order = np.argsort(hashes, kind="stable")
+        return table, hashes[order], order
+
+    def _find(self, names: Names, path: str, first: int) -> RecordTable:
+        assert self._index is not None
+        table, hashes, order = self._index
+        wanted = np.empty(len(names), dtype=np.uint64)
+        _hash_names(names.data, names.start, names.end, wanted)
+        found = np.empty(len(names), dtype=np.int64)
+        _look_up(
+            names.data, names.start, names.end, names.mate, wanted,
+            table.data, table.name_start, table.name_end, table.mate, hashes, order, found,
+        )  # fmt: skip
+        bad = np.flatnonzero(found < 0)
+        if bad.size:
+            row = int(bad[0])
+            files = ", ".join(str(p) for p in self._paths)
+            several = found[row] == _AMBIGUOUS
+            raise InputError(
+                path,
+                f"read {names.text(row)!r} has {'several records' if several else 'no record'} "
+                f"among the {self._what} in {files}",
+                "make the names of the reads unique"
+                if several
+                else f"give the {self._what} of these reads",
+                record=first + row + 1,
+            )
+        return table.take(found)

@@ -1,0 +1,300 @@
+"""What a comparison with the truth gives: counts, rates, and their JSON.
+
+A base is classified by its input I, truth E and output C (F. Kallenborn, dissertation, Mainz
+2024, chapter 5):
+
+==  ================  ============================================
+TP  I != E and E = C  an error that was corrected
+FP  I = E and E != C  a right base that was made wrong
+FN  I != E and E != C  an error that is still one, also when it was changed to another wrong base
+TN  I = E and E = C   a right base that was left alone
+==  ================  ============================================
+
+An N in the input is an error like any other. Where the truth is not known (an N in the
+reference) a base is not classified.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu._version import __version__
+from ngsgpu.evaluate import cpu
+
+SCHEMA = "ngsgpu.evaluate.correction"
+SCHEMA_VERSION = 1
+
+
+def _ratio(part: int, whole: int, scale: float = 1.0) -> float | None:
+    return scale * part / whole if whole else None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Bases by outcome.
+
+    Attributes:
+        tp: errors corrected.
+        fp: right bases made wrong.
+        fn: errors left, or changed to another wrong base.
+        tn: right bases left alone.
+        wrong_to_wrong: the part of ``fn`` that was changed.
+    """
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+    wrong_to_wrong: int
+
+    @property
+    def bases(self) -> int:
+        """Bases that were classified."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def errors_before(self) -> int:
+        """Wrong bases of the input."""
+        return self.tp + self.fn
+
+    @property
+    def errors_after(self) -> int:
+        """Wrong bases of the output."""
+        return self.fp + self.fn
+
+    @property
+    def sensitivity(self) -> float | None:
+        """TP / (TP + FN); ``None`` when nothing was wrong."""
+        return _ratio(self.tp, self.tp + self.fn)
+
+    @property
+    def specificity(self) -> float | None:
+        """TN / (TN + FP); ``None`` when nothing was right."""
+        return _ratio(self.tn, self.tn + self.fp)
+
+    @property
+    def precision(self) -> float | None:
+        """TP / (TP + FP); ``None`` when nothing was corrected."""
+        return _ratio(self.tp, self.tp + self.fp)
+
+    @property
+    def fp_per_million(self) -> float | None:
+        """False positives per million corrections: 1,000,000 FP / (TP + FP)."""
+        return _ratio(self.fp, self.tp + self.fp, 1e6)
+
+    @property
+    def error_rate_before(self) -> float | None:
+        """Share of the input's bases that is wrong."""
+        return _ratio(self.errors_before, self.bases)
+
+    @property
+    def error_rate_after(self) -> float | None:
+        """Share of the output's bases that is wrong."""
+        return _ratio(self.errors_after, self.bases)
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.tp + other.tp,
+            self.fp + other.fp,
+            self.fn + other.fn,
+            self.tn + other.tn,
+            self.wrong_to_wrong + other.wrong_to_wrong,
+        )
+
+    def totals(self) -> dict[str, int]:
+        """The counts under the names of the JSON."""
+        return {
+            "bases": self.bases,
+            "tp": self.tp,
+            "fp": self.fp,
+            "fn": self.fn,
+            "tn": self.tn,
+            "wrong_to_wrong": self.wrong_to_wrong,
+            "errors_before": self.errors_before,
+            "errors_after": self.errors_after,
+        }
+
+    def rates(self) -> dict[str, float | None]:
+        """The rates under the names of the JSON; ``None`` where the divisor is 0."""
+        return {
+            "sensitivity": self.sensitivity,
+            "specificity": self.specificity,
+            "precision": self.precision,
+            "fp_per_million_corrections": self.fp_per_million,
+            "error_rate_before": self.error_rate_before,
+            "error_rate_after": self.error_rate_after,
+        }
+
+
+@dataclass(frozen=True)
+class ReadCounts:
+    """Reads by what became of them.
+
+    Attributes:
+        total: all reads; the sum of the next five.
+        kept_perfect: without an error before and after.
+        made_perfect: with errors before, without any after.
+        improved: fewer errors after than before, but some.
+        unchanged: as many errors after as before, at least one.
+        made_worse: more errors after than before.
+        changed: any base differs between input and output.
+        with_unknown_truth: some base's truth is not known (the read overlaps an N).
+    """
+
+    total: int
+    kept_perfect: int
+    made_perfect: int
+    improved: int
+    unchanged: int
+    made_worse: int
+    changed: int
+    with_unknown_truth: int
+
+    def document(self) -> dict[str, int]:
+        """The counts under the names of the JSON."""
+        return {
+            "total": self.total,
+            "kept_perfect": self.kept_perfect,
+            "made_perfect": self.made_perfect,
+            "improved": self.improved,
+            "unchanged": self.unchanged,
+            "made_worse": self.made_worse,
+            "changed": self.changed,
+            "with_unknown_truth": self.with_unknown_truth,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectionEvaluation:
+    """Comparison of corrected reads with the truth.
+
+    Attributes:
+        bases: int64 [2, 5, 5, 5]: 0 for reads without and 1 for reads with an indel, then codes
+            of truth, input and output (A, C, G, T, other).
+        positions: int64 [2, longest read, 4]: mate, position, TP, FP, FN, TN; reads without
+            indels.
+        qualities: int64 [94, 4]: the same by the quality of the input base; all 0 without
+            qualities.
+        reads: int64 [2, 8]: as ``bases``, then the columns of ``cpu``.
+        paired: whether the second mate means anything.
+        indels_from: ``sequences`` or ``alignments``, what decided which reads have indels.
+        truth_in_step: whether reads and truth came in the same order; ``None`` for arrays.
+    """
+
+    bases: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    qualities: NDArray[np.int64]
+    reads: NDArray[np.int64]
+    paired: bool
+    indels_from: str = "sequences"
+    truth_in_step: bool | None = None
+
+    def _counts(self, indel: int) -> Counts:
+        known = self.bases[indel, :4]
+        truth, before, after = np.indices(known.shape)
+        was_right = before == truth
+        is_right = after == truth
+
+        def total(mask: NDArray[np.bool_]) -> int:
+            return int(known[mask].sum())
+
+        return Counts(
+            tp=total(~was_right & is_right),
+            fp=total(was_right & ~is_right),
+            fn=total(~was_right & ~is_right),
+            tn=total(was_right & is_right),
+            wrong_to_wrong=total(~was_right & ~is_right & (before != after)),
+        )
+
+    def _reads(self, indel: int) -> ReadCounts:
+        row = [int(value) for value in self.reads[indel]]
+        return ReadCounts(
+            total=row[cpu.READS],
+            kept_perfect=row[cpu.KEPT_PERFECT],
+            made_perfect=row[cpu.MADE_PERFECT],
+            improved=row[cpu.IMPROVED],
+            unchanged=row[cpu.UNCHANGED],
+            made_worse=row[cpu.MADE_WORSE],
+            changed=row[cpu.CHANGED],
+            with_unknown_truth=row[cpu.UNKNOWN_TRUTH],
+        )
+
+    @property
+    def counts(self) -> Counts:
+        """Bases of reads without indels: the figures to quote."""
+        return self._counts(0)
+
+    @property
+    def indel_counts(self) -> Counts:
+        """Bases of reads with indels, compared position by position all the same."""
+        return self._counts(1)
+
+    @property
+    def read_counts(self) -> ReadCounts:
+        """Reads without indels."""
+        return self._reads(0)
+
+    @property
+    def indel_read_counts(self) -> ReadCounts:
+        """Reads with indels."""
+        return self._reads(1)
+
+    @property
+    def unknown_truth_bases(self) -> int:
+        """Bases of reads without indels whose truth is not known."""
+        return int(self.bases[0, 4].sum())
+
+    def document(self) -> dict[str, Any]:
+        """The evaluation as a JSON object (schema ``ngsgpu.evaluate.correction``, version 1)."""
+        counts, indels = self.counts, self.indel_counts
+        return {
+            "schema": SCHEMA,
+            "schema_version": SCHEMA_VERSION,
+            "version": __version__,
+            "paired": self.paired,
+            "indels_from": self.indels_from,
+            "truth_in_step": self.truth_in_step,
+            "totals": counts.totals(),
+            "rates": counts.rates(),
+            "reads": self.read_counts.document(),
+            "unknown_truth_bases": self.unknown_truth_bases,
+            "indel_reads": {
+                "totals": indels.totals(),
+                "rates": indels.rates(),
+                "reads": self.indel_read_counts.document(),
+            },
+            "all_reads": {"totals": (counts + indels).totals(), "rates": (counts + indels).rates()},
+            "by_position": [self._positions(mate) for mate in range(2 if self.paired else 1)],
+            "by_quality": self._qualities(),
+            "substitutions": {
+                "order": "ACGTN",
+                "before": self.bases[0, :4].sum(axis=2).tolist(),
+                "after": self.bases[0, :4].sum(axis=1).tolist(),
+                "truth_input_output": self.bases[0, :4].tolist(),
+            },
+        }
+
+    def _positions(self, mate: int) -> dict[str, Any]:
+        rows = self.positions[mate]
+        used = int(np.flatnonzero(rows.sum(axis=1)).max(initial=-1)) + 1
+        tp, fp, fn, tn = rows[:used].T
+        return {
+            "mate": mate + 1,
+            "bases": (tp + fp + fn + tn).tolist(),
+            "errors_before": (tp + fn).tolist(),
+            "errors_after": (fp + fn).tolist(),
+            "tp": tp.tolist(),
+            "fp": fp.tolist(),
+            "fn": fn.tolist(),
+        }
+
+    def _qualities(self) -> list[dict[str, int]]:
+        return [
+            {"quality": quality, **dict(zip(("tp", "fp", "fn", "tn"), row.tolist(), strict=True))}
+            for quality, row in enumerate(self.qualities)
+            if row.any()
+        ]

@@ -1,0 +1,160 @@
+"""MultiQC custom content: a bar graph and columns of the general statistics for each sample.
+
+MultiQC picks up ``*_mqc.json`` files without any configuration and merges those of different
+samples that have the same ``id``. One file holds one section, so each sample has two.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ngsgpu.io.atomic import write_text_atomically
+from ngsgpu.report.palette import AFTER, BEFORE, BLUE, GREY, SKY
+
+Document = Mapping[str, Any]
+
+_PARENT = {
+    "parent_id": "ngsgpu",
+    "parent_name": "ngsgpu",
+    "parent_description": "Correction of Illumina reads.",
+}
+
+
+def _write(prefix: str, kind: str, bars: Document, columns: Document) -> tuple[Path, Path]:
+    paths = (
+        Path(f"{prefix}.{kind}_mqc.json"),
+        Path(f"{prefix}.{kind}_generalstats_mqc.json"),
+    )
+    for path, content in zip(paths, (bars, columns), strict=True):
+        write_text_atomically(path, json.dumps(content, indent=2) + "\n")
+    return paths
+
+
+def write_evaluation_content(document: Document, prefix: str, sample: str) -> tuple[Path, Path]:
+    """Write MultiQC content of one evaluation.
+
+    Args:
+        document: JSON object of ``ngsgpu evaluate correction``.
+        prefix: the files are ``{prefix}.ngsgpu_correction_mqc.json`` and
+            ``{prefix}.ngsgpu_correction_generalstats_mqc.json``.
+        sample: name of the sample.
+
+    Returns:
+        The two files.
+
+    Raises:
+        OutputError: when they cannot be written.
+    """
+    totals, rates = document["totals"], document["rates"]
+    bars = {
+        **_PARENT,
+        "id": "ngsgpu_correction",
+        "section_name": "Correction against the truth",
+        "description": "Bases that were wrong before or after correction, by what became of them "
+        "(reads without insertions and deletions).",
+        "plot_type": "bargraph",
+        "pconfig": {
+            "id": "ngsgpu_correction_plot",
+            "title": "ngsgpu: correction against the truth",
+            "ylab": "bases",
+        },
+        "categories": {
+            "tp": {"name": "Errors corrected (TP)", "color": AFTER},
+            "fn": {"name": "Errors left (FN)", "color": GREY},
+            "fp": {"name": "Right bases made wrong (FP)", "color": BEFORE},
+        },
+        "data": {sample: {name: totals[name] for name in ("tp", "fn", "fp")}},
+    }
+    columns = _columns(
+        "ngsgpu_correction_generalstats",
+        sample,
+        {
+            "sensitivity": (
+                _scaled(rates["sensitivity"], 100),
+                {"title": "Sensitivity", "description": "TP / (TP + FN)", "suffix": "%",
+                 "min": 0, "max": 100, "format": "{:,.2f}", "scale": "Greens"},
+            ),
+            "fp_per_million": (
+                rates["fp_per_million_corrections"],
+                {"title": "FP/M", "description": "False positives per million corrections",
+                 "min": 0, "format": "{:,.1f}", "scale": "Oranges"},
+            ),
+        },
+    )  # fmt: skip
+    return _write(prefix, "ngsgpu_correction", bars, columns)
+
+
+def write_correct_content(document: Document, prefix: str, sample: str) -> tuple[Path, Path]:
+    """Write MultiQC content of one run of ``ngsgpu correct``.
+
+    Args:
+        document: JSON object of ``ngsgpu correct --stats``.
+        prefix: the files are ``{prefix}.ngsgpu_correct_mqc.json`` and
+            ``{prefix}.ngsgpu_correct_generalstats_mqc.json``.
+        sample: name of the sample.
+
+    Returns:
+        The two files.
+
+    Raises:
+        OutputError: when they cannot be written.
+    """
+    reads, corrected = document["reads"], document["corrected"]
+    bars = {
+        **_PARENT,
+        "id": "ngsgpu_correct",
+        "section_name": "Corrected reads",
+        "description": "Reads of which at least one base was replaced, and the others.",
+        "plot_type": "bargraph",
+        "pconfig": {
+            "id": "ngsgpu_correct_plot",
+            "title": "ngsgpu: corrected reads",
+            "ylab": "reads",
+        },
+        "categories": {
+            "corrected": {"name": "Corrected", "color": BLUE},
+            "left": {"name": "Left as they were", "color": SKY},
+        },
+        "data": {
+            sample: {
+                "corrected": corrected["reads"],
+                "left": reads["total"] - corrected["reads"],
+            }
+        },
+    }
+    columns = _columns(
+        "ngsgpu_correct_generalstats",
+        sample,
+        {
+            "coverage": (
+                document["coverage"]["value"],
+                {"title": "Coverage", "description": "Coverage that correction went by",
+                 "suffix": "x", "min": 0, "format": "{:,.1f}", "scale": "Blues"},
+            ),
+            "corrected_bases": (
+                _scaled(corrected["bases"] / reads["bases"] if reads["bases"] else None, 100),
+                {"title": "Corrected bases", "description": "Share of bases replaced",
+                 "suffix": "%", "min": 0, "format": "{:,.3f}", "scale": "Purples"},
+            ),
+        },
+    )  # fmt: skip
+    return _write(prefix, "ngsgpu_correct", bars, columns)
+
+
+def _columns(
+    identifier: str, sample: str, entries: Mapping[str, tuple[float | None, dict[str, Any]]]
+) -> dict[str, Any]:
+    values = {name: value for name, (value, _) in entries.items() if value is not None}
+    return {
+        "id": identifier,
+        "plot_type": "generalstats",
+        "pconfig": [{name: {"namespace": "ngsgpu", **entries[name][1]}} for name in values],
+        "data": {sample: values},
+    }
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor

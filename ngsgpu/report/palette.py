@@ -1,0 +1,20 @@
+"""Colours that people with colour-vision deficiencies can tell apart.
+
+From M. Okabe and K. Ito, Color Universal Design (2008), the sky blue and orange darkened a little
+for white paper.
+"""
+
+BLUE = "#0072b2"
+ORANGE = "#d55e00"
+GREEN = "#009e73"
+AMBER = "#e69f00"
+SKY = "#56b4e9"
+PURPLE = "#cc79a7"
+GREY = "#8a8f98"
+INK = "#1f2933"
+
+BEFORE = ORANGE
+"""Uncorrected reads and what is made of them, everywhere."""
+
+AFTER = BLUE
+"""Corrected reads and what is made of them, everywhere."""
