@@ -21,7 +21,7 @@ from ngsgpu.errors import NgsgpuError
 
 app = typer.Typer(
     name="ngsgpu",
-    help="Correct Illumina short reads, and measure the result, on GPUs and CPUs.",
+    help="Correct Illumina short reads and measure the result.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,7 +47,7 @@ def _options(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Correct Illumina short reads, and measure the result, on GPUs and CPUs."""
+    """Correct Illumina short reads and measure the result."""
     _log_to_stderr()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import platform
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,8 +22,9 @@ from ngsgpu.device.inventory import Cache, FoundTool
 from ngsgpu.device.memory import Memory, format_size, memory, usable_cpus
 
 SCHEMA_VERSION = 1
-# What correction imports; the name to install is the name to import.
-_NEEDED = ("numpy", "numba", "pysam", "pyfastx", "isal")
+# What correction imports, and what other commands do; names to install are names to import.
+_NEEDED = ("numpy", "numba", "isal")
+_WANTED = ("pysam", "pyfastx", "rich", "jinja2")
 # Python, the libraries and the compiled kernels take about half of this before the first read.
 _LEAST_MEMORY = 512 << 20
 
@@ -63,7 +65,8 @@ def diagnose() -> Diagnosis:
     with ThreadPoolExecutor(max_workers=2) as pool:
         tools_later = pool.submit(inventory.find_tools)
         gpus_later = pool.submit(gpus_of_driver)
-        problems = _problems_of_libraries()
+        problems = _broken_libraries(_NEEDED)
+        broken = _broken_libraries(_WANTED)
         gpus = gpus_later.result()
         tools = tuple(tools_later.result())
     amount = memory()
@@ -86,14 +89,14 @@ def diagnose() -> Diagnosis:
         caches=tuple(caches),
         tools=tools,
         problems=tuple(problems),
-        suggestions=tuple(_suggestions(caches, tools, gpus)),
+        suggestions=(*broken, *_suggestions(caches, tools, gpus)),
     )
 
 
-def _problems_of_libraries() -> list[str]:
-    """Import what correction imports; an installed library may still not work."""
+def _broken_libraries(names: Sequence[str]) -> list[str]:
+    """Import libraries, since an installed one may still not work; say which do not."""
     problems = []
-    for name in _NEEDED:
+    for name in names:
         try:
             importlib.import_module(name)
         except Exception as error:

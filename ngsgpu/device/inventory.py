@@ -66,7 +66,9 @@ TOOLS = (
     Tool("SPAdes", ("spades.py", "spades"), "assembles", "--version",
          "spades", f"{_CONDA} spades"),
     Tool("QUAST", ("quast.py", "quast"), "evaluates assemblies", "--version",
-         "", f"{_CONDA} quast", "quast"),
+         "", f"{_CONDA} quast", "setuptools quast"),
+    Tool("minimap2", ("minimap2",), "QUAST aligns with it", "--version",
+         "minimap2", f"{_CONDA} minimap2"),
     Tool("Snakemake", ("snakemake",), "runs the workflow", "--version",
          "", f"{_CONDA} 'snakemake>=9.19,<10'", "'ngsgpu[workflow]'"),
     Tool("Lighter", ("lighter",), "for comparison", "-v", "lighter", f"{_CONDA} lighter"),
@@ -87,16 +89,19 @@ class FoundTool:
 
 
 def find_tools(tools: Sequence[Tool] = TOOLS) -> list[FoundTool]:
-    """Look for programs on the PATH and beside this Python, and ask each for its version."""
+    """Look for programs and ask each for its version.
+
+    They are looked for on the PATH, beside this Python, and where ``make`` puts them in a
+    checkout.
+    """
     with ThreadPoolExecutor(max_workers=len(tools) or 1) as pool:
         return list(pool.map(_find_tool, tools))
 
 
 def _find_tool(tool: Tool) -> FoundTool:
     # A virtual environment that is used without being activated is not on the PATH.
-    folders = os.pathsep.join(
-        [os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)]
-    )
+    beside = [Path(sys.executable).parent, Path(__file__).parents[2] / ".tools" / "bin"]
+    folders = os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, beside)])
     path = next(filter(None, (shutil.which(name, path=folders) for name in tool.programs)), None)
     if path is None:
         return FoundTool(tool, None, None)
