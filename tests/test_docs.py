@@ -1,0 +1,118 @@
+"""The documentation keeps up with the code: examples run, options exist, links lead somewhere."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.main import get_command
+
+import ngsgpu
+from ngsgpu.cli import app
+
+ROOT = Path(__file__).parents[1]
+TOP_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+PAGES = [*TOP_PAGES, *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def by_name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_examples_run(page):
+    assert doctest.testfile(str(page), module_relative=False).failed == 0
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = target.partition("#")
+        linked = page.parent / name if name else page
+        assert linked.exists(), target
+        if anchor:
+            assert anchor in anchors(linked), target
+
+
+def code_blocks(text: str, languages: tuple[str, ...]) -> list[str]:
+    """Contents of the fenced blocks in one of some languages."""
+    parts = re.split(r"^```(.*)\n", text, flags=re.MULTILINE)
+    # Fences open and close in turn, each with what is written behind it.
+    return [
+        content
+        for language, content in zip(parts[1::4], parts[2::4], strict=False)
+        if language in languages
+    ]
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The words of each ngsgpu command in the page's code blocks."""
+    found = []
+    for block in code_blocks(page.read_text(), ("", "bash", "sh", "console")):
+        for line in block.replace("\\\n", " ").splitlines():
+            line = line.strip().removeprefix("$ ").removeprefix(".venv/bin/")
+            if not line.startswith("ngsgpu "):
+                continue
+            words = shlex.split(line, comments=True)
+            end = next((i for i, word in enumerate(words) if word in "|<>&&"), None)
+            found.append(words[1:end])
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_commands_and_options_exist(page):
+    for words in commands(page):
+        command = get_command(app)
+        rest = words
+        while rest and hasattr(command, "commands") and not rest[0].startswith("-"):
+            assert rest[0] in command.commands, f"ngsgpu {' '.join(words)}"
+            command = command.commands[rest[0]]
+            rest = rest[1:]
+        known = {name for option in command.params for name in option.opts}
+        known |= {"-h", "--help"}
+        for word in rest:
+            if word.startswith("-") and word != "-":
+                assert word.partition("=")[0] in known, f"ngsgpu {' '.join(words)}: {word}"
+
+
+def test_the_examples_above_find_something():
+    assert len(commands(ROOT / "README.md")) >= 5
+
+
+def test_first_screen():
+    """What it is, the two commands, the picture, how to run it on one's own reads."""
+    screen = "\n".join((ROOT / "README.md").read_text().splitlines()[:32])
+    for needed in ("make demo", "make test", "docs/images/report.png", "ngsgpu correct -i"):
+        assert needed in screen
+    assert "snakemake --use-conda --resources gpu=8" in screen
+    # The catalogue of Snakemake workflows looks for these two words.
+    assert {"snakemake", "workflow"} <= set(re.findall(r"\w+", screen.lower()))
+
+
+def test_every_page_is_in_the_menu():
+    menu = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    listed = {page for entry in menu for page in entry.values()}
+    assert listed == {path.name for path in (ROOT / "docs").glob("*.md")}
+
+
+def test_options_of_correct_are_described():
+    page = (ROOT / "docs" / "correct.md").read_text()
+    for option in get_command(app).commands["correct"].params:
+        longest = max(option.opts, key=len)
+        if longest not in ("--in1", "--in2", "--out1", "--out2", "--help"):
+            assert longest in page, longest
+
+
+def test_versions_agree():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == ngsgpu.__version__
