@@ -6,11 +6,11 @@ for other work, with the command that gets it.
 
 from __future__ import annotations
 
-import importlib
 import platform
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,7 @@ def _broken_libraries(names: Sequence[str]) -> list[str]:
     problems = []
     for name in names:
         try:
-            importlib.import_module(name)
+            import_module(name)
         except Exception as error:
             cause = " ".join(str(error).split())
             problems.append(f"{name} cannot be imported ({cause}); pip install --upgrade {name}")

@@ -134,7 +134,7 @@ def machine(monkeypatch):
         monkeypatch.setattr(diagnosis, "memory", lambda: Memory(16 * GIB, available, None))
         monkeypatch.setattr(inventory, "cupy_version", lambda: cupy)
         monkeypatch.setattr(inventory, "find_tools", list)
-        monkeypatch.setattr(diagnosis.importlib, "import_module", lambda name: None)
+        monkeypatch.setattr(diagnosis, "import_module", lambda name: None)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     return pose
@@ -174,7 +174,7 @@ def test_doctor_with_a_library_that_does_not_work(machine, capsys, monkeypatch):
         if name in ("numba", "pysam"):
             raise ImportError("Numba needs\nNumPy 1.0")
 
-    monkeypatch.setattr(diagnosis.importlib, "import_module", broken)
+    monkeypatch.setattr(diagnosis, "import_module", broken)
     assert main(["doctor"]) == 1
     text = capsys.readouterr().out
     assert "numba cannot be imported (Numba needs NumPy 1.0); pip install --upgrade numba" in text
