@@ -64,13 +64,15 @@ def choose_backend(
     if requested == "cuda":
         if gpus == 0:
             raise UsageError("--backend cuda with 0 GPUs; ask for at least 1, or --backend cpu")
-        if problem := missing_for_cuda(gpus or 1):
-            raise UsageError(f"--backend cuda is not possible here: {problem}")
+        problem = missing_for_cuda(gpus or 1)
         if "cuda" not in engines:
+            besides = f"; besides, {problem}" if problem else ""
             raise UsageError(
-                "this step runs on the CPU only in this version; "
-                "use --backend cpu or auto, the result is the same"
+                "--backend cuda is not possible here: this step runs on the CPU only in this "
+                f"version (--backend cpu gives the same result){besides}"
             )
+        if problem:
+            raise UsageError(f"--backend cuda is not possible here: {problem}")
         return Backend("cuda", tuple(visible_gpus()[: gpus or 1]), "as asked for")
     return _automatic(gpus, engines)
 
