@@ -87,14 +87,21 @@ class RecordBatch:
         return [first_word(text[start:end]) for start, end in spans]
 
     def name(self, record: int) -> str:
-        """First word of one header, made printable, for messages."""
+        """First word of one header, for messages; see ``printable``."""
         header = self.data[self.header_start[record] : self.header_end[record]].tobytes()
-        return first_word(header).decode("ascii", "backslashreplace")
+        return printable(first_word(header))
 
 
 def first_word(header: bytes) -> bytes:
     """The header up to its first space or tab."""
     return header.split(b" ", 1)[0].split(b"\t", 1)[0]
+
+
+def printable(name: bytes) -> str:
+    """A name for a message: in quotes, without control characters, and not too long."""
+    text = name.decode("ascii", "backslashreplace")
+    text = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+    return f"'{text}'" if len(text) <= 80 else f"'{text[:77]}...'"
 
 
 def concatenate(batches: Sequence[RecordBatch]) -> RecordBatch:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ngsgpu.io.batch import first_word
+from ngsgpu.io.batch import first_word, printable
 from ngsgpu.io.scan import BASES
 
 PhredOffset = Literal["auto", 33, 64]
@@ -154,7 +154,7 @@ def _bad_plus(lines: list[bytes], header: bytes, longest: int) -> Fault | None:
         return Fault("the file ends within the '+' line", _CUT_SHORT, line=2)
     name, again = first_word(header[1:]), first_word(plus[1:])
     if plus != b"+" and name != again:
-        cause = f"the '+' line names {_text(again)!r}, but the record is {_text(name)!r}"
+        cause = f"the '+' line names {printable(again)}, but the record is {printable(name)}"
         return Fault(cause, "make the '+' lines empty or the names equal", line=2)
     return None
 
@@ -217,7 +217,7 @@ def fasta_fault(text: bytes, phred_offset: PhredOffset, longest_header: int) -> 
         if fault is not None:
             return Fault(fault.cause, fault.remedy, line=number)
     return Fault(
-        f"a letter of {_text(name)!r} is not a nucleotide", _NUCLEOTIDES, line=len(lines) - 1
+        f"a letter of {printable(name)} is not a nucleotide", _NUCLEOTIDES, line=len(lines) - 1
     )
 
 
@@ -242,17 +242,10 @@ def bad_letter(bases: bytes, name: bytes) -> Fault | None:
         return Fault(f"{what} in the sequence {where}", remedy)
     if byte == 0:
         return Fault(f"a NUL byte in the sequence {where}", "the file is damaged: copy it again")
-    cause = f"{_shown(byte)} {where} is not a nucleotide code (read {_text(name)!r})"
+    cause = f"{_shown(byte)} {where} is not a nucleotide code (read {printable(name)})"
     return Fault(cause, _NO_PROTEIN if byte in _AMINO_ACIDS_ONLY else _NUCLEOTIDES)
 
 
 def _shown(byte: int) -> str:
     """A byte in quotes, or by its number if it cannot be printed."""
     return repr(chr(byte)) if 32 < byte < 127 else f"0x{byte:02x}"
-
-
-def _text(name: bytes) -> str:
-    """A name for a message: printable, and not too long."""
-    text = name.decode("ascii", "backslashreplace")
-    text = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -114,10 +114,10 @@ def _not_mates(
     else:
         where = f"record {record1:,} of {_shown(first.path)} and of this file"
     if fault == _SAME_MATE:
-        cause = f"the names {name1!r} and {name2!r} ({where}) have the same mate number"
+        cause = f"the names {name1} and {name2} ({where}) have the same mate number"
         remedy = "check that mates 1 and mates 2 are not the same file"
     else:
-        cause = f"the names {name1!r} and {name2!r} ({where}) are not those of mates"
+        cause = f"the names {name1} and {name2} ({where}) are not those of mates"
         remedy = "bring the mates into the same order, for instance with `seqkit pair`"
     line = 4 * record2 - 3 if second.qual_start is not None else None
     return InputError(second.path, cause, remedy, record=record2, line=line)

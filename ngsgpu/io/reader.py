@@ -87,7 +87,10 @@ def probe(path: str | Path) -> InputFormat:
     try:
         for chunk in source.chunks():
             data = chunk.buffer[HEADROOM : HEADROOM + chunk.size]
-            return InputFormat(_layout(source.path, data), source.compression)
+            if data[0] not in b"@>":
+                fault = diagnose.neither(data[:4096].tobytes())
+                raise InputError(source.path, fault.cause, fault.remedy, record=1, line=1)
+            return InputFormat("fastq" if data[0] == ord("@") else "fasta", source.compression)
         return InputFormat("empty", source.compression)
     finally:
         source.close()
@@ -152,9 +155,11 @@ class _Splitter:
         if self._next is None:
             logger.warning("%s: the file is empty", _shown(self._path))
             return
-        first = self._next.buffer[HEADROOM : HEADROOM + self._next.size]
-        is_fastq = _layout(self._path, first) == "fastq"
-        rest = first[:0]
+        if self._next.buffer[HEADROOM] not in b"@>":
+            fault = diagnose.neither(self._look_ahead(self._next.buffer[:0], 4096))
+            raise InputError(self._path, fault.cause, fault.remedy, record=1, line=1)
+        is_fastq = self._next.buffer[HEADROOM] == ord("@")
+        rest = self._next.buffer[:0]
         held: RecordBatch | None = None
         while True:
             data, eof = self._data(rest)
@@ -272,11 +277,7 @@ class _Splitter:
             lines: lines before it in the file.
             find: finds the fault.
         """
-        text = data[:_LOOK_AHEAD].tobytes()
-        with contextlib.suppress(InputError):  # damage further on is not what is wrong here
-            while len(text) < _LOOK_AHEAD and self._next is not None:
-                text += self._next.buffer[HEADROOM : HEADROOM + self._next.size].tobytes()
-                self._next = next(self._chunks, None)
+        text = self._look_ahead(data, _LOOK_AHEAD)
         fault = find(text, self._phred_offset, self._limits.header_bytes)
         raise InputError(
             self._path,
@@ -285,6 +286,15 @@ class _Splitter:
             record=self._records + count + 1,
             line=lines + fault.line + 1,
         )
+
+    def _look_ahead(self, data: NDArray[np.uint8], size: int) -> bytes:
+        """Bytes from the start of ``data`` on, up to ``size`` of them or the end of the file."""
+        text = data[:size].tobytes()
+        with contextlib.suppress(InputError):  # damage further on is not what is wrong here
+            while len(text) < size and self._next is not None:
+                text += self._next.buffer[HEADROOM : HEADROOM + self._next.size].tobytes()
+                self._next = next(self._chunks, None)
+        return text[:size]
 
 
 class _Offsets:
@@ -331,13 +341,3 @@ def _doubled(array: NDArray[_Number]) -> NDArray[_Number]:
 
 def _shown(path: str) -> str:
     return "standard input" if path == "-" else path
-
-
-def _layout(path: str, data: NDArray[np.uint8]) -> Literal["fastq", "fasta"]:
-    """FASTQ or FASTA, by the first byte."""
-    if data[0] == ord("@"):
-        return "fastq"
-    if data[0] == ord(">"):
-        return "fasta"
-    fault = diagnose.neither(data[:4096].tobytes())
-    raise InputError(path, fault.cause, fault.remedy, record=1, line=1)

@@ -30,7 +30,8 @@ def records_of(batches: Iterable[RecordBatch]) -> tuple[list[Record], bytes]:
         assert len(batch) > 0
         assert batch.first_record == len(records)
         text = batch.data.tobytes()
-        assert [name_of(header) for header in headers(batch)] == batch.names()
+        titles = headers(batch)
+        assert [name_of(title) for title in titles] == batch.names()
         for i in range(len(batch)):
             bases = text[batch.seq_start[i] : batch.seq_end[i]]
             bases = bases.replace(b"\n", b"").replace(b"\r", b"")
@@ -39,7 +40,7 @@ def records_of(batches: Iterable[RecordBatch]) -> tuple[list[Record], bytes]:
             if batch.qual_start is not None:
                 start = int(batch.qual_start[i])
                 qualities = text[start : start + int(batch.seq_len[i])]
-            records.append(Record(headers(batch)[i], bases, qualities))
+            records.append(Record(titles[i], bases, qualities))
         data += text
     return records, data
 
