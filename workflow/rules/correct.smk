@@ -15,11 +15,13 @@ rule correct_pairs:
         "results/benchmarks/correct_reads/{sample}.tsv"
     wildcard_constraints:
         sample=PAIRED,
+    retries: 2
     conda:
         "../../envs/ngsgpu.yaml"
     threads: config["correct"]["threads"]
     resources:
-        mem_mb=config["correct"]["mem_mb"],
+        mem_mb=lambda wildcards, attempt: config["correct"]["mem_mb"]
+        * 2 ** (attempt - 1),
         runtime=config["correct"]["runtime"],
         gpu=config["correct"]["gpu"],
     params:
@@ -29,7 +31,7 @@ rule correct_pairs:
         extra=config["correct"]["extra"],
     shell:
         "ngsgpu correct {params.reads} {params.corrected} --threads {threads} {params.backend}"
-        " --stats {output.stats} {params.extra} 2> {log}"
+        " --memory {resources.mem_mb}M --stats {output.stats} {params.extra} 2> {log}"
 
 
 use rule correct_pairs as correct_single with:

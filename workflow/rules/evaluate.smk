@@ -14,7 +14,7 @@ rule count_kmers:
         "results/benchmarks/count_kmers/{sample}/{arm}.tsv"
     conda:
         "../../envs/ngsgpu.yaml"
-    threads: 1
+    threads: 2
     resources:
         mem_mb=config["correct"]["mem_mb"],
         runtime=120,
@@ -23,7 +23,7 @@ rule count_kmers:
         reads=arm_reads,
         k=config["kmers"]["k"],
     shell:
-        "ngsgpu kmers {params.reads} -k {params.k} -o {output} 2> {log}"
+        "ngsgpu kmers {params.reads} -k {params.k} --threads {threads} -o {output} 2> {log}"
 
 
 rule evaluate_correction:
@@ -37,6 +37,8 @@ rule evaluate_correction:
     output:
         json="results/{sample}/evaluate/correction.json",
         table="results/{sample}/evaluate/correction.txt",
+        bars="results/{sample}/evaluate/{sample}.ngsgpu_correction_mqc.json",
+        columns="results/{sample}/evaluate/{sample}.ngsgpu_correction_generalstats_mqc.json",
     log:
         "logs/evaluate_correction/{sample}.log",
     benchmark:
@@ -50,10 +52,15 @@ rule evaluate_correction:
         mem_mb=config["correct"]["mem_mb"],
         runtime=240,
         gpu=0,
+    params:
+        prefix=lambda wildcards, output: str(
+            Path(output.json).parent / wildcards.sample
+        ),
     shell:
         "ngsgpu evaluate correction --truth {input.truth} --alignments {input.alignments}"
         " --in1 {input.raw_first} --in2 {input.raw_second} --out1 {input.first}"
-        " --out2 {input.second} --json {output.json} > {output.table} 2> {log}"
+        " --out2 {input.second} --json {output.json} --mqc-prefix {params.prefix}"
+        " > {output.table} 2> {log}"
 
 
 rule evaluate_assemblies:
@@ -63,6 +70,7 @@ rule evaluate_assemblies:
     output:
         tsv="results/{sample}/quast/report.tsv",
         html="results/{sample}/quast/report.html",
+        multiqc="results/{sample}/quast/multiqc/report.tsv",
         work=directory("results/{sample}/quast/details"),
     log:
         "logs/evaluate_assemblies/{sample}.log",
@@ -84,4 +92,6 @@ rule evaluate_assemblies:
         "(quast.py --threads {threads} --labels {params.labels} --min-contig {params.min_contig}"
         " --no-icarus --no-plots {params.reference} {params.extra} -o {output.work} {input.contigs}"
         " && cp {output.work}/report.tsv {output.tsv}"
-        " && cp {output.work}/report.html {output.html}) > {log} 2>&1"
+        " && cp {output.work}/report.html {output.html}"
+        # MultiQC takes the columns' names as samples, so they must differ between samples.
+        " && sed '1s/\t/\t{wildcards.sample} /g' {output.tsv} > {output.multiqc}) > {log} 2>&1"

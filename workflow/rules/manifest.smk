@@ -40,3 +40,29 @@ def config_text():
 def every_sample(pattern, names=None):
     """The pattern's files for every sample, or for those with the given names."""
     return expand(pattern, sample=sorted(STUDY if names is None else names), arm=ARMS)
+
+
+def multiqc_content():
+    """What MultiQC gets: every sample's correction, its comparison with the truth, QUAST."""
+    return [
+        *every_sample("results/{sample}/correct/{sample}.ngsgpu_correct_mqc.json"),
+        *every_sample(
+            "results/{sample}/correct/{sample}.ngsgpu_correct_generalstats_mqc.json"
+        ),
+        *every_sample(
+            "results/{sample}/evaluate/{sample}.ngsgpu_correction_mqc.json", DATASETS
+        ),
+        *every_sample(
+            "results/{sample}/evaluate/{sample}.ngsgpu_correction_generalstats_mqc.json",
+            DATASETS,
+        ),
+        *every_sample("results/{sample}/quast/multiqc/report.tsv"),
+    ]
+
+
+def targets():
+    """What the study ends with."""
+    content = multiqc_content()
+    return ["results/report.html", *content] + (
+        ["results/multiqc/multiqc_report.html"] if config["multiqc"] else []
+    )

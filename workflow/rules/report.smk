@@ -79,3 +79,56 @@ rule write_report:
     shell:
         "ngsgpu report {input.study} --results results --benchmarks results/benchmarks"
         " -o {output} 2> {log}"
+
+
+rule write_multiqc_content:
+    input:
+        script=workflow.source_path("../../scripts/multiqc_content.py"),
+        stats="results/{sample}/correct/stats.json",
+    output:
+        bars="results/{sample}/correct/{sample}.ngsgpu_correct_mqc.json",
+        columns="results/{sample}/correct/{sample}.ngsgpu_correct_generalstats_mqc.json",
+    log:
+        "logs/write_multiqc_content/{sample}.log",
+    benchmark:
+        "results/benchmarks/write_multiqc_content/{sample}.tsv"
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+        gpu=0,
+    params:
+        prefix=lambda wildcards, input: str(Path(input.stats).parent / wildcards.sample),
+    shell:
+        "python {input.script:q} {input.stats} {params.prefix} 2> {log}"
+
+
+rule run_multiqc:
+    input:
+        multiqc_content(),
+    output:
+        report(
+            "results/multiqc/multiqc_report.html",
+            caption="../report/multiqc.rst",
+            category="Study",
+            labels={"what": "MultiQC"},
+        ),
+    log:
+        "logs/run_multiqc.log",
+    benchmark:
+        "results/benchmarks/run_multiqc.tsv"
+    conda:
+        "../../envs/multiqc.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+        gpu=0,
+    params:
+        directory=lambda wildcards, output: Path(output[0]).parent,
+        title=config["title"],
+    shell:
+        "multiqc --force --title {params.title:q} --filename multiqc_report.html"
+        " --outdir {params.directory} {input} > {log} 2>&1"

@@ -1,0 +1,50 @@
+"""How the tests run the workflow: as a command, in a working directory of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SNAKEFILE = ROOT / "workflow" / "Snakefile"
+
+Snakemake = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """A working directory with the test study: its config, sheets and reads."""
+    directory = tmp_path / "study"
+    shutil.copytree(ROOT / ".test" / "config", directory / "config")
+    (directory / "data").symlink_to(ROOT / ".test" / "data")
+    return directory
+
+
+@pytest.fixture
+def snakemake(study: Path) -> Snakemake:
+    """Run Snakemake in the study; standard output and error come back as one text."""
+
+    def run(
+        *arguments: str, snakefile: Path = SNAKEFILE, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | (env or {})
+        # The interpreter of the tests is the one that has Snakemake; its tools come along.
+        environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+        return subprocess.run(
+            [sys.executable, "-m", "snakemake", "--snakefile", str(snakefile), *arguments],
+            cwd=study,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    return run

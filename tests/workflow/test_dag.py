@@ -1,0 +1,211 @@
+"""The workflow as Snakemake sees it: jobs, backends, modules, environments, lint."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+import ngsgpu
+
+ROOT = Path(__file__).resolve().parents[2]
+Snakemake = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def jobs(output: str) -> dict[str, int]:
+    """The job table of a dry run."""
+    return {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)}
+
+
+def test_dry_run_has_every_step_of_every_sample(snakemake: Snakemake) -> None:
+    result = snakemake("--dry-run", "--quiet", "rules")
+    assert result.returncode == 0, result.stdout
+    counted = jobs(result.stdout)
+    assert counted["simulate_reads"] == 2
+    assert counted["join_truth"] == 2
+    assert counted["correct_pairs"] == 2
+    assert counted["correct_single"] == 1
+    assert counted["assemble_reads"] == counted["count_kmers"] == 6
+    assert counted["evaluate_assemblies"] == 3
+    assert counted["evaluate_correction"] == 1
+    assert counted["write_report"] == 1
+    assert "fetch_demo_reads" not in counted
+    assert "run_multiqc" not in counted
+
+
+def test_lanes_and_arms_reach_the_commands(snakemake: Snakemake) -> None:
+    result = snakemake("--dry-run", "--printshellcmds")
+    assert result.returncode == 0, result.stdout
+    lanes = "-i data/na12878_lane1_R1.fastq.gz -i data/na12878_lane2_R1.fastq.gz"
+    assert f"ngsgpu correct {lanes} -I data/na12878_lane1_R2.fastq.gz" in result.stdout
+    assert (
+        "--pe-1 1 data/na12878_lane1_R1.fastq.gz --pe-1 1 data/na12878_lane2_R1.fastq.gz"
+        in result.stdout
+    )
+    assert "-s results/na12878_single/correct/reads.fastq.gz" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("wanted", "granted", "options"),
+    [
+        ("0", None, "--backend cpu"),
+        ("0", "8", "--backend cpu"),
+        ("1", None, "--backend cuda --gpus 1"),
+        ("2", "8", "--backend cuda --gpus 2"),
+        ("4", "2", "--backend cuda --gpus 2"),
+        ("1", "0", "--backend cpu"),
+    ],
+)
+def test_gpus_granted_choose_the_backend(
+    snakemake: Snakemake, study: Path, wanted: str, granted: str | None, options: str
+) -> None:
+    limit = [] if granted is None else ["--resources", f"gpu={granted}"]
+    target = "results/na12878_single/correct/stats.json"
+    (study / "more.yaml").write_text(f"correct: {{gpu: {wanted}}}\n")
+    result = snakemake("--dry-run", "-p", *limit, "--configfile", "more.yaml", "--", target)
+    assert result.returncode == 0, result.stdout
+    assert f"{options} --memory" in result.stdout
+
+
+def test_report_of_multiqc_on_demand(snakemake: Snakemake) -> None:
+    result = snakemake("--dry-run", "--quiet", "rules", "--config", "multiqc=True")
+    assert jobs(result.stdout)["run_multiqc"] == 1, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("corect={}", "corect"),
+        ("samples=config/none.tsv", "cannot read the sheet 'config/none.tsv'"),
+        ("assemble={kmers: '21;33'}", "21;33"),
+    ],
+)
+def test_wrong_config_refused(snakemake: Snakemake, change: str, said: str) -> None:
+    result = snakemake("--dry-run", "--config", change)
+    assert result.returncode == 1
+    assert said in result.stdout
+
+
+def test_name_in_both_sheets_refused(snakemake: Snakemake, study: Path) -> None:
+    sheet = study / "config" / "datasets.tsv"
+    sheet.write_text(sheet.read_text().replace("repeats_20kb\tsynth", "na12878_8kb\tsynth"))
+    result = snakemake("--dry-run")
+    assert result.returncode == 1
+    assert "both name na12878_8kb" in result.stdout
+
+
+def test_lint_finds_nothing(snakemake: Snakemake) -> None:
+    result = snakemake("--lint")
+    assert result.returncode == 0, result.stdout
+
+
+def test_shipped_study_is_the_demo(snakemake: Snakemake) -> None:
+    result = snakemake("--directory", str(ROOT), "--dry-run", "--quiet", "rules", "--forceall")
+    assert result.returncode == 0, result.stdout
+    counted = jobs(result.stdout)
+    assert counted["fetch_demo_reads"] == counted["make_genome"] == 1
+    assert counted["correct_pairs"] == 2
+
+
+def test_workflow_as_a_module(snakemake: Snakemake, study: Path) -> None:
+    """A study of one's own that takes the workflow's rules under a prefix and changes one."""
+    snakefile = study / "Snakefile"
+    snakefile.write_text(
+        f"""
+configfile: "own.yaml"
+
+module reads:
+    snakefile: "{ROOT}/workflow/Snakefile"
+    config: config["reads"]
+
+use rule * from reads as reads_*
+
+use rule correct_pairs from reads as reads_correct_pairs with:
+    resources: gpu=2, mem_mb=5000
+
+rule everything:
+    default_target: True
+    input: "results/report.html"
+"""
+    )
+    own = {"reads": yaml.safe_load((study / "config" / "config.yaml").read_text())}
+    (study / "own.yaml").write_text(yaml.safe_dump(own))
+    result = snakemake("--dry-run", "-p", "--cores", "1", snakefile=snakefile)
+    assert result.returncode == 0, result.stdout
+    assert jobs(result.stdout)["reads_assemble_reads"] == 6
+    assert "--backend cuda --gpus 2 --memory 5000M" in result.stdout
+
+
+def write_program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def conda(tmp_path: Path) -> Path:
+    """A stand-in for conda: environments are folders whose python only notes how it is called.
+
+    It shows that environments, post-deploy script and activation fit together; what is in an
+    environment it cannot show.
+    """
+    root = tmp_path / "conda"
+    (root / "bin").mkdir(parents=True)
+    write_program(
+        root / "bin" / "conda",
+        f"""#!/usr/bin/env bash
+case "$*" in
+    "info --json") echo '{{"conda_prefix": "{root}", "platform": "linux-64"}}' ;;
+    --version) echo "conda 26.1.0" ;;
+    "config --get channel_priority --json") echo '{{"get": {{"channel_priority": "strict"}}}}' ;;
+    "env create "*)
+        while [[ $1 != --prefix ]]; do shift; done
+        mkdir -p "$2/bin"
+        printf '#!/bin/sh\\necho "$@" >> "%s/pip.txt"\\n' "$2" > "$2/bin/python"
+        printf '#!/bin/sh\\necho "ngsgpu 9.9.9"\\n' > "$2/bin/ngsgpu"
+        chmod +x "$2"/bin/* ;;
+    "clean "*) ;;
+    *) echo "the stand-in does not know: conda $*" >&2; exit 1 ;;
+esac
+""",
+    )
+    write_program(root / "bin" / "activate", 'export CONDA_PREFIX=$1\nexport PATH="$1/bin:$PATH"\n')
+    return root
+
+
+@pytest.mark.parametrize("source", [None, "git+file:///elsewhere@v1"])
+def test_conda_environment_gets_the_package(
+    snakemake: Snakemake, study: Path, conda: Path, source: str | None
+) -> None:
+    env = {"PATH": f"{conda}/bin:{os.environ['PATH']}"}
+    if source:
+        env["NGSGPU_SOURCE"] = source
+    result = snakemake("--use-conda", "--", "results/versions/ngsgpu.txt", env=env)
+    assert result.returncode == 0, result.stdout
+    # The job ran in the environment, whose ngsgpu is the stand-in's.
+    assert (study / "results" / "versions" / "ngsgpu.txt").read_text() == "9.9.9\n"
+    (calls,) = (study / ".snakemake" / "conda").glob("*/pip.txt")
+    wanted = source or f"--editable {ROOT}"
+    assert calls.read_text() == f"-m pip install --no-input {wanted}\n"
+
+
+def test_environment_of_the_package_follows_its_version() -> None:
+    """A new version must change both files, or old environments would go on being used."""
+    assert f"ngsgpu {ngsgpu.__version__} " in (ROOT / "envs" / "ngsgpu.yaml").read_text()
+    script = (ROOT / "envs" / "ngsgpu.post-deploy.sh").read_text()
+    assert f"VERSION={ngsgpu.__version__}\n" in script
+
+
+def test_every_rule_states_what_it_needs() -> None:
+    """Log, benchmark, environment, threads and resources stand on every rule that does work."""
+    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+        for rule in re.split(r"^rule ", path.read_text(), flags=re.MULTILINE)[1:]:
+            name = rule.split(":")[0]
+            for directive in ("log:", "benchmark:", "conda:", "threads:", "mem_mb=", "runtime="):
+                assert directive in rule, f"{name} has no {directive}"
+            assert "gpu=" in rule, f"{name} does not say how many GPUs it needs"
