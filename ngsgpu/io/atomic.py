@@ -81,10 +81,9 @@ class AtomicFile:
             raise OSError(errno.EISDIR, "")
         if mode is not None and not stat.S_ISREG(mode):
             return os.open(self._target, os.O_WRONLY | os.O_CLOEXEC)
-        if mode is not None and not os.access(self._target, os.W_OK):
-            raise OutputError(
-                f"{self._target}: the file is write-protected; choose another name or chmod +w it"
-            )
+        if mode is not None and not os.access(self._target, os.W_OK, effective_ids=True):
+            remedy = "choose another name or chmod +w it"
+            raise OutputError(f"{_shown(self.path)}: the file is write-protected; {remedy}")
         remove_stale(self._target)
         temporary = temporary_path(self._target, os.getpid())
         with _lock:
@@ -231,10 +230,8 @@ def check_distinct(inputs: Sequence[str | Path], outputs: Sequence[str | Path] =
             continue
         if key in seen:
             earlier_role, earlier = seen[key]
-            what = "input" if role == earlier_role == "input" else f"{earlier_role} and {role}"
-            also = f" (also as {earlier})" if str(earlier) != str(path) else ""
-            if role == earlier_role:
-                what = f"{role} twice"
+            what = f"{role} twice" if role == earlier_role else f"{earlier_role} and {role}"
+            also = f" (also as {earlier})" if earlier != str(path) else ""
             raise UsageError(f"{_shown(path)}: is named as {what}{also}; give different files")
         seen[key] = (role, str(path))
 

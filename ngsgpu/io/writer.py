@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections import deque
@@ -27,6 +28,7 @@ _COMPRESSED_ENDINGS: Final = (".gz", ".bgz", ".bgzf")
 _GROUP_BLOCKS: Final = 16
 """Blocks that one task deflates, about 1 MB."""
 _QUEUED: Final = 3
+_PATIENCE: Final = 5.0
 
 
 class OutputSet:
@@ -66,7 +68,8 @@ class OutputSet:
         self._writers: list[_Writer] = []
         files: list[AtomicFile] = []
         try:
-            files += [AtomicFile(path) for path in paths]
+            for path in paths:
+                files.append(AtomicFile(path))
         except BaseException:
             for file in files:
                 file.discard()
@@ -165,10 +168,11 @@ class _Writer:
         self._thread.join()
 
     def stop(self) -> None:
-        """End the thread; what waits is dropped."""
+        """End the thread; what waits is dropped. A write that hangs is not waited for for long."""
         self._stopped.set()
-        if self._thread.is_alive():
-            self.finish()
+        with contextlib.suppress(queue.Full):
+            self._queue.put_nowait(None)
+        self._thread.join(_PATIENCE)
 
     def raise_failure(self) -> None:
         """Raise what went wrong in the thread, if anything did."""
@@ -177,11 +181,13 @@ class _Writer:
 
     def _run(self) -> None:
         # After a failure the queue is emptied on, so that nobody waits for room in it for ever.
-        while (data := self._queue.get()) is not None:
-            if not self._stopped.is_set() and self._failure is None:
+        data: memoryview | None = memoryview(b"")
+        while data is not None:
+            data = self._queue.get()
+            if self._stopped.is_set():
+                return
+            if self._failure is None:
                 self._try_write(data)
-        if not self._stopped.is_set() and self._failure is None:
-            self._try_write(None)
 
     def _try_write(self, data: memoryview | None) -> None:
         try:
