@@ -144,10 +144,10 @@ def test_gpus_are_taken_in_order(machine):
 def test_a_stage_without_a_cuda_engine(machine):
     machine(TABLE)
     assert choose_backend("auto").name == "cpu"
-    with pytest.raises(UsageError, match="CPU only in this version.*same result.$"):
+    with pytest.raises(UsageError, match=r"CPU only in this version.*same result.$"):
         choose_backend("cuda")
     machine(None)
-    with pytest.raises(UsageError, match="CPU only in this version.*no NVIDIA driver was found"):
+    with pytest.raises(UsageError, match=r"CPU only in this version.*no NVIDIA driver was found"):
         choose_backend("cuda")
 
 
