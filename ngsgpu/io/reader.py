@@ -78,7 +78,7 @@ class InputFormat:
 def probe(path: str | Path) -> InputFormat:
     """Recognise a file without reading more than its beginning.
 
-    Not for standard input, whose beginning could not be given back.
+    For regular files only: what is read from a pipe or standard input cannot be given back.
 
     Raises:
         InputError: the file cannot be opened, or is neither FASTQ nor FASTA.
