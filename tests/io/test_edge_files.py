@@ -1,4 +1,4 @@
-"""Every awkward file is read exactly as pysam reads it, or refused with the right message."""
+"""Every awkward file is read exactly as pysam and pyfastx read it, or refused with the right message."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gzip
 import lzma
 from pathlib import Path
 
+import pyfastx
 import pysam
 import pytest
 
@@ -52,6 +53,22 @@ def like_pysam(record: Record) -> Record:
     return Record(name + b" " + comment, record.bases, record.qualities or None)
 
 
+def as_pyfastx_sees(content: bytes, folder: Path) -> list[tuple[str, ...]]:
+    """Name, bases and, for FASTQ, qualities."""
+    if not content:
+        return []
+    plain = folder / "plain"
+    plain.write_bytes(content)
+    return list(pyfastx.Fastx(str(plain)))
+
+
+def as_pyfastx_shows(record: Record) -> tuple[str, ...]:
+    parts = [name_of(record.header), record.bases]
+    if record.qualities is not None:
+        parts.append(record.qualities)
+    return tuple(part.decode() for part in parts)
+
+
 def check_parsed(
     path: Path, folder: Path, count: int, phred_offset: PhredOffset, chunk_bytes: int
 ) -> None:
@@ -62,6 +79,7 @@ def check_parsed(
     assert data == content
     seen = [r._replace(qualities=r.qualities or None) for r in as_pysam_sees(content, folder)]
     assert [like_pysam(record) for record in records] == seen
+    assert [as_pyfastx_shows(record) for record in records] == as_pyfastx_sees(content, folder)
 
 
 def test_table_names_every_file(shared_data: Path) -> None:
