@@ -1,6 +1,7 @@
 """What is expected of every file of the collection of awkward inputs, ``shared_data / "edge"``.
 
-Each is either read exactly as pysam and pyfastx read it, or refused with this cause at this record and line.
+Each is either read exactly as pysam and pyfastx read it, or refused with this cause, at this
+record and line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every awkward file is read exactly as pysam and pyfastx read it, or refused with the right message."""
+"""Every awkward file is read as pysam and pyfastx read it, or refused with the right message."""
 
 from __future__ import annotations
 
