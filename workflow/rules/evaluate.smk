@@ -69,7 +69,12 @@ rule evaluate_assemblies:
         reference=reference_if_known,
     output:
         tsv="results/{sample}/quast/report.tsv",
-        html="results/{sample}/quast/report.html",
+        html=report(
+            "results/{sample}/quast/report.html",
+            caption="../report/quast.rst",
+            category="Assemblies",
+            labels={"sample": "{sample}"},
+        ),
         multiqc="results/{sample}/quast/multiqc/report.tsv",
         work=directory("results/{sample}/quast/details"),
     log:

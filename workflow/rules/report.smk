@@ -109,12 +109,13 @@ rule run_multiqc:
     input:
         multiqc_content(),
     output:
-        report(
+        html=report(
             "results/multiqc/multiqc_report.html",
             caption="../report/multiqc.rst",
             category="Study",
             labels={"what": "MultiQC"},
         ),
+        data=directory("results/multiqc/multiqc_report_data"),
     log:
         "logs/run_multiqc.log",
     benchmark:
@@ -127,7 +128,7 @@ rule run_multiqc:
         runtime=30,
         gpu=0,
     params:
-        directory=lambda wildcards, output: Path(output[0]).parent,
+        directory=lambda wildcards, output: Path(output.html).parent,
         title=config["title"],
     shell:
         "multiqc --force --title {params.title:q} --filename multiqc_report.html"
