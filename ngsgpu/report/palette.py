@@ -18,3 +18,10 @@ BEFORE = ORANGE
 
 AFTER = BLUE
 """Corrected reads and what is made of them, everywhere."""
+
+LIGHT = "#c3c9d1"
+MUTED = "#66707c"
+GRID = "#e4e7eb"
+
+CYCLE = (GREEN, PURPLE, AMBER, SKY, GREY, INK)
+"""Colours of samples, in this order; none of them means before or after."""

@@ -344,9 +344,7 @@ def layout_files(
     )
 
 
-def _layout_benchmarks(
-    sample: str, folder: Path, names: set[str]
-) -> dict[str, tuple[Path, ...]]:
+def _layout_benchmarks(sample: str, folder: Path, names: set[str]) -> dict[str, tuple[Path, ...]]:
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.glob("*/**/*.tsv")):
         rule, *rest = path.relative_to(folder).with_suffix("").parts

@@ -1,0 +1,205 @@
+"""From the files of a study to one object a sample, with a list of what is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.report import sources
+from ngsgpu.report.sources import Benchmark, Quast, Spectrum
+from ngsgpu.report.study import VARIANTS, Sample, read_json
+
+
+class Json:
+    """A JSON object with access by path and checks that name the file and the entry.
+
+    Args:
+        path: the file it was read from.
+        document: its content.
+    """
+
+    def __init__(self, path: Path, document: dict[str, Any]) -> None:
+        self.path = path
+        self.document = document
+
+    def get(self, key: str) -> Any:
+        """The entry at a dotted path, ``None`` if there is none."""
+        value: Any = self.document
+        for name in key.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+
+    def number(self, key: str) -> float | None:
+        """A number; ``None`` if there is none.
+
+        Raises:
+            InputError: something else is there.
+        """
+        value = self.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong(key, "is not a number")
+        return value
+
+    def array(self, key: str) -> NDArray[np.float64]:
+        """A list of numbers; empty if there is none.
+
+        Raises:
+            InputError: something else is there.
+        """
+        return self.as_array(self.get(key), key)
+
+    def as_array(self, value: Any, key: str) -> NDArray[np.float64]:
+        """Check that a value is a list of numbers, and turn it into an array."""
+        numbers = value if value is not None else []
+        if not isinstance(numbers, list) or not all(
+            isinstance(n, int | float) and not isinstance(n, bool) for n in numbers
+        ):
+            raise self._wrong(key, "is not a list of numbers")
+        return np.array(numbers, dtype=np.float64)
+
+    def entries(self, key: str) -> list[Any]:
+        """A list; empty if there is none.
+
+        Raises:
+            InputError: something else is there.
+        """
+        value = self.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self._wrong(key, "is not a list")
+        return value
+
+    def _wrong(self, key: str, what: str) -> InputError:
+        return InputError(self.path, f"{key} {what}", "make the file again")
+
+
+@dataclass(frozen=True, eq=False)
+class PositionCounts:
+    """Errors by position of one mate's reads, all int64 [positions].
+
+    Attributes:
+        mate: 1 or 2.
+        bases: reads that reach the position.
+        before: errors in the input.
+        after: errors in the output.
+    """
+
+    mate: int
+    bases: NDArray[np.float64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class SampleResults:
+    """Everything there is about a sample.
+
+    Attributes:
+        sample: its entry in the study.
+        correct: statistics of the correction.
+        evaluation: comparison with the truth.
+        kmers: histograms by variant.
+        contigs: lengths by variant, longest first.
+        quast: QUAST's metrics.
+        benchmarks: time and memory by rule.
+        missing: what there is not, in words.
+    """
+
+    sample: Sample
+    correct: Json | None = None
+    evaluation: Json | None = None
+    kmers: dict[str, Spectrum] = field(default_factory=dict)
+    contigs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    quast: Quast | None = None
+    benchmarks: dict[str, Benchmark] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+    def positions(self) -> list[PositionCounts]:
+        """Errors by position for each mate; empty without an evaluation."""
+        if self.evaluation is None:
+            return []
+        found = []
+        for number, entry in enumerate(self.evaluation.entries("by_position")):
+            part = Json(self.evaluation.path, entry if isinstance(entry, dict) else {})
+            arrays = [part.array(k) for k in ("bases", "errors_before", "errors_after")]
+            if len({len(array) for array in arrays}) != 1:
+                cause = f"the lists of by_position[{number}] differ in length"
+                raise InputError(self.evaluation.path, cause, "make the file again")
+            found.append(PositionCounts(number + 1, *arrays))
+        return found
+
+    def corrected_by_position(self) -> list[NDArray[np.float64]]:
+        """Bases replaced at each position for each mate; empty without statistics."""
+        if self.correct is None:
+            return []
+        key = "corrected_bases_by_position"
+        return [self.correct.as_array(entry, key) for entry in self.correct.entries(key)]
+
+
+def collect(sample: Sample) -> SampleResults:
+    """Read all files of a sample.
+
+    Raises:
+        InputError: a file that is there is damaged.
+    """
+    results = SampleResults(sample)
+    files = sample.files
+    missing = results.missing
+    if _present(files.correct, "statistics of the correction", missing):
+        assert files.correct is not None
+        results.correct = Json(files.correct, read_json(files.correct, "ngsgpu.correct", 1))
+    if sample.kind == "simulated" or files.evaluation is not None:
+        if _present(files.evaluation, "comparison with the truth", missing):
+            assert files.evaluation is not None
+            document = read_json(files.evaluation, "ngsgpu.evaluate.correction", 1)
+            results.evaluation = Json(files.evaluation, document)
+    else:
+        missing.append("comparison with the truth (the truth of real reads is not known)")
+    for variant, path in _each(files.kmers, "k-mer spectrum of the {} reads", missing):
+        results.kmers[variant] = sources.read_spectrum(path)
+    for variant, path in _each(files.contigs, "contigs of the {} reads", missing):
+        results.contigs[variant] = sources.read_contig_lengths(path)
+    results.quast = _quast(sample, missing)
+    for rule, paths in files.benchmarks.items():
+        found = tuple(path for path in paths if path.is_file())
+        if found:
+            results.benchmarks[rule] = sources.read_benchmarks(found)
+    if not results.benchmarks:
+        missing.append("run times and memory")
+    return results
+
+
+def _present(path: Path | None, what: str, missing: list[str]) -> bool:
+    if path is not None and path.is_file():
+        return True
+    missing.append(what if path is None else f"{what} ({path.name} is not there)")
+    return False
+
+
+_WORDS = {"raw": "uncorrected", "corrected": "corrected"}
+
+
+def _each(paths: Any, what: str, missing: list[str]) -> Iterator[tuple[str, Path]]:
+    for variant in VARIANTS:
+        path = paths.get(variant)
+        if _present(path, what.format(_WORDS[variant]), missing):
+            yield variant, path
+
+
+def _quast(sample: Sample, missing: list[str]) -> Quast | None:
+    paths = {name: path for name, path in sample.files.quast.items() if path.is_file()}
+    if not paths:
+        missing.append("QUAST's table")
+        return None
+    if "all" in paths:
+        return sources.read_quast(paths["all"])
+    return sources.join_quast({name: sources.read_quast(path) for name, path in paths.items()})

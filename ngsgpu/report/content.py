@@ -1,0 +1,255 @@
+"""What the report says: tables and sentences, made from the results of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ngsgpu.report import words
+from ngsgpu.report.collect import SampleResults
+from ngsgpu.report.sources import Quast
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the report; the first column names the rows.
+
+    Attributes:
+        headings: of all columns.
+        rows: cells as text.
+        marks: ``(row, column)`` of cells that are the better ones.
+        text_columns: columns, besides the first, that hold words and not numbers.
+    """
+
+    headings: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    marks: frozenset[tuple[int, int]] = frozenset()
+    text_columns: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The main results of one sample: sentences, and figures to catch the eye."""
+
+    name: str
+    label: str
+    kind: str
+    sentences: list[str]
+    figures: list[tuple[str, str]] = field(default_factory=list)
+
+
+def lead(samples: Sequence[SampleResults]) -> str:
+    """What ran, on what, in one paragraph."""
+    kinds = [
+        words.number_words(number, f"set of {kind} reads")
+        if number == 1
+        else words.number_words(number, f"sets of {kind} read")
+        for kind in ("real", "simulated")
+        if (number := sum(s.sample.kind == kind for s in samples))
+    ]
+    corrected = [s.correct for s in samples if s.correct is not None]
+    reads = sum(c.number("reads.total") or 0 for c in corrected)
+    bases = sum(c.number("reads.bases") or 0 for c in corrected)
+    text = f"{words.listed(kinds).capitalize()}"
+    if corrected:
+        versions = sorted({str(c.get("version")) for c in corrected if c.get("version")})
+        backends = sorted({str(c.get("backend")) for c in corrected if c.get("backend")})
+        program = f"ngsgpu {words.listed(versions)}" if versions else "ngsgpu"
+        backend = f" on {words.listed(backends).upper()}" if backends else ""
+        text += (
+            f", {reads:,.0f} reads with {bases:,.0f} bases in all, went through error "
+            f"correction by {program} (the CARE algorithm{backend})."
+        )
+    else:
+        text += "; no statistics of their correction were found."
+    assembled = sum(bool(s.contigs) for s in samples)
+    if assembled:
+        which = "Each" if assembled == len(samples) else f"{assembled:,} of {len(samples):,}"
+        text += f" {which} was assembled from the uncorrected and from the corrected reads."
+    known = sum(s.evaluation is not None for s in samples)
+    if known:
+        text += (
+            " Where the reads are simulated, every base was compared with the truth; on real reads "
+            "k-mer spectra and assemblies have to tell."
+        )
+    return text
+
+
+def finding(results: SampleResults) -> Finding:
+    """The main results of a sample."""
+    sentences: list[str] = []
+    figures: list[tuple[str, str]] = []
+    _say_truth(results, sentences, figures)
+    _say_correction(results, sentences, figures)
+    _say_kmers(results, sentences)
+    _say_assembly(results, sentences, figures)
+    if not sentences:
+        sentences.append("No results were found for this sample.")
+    sample = results.sample
+    return Finding(sample.name, sample.label, sample.kind, sentences, figures)
+
+
+def _say_truth(
+    results: SampleResults, sentences: list[str], figures: list[tuple[str, str]]
+) -> None:
+    truth = results.evaluation
+    if truth is None:
+        return
+    tp, fn, fp = (truth.number(f"totals.{name}") or 0 for name in ("tp", "fn", "fp"))
+    sensitivity = truth.number("rates.sensitivity")
+    false_rate = truth.number("rates.fp_per_million_corrections")
+    before, after = (truth.number(f"rates.error_rate_{when}") for when in ("before", "after"))
+    figures.append(("errors corrected", words.percent(sensitivity, 1)))
+    figures.append(("false positives per million corrections", words.decimal(false_rate, 1)))
+    sentence = (
+        f"{words.count(tp)} of {words.count(tp + fn)} errors were corrected (sensitivity "
+        f"{words.decimal(sensitivity, 4)}) and {words.count(fp)} right "
+        f"{'base was' if fp == 1 else 'bases were'} made wrong, "
+        f"{words.decimal(false_rate, 1)} per million corrections."
+    )
+    if before is not None and after is not None:
+        sentence += f" The error rate fell from {words.rate(before)} to {words.rate(after)}"
+        if after >= before:
+            sentence = sentence.replace("fell", "went")
+        elif after > 0:
+            sentence += f", {words.decimal(before / after, 1)} times lower"
+        sentence += "."
+        figures.append(("error rate", f"{words.rate(before)} → {words.rate(after)}"))
+    sentences.append(sentence)
+
+
+def _say_correction(
+    results: SampleResults, sentences: list[str], figures: list[tuple[str, str]]
+) -> None:
+    stats = results.correct
+    if stats is None:
+        return
+    reads, bases = stats.number("reads.total"), stats.number("reads.bases")
+    changed, replaced = stats.number("corrected.reads"), stats.number("corrected.bases")
+    if changed is None or replaced is None or reads is None:
+        return
+    sentences.append(
+        f"{words.count(replaced)} bases ({words.rate(replaced / bases) if bases else words.NOTHING}"
+        f" of all) were replaced, in {words.count(changed)} of {words.count(reads)} reads "
+        f"({words.share(changed, reads)})."
+    )
+    if results.evaluation is None:
+        figures.append(("bases replaced", words.count(replaced)))
+        figures.append(("reads changed", words.share(changed, reads)))
+
+
+def _say_kmers(results: SampleResults, sentences: list[str]) -> None:
+    if not {"raw", "corrected"} <= results.kmers.keys():
+        return
+    raw, corrected = results.kmers["raw"], results.kmers["corrected"]
+    before, after = raw.once / raw.sampled, corrected.once / corrected.sampled
+    length = f"{raw.k}-mers" if raw.k else "k-mers"
+    sentences.append(
+        f"Distinct {length} that occur only once, nearly all of them errors, went from "
+        f"{words.count(before)} to {words.count(after)}."
+    )
+
+
+def contiguity(quast: Quast | None) -> str | None:
+    """The most telling contiguity that QUAST gives for both assemblies."""
+    for metric in ("NGA50", "NG50", "N50"):
+        if quast and all(quast.number(metric, name) is not None for name in ("raw", "corrected")):
+            return metric
+    return None
+
+
+def _say_assembly(
+    results: SampleResults, sentences: list[str], figures: list[tuple[str, str]]
+) -> None:
+    quast, metric = results.quast, contiguity(results.quast)
+    if quast is None or metric is None:
+        return
+    before, after = quast.number(metric, "raw"), quast.number(metric, "corrected")
+    sentence = f"{metric} of the contigs: {words.count(before)} before correction, "
+    sentence += f"{words.count(after)} after"
+    parts = []
+    for name, what in (
+        ("# misassemblies", "misassemblies"),
+        ("# mismatches per 100 kbp", "mismatches per 100 kb"),
+    ):
+        pair = [quast.metrics.get(name, {}).get(v) for v in ("raw", "corrected")]
+        if None not in pair and "-" not in pair:
+            parts.append(f"{what}: {pair[0]} before, {pair[1]} after")
+    sentences.append("; ".join([sentence, *parts]) + ".")
+    figures.append((f"{metric} of the contigs", f"{words.count(before)} → {words.count(after)}"))
+
+
+def overview(samples: Sequence[SampleResults]) -> Table:
+    """One line a sample: the table that most readers look for."""
+    rows = []
+    for results in samples:
+        stats, truth, quast = results.correct, results.evaluation, results.quast
+        metric = contiguity(quast)
+        contigs = words.NOTHING
+        if quast is not None and metric is not None:
+            before, after = (quast.number(metric, v) for v in ("raw", "corrected"))
+            contigs = f"{words.count(before)} → {words.count(after)}"
+        error = words.NOTHING
+        if truth is not None:
+            error = " → ".join(
+                words.rate(truth.number(f"rates.error_rate_{w}")) for w in ("before", "after")
+            )
+        rows.append(
+            (
+                results.sample.label,
+                words.count(stats.number("reads.total") if stats else None),
+                words.count(stats.number("corrected.bases") if stats else None),
+                words.decimal(truth.number("rates.sensitivity") if truth else None, 4),
+                words.decimal(
+                    truth.number("rates.fp_per_million_corrections") if truth else None, 1
+                ),
+                error,
+                contigs + (f" ({metric})" if metric else ""),
+                words.duration(stats.number("time_s.total") if stats else None),
+                words.mebibytes(_mib(stats.number("memory.peak_rss_bytes") if stats else None)),
+            )
+        )
+    headings = (
+        "sample", "reads", "bases replaced", "sensitivity", "FP per million corrections",
+        "error rate", "contigs", "correction time", "peak memory",
+    )  # fmt: skip
+    return Table(headings, rows)
+
+
+def _mib(value: float | None) -> float | None:
+    return None if value is None else value / 2**20
+
+
+def sample_table(samples: Sequence[SampleResults]) -> Table:
+    """What the samples are."""
+    rows = []
+    for results in samples:
+        sample, stats = results.sample, results.correct
+        low, high = (
+            (stats.number("reads.min_length"), stats.number("reads.max_length"))
+            if stats
+            else (None, None)
+        )
+        length = words.count(low) if low == high else f"{words.count(low)} to {words.count(high)}"
+        coverage = words.NOTHING
+        if stats is not None and (value := stats.number("coverage.value")) is not None:
+            origin = "estimated" if stats.get("coverage.estimated") else "given"
+            coverage = f"{words.decimal(value, 1)} ({origin})"
+        rows.append(
+            (
+                sample.label,
+                sample.kind,
+                words.count(stats.number("reads.total") if stats else None),
+                words.count(stats.number("reads.bases") if stats else None),
+                length,
+                coverage,
+                "; ".join(f"{k}: {v}" for k, v in words.flat(dict(sample.parameters)).items()),
+            )
+        )
+    headings = ("sample", "kind", "reads", "bases", "read length", "coverage", "parameters")
+    return Table(headings, rows, text_columns=frozenset({1, 6}))
+
+
+def missing_table(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:
+    """What there is not, by sample."""
+    return [(s.sample.label, s.missing) for s in samples if s.missing]
