@@ -89,16 +89,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--versions", type=Path, nargs="*", default=[], help="TOOL.txt files, one line each"
     )
+    parser.add_argument("--snakemake", metavar="VERSION", help="version of Snakemake")
     parser.add_argument("manifest", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
     samples = simulated_samples(options.datasets) if options.datasets else []
     samples += real_samples(options.samples) if options.samples else []
+    versions = {path.stem: path.read_text().strip() for path in options.versions}
+    if options.snakemake:
+        versions["snakemake"] = options.snakemake
     manifest = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
         "title": options.title,
         "config": options.config,
-        "versions": {path.stem: path.read_text().strip() for path in options.versions},
+        "versions": versions,
         "machine": machine(),
         "samples": samples,
     }

@@ -3,6 +3,8 @@
 import json
 import shlex
 
+from snakemake import __version__ as SNAKEMAKE_VERSION
+
 # The bare number on standard output, or failure. ART prints it with its help only, and exits with 1.
 VERSION_COMMANDS = {
     "art": "(art_illumina --help || true) | grep -o -m 1 'Version [0-9.]*' | sed 's/Version //'",

@@ -45,9 +45,10 @@ rule describe_study:
         title=config["title"],
         sheets=sheet_options(),
         config=config_text(),
+        snakemake=SNAKEMAKE_VERSION,
     shell:
         "python {input.script:q} --title {params.title:q} {params.sheets}"
-        " --config {params.config:q} --versions {input.versions} -- {output} 2> {log}"
+        " --config {params.config:q} --snakemake {params.snakemake} --versions {input.versions} -- {output} 2> {log}"
 
 
 rule write_report:
