@@ -271,7 +271,7 @@ def _check(
     if row < len(names):
         raise InputError(
             target.path,
-            f"the read is {target.name(row)!r} where {source.path} has {source.name(row)!r}",
+            f"the read is {target.name(row)} where {source.path} has {source.name(row)}",
             "give the corrected reads of exactly these inputs, in the same order",
             record=target.first_record + row + 1,
         )
@@ -280,7 +280,7 @@ def _check(
         row = int(shorter[0])
         raise InputError(
             target.path,
-            f"read {target.name(row)!r} has {target.seq_len[row]} bases where {source.path} has "
+            f"read {target.name(row)} has {target.seq_len[row]} bases where {source.path} has "
             f"{lengths[row]}",
             "only correction that keeps the length of reads (no trimming, no indels) can be "
             "compared",
@@ -291,7 +291,7 @@ def _check(
         row = int(other[0])
         raise InputError(
             source.path,
-            f"read {source.name(row)!r} has {lengths[row]} bases, its true read "
+            f"read {source.name(row)} has {lengths[row]} bases, its true read "
             f"{truth.seq_len[row]}",
             "give the truth of these reads",
             record=source.first_record + row + 1,

@@ -1,0 +1,122 @@
+"""The study manifest and the workflow's layout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ngsgpu.errors import InputError, OutputError
+from ngsgpu.report.study import fill_from_layout, read_study, study_from_layout
+from tests.report.conftest import write_json, write_text
+
+
+def test_files_come_from_the_layout(manifest: Path, results: Path) -> None:
+    study = fill_from_layout(read_study(manifest), results, results / "benchmarks")
+    sim, real = study.samples
+    assert sim.files.correct == results / "sim/correct/stats.json"
+    assert sim.files.evaluation == results / "sim/evaluate/correction.json"
+    assert real.files.evaluation is None
+    assert set(sim.files.kmers) == set(sim.files.contigs) == {"raw", "corrected"}
+    assert sim.files.quast == {"all": results / "sim/quast/report.tsv"}
+    assert set(sim.files.benchmarks) == {
+        "assemble_reads (raw)", "assemble_reads (corrected)", "correct_reads",
+    }  # fmt: skip
+
+
+def test_written_and_read_again(manifest: Path, results: Path, tmp_path: Path) -> None:
+    study = fill_from_layout(read_study(manifest), results, results / "benchmarks")
+    target = tmp_path / "elsewhere" / "full.json"
+    target.parent.mkdir()
+    study.write(target)
+    again = read_study(target)
+    assert json.loads(target.read_text())["samples"][0]["files"]["correct"].startswith("../results")
+    assert again.title == study.title and again.versions == study.versions
+    for a, b in zip(again.samples, study.samples, strict=True):
+        assert a.files.correct is not None and b.files.correct is not None
+        assert a.files.correct.resolve() == b.files.correct.resolve()
+        assert set(a.files.benchmarks) == set(b.files.benchmarks)
+        assert a.parameters == b.parameters
+
+
+def test_what_the_manifest_names_stays(manifest: Path, results: Path) -> None:
+    document = json.loads(manifest.read_text())
+    document["samples"][0]["files"] = {"correct": "mine.json", "quast": "q.tsv"}
+    study = read_study(write_json(manifest, document))
+    filled = fill_from_layout(study, results).samples[0].files
+    assert filled.correct == manifest.parent / "mine.json"
+    assert filled.quast == {"all": manifest.parent / "q.tsv"}
+    assert filled.evaluation is not None and not filled.benchmarks
+
+
+def test_samples_from_the_layout_alone(results: Path) -> None:
+    study = study_from_layout(results, results / "benchmarks", title="T")
+    assert [(s.name, s.kind) for s in study.samples] == [("real", "real"), ("sim", "simulated")]
+    with pytest.raises(InputError, match="holds no"):
+        study_from_layout(results / "sim")
+
+
+def test_benchmarks_belong_to_the_longest_name(results: Path, manifest: Path) -> None:
+    document = json.loads(manifest.read_text())
+    names = ("ecoli", "ecoli.2", "ecoli_x")
+    document["samples"] = [{"name": name} for name in names]
+    folder = results / "benchmarks/rule"
+    for word in ("ecoli", "ecoli.2", "ecoli_x.raw", "ecoli_1", "ecoli/0", "ecoli/1", "other"):
+        write_text(folder / f"{word}.tsv", "")
+    study = fill_from_layout(
+        read_study(write_json(manifest, document)), results, results / "benchmarks"
+    )
+    found = {s.name: {r: len(p) for r, p in s.files.benchmarks.items()} for s in study.samples}
+    assert found == {"ecoli": {"rule": 4}, "ecoli.2": {"rule": 1}, "ecoli_x": {"rule (raw)": 1}}
+
+
+def test_other_names_of_files(tmp_path: Path, manifest: Path) -> None:
+    folder = tmp_path / "other"
+    write_text(folder / "sim/assembly/raw/contigs.fa", ">a\nA\n")
+    for variant in ("raw", "corrected"):
+        write_text(folder / f"sim/quast/{variant}/report.tsv", "")
+    files = fill_from_layout(read_study(manifest), folder).samples[0].files
+    assert set(files.contigs) == {"raw"}
+    assert set(files.quast) == {"raw", "corrected"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"samples": []}, "samples must be a list of at least one sample"),
+        ({"samples": [{"label": "x"}]}, r"samples\[0\].name must be text"),
+        ({"samples": [{"name": "x", "kind": "odd"}]}, "must be 'real' or 'simulated'"),
+        ({"samples": [{"name": "x"}, {"name": "x"}]}, "the same name"),
+        ({"samples": [{"name": "x", "file": {}}]}, "unknown entries: file"),
+        ({"samples": [{"name": "x", "files": {"kmers": {"mid": "a"}}}]}, "unknown entries: mid"),
+        ({"samples": [{"name": "x", "files": {"correct": 3}}]}, "files.correct must be text"),
+        ({"samples": ["x"]}, r"samples\[0\] must be an object"),
+        ({"colour": "red"}, "unknown entries: colour"),
+        ({"title": 3}, "title must be text"),
+        ({"config": []}, "config must be an object"),
+        ({"schema": "other"}, "not of the schema ngsgpu.study"),
+        ({"schema_version": 2}, "schema_version 2 is not known"),
+    ],
+)
+def test_wrong_manifests_are_refused(manifest: Path, change: dict[str, Any], message: str) -> None:
+    write_json(manifest, json.loads(manifest.read_text()) | change)
+    with pytest.raises(InputError, match=message) as caught:
+        read_study(manifest)
+    assert str(caught.value).startswith(str(manifest))
+
+
+def test_unreadable_manifests(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        read_study(tmp_path / "missing.json")
+    with pytest.raises(InputError, match=r"line 2: it is not valid JSON"):
+        read_study(write_text(tmp_path / "a.json", "{\n}}"))
+    (tmp_path / "b.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_study(tmp_path / "b.json")
+
+
+def test_manifest_that_cannot_be_written(manifest: Path, tmp_path: Path) -> None:
+    with pytest.raises(OutputError):
+        read_study(manifest).write(tmp_path / "no" / "study.json")
