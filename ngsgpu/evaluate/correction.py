@@ -291,8 +291,7 @@ def _check(
         row = int(other[0])
         raise InputError(
             source.path,
-            f"read {source.name(row)} has {lengths[row]} bases, its true read "
-            f"{truth.seq_len[row]}",
+            f"read {source.name(row)} has {lengths[row]} bases, its true read {truth.seq_len[row]}",
             "give the truth of these reads",
             record=source.first_record + row + 1,
         )
