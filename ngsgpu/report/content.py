@@ -64,8 +64,8 @@ def lead(samples: Sequence[SampleResults]) -> str:
         text += "; no statistics of their correction were found."
     assembled = sum(bool(s.contigs) for s in samples)
     if assembled:
-        which = "Each" if assembled == len(samples) else f"{assembled:,} of {len(samples):,}"
-        text += f" {which} was assembled from the uncorrected and from the corrected reads."
+        which = "Each was" if assembled == len(samples) else f"{assembled} of {len(samples)} were"
+        text += f" {which} assembled from the uncorrected and from the corrected reads."
     known = sum(s.evaluation is not None for s in samples)
     if known:
         text += (
@@ -182,6 +182,7 @@ def _say_assembly(
 def overview(samples: Sequence[SampleResults]) -> Table:
     """One line a sample: the table that most readers look for."""
     rows = []
+    metrics = {metric for s in samples if (metric := contiguity(s.quast)) is not None}
     for results in samples:
         stats, truth, quast = results.correct, results.evaluation, results.quast
         metric = contiguity(quast)
@@ -204,14 +205,15 @@ def overview(samples: Sequence[SampleResults]) -> Table:
                     truth.number("rates.fp_per_million_corrections") if truth else None, 1
                 ),
                 error,
-                contigs + (f" ({metric})" if metric else ""),
+                contigs + (f" ({metric})" if metric and len(metrics) > 1 else ""),
                 words.duration(stats.number("time_s.total") if stats else None),
                 words.mebibytes(_mib(stats.number("memory.peak_rss_bytes") if stats else None)),
             )
         )
     headings = (
         "sample", "reads", "bases replaced", "sensitivity", "FP per million corrections",
-        "error rate", "contigs", "correction time", "peak memory",
+        "error rate", metrics.pop() if len(metrics) == 1 else "contigs", "correction time",
+        "peak memory",
     )  # fmt: skip
     return Table(headings, rows)
 

@@ -227,7 +227,7 @@ def _binned(spectrum: Spectrum) -> tuple[NDArray[np.float64], NDArray[np.float64
     Empty bins are left out, as a logarithmic axis has no place for them.
     """
     last = max(int(spectrum.multiplicity.max(initial=1)), 1)
-    edges = np.unique(np.concatenate([np.arange(1, 17), 10 ** np.arange(1.25, 19, 1 / 24)]).round())
+    edges = np.unique(np.concatenate([np.arange(1, 18), 10 ** np.arange(1.25, 19, 1 / 24)]).round())
     edges = np.append(edges[edges <= last], last + 1)
     total, _ = np.histogram(spectrum.multiplicity, edges, weights=spectrum.count)
     height = total / np.diff(edges) / spectrum.sampled
