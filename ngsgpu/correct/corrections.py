@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct import cpu
 
-VOTES_THAT_DECIDE = 3
-"""A low-quality anchor correction and two candidate corrections: then all must agree."""
+VOTES_THAT_DECIDE = 2
+"""With so many candidate corrections, a low-quality anchor correction must agree with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Corrections:
         counters: int64[cpu.COUNTERS], what the kernels counted.
         high_quality: reads whose anchor correction came from a high-quality MSA.
         confirmed: reads with a low-quality anchor correction that all candidate corrections equal.
+        completed: reads where all candidate corrections equal the whole consensus of the anchor's
+            low-quality MSA, which then is taken.
         anchor_only: reads with a low-quality one and at most one candidate correction.
         rejected: reads whose low-quality one is contradicted; they stay as they are.
     """
@@ -34,6 +37,7 @@ class Corrections:
     counters: NDArray[np.int64]
     high_quality: int
     confirmed: int
+    completed: int
     anchor_only: int
     rejected: int
 
@@ -42,8 +46,8 @@ class CorrectionCollector:
     """Takes the results of batches of anchors, in any order, and combines them.
 
     Candidate corrections need 9 bytes a read: the hash of one of them, their number, and whether
-    they disagree. That suffices, because an anchor correction of low quality is accepted only if
-    all candidate corrections of the read equal it.
+    they disagree. That suffices, because they only confirm or reject sequences that the read's
+    own MSA proposes: the correction of its certain positions, or its whole consensus.
     """
 
     def __init__(self, reads: int) -> None:
@@ -54,23 +58,28 @@ class CorrectionCollector:
         self._edit_count = np.zeros(reads, dtype=np.uint16)
         self._edits: list[NDArray[np.uint32]] = []
         self._edit_total = 0
+        self._low: list[tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint64]]] = []
 
     def add_records(
         self,
         reads: NDArray[np.uint32],
         classes: NDArray[np.uint8],
         ends: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
         edits: NDArray[np.uint32],
     ) -> None:
-        """Add anchor corrections; ``edits`` holds those of all ``reads``, up to ``ends``."""
+        """Add anchor corrections; the arguments are those of ``cpu.Workspace``, cut to length."""
         if len(reads) == 0:
             return
-        starts = np.concatenate([[0], ends[:-1]])
+        ends = ends + self._edit_total
+        starts = np.concatenate([[self._edit_total], ends[:-1, 1]])
         self._classes[reads] = classes
-        self._edit_start[reads] = starts + self._edit_total
-        self._edit_count[reads] = ends - starts
-        self._edits.append(edits[: ends[-1]].copy())
-        self._edit_total += int(ends[-1])
+        self._edit_start[reads] = starts
+        self._edit_count[reads] = ends[:, 0] - starts
+        low = classes == cpu.LOW_QUALITY
+        self._low.append((reads[low], ends[low], hashes[low]))
+        self._edits.append(edits[: ends[-1, 1] - self._edit_total].copy())
+        self._edit_total = int(ends[-1, 1])
 
     def add_votes(self, reads: NDArray[np.uint32], hashes: NDArray[np.uint64]) -> None:
         """Add votes, each for the read's corrected sequence with that hash."""
@@ -78,18 +87,31 @@ class CorrectionCollector:
 
     def finish(self, counters: NDArray[np.int64]) -> Corrections:
         """Combine; the collector is used up."""
-        low = self._classes == cpu.LOW_QUALITY
-        decided = (self._vote_states & cpu.VOTE_COUNT) >= VOTES_THAT_DECIDE
-        conflict = (self._vote_states & cpu.VOTE_CONFLICT) != 0
-        rejected = low & decided & conflict
-        self._edit_count[rejected] = 0
+        reads = _joined([reads for reads, _, _ in self._low], np.zeros(0, np.uint32))
+        ends = _joined([ends for _, ends, _ in self._low], np.zeros((0, 2), np.int64))
+        hashes = _joined([hashes for _, _, hashes in self._low], np.zeros((0, 2), np.uint64))
+        states = self._vote_states[reads]
+        votes = self._vote_hashes[reads]
+        decided = (states & cpu.VOTE_COUNT) >= VOTES_THAT_DECIDE
+        agreed = (states & cpu.VOTE_CONFLICT) == 0
+        confirmed = decided & agreed & (votes == hashes[:, 0])
+        completed = decided & agreed & ~confirmed & (votes == hashes[:, 1])
+        rejected = decided & ~confirmed & ~completed
+        self._edit_count[reads[rejected]] = 0
+        self._edit_start[reads[completed]] = ends[completed, 0]
+        self._edit_count[reads[completed]] = ends[completed, 1] - ends[completed, 0]
         return Corrections(
             edit_start=self._edit_start,
             edit_count=self._edit_count,
-            edits=np.concatenate(self._edits) if self._edits else np.zeros(0, dtype=np.uint32),
+            edits=_joined(self._edits, np.zeros(0, np.uint32)),
             counters=counters,
             high_quality=int(np.count_nonzero(self._classes == cpu.HIGH_QUALITY)),
-            confirmed=int(np.count_nonzero(low & decided & ~conflict)),
-            anchor_only=int(np.count_nonzero(low & ~decided)),
+            confirmed=int(np.count_nonzero(confirmed)),
+            completed=int(np.count_nonzero(completed)),
+            anchor_only=int(np.count_nonzero(~decided)),
             rejected=int(np.count_nonzero(rejected)),
         )
+
+
+def _joined(parts: list[NDArray[Any]], empty: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else empty

@@ -1,7 +1,7 @@
 """Numba kernels of the correction: the reference that every other backend must equal.
 
 ``correct_anchors`` takes anchors through find, align, filter, MSA, refine, decide; its results
-are edits (base replacements) of the anchors and votes on their candidates, applied by
+are edits (base replacements) of the anchors and votes on their candidates, taken by
 ``count_votes``. ``write_edits`` makes the output's bytes.
 """
 
@@ -18,7 +18,8 @@ from ngsgpu.correct.alignment import Alignments, align_candidates, filter_candid
 from ngsgpu.correct.msa import Columns, support_of
 from ngsgpu.minhash.cpu import find_candidates
 from ngsgpu.minhash.tables import MAX_CANDIDATES, FoundArrays
-from ngsgpu.readset.cpu import plane_start, read_length
+from ngsgpu.correct.params import SURE_WEIGHT
+from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN, set_base
 from ngsgpu.sequence.hashing import mix64
 
@@ -32,8 +33,8 @@ VOTE_COUNT = np.uint8(0x7F)
 VOTE_CONFLICT = np.uint8(0x80)
 
 # Counters of a run, in this order (``ngsgpu.correct.stats``).
-ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY = range(9)
-COUNTERS = 9
+ANCHORS, ALONE, CROWDED, OVERFULL, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY = range(10)
+COUNTERS = 10
 
 
 class Workspace(NamedTuple):
@@ -48,9 +49,11 @@ class Workspace(NamedTuple):
         columns: the MSA.
         unknown: uint8[max length], where the anchor's own base is not known.
         consensus: uint64, planes of a candidate's corrected sequence.
-        edits: uint32, position << 2 | base, anchor after anchor.
+        edits: uint32, position << 2 | base; for each anchor its correction, then, where that
+            is of low quality, its complete one.
         edit_reads: uint32, anchors with a correction record, in the order of ``edits``.
-        edit_ends: int64, end in ``edits`` of each of them.
+        edit_ends: int64[., 2], ends in ``edits`` of the two corrections of each of them.
+        edit_hashes: uint64[., 2], hashes of the two corrected sequences (low quality only).
         classes: uint8, ``HIGH_QUALITY`` or ``LOW_QUALITY`` of each of them.
         vote_reads: uint32, reads voted on.
         vote_hashes: uint64, hash of the sequence each vote is for.
@@ -68,6 +71,7 @@ class Workspace(NamedTuple):
     edits: NDArray[np.uint32]
     edit_reads: NDArray[np.uint32]
     edit_ends: NDArray[np.int64]
+    edit_hashes: NDArray[np.uint64]
     classes: NDArray[np.uint8]
     vote_reads: NDArray[np.uint32]
     vote_hashes: NDArray[np.uint64]
@@ -88,9 +92,10 @@ class Workspace(NamedTuple):
             columns=Columns.allocate(max_length, margin),
             unknown=np.zeros(max_length + 1, dtype=np.uint8),
             consensus=np.zeros(planes, dtype=np.uint64),
-            edits=np.zeros(max(1 << 16, 4 * max_length), dtype=np.uint32),
+            edits=np.zeros(max(1 << 16, 8 * max_length), dtype=np.uint32),
             edit_reads=np.zeros(records, dtype=np.uint32),
-            edit_ends=np.zeros(records, dtype=np.int64),
+            edit_ends=np.zeros((records, 2), dtype=np.int64),
+            edit_hashes=np.zeros((records, 2), dtype=np.uint64),
             classes=np.zeros(records, dtype=np.uint8),
             vote_reads=np.zeros(votes, dtype=np.uint32),
             vote_hashes=np.zeros(votes, dtype=np.uint64),
@@ -109,15 +114,16 @@ def hash_sequence(planes, start, length):
 
 @njit(nogil=True, cache=True)
 def find_aligned(reads, tables, rules, anchor, work, result):
-    """Candidates of an anchor with a valid alignment; return their number."""
-    count = find_candidates(reads, tables, anchor, rules.kmer, work.found, work.bounds)
+    """Candidates of an anchor with a valid alignment; return their number, and if crowded."""
+    count, crowded = find_candidates(reads, tables, anchor, rules.kmer, rules.window, work.found, work.bounds)
     work.counters[ANCHORS] += 1
+    work.counters[CROWDED] += crowded
     if count < 0:
-        work.counters[CROWDED] += 1
-        return 0
+        work.counters[OVERFULL] += 1
+        return 0, crowded
     work.counters[FOUND] += count
     if count == 0:
-        return 0
+        return 0, crowded
     length = read_length(reads, anchor)
     start = plane_start(reads, anchor)
     planes = reads.planes[start : start + 2 * ((length + 63) >> 6)]
@@ -125,7 +131,7 @@ def find_aligned(reads, tables, rules, anchor, work, result):
         reads, rules, planes, length, work.found, count, work.turned, result
     )
     work.counters[ALIGNED] += aligned
-    return aligned
+    return aligned, crowded
 
 
 @njit(nogil=True, cache=True)
@@ -157,41 +163,46 @@ def classify(rules, columns, length):
 
 
 @njit(nogil=True, cache=True)
-def decide(rules, columns, length, replace, unknown, edits, edit):
-    """Write the anchor's edits from index ``edit``; return the index behind them.
+def decide(reads, weights, rules, anchor, replace, crowded, work, edit):
+    """Write an anchor's edits from index ``edit`` of ``work.edits``; return the index behind them.
 
     With ``replace`` every base becomes the consensus, otherwise only positions of large support
-    whose base hardly any read shares. A base that was not known takes part like a wrong one.
+    whose base hardly any read is sure of. A base that was not known takes part like a wrong one.
+    A crowded anchor sees only some reads of a repeat, perhaps none of its own copy, so that a
+    base it is sure of stays.
     """
-    for position in range(length):
+    columns = work.columns
+    quality = quality_start(reads, anchor)
+    for position in range(read_length(reads, anchor)):
         column = position + rules.margin
         base = columns.consensus[column]
-        if base == columns.anchor[position] and not unknown[position]:
+        known = not work.unknown[position]
+        if base == columns.anchor[position] and known:
+            continue
+        if crowded and known and weights[quality_code(reads, quality, position)] >= SURE_WEIGHT:
             continue
         if not replace:
-            own = 4 * column + columns.anchor[position]
-            rare = columns.sums[own] >> msa.COUNT_SHIFT <= rules.position_max_reads
-            if not (rare or unknown[position]):
+            own = msa.sure_reads(columns.sums, column, columns.anchor[position])
+            if known and own > rules.position_max_reads:
                 continue
             if support_of(columns.sums, column, base) < rules.position_support:
                 continue
-        edits[edit] = np.uint32((position << 2) | base)
+        work.edits[edit] = np.uint32((position << 2) | base)
         edit += 1
     return edit
 
 
 @njit(nogil=True, cache=True)
-def vote_for_anchor(work, reads, anchor, length, edit, end, vote):
-    """Vote for an anchor's own corrected sequence; return the number of votes."""
+def edited_hash(work, reads, anchor, edit, end):
+    """Hash of an anchor's bases with the edits from ``edit`` to ``end``."""
+    length = read_length(reads, anchor)
     start = plane_start(reads, anchor)
     words = (length + 63) >> 6
     for word in range(2 * words):
         work.consensus[word] = reads.planes[start + word]
     for i in range(edit, end):
         set_base(work.consensus, 0, words, work.edits[i] >> 2, work.edits[i] & 3)
-    work.vote_reads[vote] = anchor
-    work.vote_hashes[vote] = hash_sequence(work.consensus, 0, length)
-    return vote + 1
+    return hash_sequence(work.consensus, 0, length)
 
 
 @njit(nogil=True, cache=True)
@@ -235,7 +246,9 @@ def mark_unknown(unknown_bases, anchor, value, unknown):
 
 
 @njit(nogil=True, cache=True)
-def correct_anchor(reads, unknown_bases, weights, rules, anchor, candidates, count, work, at):
+def correct_anchor(
+    reads, unknown_bases, weights, rules, anchor, candidates, count, crowded, work, at
+):
     """Correct one anchor from its aligned candidates; ``at`` is (records, edits, votes) so far."""
     record, edit, vote = at
     kept = filter_candidates(rules, candidates, count)
@@ -252,18 +265,22 @@ def correct_anchor(reads, unknown_bases, weights, rules, anchor, candidates, cou
         return at
     replace, high = classify(rules, work.columns, length)
     mark_unknown(unknown_bases, anchor, 1, work.unknown)
-    end = decide(rules, work.columns, length, replace, work.unknown, work.edits, edit)
-    mark_unknown(unknown_bases, anchor, 0, work.unknown)
+    end = decide(reads, weights, rules, anchor, replace, crowded, work, edit)
+    complete = end
     if high:
         work.counters[HIGH] += 1
         vote = vote_for_candidates(work, reads, rules, length, candidates, count, vote)
     else:
         work.counters[LOW] += 1
-        vote = vote_for_anchor(work, reads, anchor, length, edit, end, vote)
+        complete = decide(reads, weights, rules, anchor, True, crowded, work, end)
+        work.edit_hashes[record, 0] = edited_hash(work, reads, anchor, edit, end)
+        work.edit_hashes[record, 1] = edited_hash(work, reads, anchor, end, complete)
+    mark_unknown(unknown_bases, anchor, 0, work.unknown)
     work.edit_reads[record] = anchor
-    work.edit_ends[record] = end
+    work.edit_ends[record, 0] = end
+    work.edit_ends[record, 1] = complete
     work.classes[record] = HIGH_QUALITY if high else LOW_QUALITY
-    return record + 1, end, vote
+    return record + 1, complete, vote
 
 
 @njit(nogil=True, cache=True)
@@ -283,24 +300,33 @@ def correct_anchors(reads, unknown_bases, tables, weights, rules, anchors, first
             length += read_length(reads, anchor + 1)
         if (
             at[0] + 2 > len(work.edit_reads)
-            or at[1] + length > len(work.edits)
-            or at[2] + 2 * MAX_CANDIDATES + 2 > len(work.vote_reads)
+            or at[1] + 2 * length > len(work.edits)
+            or at[2] + 2 * MAX_CANDIDATES > len(work.vote_reads)
         ):
             return i, at[0], at[2]
-        count = find_aligned(reads, tables, rules, anchor, work, work.first)
-        if not rules.paired:
-            at = correct_anchor(
-                reads, unknown_bases, weights, rules, anchor, work.first, count, work, at
+        count, crowded = find_aligned(reads, tables, rules, anchor, work, work.first)
+        mate_count, mate_crowded = np.int64(0), False
+        if rules.paired:
+            mate_count, mate_crowded = find_aligned(
+                reads, tables, rules, anchor + 1, work, work.second
             )
-            continue
-        mate_count = find_aligned(reads, tables, rules, anchor + 1, work, work.second)
-        mark_mates(work.found, work.first, count, work.second, mate_count)
+            mark_mates(work.found, work.first, count, work.second, mate_count)
         at = correct_anchor(
-            reads, unknown_bases, weights, rules, anchor, work.first, count, work, at
+            reads, unknown_bases, weights, rules, anchor, work.first, count, crowded, work, at
         )
-        at = correct_anchor(
-            reads, unknown_bases, weights, rules, anchor + 1, work.second, mate_count, work, at
-        )
+        if rules.paired:
+            at = correct_anchor(
+                reads,
+                unknown_bases,
+                weights,
+                rules,
+                anchor + 1,
+                work.second,
+                mate_count,
+                mate_crowded,
+                work,
+                at,
+            )
     return len(anchors), at[0], at[2]
 
 

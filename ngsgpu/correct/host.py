@@ -82,6 +82,7 @@ def correct_on_cpu(
                     space.edit_reads[:records],
                     space.classes[:records],
                     space.edit_ends[:records],
+                    space.edit_hashes[:records],
                     space.edits,
                 )
                 collector.add_votes(space.vote_reads[:votes], space.vote_hashes[:votes])

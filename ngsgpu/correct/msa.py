@@ -1,8 +1,8 @@
 """The multiple sequence alignment of an anchor and its candidates (CARE, section 4.3.2).
 
 Only what decides is kept: for each column and base one int64 with the number of reads in its
-high bits and their summed weight in the low ``COUNT_SHIFT``, so that a read is added or taken
-out by one addition, in any order, with the same result. Columns run from ``margin`` bases before
+high bits, how many of them are sure of it below, and their summed weight in the low bits, so that
+a read is added or taken out by one addition, in any order, with the same result. Columns run from ``margin`` bases before
 the anchor to ``margin`` bases behind it; entry 4 x (column + margin) + base.
 """
 
@@ -14,13 +14,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ngsgpu.correct.params import SUPPORT_BITS, WEIGHT_BITS
+from ngsgpu.correct.params import SUPPORT_BITS, SURE_WEIGHT, WEIGHT_BITS
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import base_at
 
-COUNT_SHIFT = 40
+SURE_SHIFT = 30
+COUNT_SHIFT = 46
 ONE_READ = 1 << COUNT_SHIFT
-WEIGHT_MASK = ONE_READ - 1
+ONE_SURE = 1 << SURE_SHIFT
+SURE_MASK = (1 << (COUNT_SHIFT - SURE_SHIFT)) - 1
+WEIGHT_MASK = ONE_SURE - 1
 
 
 class Columns(NamedTuple):
@@ -61,8 +64,11 @@ def add_read(reads, weights, read, shift, turned, weight, sign, length, margin, 
         base = base_at(reads.planes, start, words, position)
         if turned:
             base = 3 - base
-        share = weight * weights[quality_code(reads, quality, position)] >> WEIGHT_BITS
-        sums[4 * (shift + laid + margin) + base] += sign * (ONE_READ + max(1, share))
+        own = np.int64(weights[quality_code(reads, quality, position)])
+        share = ONE_READ + max(1, weight * own >> WEIGHT_BITS)
+        if own >= SURE_WEIGHT:
+            share += ONE_SURE
+        sums[4 * (shift + laid + margin) + base] += sign * share
 
 
 @njit(nogil=True, cache=True)
@@ -108,6 +114,16 @@ def find_consensus(columns, width):
 
 
 @njit(nogil=True, cache=True)
+def sure_reads(sums, column, base):
+    """Reads with a base in a column whose quality says that it is no error.
+
+    In a repeat of many copies the same error occurs in many reads; the quality tells them from
+    a copy's own base.
+    """
+    return (sums[4 * column + base] >> SURE_SHIFT) & SURE_MASK
+
+
+@njit(nogil=True, cache=True)
 def support_of(sums, column, base):
     """Weight of a base as a part of the column's weight, in 2^-20, rounded down."""
     total = 0
@@ -127,7 +143,7 @@ def repeat_column(rules, columns, length):
         for base in range(3, -1, -1):
             if base == columns.consensus[column]:
                 continue
-            if columns.sums[4 * column + base] >> COUNT_SHIFT >= rules.refine_reads:
+            if sure_reads(columns.sums, column, base) >= rules.refine_reads:
                 return position, base
     return -1, 0
 

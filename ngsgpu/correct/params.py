@@ -22,6 +22,9 @@ WEIGHT_BITS = 14
 SUPPORT_BITS = 20
 """A support of 1 is ``1 << SUPPORT_BITS``."""
 
+SURE_WEIGHT = math.floor(0.99 * (1 << WEIGHT_BITS))
+"""Weight from which a base counts as sure: Q20."""
+
 SMALLEST_QUALITY_WEIGHT = 0.001
 TOLERANCE = 1e-5
 
@@ -34,6 +37,7 @@ class Rules(NamedTuple):
     """
 
     kmer: int
+    window: int
     paired: int
     min_overlap: int
     min_overlap_permille: int
@@ -60,7 +64,7 @@ class CorrectionParameters:
 
     Attributes:
         coverage: reads per position of the genome; None to estimate it from the k-mer spectrum.
-        minhash: k-mer length, number of tables, bucket limits.
+        minhash: k-mer length, number of tables, how much of a bucket is looked at.
         quality_bits: bits of quality kept a base: 8, 2, 1 or 0 (every base weighs the same).
         min_overlap: shortest overlap of an anchor and a candidate, in bases.
         min_overlap_ratio: the same as a part of the anchor's length.
@@ -105,6 +109,7 @@ class CorrectionParameters:
         percent = math.ceil(100 * e - TOLERANCE) // 2 / 100
         return Rules(
             kmer=self.minhash.kmer,
+            window=self.minhash.window(coverage),
             paired=int(paired),
             min_overlap=self.min_overlap,
             min_overlap_permille=round(1000 * self.min_overlap_ratio),

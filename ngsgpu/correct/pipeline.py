@@ -254,7 +254,7 @@ class _Run:
 
     def correct(self, reads: ReadSet, coverage: float) -> Corrections:
         """Build the tables and correct every read."""
-        tables = self._tables(reads, coverage)
+        tables = self._tables(reads)
         with (
             self._timed("correct"),
             self.progress.stage("correcting", total=reads.reads, unit="reads") as stage,
@@ -269,7 +269,7 @@ class _Run:
                 advance=stage.advance,
             )
 
-    def _tables(self, reads: ReadSet, coverage: float) -> MinhashTables:
+    def _tables(self, reads: ReadSet) -> MinhashTables:
         hashes = self.parameters.minhash.hashes
         with (
             self._timed("tables"),
@@ -278,7 +278,6 @@ class _Run:
             return build_tables(
                 reads,
                 self.parameters.minhash,
-                coverage,
                 threads=self.options.threads,
                 advance=stage.advance,
             )
@@ -364,7 +363,8 @@ class _Run:
             anchors={
                 "total": int(counters[cpu.ANCHORS]),
                 "without_candidates": int(counters[cpu.ALONE]),
-                "with_too_many_candidates": int(counters[cpu.CROWDED]),
+                "in_repeats": int(counters[cpu.CROWDED]),
+                "with_too_many_candidates": int(counters[cpu.OVERFULL]),
                 "high_quality": int(counters[cpu.HIGH]),
                 "low_quality": int(counters[cpu.LOW]),
             },
@@ -379,6 +379,7 @@ class _Run:
                 "bases": int(sum(int(mate.sum()) for mate in self.by_position)),
                 "high_quality_reads": corrections.high_quality,
                 "confirmed_reads": corrections.confirmed,
+                "completed_reads": corrections.completed,
                 "anchor_only_reads": corrections.anchor_only,
                 "rejected_reads": corrections.rejected,
                 "unknown_decided": self.unknown_decided,

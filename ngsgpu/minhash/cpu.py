@@ -89,11 +89,11 @@ def sort_by_key(keys, ids, spare_keys, spare_ids, bits):
 
 
 @njit(nogil=True, cache=True)
-def fill_table(keys, ids, places, bucket_limit, table, table_ids, table_places, slots):
+def fill_table(keys, ids, places, table, table_ids, table_places, slots):
     """Turn sorted (key, id) pairs into a table; return its number of entries and of buckets.
 
-    Buckets of a single read and of more than ``bucket_limit`` reads are left out whole. The
-    entry after the last one is marked as a bucket's start, so that walks end there.
+    Reads that are alone in their bucket are left out. The entry after the last one is marked as
+    a bucket's start, so that walks end there.
     """
     entries = 0
     buckets = 0
@@ -103,12 +103,10 @@ def fill_table(keys, ids, places, bucket_limit, table, table_ids, table_places, 
         end = begin + 1
         while end < count and keys[end] == keys[begin]:
             end += 1
-        if 2 <= end - begin <= bucket_limit:
-            table_ids[entries] = ids[begin] | BUCKET_START
+        if end - begin >= 2:
             for i in range(begin, end):
                 read = ids[i]
-                if i > begin:
-                    table_ids[entries] = read
+                table_ids[entries] = read | BUCKET_START if i == begin else read
                 table_places[entries] = places[read]
                 slots[read, table] = entries
                 entries += 1
@@ -119,19 +117,34 @@ def fill_table(keys, ids, places, bucket_limit, table, table_ids, table_places, 
 
 
 @njit(nogil=True, cache=True)
-def bucket_bounds(ids, slot):
-    """First entry of the bucket that holds entry ``slot``, and the one after its last."""
-    begin = np.int64(slot)
-    while ids[begin] < BUCKET_START:
+def bucket_window(ids, slot, window):
+    """Entries that the read at ``slot`` looks at, and whether its bucket holds more.
+
+    A larger bucket is that of a repeat: the ``window`` reads nearest by number stand for all of
+    its copies. Numbers come in the order of sequencing, which knows nothing of the genome.
+    """
+    first = np.int64(slot)
+    begin = first
+    while ids[begin] < BUCKET_START and first - begin < window:
         begin -= 1
-    end = np.int64(slot) + 1
-    while ids[end] < BUCKET_START:
+    end = first + 1
+    while ids[end] < BUCKET_START and end - first <= window:
         end += 1
-    return begin, end
+    # Neither walk goes farther than the window could reach, so the bucket may go on there.
+    at_start = ids[begin] >= BUCKET_START
+    at_end = ids[end] >= BUCKET_START
+    if at_start and at_end and end - begin <= window:
+        return begin, end, False
+    low = first - window // 2
+    if at_end:
+        low = min(low, end - window)
+    if at_start:
+        low = max(low, begin)
+    return low, low + window, True
 
 
 @njit(nogil=True, cache=True)
-def find_candidates(reads, tables, anchor, k, found, bounds):
+def find_candidates(reads, tables, anchor, k, window, found, bounds):
     """Collect the distinct (read, strand, shift) that share a k-mer with the anchor.
 
     A read and the anchor in one bucket share a canonical k-mer, and the two places say how the
@@ -142,26 +155,30 @@ def find_candidates(reads, tables, anchor, k, found, bounds):
         tables: the tables (``ngsgpu.minhash.tables.TableArrays``).
         anchor: number of the anchor.
         k: k-mer length.
+        window: entries of a bucket that are looked at.
         found: workspace and result (``ngsgpu.minhash.tables.FoundArrays``).
         bounds: int64[hashes, 2], workspace.
 
     Returns:
-        The number of distinct entries in ``found``, or -1 where they exceed its capacity.
+        The number of distinct entries in ``found``, or -1 where they exceed its capacity; and
+        whether the anchor is crowded: some bucket holds more than ``window`` reads.
     """
     hashes = tables.slots.shape[1]
     total = 0
+    crowded = False
     for table in range(hashes):
         slot = tables.slots[anchor, table]
         if slot == NO_SLOT:
             bounds[table, 0] = 0
             bounds[table, 1] = 0
             continue
-        begin, end = bucket_bounds(tables.ids[table], slot)
+        begin, end, more = bucket_window(tables.ids[table], slot, window)
+        crowded = crowded or more
         bounds[table, 0] = begin
         bounds[table, 1] = end
         total += end - begin
     if total == 0:
-        return 0
+        return 0, False
     capacity = len(found.key)
     size = 64
     while size < 2 * min(total, capacity):
@@ -200,4 +217,4 @@ def find_candidates(reads, tables, anchor, k, found, bounds):
             count += 1
     for i in range(count):
         found.cells[found.used[i]] = -1
-    return -1 if overflow else count
+    return (-1 if overflow else count), crowded

@@ -14,16 +14,16 @@ class MinhashParameters:
     Attributes:
         kmer: k-mer length, 8 to 32 bases.
         hashes: hash functions, and so tables, 1 to 255.
-        bucket_factor: a bucket with more than ``bucket_factor`` x coverage reads is a repeat
-            and is left out.
-        bucket_minimum: no bucket is left out for having this many reads or fewer.
+        window_factor: of a bucket with more than ``window_factor`` x coverage reads, a repeat,
+            a read looks at that many.
+        window_minimum: the smallest such window, in reads.
         seed: chooses another family of hash functions, 0 to 2^32 - 1.
     """
 
     kmer: int = 20
     hashes: int = 48
-    bucket_factor: float = 2.5
-    bucket_minimum: int = 10
+    window_factor: float = 2.5
+    window_minimum: int = 10
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -39,6 +39,6 @@ class MinhashParameters:
         """Number that the first hash function adds to a k-mer."""
         return self.seed << 8
 
-    def bucket_limit(self, coverage: float) -> int:
-        """Most reads in a bucket that is kept, at a coverage (reads per position)."""
-        return min(65_535, max(self.bucket_minimum, int(self.bucket_factor * coverage)))
+    def window(self, coverage: float) -> int:
+        """Reads of a bucket that are looked at, at a coverage (reads per position)."""
+        return min(65_535, max(self.window_minimum, int(self.window_factor * coverage)))

@@ -17,7 +17,7 @@ from ngsgpu.readset import ReadSet
 FUNCTIONS_A_PASS = 8
 """Signatures of this many functions are made in one pass over the reads."""
 
-MAX_CANDIDATES = 65_535
+MAX_CANDIDATES = 65_534
 """An anchor with more distinct (read, strand, shift) than this is left as it is."""
 
 
@@ -69,13 +69,11 @@ class MinhashTables:
         arrays: as kernels take them.
         entries: int64[hashes], entries of each table.
         buckets: int64[hashes], buckets of each table.
-        bucket_limit: most reads in a bucket.
     """
 
     arrays: TableArrays
     entries: NDArray[np.int64]
     buckets: NDArray[np.int64]
-    bucket_limit: int
 
 
 def planned_bytes(reads: int, parameters: MinhashParameters, threads: int) -> int:
@@ -89,7 +87,6 @@ def planned_bytes(reads: int, parameters: MinhashParameters, threads: int) -> in
 def build_tables(
     reads: ReadSet,
     parameters: MinhashParameters,
-    coverage: float,
     *,
     threads: int = 1,
     advance: Callable[[int], None] = lambda tables: None,
@@ -98,13 +95,11 @@ def build_tables(
 
     Args:
         reads: the read set.
-        parameters: k-mer length, number of tables, bucket limits.
-        coverage: reads per position of the genome.
+        parameters: k-mer length, number of tables, hash functions.
         threads: how many threads work.
         advance: called with the number of tables that were finished since the last call.
     """
     count = reads.reads
-    limit = parameters.bucket_limit(coverage)
     arrays = TableArrays(
         # Pages that no table reaches are never touched, so they take no memory.
         ids=np.empty((parameters.hashes, count + 1), dtype=np.uint32),
@@ -133,7 +128,6 @@ def build_tables(
                     sorted_keys,
                     ids,
                     places[function],
-                    limit,
                     table,
                     arrays.ids[table],
                     arrays.places[table],
@@ -143,7 +137,7 @@ def build_tables(
 
             for _ in pool.map(build, range(functions)):
                 pass
-    return MinhashTables(arrays, entries, buckets, limit)
+    return MinhashTables(arrays, entries, buckets)
 
 
 def _reads_with_kmers(reads: ReadSet, kmer: int) -> NDArray[np.uint32]:
