@@ -68,7 +68,8 @@ def correct(
     ] = BackendChoice.auto,
     gpus: Annotated[int | None, typer.Option(help="GPUs to use; 0: none.")] = None,
     memory: Annotated[
-        str | None, typer.Option(help="Memory that may be used, such as 16G; default: what is free.")
+        str | None,
+        typer.Option(help="Memory that may be used, such as 16G; default: what is free."),
     ] = None,
     stats: Annotated[
         str | None, typer.Option(help="Write what was seen and done to this file (JSON).")

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from ngsgpu.correct import msa
 from ngsgpu.correct.alignment import Alignments, align_candidates, filter_candidates, mark_mates
 from ngsgpu.correct.msa import Columns, support_of
-from ngsgpu.minhash.cpu import find_candidates
-from ngsgpu.minhash.tables import MAX_CANDIDATES, FoundArrays
 from ngsgpu.correct.params import SURE_WEIGHT
+from ngsgpu.minhash.cpu import find_candidates
+from ngsgpu.minhash.params import MAX_ENTRIES
+from ngsgpu.minhash.tables import FoundArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN, set_base
 from ngsgpu.sequence.hashing import mix64
@@ -33,8 +34,8 @@ VOTE_COUNT = np.uint8(0x7F)
 VOTE_CONFLICT = np.uint8(0x80)
 
 # Counters of a run, in this order (``ngsgpu.correct.stats``).
-ANCHORS, ALONE, CROWDED, OVERFULL, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY = range(10)
-COUNTERS = 10
+ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY = range(9)
+COUNTERS = 9
 
 
 class Workspace(NamedTuple):
@@ -82,13 +83,13 @@ class Workspace(NamedTuple):
         """Workspace for anchors of up to ``max_length`` bases."""
         planes = 2 * ((max_length + 63) // 64) + 2
         records = 1 << 14
-        votes = 2 * MAX_CANDIDATES + (1 << 17)
+        votes = 2 * MAX_ENTRIES + (1 << 17)
         return cls(
             found=FoundArrays.allocate(),
             bounds=np.zeros((hashes, 2), dtype=np.int64),
             turned=np.zeros(planes, dtype=np.uint64),
-            first=Alignments.allocate(MAX_CANDIDATES),
-            second=Alignments.allocate(MAX_CANDIDATES),
+            first=Alignments.allocate(MAX_ENTRIES),
+            second=Alignments.allocate(MAX_ENTRIES),
             columns=Columns.allocate(max_length, margin),
             unknown=np.zeros(max_length + 1, dtype=np.uint8),
             consensus=np.zeros(planes, dtype=np.uint64),
@@ -115,21 +116,18 @@ def hash_sequence(planes, start, length):
 @njit(nogil=True, cache=True)
 def find_aligned(reads, tables, rules, anchor, work, result):
     """Candidates of an anchor with a valid alignment; return their number, and if crowded."""
-    count, crowded = find_candidates(reads, tables, anchor, rules.kmer, rules.window, work.found, work.bounds)
+    count, crowded = find_candidates(
+        reads, tables, anchor, rules.kmer, rules.crowd, rules.window, work.found, work.bounds
+    )
     work.counters[ANCHORS] += 1
     work.counters[CROWDED] += crowded
-    if count < 0:
-        work.counters[OVERFULL] += 1
-        return 0, crowded
     work.counters[FOUND] += count
     if count == 0:
         return 0, crowded
     length = read_length(reads, anchor)
     start = plane_start(reads, anchor)
     planes = reads.planes[start : start + 2 * ((length + 63) >> 6)]
-    aligned = align_candidates(
-        reads, rules, planes, length, work.found, count, work.turned, result
-    )
+    aligned = align_candidates(reads, rules, planes, length, work.found, count, work.turned, result)
     work.counters[ALIGNED] += aligned
     return aligned, crowded
 
@@ -301,7 +299,7 @@ def correct_anchors(reads, unknown_bases, tables, weights, rules, anchors, first
         if (
             at[0] + 2 > len(work.edit_reads)
             or at[1] + 2 * length > len(work.edits)
-            or at[2] + 2 * MAX_CANDIDATES > len(work.vote_reads)
+            or at[2] + 2 * MAX_ENTRIES > len(work.vote_reads)
         ):
             return i, at[0], at[2]
         count, crowded = find_aligned(reads, tables, rules, anchor, work, work.first)
@@ -346,9 +344,7 @@ def count_votes(vote_reads, vote_hashes, count, hashes, states):
 
 
 @njit(nogil=True, cache=True)
-def write_edits(
-    data, seq_start, first_read, read_step, edit_start, edit_count, edits, even, odd
-):
+def write_edits(data, seq_start, first_read, read_step, edit_start, edit_count, edits, even, odd):
     """Replace bases in a batch's bytes; return (reads changed, unknown bases decided).
 
     Args:

@@ -37,6 +37,7 @@ class Rules(NamedTuple):
     """
 
     kmer: int
+    crowd: int
     window: int
     paired: int
     min_overlap: int
@@ -109,6 +110,7 @@ class CorrectionParameters:
         percent = math.ceil(100 * e - TOLERANCE) // 2 / 100
         return Rules(
             kmer=self.minhash.kmer,
+            crowd=self.minhash.crowd(coverage),
             window=self.minhash.window(coverage),
             paired=int(paired),
             min_overlap=self.min_overlap,

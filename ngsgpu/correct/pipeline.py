@@ -245,8 +245,7 @@ class _Run:
             paired=reads.paired,
             threads=self.options.threads,
             # What the reads take is taken already.
-            budget_bytes=self.options.budget
-            + (reads.nbytes if self.options.memory is None else 0),
+            budget_bytes=self.options.budget + (reads.nbytes if self.options.memory is None else 0),
             read_bytes=reads.nbytes,
         )
         self.planned_bytes = plan.total_bytes
@@ -364,7 +363,6 @@ class _Run:
                 "total": int(counters[cpu.ANCHORS]),
                 "without_candidates": int(counters[cpu.ALONE]),
                 "in_repeats": int(counters[cpu.CROWDED]),
-                "with_too_many_candidates": int(counters[cpu.OVERFULL]),
                 "high_quality": int(counters[cpu.HIGH]),
                 "low_quality": int(counters[cpu.LOW]),
             },

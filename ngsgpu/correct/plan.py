@@ -16,7 +16,7 @@ INTERPRETER_BYTES = 200 << 20
 RESULT_BYTES_A_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
 """Class, votes (9 bytes), place of the edits, two edits."""
 
-WORKSPACE_BYTES = 16 << 20
+WORKSPACE_BYTES = 8 << 20
 """What a thread's candidates take when there are very many of them."""
 
 ANCHORS_A_BATCH = 4096

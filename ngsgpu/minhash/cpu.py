@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ngsgpu.readset.cpu import read_length
 from ngsgpu.readset.kmers import canonical_kmers
@@ -117,34 +116,36 @@ def fill_table(keys, ids, places, table, table_ids, table_places, slots):
 
 
 @njit(nogil=True, cache=True)
-def bucket_window(ids, slot, window):
-    """Entries that the read at ``slot`` looks at, and whether its bucket holds more.
+def bucket_window(ids, slot, crowd, window):
+    """Entries that the read at ``slot`` looks at, and whether its bucket is crowded.
 
-    A larger bucket is that of a repeat: the ``window`` reads nearest by number stand for all of
-    its copies. Numbers come in the order of sequencing, which knows nothing of the genome.
+    A bucket of more than ``crowd`` reads is that of a repeat. Of more than ``window`` reads those
+    nearest by number stand for all: numbers come in the order of sequencing, which knows nothing
+    of the genome.
     """
     first = np.int64(slot)
     begin = first
-    while ids[begin] < BUCKET_START and first - begin < window:
+    while ids[begin] < BUCKET_START and first - begin < crowd:
         begin -= 1
     end = first + 1
-    while ids[end] < BUCKET_START and end - first <= window:
+    while ids[end] < BUCKET_START and end - first <= crowd:
         end += 1
-    # Neither walk goes farther than the window could reach, so the bucket may go on there.
+    # Neither walk goes farther than a bucket can reach that is not crowded.
     at_start = ids[begin] >= BUCKET_START
     at_end = ids[end] >= BUCKET_START
-    if at_start and at_end and end - begin <= window:
+    crowded = not (at_start and at_end and end - begin <= crowd)
+    if not crowded and end - begin <= window:
         return begin, end, False
     low = first - window // 2
     if at_end:
         low = min(low, end - window)
     if at_start:
         low = max(low, begin)
-    return low, low + window, True
+    return low, low + window, crowded
 
 
 @njit(nogil=True, cache=True)
-def find_candidates(reads, tables, anchor, k, window, found, bounds):
+def find_candidates(reads, tables, anchor, k, crowd, window, found, bounds):
     """Collect the distinct (read, strand, shift) that share a k-mer with the anchor.
 
     A read and the anchor in one bucket share a canonical k-mer, and the two places say how the
@@ -155,13 +156,13 @@ def find_candidates(reads, tables, anchor, k, window, found, bounds):
         tables: the tables (``ngsgpu.minhash.tables.TableArrays``).
         anchor: number of the anchor.
         k: k-mer length.
-        window: entries of a bucket that are looked at.
+        crowd: reads in a bucket above which it is that of a repeat.
+        window: entries of a bucket that are looked at, at most ``crowd``.
         found: workspace and result (``ngsgpu.minhash.tables.FoundArrays``).
         bounds: int64[hashes, 2], workspace.
 
     Returns:
-        The number of distinct entries in ``found``, or -1 where they exceed its capacity; and
-        whether the anchor is crowded: some bucket holds more than ``window`` reads.
+        The number of distinct entries in ``found``, and whether any bucket was crowded.
     """
     hashes = tables.slots.shape[1]
     total = 0
@@ -172,24 +173,22 @@ def find_candidates(reads, tables, anchor, k, window, found, bounds):
             bounds[table, 0] = 0
             bounds[table, 1] = 0
             continue
-        begin, end, more = bucket_window(tables.ids[table], slot, window)
+        begin, end, more = bucket_window(tables.ids[table], slot, crowd, window)
         crowded = crowded or more
         bounds[table, 0] = begin
         bounds[table, 1] = end
         total += end - begin
     if total == 0:
         return 0, False
-    capacity = len(found.key)
     size = 64
-    while size < 2 * min(total, capacity):
+    while size < 2 * total:
         size *= 2
     mask = np.uint64(size - 1)
     count = 0
-    overflow = False
     for table in range(hashes):
         begin = bounds[table, 0]
         end = bounds[table, 1]
-        if begin == end or overflow:
+        if begin == end:
             continue
         own = np.int64(tables.places[table, np.int64(tables.slots[anchor, table])])
         for entry in range(begin, end):
@@ -208,13 +207,10 @@ def find_candidates(reads, tables, anchor, k, window, found, bounds):
                 cell = (cell + 1) & (size - 1)
             if found.cells[cell] >= 0:
                 continue
-            if count == capacity:
-                overflow = True
-                break
             found.cells[cell] = count
             found.used[count] = cell
             found.key[count] = key
             count += 1
     for i in range(count):
         found.cells[found.used[i]] = -1
-    return (-1 if overflow else count), crowded
+    return count, crowded

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from ngsgpu.errors import UsageError
 
+MAX_ENTRIES = 16_384
+"""Table entries that a read looks at, over all tables."""
+
 
 @dataclass(frozen=True, slots=True)
 class MinhashParameters:
@@ -14,16 +17,16 @@ class MinhashParameters:
     Attributes:
         kmer: k-mer length, 8 to 32 bases.
         hashes: hash functions, and so tables, 1 to 255.
-        window_factor: of a bucket with more than ``window_factor`` x coverage reads, a repeat,
-            a read looks at that many.
-        window_minimum: the smallest such window, in reads.
+        crowd_factor: a bucket with more than ``crowd_factor`` x coverage reads is that of a
+            repeat; a read looks at that many of them.
+        crowd_minimum: no bucket of this many reads or fewer is taken for a repeat's.
         seed: chooses another family of hash functions, 0 to 2^32 - 1.
     """
 
     kmer: int = 20
     hashes: int = 48
-    window_factor: float = 2.5
-    window_minimum: int = 10
+    crowd_factor: float = 2.5
+    crowd_minimum: int = 10
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -39,6 +42,10 @@ class MinhashParameters:
         """Number that the first hash function adds to a k-mer."""
         return self.seed << 8
 
+    def crowd(self, coverage: float) -> int:
+        """Most reads in a bucket that is not a repeat's, at a coverage (reads per position)."""
+        return max(self.crowd_minimum, int(self.crowd_factor * coverage))
+
     def window(self, coverage: float) -> int:
-        """Reads of a bucket that are looked at, at a coverage (reads per position)."""
-        return min(65_535, max(self.window_minimum, int(self.window_factor * coverage)))
+        """Reads of a bucket that are looked at, so that all tables give ``MAX_ENTRIES`` at most."""
+        return min(self.crowd(coverage), MAX_ENTRIES // self.hashes)

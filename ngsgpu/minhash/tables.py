@@ -11,14 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.minhash import cpu
-from ngsgpu.minhash.params import MinhashParameters
+from ngsgpu.minhash.params import MAX_ENTRIES, MinhashParameters
 from ngsgpu.readset import ReadSet
 
 FUNCTIONS_A_PASS = 8
 """Signatures of this many functions are made in one pass over the reads."""
-
-MAX_CANDIDATES = 65_534
-"""An anchor with more distinct (read, strand, shift) than this is left as it is."""
 
 
 class TableArrays(NamedTuple):
@@ -49,7 +46,7 @@ class FoundArrays(NamedTuple):
     used: NDArray[np.int32]
 
     @classmethod
-    def allocate(cls, capacity: int = MAX_CANDIDATES) -> FoundArrays:
+    def allocate(cls, capacity: int = MAX_ENTRIES) -> FoundArrays:
         """Workspace for up to ``capacity`` distinct entries."""
         cells = 64
         while cells < 2 * capacity:

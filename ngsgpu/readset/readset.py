@@ -114,9 +114,7 @@ class ReadSet:
             InputError: a quality string is not as long as its sequence, or a read is too long.
         """
         letters = [item.encode() if isinstance(item, str) else item for item in sequences]
-        scores = [
-            item.encode() if isinstance(item, str) else item for item in (qualities or [])
-        ]
+        scores = [item.encode() if isinstance(item, str) else item for item in (qualities or [])]
         if qualities is not None and [len(s) for s in letters] != [len(q) for q in scores]:
             raise InputError(
                 "sequences",
@@ -138,7 +136,9 @@ class ReadSet:
             first_record=0,
             path="sequences",
         )
-        builder = ReadSetBuilder(paired=paired, quality_bits=quality_bits, phred_offset=phred_offset)
+        builder = ReadSetBuilder(
+            paired=paired, quality_bits=quality_bits, phred_offset=phred_offset
+        )
         builder.add(batch)
         return builder.finish()
 
