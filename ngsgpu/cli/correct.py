@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,7 +13,7 @@ from ngsgpu.errors import UsageError
 Paths = list[str]
 
 
-class BackendChoice(str, Enum):
+class BackendChoice(StrEnum):
     """Values of ``--backend``."""
 
     auto = "auto"
@@ -21,7 +21,7 @@ class BackendChoice(str, Enum):
     cuda = "cuda"
 
 
-class PhredChoice(str, Enum):
+class PhredChoice(StrEnum):
     """Values of ``--phred-offset``."""
 
     auto = "auto"

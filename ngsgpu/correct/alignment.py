@@ -13,10 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ngsgpu.correct.params import WEIGHT_BITS
+from ngsgpu.correct.params import WEIGHT_BITS, Rules
+from ngsgpu.minhash.tables import FoundArrays
+from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, read_length
 from ngsgpu.sequence.bits import popcount
 from ngsgpu.sequence.codec import reverse_complement_plane
+from ngsgpu.sequence.types import Integer
 
 
 class Alignments(NamedTuple):
@@ -51,7 +54,14 @@ class Alignments(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def mismatches_at(anchor_planes, anchor_length, planes, start, length, shift):
+def mismatches_at(
+    anchor_planes: NDArray[np.uint64],
+    anchor_length: Integer,
+    planes: NDArray[np.uint64],
+    start: Integer,
+    length: Integer,
+    shift: Integer,
+) -> np.int64:
     """Mismatches where a read, laid at ``shift``, overlaps the anchor.
 
     ``planes[start:]`` holds the read's two planes, ``anchor_planes`` the anchor's.
@@ -69,8 +79,8 @@ def mismatches_at(anchor_planes, anchor_length, planes, start, length, shift):
         low = np.uint64(0)
         high = np.uint64(0)
         if 0 <= source < words:
-            low = planes[start + source] >> bit
-            high = planes[start + words + source] >> bit
+            low = np.uint64(planes[start + source] >> bit)
+            high = np.uint64(planes[start + words + source] >> bit)
         if bit != np.uint64(0) and -1 <= source < words - 1:
             back = np.uint64(64) - bit
             low |= planes[start + source + 1] << back
@@ -85,18 +95,20 @@ def mismatches_at(anchor_planes, anchor_length, planes, start, length, shift):
 
 
 @njit(nogil=True, cache=True)
-def alignment_weight(mismatches, overlap, max_mismatch_permille):
+def alignment_weight(mismatches: Integer, overlap: Integer, max_permille: int) -> np.int64:
     """1 - sqrt(mismatches / (overlap x largest ratio)), in 2^-14, rounded up.
 
     The root of an integer below 2^52, rounded down, is exact in double precision everywhere.
     """
     one = 1 << WEIGHT_BITS
-    square = (mismatches * 1000 << (2 * WEIGHT_BITS)) // (overlap * max_mismatch_permille)
+    square = (mismatches * 1000 << (2 * WEIGHT_BITS)) // (overlap * max_permille)
     return one - np.int64(np.floor(np.sqrt(np.float64(square))))
 
 
 @njit(nogil=True, cache=True)
-def find_cell(cells, size, reads, read):
+def find_cell(
+    cells: NDArray[np.int32], size: int, reads: NDArray[np.int64], read: Integer
+) -> np.int64:
     """Cell of a hash table of indices into ``reads`` where ``read`` is or belongs."""
     cell = np.int64((np.uint64(read) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)) & (size - 1)
     while cells[cell] >= 0 and reads[cells[cell]] != read:
@@ -105,7 +117,7 @@ def find_cell(cells, size, reads, read):
 
 
 @njit(nogil=True, cache=True)
-def table_size(entries):
+def table_size(entries: Integer) -> int:
     """A power of two, at least twice ``entries``."""
     size = 64
     while size < 2 * entries:
@@ -114,7 +126,16 @@ def table_size(entries):
 
 
 @njit(nogil=True, cache=True)
-def align_candidates(reads, rules, anchor_planes, anchor_length, found, count, turned, result):
+def align_candidates(
+    reads: ReadArrays,
+    rules: Rules,
+    anchor_planes: NDArray[np.uint64],
+    anchor_length: Integer,
+    found: FoundArrays,
+    count: Integer,
+    turned: NDArray[np.uint64],
+    result: Alignments,
+) -> int:
     """Align the found entries to the anchor and keep the best one of each read.
 
     Args:
@@ -140,7 +161,7 @@ def align_candidates(reads, rules, anchor_planes, anchor_length, found, count, t
         shift = np.int64((key >> np.uint64(1)) & np.uint64(0xFFFF)) - 32768
         is_turned = np.int64(key & np.uint64(1))
         length = read_length(reads, read)
-        overlap = min(anchor_length, shift + length) - max(0, shift)
+        overlap = min(anchor_length, shift + length) - max(np.int64(0), shift)
         if overlap < min_overlap:
             continue
         start = plane_start(reads, read)
@@ -185,7 +206,13 @@ def align_candidates(reads, rules, anchor_planes, anchor_length, found, count, t
 
 
 @njit(nogil=True, cache=True)
-def mark_mates(found, first, first_count, second, second_count):
+def mark_mates(
+    found: FoundArrays,
+    first: Alignments,
+    first_count: Integer,
+    second: Alignments,
+    second_count: Integer,
+) -> None:
     """Mark the candidates of two mates that are mates of each other."""
     if first_count == 0 or second_count == 0:
         return
@@ -205,7 +232,7 @@ def mark_mates(found, first, first_count, second, second_count):
 
 
 @njit(nogil=True, cache=True)
-def filter_candidates(rules, candidates, count):
+def filter_candidates(rules: Rules, candidates: Alignments, count: Integer) -> Integer:
     """Drop candidates that align badly; return how many stay (section 4.3.2).
 
     Paired: candidates found together with their mates stay, the others need few mismatches.

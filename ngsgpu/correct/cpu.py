@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from ngsgpu.correct import msa
 from ngsgpu.correct.alignment import Alignments, align_candidates, filter_candidates, mark_mates
 from ngsgpu.correct.msa import Columns, support_of
-from ngsgpu.correct.params import SURE_WEIGHT
+from ngsgpu.correct.params import SURE_WEIGHT, Rules
 from ngsgpu.minhash.cpu import find_candidates
 from ngsgpu.minhash.params import MAX_ENTRIES
-from ngsgpu.minhash.tables import FoundArrays
+from ngsgpu.minhash.tables import FoundArrays, TableArrays
+from ngsgpu.readset import ReadArrays, UnknownBases
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN, set_base
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.types import Integer
 
 # Class of a read's own (anchor) correction.
 NOT_CORRECTED = 0
@@ -105,16 +107,23 @@ class Workspace(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def hash_sequence(planes, start, length):
-    """64-bit hash of a read's bases."""
+def hash_sequence(planes: NDArray[np.uint64], start: int, length: Integer) -> np.uint64:
+    """64-bit hash of a read's bases; never 0, which stands for no hash."""
     value = np.uint64(length)
     for word in range(2 * ((length + 63) >> 6)):
         value = mix64(value ^ planes[start + word])
-    return value
+    return value if value != np.uint64(0) else np.uint64(1)
 
 
 @njit(nogil=True, cache=True)
-def find_aligned(reads, tables, rules, anchor, work, result):
+def find_aligned(
+    reads: ReadArrays,
+    tables: TableArrays,
+    rules: Rules,
+    anchor: Integer,
+    work: Workspace,
+    result: Alignments,
+) -> tuple[Integer, bool]:
     """Candidates of an anchor with a valid alignment; return their number, and if crowded."""
     count, crowded = find_candidates(
         reads, tables, anchor, rules.kmer, rules.crowd, rules.window, work.found, work.bounds
@@ -133,9 +142,11 @@ def find_aligned(reads, tables, rules, anchor, work, result):
 
 
 @njit(nogil=True, cache=True)
-def classify(rules, columns, length):
+def classify(
+    rules: Rules, columns: Columns, length: Integer
+) -> tuple[bool | np.bool, bool | np.bool]:
     """Whether the consensus may replace the anchor, and whether the MSA is of high quality."""
-    support_sum = 0
+    support_sum = np.int64(0)
     smallest = np.int64(1) << 62
     coverage = np.int64(1) << 62
     for position in range(length):
@@ -143,7 +154,7 @@ def classify(rules, columns, length):
         support = support_of(columns.sums, column, columns.consensus[column])
         support_sum += support
         smallest = min(smallest, support)
-        reads = 0
+        reads = np.int64(0)
         for base in range(4):
             reads += columns.sums[4 * column + base] >> msa.COUNT_SHIFT
         coverage = min(coverage, reads)
@@ -161,7 +172,16 @@ def classify(rules, columns, length):
 
 
 @njit(nogil=True, cache=True)
-def decide(reads, weights, rules, anchor, replace, crowded, work, edit):
+def decide(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    replace: bool | np.bool,
+    crowded: bool,
+    work: Workspace,
+    edit: Integer,
+) -> Integer:
     """Write an anchor's edits from index ``edit`` of ``work.edits``; return the index behind them.
 
     With ``replace`` every base becomes the consensus, otherwise only positions of large support
@@ -191,7 +211,9 @@ def decide(reads, weights, rules, anchor, replace, crowded, work, edit):
 
 
 @njit(nogil=True, cache=True)
-def edited_hash(work, reads, anchor, edit, end):
+def edited_hash(
+    work: Workspace, reads: ReadArrays, anchor: Integer, edit: Integer, end: Integer
+) -> np.uint64:
     """Hash of an anchor's bases with the edits from ``edit`` to ``end``."""
     length = read_length(reads, anchor)
     start = plane_start(reads, anchor)
@@ -204,7 +226,15 @@ def edited_hash(work, reads, anchor, edit, end):
 
 
 @njit(nogil=True, cache=True)
-def vote_for_candidates(work, reads, rules, length, candidates, count, vote):
+def vote_for_candidates(
+    work: Workspace,
+    reads: ReadArrays,
+    rules: Rules,
+    length: Integer,
+    candidates: Alignments,
+    count: Integer,
+    vote: Integer,
+) -> Integer:
     """Vote for the consensus of each candidate that hardly reaches beyond the anchor."""
     consensus = work.columns.consensus
     for i in range(count):
@@ -233,7 +263,9 @@ def vote_for_candidates(work, reads, rules, length, candidates, count, vote):
 
 
 @njit(nogil=True, cache=True)
-def mark_unknown(unknown_bases, anchor, value, unknown):
+def mark_unknown(
+    unknown_bases: UnknownBases, anchor: Integer, value: int, unknown: NDArray[np.uint8]
+) -> None:
     """Set the entries of ``unknown`` where the anchor's base is not known to ``value``."""
     if len(unknown_bases.reads) == 0:
         return
@@ -245,8 +277,17 @@ def mark_unknown(unknown_bases, anchor, value, unknown):
 
 @njit(nogil=True, cache=True)
 def correct_anchor(
-    reads, unknown_bases, weights, rules, anchor, candidates, count, crowded, work, at
-):
+    reads: ReadArrays,
+    unknown_bases: UnknownBases,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    candidates: Alignments,
+    count: Integer,
+    crowded: bool,
+    work: Workspace,
+    at: tuple[Integer, Integer, Integer],
+) -> tuple[Integer, Integer, Integer]:
     """Correct one anchor from its aligned candidates; ``at`` is (records, edits, votes) so far."""
     record, edit, vote = at
     kept = filter_candidates(rules, candidates, count)
@@ -282,7 +323,16 @@ def correct_anchor(
 
 
 @njit(nogil=True, cache=True)
-def correct_anchors(reads, unknown_bases, tables, weights, rules, anchors, first, work):
+def correct_anchors(
+    reads: ReadArrays,
+    unknown_bases: UnknownBases,
+    tables: TableArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchors: NDArray[np.uint32],
+    first: Integer,
+    work: Workspace,
+) -> tuple[Integer, Integer, Integer]:
     """Correct anchors from ``anchors[first]`` on, until a result buffer might not hold the next.
 
     Paired: ``anchors`` are first mates, and each is corrected together with its mate.
@@ -290,7 +340,7 @@ def correct_anchors(reads, unknown_bases, tables, weights, rules, anchors, first
     Returns:
         Where to go on (``len(anchors)`` when done), and the numbers of records and votes.
     """
-    at = (np.int64(0), np.int64(0), np.int64(0))
+    at: tuple[Integer, Integer, Integer] = (np.int64(0), np.int64(0), np.int64(0))
     for i in range(first, len(anchors)):
         anchor = np.int64(anchors[i])
         length = read_length(reads, anchor)
@@ -303,7 +353,8 @@ def correct_anchors(reads, unknown_bases, tables, weights, rules, anchors, first
         ):
             return i, at[0], at[2]
         count, crowded = find_aligned(reads, tables, rules, anchor, work, work.first)
-        mate_count, mate_crowded = np.int64(0), False
+        mate_count: Integer = np.int64(0)
+        mate_crowded = False
         if rules.paired:
             mate_count, mate_crowded = find_aligned(
                 reads, tables, rules, anchor + 1, work, work.second
@@ -329,7 +380,13 @@ def correct_anchors(reads, unknown_bases, tables, weights, rules, anchors, first
 
 
 @njit(nogil=True, cache=True)
-def count_votes(vote_reads, vote_hashes, count, hashes, states):
+def count_votes(
+    vote_reads: NDArray[np.uint32],
+    vote_hashes: NDArray[np.uint64],
+    count: int,
+    hashes: NDArray[np.uint64],
+    states: NDArray[np.uint8],
+) -> None:
     """Add votes to the reads' 9 bytes: one hash, and how many agree or that some do not."""
     for i in range(count):
         read = vote_reads[i]
@@ -344,7 +401,17 @@ def count_votes(vote_reads, vote_hashes, count, hashes, states):
 
 
 @njit(nogil=True, cache=True)
-def write_edits(data, seq_start, first_read, read_step, edit_start, edit_count, edits, even, odd):
+def write_edits(
+    data: NDArray[np.uint8],
+    seq_start: NDArray[np.int64],
+    first_read: int,
+    read_step: int,
+    edit_start: NDArray[np.int64],
+    edit_count: NDArray[np.uint16],
+    edits: NDArray[np.uint32],
+    even: NDArray[np.int64],
+    odd: NDArray[np.int64],
+) -> tuple[int, int]:
     """Replace bases in a batch's bytes; return (reads changed, unknown bases decided).
 
     Args:

@@ -16,6 +16,7 @@ from ngsgpu.correct.params import CorrectionParameters, quality_weights
 from ngsgpu.minhash import MinhashTables
 from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.readset import ReadSet
+from ngsgpu.sequence.types import Integer
 
 ANCHORS_A_TASK = 4096
 
@@ -71,7 +72,7 @@ def correct_on_cpu(
     def work(begin: int) -> None:
         space = free.get()
         task = anchors[begin : begin + anchors_a_task]
-        done = 0
+        done: Integer = 0
         while done < len(task):
             before = done
             done, records, votes = cpu.correct_anchors(
@@ -86,11 +87,11 @@ def correct_on_cpu(
                     space.edits,
                 )
                 collector.add_votes(space.vote_reads[:votes], space.vote_hashes[:votes])
-            advance((done - before) * (2 if reads.paired else 1))
+            advance(int(done - before) * (2 if reads.paired else 1))
         free.put(space)
 
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(work, range(0, len(anchors), anchors_a_task)):
             pass
-    counters = np.sum([space.counters for space in spaces], axis=0, dtype=np.int64)
+    counters = np.stack([space.counters for space in spaces]).sum(axis=0, dtype=np.int64)
     return collector.finish(counters)

@@ -90,12 +90,12 @@ def plan_lanes(
             raise UsageError(f"{option} was given {len(outputs)} times, {wanted} expected")
     lanes = []
     for lane, first in enumerate(in1):
-        outputs = [lane if len(out1) > 1 else 0]
-        inputs = [str(first)]
+        names = [str(first)]
+        targets = [lane if len(out1) > 1 else 0]
         if in2:
-            inputs.append(str(in2[lane]))
-            outputs.append(len(out1) + (lane if len(out2) > 1 else 0))
-        lanes.append(Lane(tuple(inputs), tuple(outputs), interleaved))
+            names.append(str(in2[lane]))
+            targets.append(len(out1) + (lane if len(out2) > 1 else 0))
+        lanes.append(Lane(tuple(names), tuple(targets), interleaved))
     return lanes, [str(path) for path in [*out1, *out2]]
 
 

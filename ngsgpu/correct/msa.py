@@ -2,8 +2,9 @@
 
 Only what decides is kept: for each column and base one int64 with the number of reads in its
 high bits, how many of them are sure of it below, and their summed weight in the low bits, so that
-a read is added or taken out by one addition, in any order, with the same result. Columns run from ``margin`` bases before
-the anchor to ``margin`` bases behind it; entry 4 x (column + margin) + base.
+a read is added or taken out by one addition, in any order, with the same result. Columns run from
+``margin`` bases before the anchor to ``margin`` bases behind it; entry 4 x (column + margin) +
+base.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ngsgpu.correct.params import SUPPORT_BITS, SURE_WEIGHT, WEIGHT_BITS
+from ngsgpu.correct.alignment import Alignments
+from ngsgpu.correct.params import SUPPORT_BITS, SURE_WEIGHT, WEIGHT_BITS, Rules
+from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import base_at
+from ngsgpu.sequence.types import Integer
 
 SURE_SHIFT = 30
 COUNT_SHIFT = 46
@@ -51,7 +55,18 @@ class Columns(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def add_read(reads, weights, read, shift, turned, weight, sign, length, margin, sums):
+def add_read(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    read: Integer,
+    shift: Integer,
+    turned: Integer,
+    weight: np.int64,
+    sign: int,
+    length: Integer,
+    margin: int,
+    sums: NDArray[np.int64],
+) -> None:
     """Add a read to the columns of an anchor of ``length`` bases, or take it out (sign -1)."""
     own_length = read_length(reads, read)
     start = plane_start(reads, read)
@@ -65,14 +80,22 @@ def add_read(reads, weights, read, shift, turned, weight, sign, length, margin, 
         if turned:
             base = 3 - base
         own = np.int64(weights[quality_code(reads, quality, position)])
-        share = ONE_READ + max(1, weight * own >> WEIGHT_BITS)
+        share = ONE_READ + max(np.int64(1), weight * own >> WEIGHT_BITS)
         if own >= SURE_WEIGHT:
             share += ONE_SURE
         sums[4 * (shift + laid + margin) + base] += sign * share
 
 
 @njit(nogil=True, cache=True)
-def build(reads, weights, anchor, candidates, count, margin, columns):
+def build(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    anchor: Integer,
+    candidates: Alignments,
+    count: Integer,
+    margin: int,
+    columns: Columns,
+) -> None:
     """Fill the columns with the anchor (weight 1) and its kept candidates."""
     length = read_length(reads, anchor)
     columns.sums[: 4 * (length + 2 * margin)] = 0
@@ -100,7 +123,7 @@ def build(reads, weights, anchor, candidates, count, margin, columns):
 
 
 @njit(nogil=True, cache=True)
-def find_consensus(columns, width):
+def find_consensus(columns: Columns, width: Integer) -> None:
     """Set the consensus of the first ``width`` columns."""
     for column in range(width):
         best = 0
@@ -114,26 +137,26 @@ def find_consensus(columns, width):
 
 
 @njit(nogil=True, cache=True)
-def sure_reads(sums, column, base):
+def sure_reads(sums: NDArray[np.int64], column: Integer, base: Integer) -> np.int64:
     """Reads with a base in a column whose quality says that it is no error.
 
     In a repeat of many copies the same error occurs in many reads; the quality tells them from
     a copy's own base.
     """
-    return (sums[4 * column + base] >> SURE_SHIFT) & SURE_MASK
+    return np.int64((sums[4 * column + base] >> SURE_SHIFT) & SURE_MASK)
 
 
 @njit(nogil=True, cache=True)
-def support_of(sums, column, base):
+def support_of(sums: NDArray[np.int64], column: Integer, base: Integer) -> np.int64:
     """Weight of a base as a part of the column's weight, in 2^-20, rounded down."""
     total = 0
     for other in range(4):
         total += sums[4 * column + other] & WEIGHT_MASK
-    return ((sums[4 * column + base] & WEIGHT_MASK) << SUPPORT_BITS) // total
+    return np.int64(((sums[4 * column + base] & WEIGHT_MASK) << SUPPORT_BITS) // total)
 
 
 @njit(nogil=True, cache=True)
-def repeat_column(rules, columns, length):
+def repeat_column(rules: Rules, columns: Columns, length: Integer) -> tuple[int, int]:
     """First column of the anchor that enough reads with another base cover, and that base.
 
     Of several such bases the last in the order A, C, G, T; (-1, 0) where there is none.
@@ -149,7 +172,9 @@ def repeat_column(rules, columns, length):
 
 
 @njit(nogil=True, cache=True)
-def base_under(reads, candidates, entry, position):
+def base_under(
+    reads: ReadArrays, candidates: Alignments, entry: Integer, position: Integer
+) -> Integer:
     """Base of a candidate under a position of the anchor, or -1 where it does not reach."""
     read = candidates.read[entry]
     length = read_length(reads, read)
@@ -164,7 +189,15 @@ def base_under(reads, candidates, entry, position):
 
 
 @njit(nogil=True, cache=True)
-def refine(reads, weights, rules, candidates, count, length, columns):
+def refine(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    candidates: Alignments,
+    count: Integer,
+    length: Integer,
+    columns: Columns,
+) -> int:
     """Take out candidates from other copies of a repeat; return how many.
 
     The consensus is up to date afterwards.

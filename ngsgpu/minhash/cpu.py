@@ -8,12 +8,20 @@ that a read that looks for its neighbours walks to both ends of its bucket and s
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ngsgpu.readset.cpu import read_length
 from ngsgpu.readset.kmers import canonical_kmers
 from ngsgpu.sequence.hashing import mix64, unmix64
+from ngsgpu.sequence.types import Integer
+
+if TYPE_CHECKING:
+    from ngsgpu.minhash.tables import FoundArrays, TableArrays
+    from ngsgpu.readset import ReadArrays
 
 BUCKET_START = np.uint32(1 << 31)
 READ_MASK = np.uint32((1 << 31) - 1)
@@ -22,7 +30,7 @@ DIGIT_BITS = 11
 
 
 @njit(nogil=True, cache=True)
-def smallest_hash(canonical, count, function):
+def smallest_hash(canonical: NDArray[np.uint64], count: Integer, function: np.uint64) -> np.uint64:
     """Smallest of the 64-bit hashes of the k-mers under one function."""
     smallest = ~np.uint64(0)
     for i in range(count):
@@ -31,7 +39,17 @@ def smallest_hash(canonical, count, function):
 
 
 @njit(nogil=True, cache=True)
-def sign_reads(reads, first, last, k, first_function, keys, places, canonical, forward):
+def sign_reads(
+    reads: ReadArrays,
+    first: int,
+    last: int,
+    k: int,
+    first_function: int,
+    keys: NDArray[np.uint64],
+    places: NDArray[np.uint16],
+    canonical: NDArray[np.uint64],
+    forward: NDArray[np.uint64],
+) -> None:
     """Signatures of reads ``first`` to ``last`` under ``len(keys)`` consecutive functions.
 
     ``keys[f, read]`` becomes the low 2k bits of the smallest hash, ``places[f, read]`` twice the
@@ -56,8 +74,14 @@ def sign_reads(reads, first, last, k, first_function, keys, places, canonical, f
 
 
 @njit(nogil=True, cache=True)
-def sort_by_key(keys, ids, spare_keys, spare_ids, bits):
-    """Sort ids by key, stably (LSD radix sort); return whether the result is in the spare arrays."""
+def sort_by_key(
+    keys: NDArray[np.uint64],
+    ids: NDArray[np.uint32],
+    spare_keys: NDArray[np.uint64],
+    spare_ids: NDArray[np.uint32],
+    bits: int,
+) -> bool:
+    """Sort ids by key, stably (LSD radix sort); return whether the spare arrays hold the result."""
     count = len(keys)
     passes = (bits + DIGIT_BITS - 1) // DIGIT_BITS
     digit = np.uint64((1 << DIGIT_BITS) - 1)
@@ -88,7 +112,15 @@ def sort_by_key(keys, ids, spare_keys, spare_ids, bits):
 
 
 @njit(nogil=True, cache=True)
-def fill_table(keys, ids, places, table, table_ids, table_places, slots):
+def fill_table(
+    keys: NDArray[np.uint64],
+    ids: NDArray[np.uint32],
+    places: NDArray[np.uint16],
+    table: int,
+    table_ids: NDArray[np.uint32],
+    table_places: NDArray[np.uint16],
+    slots: NDArray[np.uint32],
+) -> tuple[int, int]:
     """Turn sorted (key, id) pairs into a table; return its number of entries and of buckets.
 
     Reads that are alone in their bucket are left out. The entry after the last one is marked as
@@ -116,7 +148,9 @@ def fill_table(keys, ids, places, table, table_ids, table_places, slots):
 
 
 @njit(nogil=True, cache=True)
-def bucket_window(ids, slot, crowd, window):
+def bucket_window(
+    ids: NDArray[np.uint32], slot: np.uint32, crowd: int, window: int
+) -> tuple[Integer, Integer, bool]:
     """Entries that the read at ``slot`` looks at, and whether its bucket is crowded.
 
     A bucket of more than ``crowd`` reads is that of a repeat. Of more than ``window`` reads those
@@ -145,7 +179,16 @@ def bucket_window(ids, slot, crowd, window):
 
 
 @njit(nogil=True, cache=True)
-def find_candidates(reads, tables, anchor, k, crowd, window, found, bounds):
+def find_candidates(
+    reads: ReadArrays,
+    tables: TableArrays,
+    anchor: Integer,
+    k: int,
+    crowd: int,
+    window: int,
+    found: FoundArrays,
+    bounds: NDArray[np.int64],
+) -> tuple[int, bool]:
     """Collect the distinct (read, strand, shift) that share a k-mer with the anchor.
 
     A read and the anchor in one bucket share a canonical k-mer, and the two places say how the

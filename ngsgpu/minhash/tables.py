@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -170,7 +171,7 @@ def _sign(
             np.empty_like(canonical),
         )
 
-    for _ in pool.map(sign, zip(pieces, pieces[1:], strict=False)):
+    for _ in pool.map(sign, itertools.pairwise(pieces)):
         pass
 
 

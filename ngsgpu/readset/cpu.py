@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.sequence.codec import CODES, UNKNOWN
+from ngsgpu.sequence.types import Integer
+
+if TYPE_CHECKING:
+    from ngsgpu.readset.readset import ReadArrays
 
 QUALITY_BINS = {
     8: np.arange(256, dtype=np.uint8),
@@ -22,7 +28,7 @@ BIN_SCORES = {8: np.arange(256), 2: np.array([3, 7, 16, 24]), 1: np.array([7, 20
 
 
 @njit(nogil=True, cache=True, inline="always")
-def read_length(reads, read):
+def read_length(reads: ReadArrays, read: Integer) -> Integer:
     """Number of bases of a read."""
     if reads.uniform_length >= 0:
         return reads.uniform_length
@@ -30,7 +36,7 @@ def read_length(reads, read):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def plane_start(reads, read):
+def plane_start(reads: ReadArrays, read: Integer) -> Integer:
     """Index of a read's first word in ``reads.planes``."""
     if reads.uniform_length >= 0:
         return read * (2 * ((reads.uniform_length + 63) >> 6))
@@ -38,7 +44,7 @@ def plane_start(reads, read):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def quality_start(reads, read):
+def quality_start(reads: ReadArrays, read: Integer) -> Integer:
     """Index of the byte with a read's first quality code in ``reads.qualities``."""
     if reads.uniform_length >= 0:
         return read * ((reads.uniform_length * reads.quality_bits + 7) >> 3)
@@ -46,7 +52,7 @@ def quality_start(reads, read):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def quality_code(reads, start, position):
+def quality_code(reads: ReadArrays, start: Integer, position: Integer) -> np.int64:
     """Stored quality code of one base of the read whose codes begin at byte ``start``."""
     if reads.quality_bits == 8:
         return np.int64(reads.qualities[start + position])
@@ -101,14 +107,14 @@ def pack_records(
             source += 1
             if letter == 10 or letter == 13:
                 continue
-            code = np.int64(CODES[letter])
-            score = 0
+            code: Integer = np.int64(CODES[letter])
+            score = np.int64(0)
             if code == UNKNOWN:
                 unknown += 1
                 # Any rule that depends on nothing but the read and the position will do.
                 code = (read + position) & 3
             elif with_quality:
-                score = max(0, np.int64(data[quality_source + position]) - phred_offset)
+                score = max(score, np.int64(data[quality_source + position]) - phred_offset)
             bit = np.uint64(position & 63)
             low |= np.uint64(code & 1) << bit
             high |= np.uint64(code >> 1) << bit

@@ -1,12 +1,13 @@
 """Canonical k-mers of reads, and the k-mer spectrum: how many k-mers occur how often.
 
-For the spectrum only canonical k-mers whose hash falls in a fixed part of the hash range are counted. That sample
-holds every occurrence of the k-mers it holds, so that multiplicities are exact and only the
-numbers of k-mers are scaled.
+For the spectrum only canonical k-mers whose hash falls in a fixed part of the hash range are
+counted. That sample holds every occurrence of the k-mers it holds, so that multiplicities are
+exact and only the numbers of k-mers are scaled.
 """
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -15,8 +16,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.readset.cpu import plane_start, read_length
-from ngsgpu.readset.readset import ReadSet
+from ngsgpu.readset.readset import ReadArrays, ReadSet
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.types import Integer
 
 SAMPLED_KMERS = 1 << 22
 """k-mer occurrences that a sample holds at least, where the reads have so many."""
@@ -51,7 +53,13 @@ class KmerSpectrum:
 
 
 @njit(nogil=True, cache=True)
-def canonical_kmers(reads, read, k, canonical, forward):
+def canonical_kmers(
+    reads: ReadArrays,
+    read: Integer,
+    k: int,
+    canonical: NDArray[np.uint64],
+    forward: NDArray[np.uint64],
+) -> Integer:
     """Write the canonical k-mers of a read and its k-mers as they stand; return their number.
 
     A k-mer is read as a number with its first base in the highest bits; the canonical one of a
@@ -70,8 +78,8 @@ def canonical_kmers(reads, read, k, canonical, forward):
     high = np.uint64(0)
     for position in range(length):
         if position & 63 == 0:
-            low = reads.planes[start + (position >> 6)]
-            high = reads.planes[start + words + (position >> 6)]
+            low = np.uint64(reads.planes[start + (position >> 6)])
+            high = np.uint64(reads.planes[start + words + (position >> 6)])
         code = (low & np.uint64(1)) | ((high & np.uint64(1)) << np.uint64(1))
         low >>= np.uint64(1)
         high >>= np.uint64(1)
@@ -84,7 +92,16 @@ def canonical_kmers(reads, read, k, canonical, forward):
 
 
 @njit(nogil=True, cache=True)
-def sample_kmers(reads, first, last, k, shift, canonical, forward, sample):
+def sample_kmers(
+    reads: ReadArrays,
+    first: int,
+    last: int,
+    k: int,
+    shift: int,
+    canonical: NDArray[np.uint64],
+    forward: NDArray[np.uint64],
+    sample: NDArray[np.uint64],
+) -> int:
     """Collect the canonical k-mers of a run of reads whose hash ends in ``shift`` zero bits.
 
     ``sample`` may be too short for all of them; returns how many there are.
@@ -131,7 +148,7 @@ def count_kmers(reads: ReadSet, k: int, *, threads: int = 1, exact: bool = False
             room = found
 
     with ThreadPoolExecutor(threads) as pool:
-        sample = np.concatenate(list(pool.map(collect, zip(pieces, pieces[1:], strict=False))))
+        sample = np.concatenate(list(pool.map(collect, itertools.pairwise(pieces))))
     sample.sort()
     starts = np.flatnonzero(np.diff(sample, prepend=~sample[:1]))
     multiplicities = np.diff(np.append(starts, len(sample)))

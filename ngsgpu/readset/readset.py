@@ -8,10 +8,11 @@ so that the output can tell a decided base from one that was never known.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.readset import cpu
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 MAX_READ_LENGTH = 32_767
 """Positions are kept in 15 bits."""
@@ -88,8 +91,8 @@ class ReadSet:
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the arrays take."""
-        held = [*self.arrays[:5], *self.unknown]
-        return sum(array.nbytes for array in held)
+        held = [*self.arrays, *self.unknown]
+        return sum(array.nbytes for array in held if isinstance(array, np.ndarray))
 
     @classmethod
     def from_sequences(
@@ -209,7 +212,8 @@ class ReadSetBuilder:
             return cpu.pack_records(
                 batch.data,
                 batch.seq_start,
-                batch.qual_start if self.quality_bits else batch.seq_start,
+                # Not looked at without qualities, but it has to be an array.
+                batch.seq_start if batch.qual_start is None else batch.qual_start,
                 self.phred_offset,
                 cpu.QUALITY_BINS[self.quality_bits],
                 self.quality_bits,
@@ -229,7 +233,7 @@ class ReadSetBuilder:
         tasks = [
             (mate, first, last)
             for mate in range(step)
-            for first, last in zip(pieces, pieces[1:], strict=False)
+            for first, last in itertools.pairwise(pieces)
         ]
         with ThreadPoolExecutor(self.threads) as pool:
             unknown = sum(pool.map(pack, tasks))
@@ -292,7 +296,7 @@ class ReadSetBuilder:
         return ReadSet(arrays, unknown, self.reads, bases, self.paired, low, high)
 
 
-def _joined(parts: list[NDArray[np.generic]], dtype: type[np.generic]) -> NDArray[np.generic]:
+def _joined(parts: list[NDArray[_Scalar]], dtype: type[_Scalar]) -> NDArray[_Scalar]:
     """Concatenate and release ``parts``."""
     joined = np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
     parts.clear()

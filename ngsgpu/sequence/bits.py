@@ -1,21 +1,23 @@
 """Machine instructions on 64-bit words that Numba does not expose by itself.
 
-``# type: ignore`` marks the places where Numba's decorators turn a code generator into a
-function of other arguments than those written.
+``intrinsic`` turns a code generator into a function of other arguments than those written, so
+each generator stands apart from the function it makes, and ``cast`` says what that one takes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
 
+import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
+_WordFunction: TypeAlias = Callable[[np.uint64], np.uint64]
 
-@intrinsic
-def popcount(typing_context: Any, word: Any) -> Any:
-    """Number of bits set in a uint64."""
-    del typing_context
+
+def _popcount(typing_context: Any, word: Any) -> Any:
+    del typing_context, word
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del context, signature
@@ -24,13 +26,19 @@ def popcount(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-@intrinsic
-def reverse_bits(typing_context: Any, word: Any) -> Any:
-    """The 64 bits of a uint64 in opposite order."""
-    del typing_context
+popcount = cast(_WordFunction, intrinsic(_popcount))
+"""Number of bits set in a uint64."""
+
+
+def _reverse_bits(typing_context: Any, word: Any) -> Any:
+    del typing_context, word
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del context, signature
         return builder.bitreverse(arguments[0])
 
     return types.uint64(types.uint64), generate
+
+
+reverse_bits = cast(_WordFunction, intrinsic(_reverse_bits))
+"""The 64 bits of a uint64 in opposite order."""

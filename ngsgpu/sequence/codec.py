@@ -12,6 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.sequence.bits import reverse_bits
+from ngsgpu.sequence.types import Integer
 
 UNKNOWN = 4
 """Code of every letter that is not one of ACGT (either case)."""
@@ -36,7 +37,9 @@ def words_for(length: int) -> int:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def base_at(planes: NDArray[np.uint64], start: int, words: int, position: int) -> int:
+def base_at(
+    planes: NDArray[np.uint64], start: Integer, words: Integer, position: Integer
+) -> np.int64:
     """Code of the base at ``position`` of the read whose planes begin at ``planes[start]``."""
     word = start + (position >> 6)
     bit = np.uint64(position & 63)
@@ -46,7 +49,9 @@ def base_at(planes: NDArray[np.uint64], start: int, words: int, position: int) -
 
 
 @njit(nogil=True, cache=True)
-def set_base(planes: NDArray[np.uint64], start: int, words: int, position: int, code: int) -> None:
+def set_base(
+    planes: NDArray[np.uint64], start: Integer, words: Integer, position: Integer, code: Integer
+) -> None:
     """Replace the base at ``position`` by ``code``."""
     word = start + (position >> 6)
     bit = np.uint64(1) << np.uint64(position & 63)
@@ -56,7 +61,11 @@ def set_base(planes: NDArray[np.uint64], start: int, words: int, position: int, 
 
 @njit(nogil=True, cache=True)
 def reverse_complement_plane(
-    source: NDArray[np.uint64], start: int, length: int, target: NDArray[np.uint64], to: int
+    source: NDArray[np.uint64],
+    start: Integer,
+    length: Integer,
+    target: NDArray[np.uint64],
+    to: Integer,
 ) -> None:
     """Write one plane of the reverse complement: bits in opposite order, inverted.
 
