@@ -1,7 +1,7 @@
 """Errors that users cause or can mend; each is shown as one line, without a traceback.
 
 Exit statuses: 2 for wrong use or input that cannot be read, 1 for a run that fails on the way
-(a full disk, say), 130 when interrupted.
+(a full disk, say), 130 when interrupted, 143 when terminated.
 """
 
 from __future__ import annotations

@@ -10,8 +10,13 @@ through the logger ``ngsgpu`` to standard error.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import typer
@@ -71,7 +76,7 @@ def _log_to_stderr() -> None:
         handler = Stderr()
         handler.setFormatter(logging.Formatter("ngsgpu: %(message)s"))
         logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
+    logger.setLevel(logging.INFO)
 
 
 def _register() -> None:
@@ -84,20 +89,58 @@ def _register() -> None:
     doctor.register(app)
 
 
+class _Terminated(BaseException):
+    """The process was asked to end by SIGTERM."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    del frame
+    # Whoever asks again must not stop the cleaning up.
+    signal.signal(number, signal.SIG_IGN)
+    raise _Terminated
+
+
+@contextlib.contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """Let SIGTERM raise an exception, so that unfinished files are removed as after Ctrl-C.
+
+    Batch schedulers and ``timeout`` send it. Where someone else handles or ignores the signal, or
+    outside of the main thread, where Python forbids to, nothing is changed.
+    """
+    free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not free or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit status: 0, 1 (failed), 2 (wrong use), 130.
+    """Run the command line and return its exit status.
+
+    It is 0 when all is done, 1 when it failed, 2 for wrong use or input that cannot be read, 130
+    when interrupted (Ctrl-C) and 143 when terminated (SIGTERM).
 
     Args:
         arguments: as in ``sys.argv[1:]``; taken from there when not given.
     """
     try:
-        status = app(args=arguments, standalone_mode=False)
+        with _sigterm_raises():
+            status = app(args=arguments, standalone_mode=False)
+        if status == 130:  # what Typer makes of Ctrl-C
+            raise KeyboardInterrupt
     except NgsgpuError as error:
         print(f"ngsgpu: error: {error}", file=sys.stderr)
         return error.exit_status
     except (typer.Abort, KeyboardInterrupt):
         print("ngsgpu: interrupted", file=sys.stderr)
         return 130
+    except _Terminated:
+        print("ngsgpu: terminated", file=sys.stderr)
+        return 143
     except BrokenPipeError:
         # Whoever read standard output has gone (``| head``); nothing more can be said there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

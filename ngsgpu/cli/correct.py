@@ -36,45 +36,87 @@ def register(app: typer.Typer) -> None:
 
 def correct(
     in1: Annotated[
-        Paths | None, typer.Option("-i", "--in1", help="Reads, or first mates; once a lane.")
+        Paths | None,
+        typer.Option(
+            "-i", "--in1", metavar="FILE", help="Reads, or first mates; repeat for each lane."
+        ),
     ] = None,
     in2: Annotated[
-        Paths | None, typer.Option("-I", "--in2", help="Second mates; once a lane.")
+        Paths | None,
+        typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
     ] = None,
     out1: Annotated[
-        Paths | None, typer.Option("-o", "--out1", help="Output for -i: once, or once a lane.")
+        Paths | None,
+        typer.Option(
+            "-o", "--out1", metavar="FILE", help="Output for -i: one for each lane, or one for all."
+        ),
     ] = None,
     out2: Annotated[
-        Paths | None, typer.Option("-O", "--out2", help="Output for -I: once, or once a lane.")
+        Paths | None,
+        typer.Option(
+            "-O", "--out2", metavar="FILE", help="Output for -I: one for each lane, or one for all."
+        ),
     ] = None,
     interleaved: Annotated[
-        bool, typer.Option("--interleaved", help="-i holds both mates, one after the other.")
+        bool, typer.Option("--interleaved", help="-i and -o hold both mates of pairs, in turn.")
     ] = False,
     coverage: Annotated[
         str,
-        typer.Option(help="Reads per position of the genome, or auto: from the k-mer spectrum."),
+        typer.Option(
+            metavar="X",
+            help="Reads per position of the genome; auto estimates it from the k-mer spectrum.",
+        ),
     ] = "auto",
-    kmer: Annotated[int, typer.Option(help="k-mer length, 8 to 32.")] = 20,
-    hashes: Annotated[int, typer.Option(help="Hash functions and tables, 1 to 255.")] = 48,
+    kmer: Annotated[
+        int, typer.Option(metavar="K", help="k-mer length of the minhash tables, 8 to 32.")
+    ] = 20,
+    hashes: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Hash functions and tables, 1 to 255; more find more overlaps and take more "
+            "memory (10 bytes a read and table).",
+        ),
+    ] = 48,
     quality_bits: Annotated[
-        int, typer.Option(help="Bits of quality kept a base: 8, 2, 1 or 0 (less memory).")
+        int,
+        typer.Option(
+            metavar="8|2|1|0",
+            help="Bits of quality kept a base; fewer take less memory, 0 ignores qualities.",
+        ),
     ] = 8,
     phred_offset: Annotated[
-        PhredChoice, typer.Option(help="What quality characters count from.")
+        PhredChoice,
+        typer.Option(
+            metavar="auto|33|64",
+            help="What quality characters count from; auto takes 33 and refuses what looks like "
+            "64.",
+        ),
     ] = PhredChoice.auto,
-    threads: Annotated[int, typer.Option("-t", "--threads", help="0: all CPUs.")] = 0,
+    threads: Annotated[
+        int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
+    ] = 0,
     backend: Annotated[
-        BackendChoice, typer.Option(help="Both give the same bytes.")
+        BackendChoice,
+        typer.Option(metavar="auto|cpu|cuda", help="What computes; all give the same bytes."),
     ] = BackendChoice.auto,
-    gpus: Annotated[int | None, typer.Option(help="GPUs to use; 0: none.")] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="GPUs to use; 0: none.", show_default="1, if there are any"),
+    ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(help="Memory that may be used, such as 16G; default: what is free."),
+        typer.Option(
+            metavar="SIZE", help="Memory that may be used, as in 16G.", show_default="what is free"
+        ),
     ] = None,
     stats: Annotated[
-        str | None, typer.Option(help="Write what was seen and done to this file (JSON).")
+        str | None,
+        typer.Option(metavar="FILE", help="Write what was seen and done here (JSON)."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Chooses another family of hash functions.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Chooses another family of hash functions.")
+    ] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Read the input, print the plan, write nothing.")
     ] = False,
@@ -84,12 +126,15 @@ def correct(
 
     The output is the input with some bases replaced: order, names, comments, line ends and
     qualities stay as they are. Input is FASTQ or FASTA, plain, gzip, BGZF, bzip2 or xz; an
-    output whose name ends in .gz is compressed. - is standard input or output.
+    output whose name ends in .gz is compressed (BGZF). The file - is standard input or output.
+    Give all lanes of a library at once: coverage is what the method lives on.
 
     Single reads:   ngsgpu correct -i reads.fq.gz -o corrected.fq.gz
 
     Pairs:          ngsgpu correct -i R1.fq -I R2.fq -o C1.fq -O C2.fq
     """
+    import logging
+
     from ngsgpu.correct import (
         CorrectionParameters,
         MinhashParameters,
@@ -100,6 +145,8 @@ def correct(
     from ngsgpu.device.backend import choose_backend
     from ngsgpu.device.memory import parse_size, usable_cpus
 
+    if quiet:
+        logging.getLogger("ngsgpu").setLevel(logging.WARNING)
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
     chosen = choose_backend(backend.value, gpus)

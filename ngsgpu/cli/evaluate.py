@@ -72,10 +72,15 @@ def correction(
     ] = None,
     sample: Annotated[
         str | None,
-        typer.Option(help="Name of the sample for MultiQC; by default PREFIX's last part."),
+        typer.Option(
+            metavar="NAME",
+            help="Name of the sample for MultiQC.",
+            show_default="PREFIX's last part",
+        ),
     ] = None,
     threads: Annotated[
-        int, typer.Option("-t", "--threads", min=1, help="Threads that decompress.")
+        int,
+        typer.Option("-t", "--threads", min=1, metavar="N", help="Threads that decompress."),
     ] = 1,
 ) -> None:
     """Count corrected, missed and newly made errors against the true reads.

@@ -13,19 +13,40 @@ def register(app: typer.Typer) -> None:
 
 
 def kmers(
-    in1: Annotated[list[str], typer.Option("-i", "--in1", help="Reads, or first mates.")],
-    in2: Annotated[list[str] | None, typer.Option("-I", "--in2", help="Second mates.")] = None,
-    out: Annotated[str, typer.Option("-o", "--out", help="Histogram to write.")] = "-",
-    kmer: Annotated[int, typer.Option("-k", "--kmer", help="k-mer length, 1 to 32.")] = 21,
+    in1: Annotated[
+        list[str],
+        typer.Option(
+            "-i", "--in1", metavar="FILE", help="Reads, or first mates; repeat for more files."
+        ),
+    ],
+    in2: Annotated[
+        list[str] | None,
+        typer.Option("-I", "--in2", metavar="FILE", help="Second mates; repeat for more files."),
+    ] = None,
+    out: Annotated[
+        str,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="Histogram to write; - is standard output.",
+        ),
+    ] = "-",
+    kmer: Annotated[
+        int, typer.Option("-k", "--kmer", metavar="K", help="k-mer length, 1 to 32.")
+    ] = 21,
     exact: Annotated[
         bool, typer.Option("--exact", help="Count every k-mer, not a sample of them.")
     ] = False,
-    threads: Annotated[int, typer.Option("-t", "--threads", help="0: all CPUs.")] = 0,
+    threads: Annotated[
+        int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
+    ] = 0,
 ) -> None:
     """Count how many distinct k-mers occur how often, and estimate the coverage.
 
     The histogram is a table of multiplicity and number of canonical k-mers. Of large inputs a
-    sample of the k-mers is counted, each with all its occurrences; the first line says how many.
+    sample of the k-mers is counted, each with all its occurrences; the first line says how many,
+    and the estimated coverage (reads per position of the genome).
     """
     from ngsgpu.device.memory import usable_cpus
     from ngsgpu.errors import UsageError

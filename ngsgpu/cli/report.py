@@ -18,26 +18,31 @@ def register(app: typer.Typer) -> None:
 def report(
     manifest: Annotated[
         Path | None,
-        typer.Argument(metavar="[STUDY.json]", help="Manifest of the study.", show_default=False),
+        typer.Argument(metavar="STUDY.json", help="Manifest of the study.", show_default=False),
     ] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")
+    ] = Path("report.html"),
     study: Annotated[
-        Path | None, typer.Option(help="The manifest, for those who prefer an option.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The manifest, for those who prefer an option to an argument."
+        ),
     ] = None,
     results: Annotated[
         Path | None,
         typer.Option(
+            metavar="DIRECTORY",
             help="Results directory of the workflow: files that the manifest does not name are "
-            "looked for here. Alone, without a manifest, every sample found is reported."
+            "looked for here. Alone, without a manifest, every sample found is reported.",
         ),
     ] = None,
     benchmarks: Annotated[
-        Path | None, typer.Option(help="Directory of Snakemake's benchmark files.")
+        Path | None,
+        typer.Option(metavar="DIRECTORY", help="Directory of Snakemake's benchmark files."),
     ] = None,
     write_study: Annotated[
-        Path | None, typer.Option(help="Also write the completed manifest here.")
+        Path | None, typer.Option(metavar="FILE", help="Also write the completed manifest here.")
     ] = None,
 ) -> None:
     """Write one self-contained HTML page about a study: what ran, and what came out.

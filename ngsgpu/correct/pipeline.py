@@ -24,6 +24,7 @@ from ngsgpu.correct.lanes import Lane, plan_lanes, reread_standard_input
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.plan import CorrectionPlan, plan_correction
 from ngsgpu.correct.stats import CorrectionStatistics
+from ngsgpu.device.inventory import numba_cache
 from ngsgpu.device.memory import available_memory
 from ngsgpu.errors import InputError
 from ngsgpu.io.atomic import check_distinct, write_text_atomically
@@ -36,6 +37,8 @@ from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers, estimate_coverage
 
 logger = logging.getLogger("ngsgpu")
+
+PACKAGE = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ def correct_files(
     check_distinct([*in1, *in2], outputs)
     begin = time.monotonic()
     run = _Run(parameters, options, phred_offset)
+    if numba_cache(PACKAGE).files == 0:
+        logger.info("compiling kernels (first start only, up to half a minute)")
     with (
         OutputSet(outputs, threads=options.threads) as output_set,
         reread_standard_input(lanes) as kept,

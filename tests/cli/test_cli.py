@@ -155,3 +155,37 @@ def test_a_reader_that_goes_away_is_no_crash():
     process.stderr.close()
     process.wait()
     assert "Traceback" not in errors
+
+
+def test_help_names_what_options_take():
+    """Files are FILE, not the name of a Python type; defaults are told."""
+    for command in (["correct"], ["kmers"], ["evaluate", "correction"], ["report"]):
+        text = run(*command, "--help").stdout
+        assert "FILE" in text
+        assert not any(f"<{kind}" in text for kind in ("str", "int", "list"))
+    text = " ".join(run("correct", "--help").stdout.split())
+    for default in ("auto", "20", "48", "8", "0", "(what is free)", "(1, if there are any)"):
+        assert f"[default: {default}]" in text
+
+
+def test_quiet_is_quiet(tmp_path):
+    reads = tmp_path / "reads.fq"
+    reads.write_text("@a\nACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIII\n")
+    for options, spoken in ((["-q"], False), ([], True)):
+        done = run("correct", *options, "-i", str(reads), "-o", str(tmp_path / "out.fq"))
+        assert (done.returncode, done.stdout, bool(done.stderr)) == (0, "", spoken)
+
+
+def test_the_first_start_says_that_it_compiles(monkeypatch, caplog, tmp_path):
+    from ngsgpu.correct import correct_files, pipeline
+    from ngsgpu.device.inventory import Cache
+
+    caplog.set_level("INFO", logger="ngsgpu")
+    reads = tmp_path / "reads.fq"
+    reads.write_text("@a\nACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIII\n")
+    for files, said in ((0, True), (52, False)):
+        cache = Cache("Numba", "folder", "in the package", files, 1, True)
+        monkeypatch.setattr(pipeline, "numba_cache", lambda _, cache=cache: cache)
+        caplog.clear()
+        correct_files([reads], [tmp_path / "out.fq"])
+        assert ("compiling kernels" in caplog.text) == said

@@ -1,0 +1,107 @@
+"""SIGTERM ends a run as Ctrl-C does: at once, with one line and without unfinished files."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ngsgpu import cli
+
+RECORD = b"@read\nACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIII\n"
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def correction(tmp_path):
+    """A correction whose input never ends, running, with its output begun; and its folders."""
+    outputs, temporary = tmp_path / "out", tmp_path / "tmp"
+    outputs.mkdir()
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ngsgpu", "correct", "-i", "-", "-o", str(outputs / "out.fq")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(temporary)},
+    )
+    assert process.stdin is not None
+    process.stdin.write(RECORD)
+    process.stdin.flush()
+    try:
+        wait_for(lambda: any(outputs.iterdir()) and any(temporary.iterdir()))
+        yield process, outputs, temporary
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [(signal.SIGTERM, 143, "ngsgpu: terminated\n"), (signal.SIGINT, 130, "ngsgpu: interrupted\n")],
+)
+def test_nothing_is_left_behind(correction, number, status, message):
+    process, outputs, temporary = correction
+    process.send_signal(number)
+    assert process.wait(timeout=30) == status
+    assert process.stderr.read().decode().endswith(message)
+    assert list(outputs.iterdir()) == []
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_process_that_is_killed_leaves_no_output(correction):
+    process, outputs, _ = correction
+    process.kill()
+    process.wait(timeout=30)
+    assert not (outputs / "out.fq").exists()
+    # What it left is removed by the next run.
+    done = subprocess.run(
+        [sys.executable, "-m", "ngsgpu", "correct", "-q", "-i", "-", "-o", str(outputs / "out.fq")],
+        input=RECORD,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [path.name for path in outputs.iterdir()] == ["out.fq"]
+
+
+def test_only_the_first_signal_counts(monkeypatch, capsys):
+    cleaned_up = []
+
+    def work(**_):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            cleaned_up.append(True)
+
+    monkeypatch.setattr(cli, "app", work)
+    assert cli.main([]) == 143
+    assert cleaned_up == [True]
+    assert capsys.readouterr().err == "ngsgpu: terminated\n"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_handler_that_is_there_stays(monkeypatch):
+    seen = []
+
+    def note(number, frame):
+        seen.append(number)
+
+    before = signal.signal(signal.SIGTERM, note)
+    try:
+        monkeypatch.setattr(cli, "app", lambda **_: os.kill(os.getpid(), signal.SIGTERM))
+        assert cli.main([]) == 0
+        assert signal.getsignal(signal.SIGTERM) is note
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert seen == [signal.SIGTERM]
