@@ -8,6 +8,7 @@ exact and only the numbers of k-mers are scaled.
 from __future__ import annotations
 
 import itertools
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -22,6 +23,10 @@ from ngsgpu.sequence.types import Integer
 
 SAMPLED_KMERS = 1 << 22
 """k-mer occurrences that a sample holds at least, where the reads have so many."""
+
+SHARE_RIGHT_OF_VALLEY = 0.2
+"""Part of all k-mer occurrences that must lie right of a valley that separates the errors: with
+5 % errors, 0.36 of all 20-mers have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +172,8 @@ def estimate_coverage(spectrum: KmerSpectrum) -> float:
 
     A position is covered by ``c`` reads, so its k-mer by ``c`` x k-mers per base x the part of
     k-mers without an error. Errors make k-mers left of the spectrum's first valley; the peak is
-    where, right of it, most k-mer occurrences lie. Without a valley (coverage below about 3, or a
-    mixture) the mean multiplicity of an occurrence of the repeated k-mers stands in for the peak.
+    where, right of it, most k-mer occurrences lie. Without a valley, or with hardly anything right
+    of it (k-mers that occur less than about 3 times each, or a mixture), ``_thin_depth``.
     """
     counts = spectrum.dense().astype(np.float64)
     size = len(counts)
@@ -180,20 +185,41 @@ def estimate_coverage(spectrum: KmerSpectrum) -> float:
     valley = 1
     while valley + 1 < size and smooth[valley + 1] <= smooth[valley]:
         valley += 1
+    if valley + 1 >= size or occurrences[valley:].sum() < SHARE_RIGHT_OF_VALLEY * total:
+        return _thin_depth(counts) / spectrum.kmers_per_base
     weighted = _smoothed(occurrences) * np.arange(size)
-    right = np.arange(size) > valley
-    if valley + 1 >= size or not right.any():
-        repeated = occurrences[2:]
-        if repeated.sum() == 0:
-            return float(max(1.0, total / max(1.0, counts.sum())) / spectrum.kmers_per_base)
-        peak = float((repeated * np.arange(2, size)).sum() / repeated.sum())
-        return peak / spectrum.kmers_per_base
-    peak = float(np.argmax(np.where(right, weighted, 0)))
+    peak = float(np.argmax(np.where(np.arange(size) > valley, weighted, 0)))
     for _ in range(5):
         near = slice(max(valley, int(0.6 * peak)), int(1.4 * peak) + 2)
         peak = float((occurrences[near]).sum() / max(1.0, counts[near].sum()))
     without_error = occurrences[valley:].sum() / total
     return float(peak / (spectrum.kmers_per_base * without_error))
+
+
+def _thin_depth(counts: NDArray[np.float64]) -> float:
+    """Multiplicity that k-mers would have without errors, from those that occur two or more times.
+
+    Multiplicities m of a genome's k-mers are Poisson distributed, for which m p(m) = d p(m - 1)
+    with the mean d. Only m up to where that distribution ends are looked at: k-mers of repeats,
+    of plasmids and of added phages are few, but occur so often that they would decide.
+    """
+    total = float((counts * np.arange(len(counts))).sum())
+    if len(counts) < 4:
+        # Nothing tells errors from k-mers that were seen once.
+        single, double = float(counts[1]), float(counts[2:].sum())
+        return 2 * double / max(1.0, single) if double else total / max(1.0, single)
+    depth, last = 0.0, 3
+    for _ in range(20):
+        multiplicity = np.arange(3, last + 1)
+        before = float(counts[2:last].sum())
+        depth = float((multiplicity * counts[3 : last + 1]).sum()) / max(1.0, before)
+        last = min(len(counts) - 1, max(3, math.ceil(depth + 3 * math.sqrt(depth))))
+    if depth == 0:
+        return total / max(1.0, float(counts.sum()))
+    chances = np.cumprod(depth / np.arange(1, last + 1)) * math.exp(-depth)
+    kmers = float(counts[2 : last + 1].sum()) / float(chances[1:].sum())
+    repeats = float((counts[last + 1 :] * np.arange(last + 1, len(counts))).sum())
+    return depth / min(1.0, (kmers * depth + repeats) / total)
 
 
 def _smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:

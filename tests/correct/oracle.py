@@ -1,0 +1,414 @@
+"""The correction in plain Python, slowly, written from docs/correct.md.
+
+Reads are strings, columns are dicts, thresholds are fractions. Nothing is shared with the package
+but the parameters. ``correct`` goes through all the steps; every step can be called by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+
+from ngsgpu.correct import CorrectionParameters
+from tests.minhash.oracle import Placement, candidates, make_tables, reverse_complement
+
+ONE = 1 << 14
+"""Weights are integers in units of 2^-14."""
+WHOLE = 1 << 20
+"""Supports are integers in units of 2^-20."""
+TOLERANCE = Fraction(1, 100_000)
+
+SCORES_KEPT = {
+    2: [(4, 3), (13, 7), (20, 16), (99, 24)],
+    1: [(13, 7), (99, 20)],
+}
+"""By quality bits: up to which score of the input a base counts as of which score."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """A read as the correction sees it.
+
+    Attributes:
+        bases: with a base in the place of every unknown letter.
+        unknown: where the letters are not known.
+        weights: of each base, in 2^-14.
+        sure: whether each base is sure.
+    """
+
+    bases: str
+    unknown: frozenset[int]
+    weights: tuple[int, ...]
+    sure: tuple[bool, ...]
+
+    def __len__(self) -> int:
+        return len(self.bases)
+
+    def turned(self) -> Read:
+        return Read(
+            reverse_complement(self.bases), self.unknown, self.weights[::-1], self.sure[::-1]
+        )
+
+
+def quality_weight(score: int) -> int:
+    """max(0.001, 1 - 10^(-Q/10)) in 2^-14, rounded to the nearest."""
+    exact = max(Decimal("0.001"), 1 - Decimal(10) ** (Decimal(-score) / 10))
+    return int((exact * ONE + Decimal("0.5")).to_integral_value("ROUND_FLOOR"))
+
+
+def make_reads(
+    letters: list[str], qualities: list[str] | None, quality_bits: int, phred_offset: int = 33
+) -> list[Read]:
+    """Put bases in the place of unknown letters, and weigh all bases."""
+    reads = []
+    for number, text in enumerate(letters):
+        bases, unknown, weights, sure = "", set(), [], []
+        for position, letter in enumerate(text.upper()):
+            if letter in "ACGT":
+                bases += letter
+            else:
+                bases += "ACGT"[(number + position) % 4]
+                unknown.add(position)
+            if qualities is None or quality_bits == 0:
+                weights.append(ONE)
+                sure.append(True)
+                continue
+            score = 0
+            if position not in unknown:
+                score = max(0, ord(qualities[number][position]) - phred_offset)
+            for bound, stands_for in SCORES_KEPT.get(quality_bits, []):
+                if score <= bound:
+                    score = stands_for
+                    break
+            weights.append(quality_weight(score))
+            sure.append(score >= 20)
+        reads.append(Read(bases, frozenset(unknown), tuple(weights), tuple(sure)))
+    return reads
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A read laid on an anchor; its bases and weights are in the anchor's direction."""
+
+    placement: Placement
+    laid: Read
+    mismatches: int
+    overlap: int
+    score: int
+    with_mate: bool = False
+
+    @property
+    def read(self) -> int:
+        return self.placement.read
+
+    @property
+    def shift(self) -> int:
+        return self.placement.shift
+
+    def weight(self, max_mismatch_ratio: Fraction) -> int:
+        """1 - sqrt(mismatches / (ratio x overlap)) in 2^-14, rounded up."""
+        square = self.mismatches / (max_mismatch_ratio * self.overlap)
+        return ONE - math.isqrt(math.floor(square * ONE * ONE))
+
+    def base_at(self, column: int) -> str | None:
+        inside = self.shift <= column < self.shift + len(self.laid)
+        return self.laid.bases[column - self.shift] if inside else None
+
+
+@dataclass
+class Cell:
+    """One base of a column."""
+
+    reads: int = 0
+    sure: int = 0
+    weight: int = 0
+
+
+Columns = dict[int, dict[str, Cell]]
+
+
+def consensus(column: dict[str, Cell]) -> str:
+    """The base of largest weight, the first in the alphabet of equals."""
+    return min(sorted(column), key=lambda base: -column[base].weight)
+
+
+def support(column: dict[str, Cell], base: str) -> int:
+    return column[base].weight * WHOLE // sum(cell.weight for cell in column.values())
+
+
+@dataclass
+class Decision:
+    """What an anchor's own MSA says: its class, and edits (position to base).
+
+    ``own`` are the edits of its correction, ``complete`` those that would make it the consensus;
+    ``votes`` are corrected sequences for other reads.
+    """
+
+    quality: str
+    own: dict[int, str]
+    complete: dict[int, str]
+    votes: list[tuple[int, str]] = field(default_factory=list)
+
+
+@dataclass
+class Result:
+    """The correction of all reads: edits and what became of each, and counts of the stages."""
+
+    edits: list[dict[int, str]]
+    outcomes: list[str]
+    counts: dict[str, int]
+
+
+class Corrector:
+    """The rules for one coverage, and the reads."""
+
+    def __init__(
+        self, reads: list[Read], parameters: CorrectionParameters, coverage: float, *, paired: bool
+    ) -> None:
+        self.reads = reads
+        self.p = parameters
+        self.paired = paired
+        self.coverage = exact(coverage)
+        minhash = parameters.minhash
+        self.crowd = max(
+            minhash.crowd_minimum, math.floor(exact(minhash.crowd_factor) * self.coverage)
+        )
+        # At most 16,384 entries over all tables.
+        self.window = min(self.crowd, 16_384 // minhash.hashes)
+        self.max_mismatch_ratio = exact(parameters.max_mismatch_ratio)
+        self.e = exact(parameters.error_rate)
+        self.tables = make_tables(
+            [read.bases for read in reads], minhash.kmer, minhash.hashes, minhash.seed
+        )
+        self.counts: dict[str, int] = defaultdict(int)
+
+    # Steps 3 and 4: candidates and alignments.
+
+    def placements(self, anchor: int) -> tuple[set[Placement], bool]:
+        bases = [read.bases for read in self.reads]
+        return candidates(bases, self.tables, anchor, self.p.minhash.kmer, self.crowd, self.window)
+
+    def lay(self, anchor: int, placement: Placement) -> Candidate | None:
+        """Lay a candidate on the anchor; None if it does not fit."""
+        own, laid = self.reads[anchor], self.reads[placement.read]
+        if placement.turned:
+            laid = laid.turned()
+        overlap = mismatches = 0
+        for column in range(len(own)):
+            if 0 <= column - placement.shift < len(laid):
+                overlap += 1
+                mismatches += own.bases[column] != laid.bases[column - placement.shift]
+        ratio = exact(self.p.min_overlap_ratio)
+        if overlap < max(self.p.min_overlap, math.floor(ratio * len(own))):
+            return None
+        if mismatches >= math.floor(self.max_mismatch_ratio * overlap):
+            return None
+        outside = (len(own) - overlap) + (len(laid) - overlap)
+        return Candidate(placement, laid, mismatches, overlap, mismatches + outside)
+
+    def align(self, anchor: int, placements: set[Placement]) -> dict[int, Candidate]:
+        """The best way to lay each candidate."""
+        ways: dict[int, list[Candidate]] = defaultdict(list)
+        for placement in placements:
+            laid = self.lay(anchor, placement)
+            if laid is not None:
+                ways[laid.read].append(laid)
+        return {
+            read: min(several, key=lambda way: (way.score, way.shift, way.placement.turned))
+            for read, several in ways.items()
+        }
+
+    # Step 5: filter.
+
+    def mark_mates(self, first: dict[int, Candidate], second: dict[int, Candidate]) -> None:
+        """Mark the candidates of two mates that are mates of each other."""
+        for read, candidate in first.items():
+            mate = read + 1 if read % 2 == 0 else read - 1
+            if mate in second:
+                candidate.with_mate = second[mate].with_mate = True
+
+    def keep(self, aligned: dict[int, Candidate]) -> list[Candidate]:
+        def below(bound: Fraction) -> list[Candidate]:
+            return [c for c in aligned.values() if c.mismatches < bound * c.overlap]
+
+        if self.paired:
+            good = below(exact(self.p.pair_mismatch_ratio))
+            return [c for c in aligned.values() if c.with_mate or c in good]
+        enough = exact(self.p.coverage_factor) * self.coverage - TOLERANCE
+        for factor in (2, 3, 4):
+            if len(below(factor * self.e)) >= enough:
+                return below(factor * self.e)
+        return []
+
+    # Step 6: multiple sequence alignment.
+
+    def lay_out(self, anchor: int, kept: list[Candidate]) -> Columns:
+        """Columns of anchor and candidates; a base that no read has there has an empty cell."""
+        columns: Columns = defaultdict(lambda: {base: Cell() for base in "ACGT"})
+        rows = [(self.reads[anchor], 0, ONE)]
+        rows += [(c.laid, c.shift, c.weight(self.max_mismatch_ratio)) for c in kept]
+        for read, shift, weight in rows:
+            for position, base in enumerate(read.bases):
+                cell = columns[shift + position][base]
+                cell.reads += 1
+                cell.sure += read.sure[position]
+                cell.weight += max(1, weight * read.weights[position] // ONE)
+        return columns
+
+    # Step 7: refinement.
+
+    def refine(self, anchor: int, kept: list[Candidate]) -> list[Candidate]:
+        enough = math.floor(exact(self.p.refine_factor) * math.floor(self.coverage) + TOLERANCE)
+        enough = max(1, enough)
+        bases = self.reads[anchor].bases
+        for _ in range(self.p.refine_rounds):
+            columns = self.lay_out(anchor, kept)
+            majority = [consensus(columns[i]) for i in range(len(bases))]
+            if "".join(majority) == bases:
+                break
+            others = [
+                (column, base)
+                for column in range(len(bases))
+                for base in "TGCA"
+                if base != majority[column] and columns[column][base].sure >= enough
+            ]
+            if not others:
+                break
+            column, base = others[0]
+            if bases[column] == base:
+                strangers = [c for c in kept if c.base_at(column) not in (base, None)]
+            else:
+                strangers = [c for c in kept if c.base_at(column) == base]
+            close = (Fraction(9, 10) - TOLERANCE) * ONE
+            if any(c.weight(self.max_mismatch_ratio) >= close for c in strangers):
+                break
+            kept = [c for c in kept if c not in strangers]
+        return kept
+
+    # Steps 8 and 9: the anchor's correction, and its candidates'.
+
+    def classify(self, anchor: int, columns: Columns) -> str:
+        """``high``, ``good`` or ``low``."""
+        length = len(self.reads[anchor])
+        supports = [support(columns[i], consensus(columns[i])) for i in range(length)]
+        depth = min(sum(cell.reads for cell in columns[i].values()) for i in range(length))
+        if depth < exact(self.p.coverage_factor) / 6 * self.coverage - TOLERANCE:
+            return "low"
+        # Half of the error rate, in whole percent rounded up.
+        strict = Fraction(math.ceil(100 * self.e) // 2, 100)
+        for quality, rate in (("high", strict), ("good", self.e)):
+            mean = sum(supports) >= length * units(1 - rate)
+            if mean and min(supports) >= units(1 - 3 * rate):
+                return quality
+        return "low"
+
+    def edits(self, anchor: int, columns: Columns, *, whole: bool, crowded: bool) -> dict[int, str]:
+        """The anchor's edits: the whole consensus, or its certain positions."""
+        own = self.reads[anchor]
+        result = {}
+        for position, old in enumerate(own.bases):
+            column = columns[position]
+            new = consensus(column)
+            unknown = position in own.unknown
+            if not unknown:
+                if new == old or (crowded and own.sure[position]):
+                    continue
+                if not whole and column[old].sure > self.p.position_max_reads:
+                    continue
+            if whole or support(column, new) >= units(exact(self.p.position_support)):
+                result[position] = new
+        return result
+
+    def votes(self, anchor: int, columns: Columns, kept: list[Candidate]) -> list[tuple[int, str]]:
+        """Corrected sequences of the candidates that hardly reach beyond the anchor."""
+        votes = []
+        length = len(self.reads[anchor])
+        for c in kept:
+            end = c.shift + len(c.laid)
+            if c.shift >= -self.p.margin and end <= length + self.p.margin:
+                under = "".join(consensus(columns[i]) for i in range(c.shift, end))
+                votes.append((c.read, reverse_complement(under) if c.placement.turned else under))
+        return votes
+
+    def decide(
+        self, anchor: int, aligned: dict[int, Candidate], *, crowded: bool
+    ) -> Decision | None:
+        """What the anchor's MSA says; None without candidates."""
+        filtered = self.keep(aligned)
+        kept = self.refine(anchor, filtered)
+        self.counts["kept"] += len(filtered)
+        self.counts["refined_away"] += len(filtered) - len(kept)
+        if not kept:
+            return None
+        columns = self.lay_out(anchor, kept)
+        quality = self.classify(anchor, columns)
+        complete = self.edits(anchor, columns, whole=True, crowded=crowded)
+        own = complete
+        if quality == "low":
+            own = self.edits(anchor, columns, whole=False, crowded=crowded)
+        votes = self.votes(anchor, columns, kept) if quality == "high" else []
+        return Decision(quality, own, complete, votes)
+
+    # All steps.
+
+    def correct(self) -> Result:
+        decisions: list[Decision | None] = [None] * len(self.reads)
+        step = 2 if self.paired else 1
+        for first in range(0, len(self.reads), step):
+            group = range(first, first + step)
+            found = {anchor: self.placements(anchor) for anchor in group}
+            aligned = {anchor: self.align(anchor, found[anchor][0]) for anchor in group}
+            if self.paired:
+                self.mark_mates(aligned[first], aligned[first + 1])
+            for anchor in group:
+                self.counts["found"] += len(found[anchor][0])
+                self.counts["aligned"] += len(aligned[anchor])
+                self.counts["crowded"] += found[anchor][1]
+                decisions[anchor] = self.decide(anchor, aligned[anchor], crowded=found[anchor][1])
+        return self.combine(decisions)
+
+    def combine(self, decisions: list[Decision | None]) -> Result:
+        """Step 10: let candidate corrections confirm, complete or reject."""
+        votes: dict[int, list[str]] = defaultdict(list)
+        for decision in decisions:
+            for read, sequence in decision.votes if decision else []:
+                votes[read].append(sequence)
+        edits, outcomes = [], []
+        for number, decision in enumerate(decisions):
+            outcome, taken = self.outcome(number, decision, votes[number])
+            outcomes.append(outcome)
+            edits.append(taken)
+        return Result(edits, outcomes, dict(self.counts))
+
+    def outcome(
+        self, number: int, decision: Decision | None, votes: list[str]
+    ) -> tuple[str, dict[int, str]]:
+        if decision is None:
+            return "none", {}
+        if decision.quality == "high":
+            return "high", decision.own
+        if len(votes) < 2:
+            return "anchor only", decision.own
+        for outcome, edits in (("confirmed", decision.own), ("completed", decision.complete)):
+            if all(vote == self.edited(number, edits) for vote in votes):
+                return outcome, edits
+        return "rejected", {}
+
+    def edited(self, number: int, edits: dict[int, str]) -> str:
+        bases = list(self.reads[number].bases)
+        for position, base in edits.items():
+            bases[position] = base
+        return "".join(bases)
+
+
+def exact(value: float) -> Fraction:
+    """The decimal number that was meant."""
+    return Fraction(str(value))
+
+
+def units(threshold: Fraction) -> int:
+    """Smallest support, in 2^-20, that reaches a threshold."""
+    return math.ceil((threshold - TOLERANCE) * WHOLE)

@@ -1,0 +1,234 @@
+"""Packing of reads: bases, qualities, unknown letters, mates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ngsgpu.errors import InputError
+from ngsgpu.io.batch import RecordBatch
+from ngsgpu.readset import ReadSet, ReadSetBuilder
+from ngsgpu.readset import cpu as kernels
+from ngsgpu.readset import readset as module
+from ngsgpu.sequence.codec import UNKNOWN, base_at, words_for
+from tests.correct.oracle import SCORES_KEPT
+from tests.properties import examples
+
+LETTERS = "ACGTacgtNnRYKMSWBDHVU."
+read_letters = st.text(st.sampled_from("ACGT" * 5 + LETTERS), max_size=140)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    uniform = draw(st.booleans())
+    size = draw(st.integers(0, 130)) if uniform else None
+    text = st.text(st.sampled_from("ACGT" * 5 + LETTERS), min_size=size or 0, max_size=size or 140)
+    letters = draw(st.lists(text, max_size=6))
+    scores = st.integers(33, 126).map(chr)
+    qualities = [
+        "".join(draw(st.lists(scores, min_size=len(item), max_size=len(item)))) for item in letters
+    ]
+    return letters, qualities
+
+
+def stored_bases(reads: ReadSet, read: int) -> str:
+    length = kernels.read_length(reads.arrays, read)
+    start = kernels.plane_start(reads.arrays, read)
+    words = words_for(length)
+    return "".join("ACGT"[base_at(reads.arrays.planes, start, words, i)] for i in range(length))
+
+
+def stored_codes(reads: ReadSet, read: int) -> list[int]:
+    start = kernels.quality_start(reads.arrays, read)
+    length = kernels.read_length(reads.arrays, read)
+    return [kernels.quality_code(reads.arrays, start, i) for i in range(length)]
+
+
+def expected_bases(read: int, letters: str) -> str:
+    return "".join(
+        letter if letter in "ACGT" else "ACGT"[(read + position) % 4]
+        for position, letter in enumerate(letters.upper())
+    )
+
+
+def unknown_positions(letters: str) -> list[int]:
+    return [i for i, letter in enumerate(letters.upper()) if letter not in "ACGT"]
+
+
+def stored_unknown(reads: ReadSet) -> dict[int, list[int]]:
+    unknown = reads.unknown
+    return {
+        int(read): unknown.positions[unknown.start[i] : unknown.start[i + 1]].tolist()
+        for i, read in enumerate(unknown.reads)
+    }
+
+
+@given(records(), st.sampled_from([8, 2, 1, 0]))
+@examples(120)
+def test_reads_are_stored_as_described(
+    drawn: tuple[list[str], list[str]], quality_bits: int
+) -> None:
+    letters, qualities = drawn
+    reads = ReadSet.from_sequences(letters, qualities, quality_bits=quality_bits)
+    lengths = [len(item) for item in letters]
+    assert (reads.reads, reads.bases) == (len(letters), sum(lengths))
+    assert (reads.min_length, reads.max_length) == (
+        min(lengths, default=0),
+        max(lengths, default=0),
+    )
+    assert (len(reads.arrays.lengths) == 0) == (len(set(lengths)) <= 1)
+    for read, text in enumerate(letters):
+        assert stored_bases(reads, read) == expected_bases(read, text)
+        scores = [
+            0 if i in unknown_positions(text) else ord(qualities[read][i]) - 33
+            for i in range(len(text))
+        ]
+        stands_for = kernels.BIN_SCORES.get(quality_bits, [None])
+        for score, code in zip(scores, stored_codes(reads, read), strict=True):
+            if quality_bits == 8:
+                assert code == score
+            elif quality_bits:
+                kept = next(kept for bound, kept in SCORES_KEPT[quality_bits] if score <= bound)
+                assert stands_for[code] == kept
+            else:
+                assert code == 0
+    assert stored_unknown(reads) == {
+        read: unknown_positions(text)
+        for read, text in enumerate(letters)
+        if unknown_positions(text)
+    }
+    planes = sum(2 * words_for(length) for length in lengths)
+    assert len(reads.arrays.planes) == planes
+    assert len(reads.arrays.qualities) == sum(-(-n * quality_bits // 8) for n in lengths)
+    assert reads.nbytes >= planes * 8
+
+
+@pytest.mark.parametrize(
+    ("bits", "bounds", "scores"),
+    [(2, [(0, 4), (5, 13), (14, 20), (21, 93)], [3, 7, 16, 24]), (1, [(0, 13), (14, 93)], [7, 20])],
+)
+def test_quality_classes(bits: int, bounds: list[tuple[int, int]], scores: list[int]) -> None:
+    assert kernels.BIN_SCORES[bits].tolist() == scores
+    for code, (low, high) in enumerate(bounds):
+        assert set(kernels.QUALITY_BINS[bits][low : high + 1].tolist()) == {code}
+
+
+def test_reads_without_qualities_keep_none() -> None:
+    reads = ReadSet.from_sequences(["ACGT", "ACG"])
+    assert reads.arrays.quality_bits == 0
+    assert len(reads.arrays.qualities) == 0
+
+
+@pytest.mark.parametrize("offset", [33, 64])
+def test_offset_of_qualities(offset: int) -> None:
+    scores = [0, 2, 40]
+    quality = "".join(chr(offset + score) for score in scores)
+    reads = ReadSet.from_sequences(["ACG"], [quality], phred_offset=offset)
+    assert stored_codes(reads, 0) == scores
+    # Solexa's scores go down to -5; nothing is worse than 0 here.
+    assert stored_codes(ReadSet.from_sequences(["A"], [";"], phred_offset=64), 0) == [0]
+
+
+def batch(letters: list[str], first_record: int = 0, width: int = 1000) -> RecordBatch:
+    """A batch of FASTA records, wrapped, with CR LF line ends."""
+    text = b""
+    starts: list[tuple[int, int, int]] = []
+    for item in letters:
+        text += b">r\r\n"
+        begin = len(text)
+        pieces = [item[i : i + width].encode() for i in range(0, len(item), width)]
+        text += b"\r\n".join(pieces)
+        starts.append((begin, len(text), len(item)))
+        text += b"\r\n"
+    begins, ends, lengths = np.array(starts, dtype=np.int64).reshape(-1, 3).T
+    return RecordBatch(
+        data=np.frombuffer(text, dtype=np.uint8),
+        header_start=begins - 3,
+        header_end=begins - 2,
+        seq_start=begins,
+        seq_end=ends,
+        seq_len=lengths.astype(np.int32),
+        qual_start=None,
+        first_record=first_record,
+        path="test.fa",
+    )
+
+
+def same(first: ReadSet, second: ReadSet) -> bool:
+    pairs = zip((*first.arrays, *first.unknown), (*second.arrays, *second.unknown), strict=True)
+    return all(np.array_equal(one, two) for one, two in pairs) and first.reads == second.reads
+
+
+@given(
+    st.lists(read_letters, min_size=1, max_size=12).map(lambda x: x[: len(x) // 2 * 2]),
+    st.lists(st.integers(0, 6), max_size=3),
+    st.integers(1, 70),
+    st.sampled_from([1, 3]),
+)
+@examples(60)
+def test_batches_mates_wrapping_and_threads_change_nothing(
+    letters: list[str], cuts: list[int], width: int, threads: int
+) -> None:
+    expected = ReadSet.from_sequences(letters, quality_bits=0, paired=True)
+    bounds = sorted({0, len(letters) // 2, *(cut for cut in cuts if cut <= len(letters) // 2)})
+    pieces = list(pairwise(bounds))
+    two_files = ReadSetBuilder(paired=True, quality_bits=0, threads=threads)
+    one_file = ReadSetBuilder(paired=True, quality_bits=0, threads=threads)
+    for low, high in pieces:
+        mates = letters[2 * low : 2 * high]
+        two_files.add(batch(mates[::2], width=width), batch(mates[1::2], width=width))
+        one_file.add(batch(mates, width=width))
+    assert same(two_files.finish(), expected)
+    assert same(one_file.finish(), expected)
+
+
+def test_no_reads() -> None:
+    reads = ReadSetBuilder(paired=True).finish()
+    assert (reads.reads, reads.bases, reads.min_length, reads.max_length) == (0, 0, 0, 0)
+    assert reads.unknown.start.tolist() == [0]
+
+
+def test_codes_of_letters() -> None:
+    reads = ReadSet.from_sequences([LETTERS])
+    assert stored_unknown(reads) == {0: list(range(8, len(LETTERS)))}
+    assert UNKNOWN == 4
+
+
+def test_qualities_must_fit_the_bases() -> None:
+    with pytest.raises(InputError, match="one quality character for every base"):
+        ReadSet.from_sequences(["ACGT", "AC"], ["IIII", "I"])
+    with pytest.raises(InputError, match="one quality character for every base"):
+        ReadSet.from_sequences(["ACGT", "AC"], ["IIII"])
+
+
+def test_formats_are_not_mixed() -> None:
+    fastq = replace(batch(["ACGT"]), qual_start=np.zeros(1, dtype=np.int64))
+    builder = ReadSetBuilder(paired=False)
+    builder.add(fastq)
+    with pytest.raises(InputError, match="FASTA and FASTQ are mixed"):
+        builder.add(batch(["ACGT"]))
+    without = ReadSetBuilder(paired=False, quality_bits=0)
+    without.add(fastq)
+    without.add(batch(["ACGT"]))
+    assert without.finish().reads == 2
+
+
+def test_long_reads_are_refused() -> None:
+    longest = module.MAX_READ_LENGTH
+    assert ReadSet.from_sequences(["A" * longest]).max_length == longest
+    builder = ReadSetBuilder(paired=False)
+    with pytest.raises(InputError, match=r"test\.fa, record 9: the read has 32,768 bases"):
+        builder.add(batch(["A", "A" * (longest + 1)], first_record=7))
+
+
+def test_too_many_reads_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_READS", 3)
+    builder = ReadSetBuilder(paired=False)
+    builder.add(batch(["A", "C"]))
+    with pytest.raises(InputError, match="more than 3 reads"):
+        builder.add(batch(["A", "C"]))
