@@ -1,0 +1,189 @@
+"""Signatures, sorting and buckets of the minhash tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ngsgpu.errors import UsageError
+from ngsgpu.minhash import MinhashParameters, MinhashTables, build_tables, cpu
+from ngsgpu.minhash.params import MAX_ENTRIES
+from ngsgpu.readset import ReadSet
+from tests.minhash import oracle
+from tests.properties import examples
+
+reads_with_much_in_common = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(0, 70), st.booleans(), st.integers(0, 69)),
+    max_size=25,
+)
+GENOME = (
+    "ACGTTGCAAGGCTTAACCGGTACGATTAGCCATGCAATCGTTTTTTTTTTTTACACACACACACAC"
+    "GGCCGGCCAGCTAGCTTGGATATCCAATTGGTACGTACGTCCAT"
+)
+
+
+def make_reads(pieces: list[tuple[int, int, bool, int]]) -> list[str]:
+    """Pieces of a genome with simple repeats and palindromes, turned or not, with an error."""
+    reads = []
+    for start, length, turned, error in pieces:
+        bases = list(GENOME[start : start + length])
+        if error < len(bases):
+            bases[error] = "ACGT"["CGTA".index(bases[error])]
+        text = "".join(bases)
+        reads.append(oracle.reverse_complement(text) if turned else text)
+    return reads
+
+
+def as_dicts(tables: MinhashTables) -> list[list[list[oracle.Entry]]]:
+    """Buckets of each table in the order they are stored."""
+    result = []
+    for table, entries in enumerate(tables.entries):
+        ids = tables.arrays.ids[table]
+        buckets: list[list[oracle.Entry]] = []
+        for entry in range(entries):
+            if ids[entry] & cpu.BUCKET_START:
+                buckets.append([])
+            place = int(tables.arrays.places[table, entry])
+            read = int(ids[entry] & cpu.READ_MASK)
+            buckets[-1].append(oracle.Entry(read, place >> 1, bool(place & 1)))
+        assert ids[entries] & cpu.BUCKET_START, "walks end behind the last entry"
+        assert len(buckets) == tables.buckets[table]
+        result.append(buckets)
+    return result
+
+
+@given(
+    reads_with_much_in_common,
+    st.sampled_from([8, 9, 12, 20, 31, 32]),
+    st.integers(1, 18),
+    st.sampled_from([0, 1, 7, (1 << 32) - 1]),
+    st.sampled_from([1, 2, 4]),
+)
+@examples(150)
+def test_tables_equal_the_oracle(
+    pieces: list[tuple[int, int, bool, int]], k: int, hashes: int, seed: int, threads: int
+) -> None:
+    letters = make_reads(pieces)
+    parameters = MinhashParameters(kmer=k, hashes=hashes, seed=seed)
+    built: list[int] = []
+    tables = build_tables(
+        ReadSet.from_sequences(letters), parameters, threads=threads, advance=built.append
+    )
+    assert sum(built) == hashes
+    expected = oracle.make_tables(letters, k, hashes, seed)
+    found = as_dicts(tables)
+    # Buckets lie in the order of their keys, their reads in ascending order.
+    assert found == [[table[key] for key in sorted(table)] for table in expected]
+    for table, buckets in enumerate(found):
+        slots = tables.arrays.slots[:, table]
+        entries = [entry for bucket in buckets for entry in bucket]
+        assert {int(r): int(s) for r, s in enumerate(slots) if s != cpu.NO_SLOT} == {
+            entry.read: slot for slot, entry in enumerate(entries)
+        }
+
+
+def test_key_is_the_low_part_of_the_smallest_hash() -> None:
+    bases = GENOME[:50]
+    for k in (8, 20, 32):
+        for function in (0, 5, 300):
+            hashes = [
+                oracle.mix(oracle.number(oracle.canonical(bases[i : i + k])) + function)
+                for i in range(51 - k)
+            ]
+            key, position, turned = oracle.signature(bases, k, function) or (0, 0, False)
+            assert key == min(hashes) & (4**k - 1)
+            assert position == hashes.index(min(hashes))
+            kmer = bases[position : position + k]
+            assert turned == (oracle.number(oracle.reverse_complement(kmer)) < oracle.number(kmer))
+
+
+@given(st.data(), st.integers(1, 64), st.integers(0, 3000))
+@examples(60)
+def test_radix_sort_is_a_stable_sort(data: st.DataObject, bits: int, count: int) -> None:
+    generator = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
+    few = data.draw(st.sampled_from([1, 3, 1 << 62]))
+    keys = generator.integers(0, 1 << 63, count, dtype=np.uint64) % np.uint64(few)
+    keys &= np.uint64((1 << bits) - 1)
+    ids = generator.permutation(count).astype(np.uint32)
+    arrays = keys.copy(), ids.copy(), np.empty_like(keys), np.empty_like(ids)
+    swapped = cpu.sort_by_key(*arrays, bits)
+    order = np.argsort(keys, kind="stable")
+    assert np.array_equal(arrays[2 if swapped else 0], keys[order])
+    assert np.array_equal(arrays[3 if swapped else 1], ids[order])
+
+
+@given(st.lists(st.integers(0, 9), max_size=60).map(sorted))
+@examples(60)
+def test_reads_alone_in_a_bucket_are_left_out(keys: list[int]) -> None:
+    count = len(keys)
+    ids = np.arange(count, dtype=np.uint32)[::-1].copy()
+    places = (np.arange(count) * 3).astype(np.uint16)
+    table_ids = np.zeros(count + 1, dtype=np.uint32)
+    table_places = np.zeros(count + 1, dtype=np.uint16)
+    slots = np.full((count, 2), cpu.NO_SLOT, dtype=np.uint32)
+    entries, buckets = cpu.fill_table(
+        np.array(keys, dtype=np.uint64), ids, places, 1, table_ids, table_places, slots
+    )
+    sizes = Counter(keys)
+    kept = [int(read) for read, key in zip(ids, keys, strict=True) if sizes[key] > 1]
+    assert (table_ids[:entries] & cpu.READ_MASK).tolist() == kept
+    assert table_places[:entries].tolist() == [3 * read for read in kept]
+    assert buckets == sum(size > 1 for size in sizes.values())
+    assert {r: int(s) for r, s in enumerate(slots[:, 1]) if s != cpu.NO_SLOT} == {
+        read: slot for slot, read in enumerate(kept)
+    }
+    assert np.all(slots[:, 0] == cpu.NO_SLOT)
+
+
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=6),
+    st.integers(1, 30),
+    st.integers(1, 30),
+)
+@examples(150)
+def test_window_of_a_bucket(sizes: list[int], crowd: int, window: int) -> None:
+    """Every entry of buckets of any size, in the middle of a table or at its ends."""
+    window = min(window, crowd)
+    ids = np.zeros(sum(sizes) + 1, dtype=np.uint32)
+    starts = np.cumsum([0, *sizes])
+    ids[starts] |= cpu.BUCKET_START
+    for start, size in zip(starts, sizes, strict=False):
+        bucket = [oracle.Entry(start + i, 0, False) for i in range(size)]
+        for index in range(size):
+            slot = np.uint32(start + index)
+            begin, end, crowded = cpu.bucket_window(ids, slot, crowd, window)
+            looked_at = oracle.looked_at(bucket, index, window)
+            assert list(range(begin, end)) == [entry.read for entry in looked_at]
+            assert crowded == (size > crowd)
+            assert begin <= slot < end
+
+
+def test_parameters() -> None:
+    parameters = MinhashParameters()
+    assert (parameters.kmer, parameters.hashes) == (20, 48)
+    crowds = {1: 10, 4: 10, 4.4: 11, 30: 75, 30.1: 75, 100: 250}
+    for coverage, crowd in crowds.items():
+        assert parameters.crowd(coverage) == parameters.window(coverage) == crowd
+    assert parameters.crowd(1000) == 2500
+    assert parameters.window(1000) == MAX_ENTRIES // 48
+    assert MinhashParameters(seed=3).first_function == 768
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"kmer": 7}, "--kmer must be from 8 to 32, not 7"),
+        ({"kmer": 33}, "--kmer must be from 8 to 32, not 33"),
+        ({"hashes": 0}, "--hashes must be from 1 to 255, not 0"),
+        ({"hashes": 256}, "--hashes must be from 1 to 255, not 256"),
+        ({"seed": -1}, "--seed must be from 0 to 4294967295, not -1"),
+        ({"seed": 1 << 32}, "--seed must be from 0 to 4294967295, not 4294967296"),
+    ],
+)
+def test_wrong_parameters(wrong: dict[str, int], message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        MinhashParameters(**wrong)
