@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-
 from ngsgpu.readset.readset import ReadArrays, ReadSet, UnknownBases
 
 
