@@ -149,7 +149,7 @@ def correct(
         logging.getLogger("ngsgpu").setLevel(logging.WARNING)
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
-    chosen = choose_backend(backend.value, gpus)
+    chosen = choose_backend(backend.value, gpus, engines=("cpu", "cuda"))
     parameters = CorrectionParameters(
         coverage=_coverage(coverage),
         minhash=MinhashParameters(kmer=kmer, hashes=hashes, seed=seed),
@@ -159,6 +159,8 @@ def correct(
         threads=threads or usable_cpus(),
         memory=None if memory is None else parse_size(memory),
         progress=not quiet,
+        backend=chosen.name,
+        may_fall_back=backend is BackendChoice.auto,
         backend_note=chosen.reason,
         command=("ngsgpu", *sys.argv[1:]),
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +27,13 @@ from ngsgpu.correct.plan import CorrectionPlan, plan_correction
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.device.memory import available_memory
-from ngsgpu.errors import InputError
+from ngsgpu.errors import DeviceError, InputError, UsageError
 from ngsgpu.io.atomic import check_distinct, write_text_atomically
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
 from ngsgpu.io.writer import OutputSet
-from ngsgpu.minhash import MinhashTables, build_tables
-from ngsgpu.progress import Progress
+from ngsgpu.minhash import build_tables
+from ngsgpu.progress import Progress, Stage
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers, estimate_coverage
 
@@ -51,6 +52,8 @@ class RunOptions:
         anchors_a_task: anchors that a thread takes at a time.
         chunk_bytes: bytes of a file that are handled at a time.
         progress: whether to show progress.
+        backend: ``cpu`` or ``cuda``.
+        may_fall_back: whether the CPU may do what the GPU cannot hold.
         backend_note: why the backend was chosen, for the statistics.
         command: the command line, for the statistics.
     """
@@ -60,6 +63,8 @@ class RunOptions:
     anchors_a_task: int = ANCHORS_A_TASK
     chunk_bytes: int = CHUNK_BYTES
     progress: bool = False
+    backend: Literal["cpu", "cuda"] = "cpu"
+    may_fall_back: bool = False
     backend_note: str = ""
     command: tuple[str, ...] = ()
 
@@ -193,6 +198,7 @@ class _Run:
         self.options = options
         self.phred_offset: PhredOffset = phred_offset
         self.progress = Progress(enabled=False)
+        self.backend = options.backend
         self.seconds: dict[str, float] = {}
         self.planned_bytes = 0
         self.unknown_decided = 0
@@ -258,11 +264,22 @@ class _Run:
 
     def correct(self, reads: ReadSet, coverage: float) -> Corrections:
         """Build the tables and correct every read."""
-        tables = self._tables(reads)
-        with (
-            self._timed("correct"),
-            self.progress.stage("correcting", total=reads.reads, unit="reads") as stage,
-        ):
+        if self.options.backend == "cuda":
+            try:
+                return self._correct_on_gpu(reads, coverage)
+            except (UsageError, DeviceError) as error:
+                if not self.options.may_fall_back:
+                    raise
+                logger.warning("%s; going on with the CPU", error)
+                self.backend = "cpu"
+        with self._tables_stage() as stage:
+            tables = build_tables(
+                reads,
+                self.parameters.minhash,
+                threads=self.options.threads,
+                advance=stage.advance,
+            )
+        with self._correct_stage(reads) as stage:
             return correct_on_cpu(
                 reads,
                 tables,
@@ -273,18 +290,38 @@ class _Run:
                 advance=stage.advance,
             )
 
-    def _tables(self, reads: ReadSet) -> MinhashTables:
+    def _correct_on_gpu(self, reads: ReadSet, coverage: float) -> Corrections:
+        from ngsgpu.correct.gpu import correct_on_gpu
+        from ngsgpu.minhash.gpu import build_tables_on_gpu
+        from ngsgpu.readset.gpu import DeviceReadSet
+
+        with self._timed("upload"):
+            device_reads = DeviceReadSet.from_host(reads)
+        with self._tables_stage() as stage:
+            tables = build_tables_on_gpu(
+                device_reads, self.parameters.minhash, advance=stage.advance
+            )
+        with self._correct_stage(reads) as stage:
+            return correct_on_gpu(
+                device_reads, tables, self.parameters, coverage, advance=stage.advance
+            )
+
+    @contextmanager
+    def _tables_stage(self) -> Iterator[Stage]:
         hashes = self.parameters.minhash.hashes
         with (
             self._timed("tables"),
             self.progress.stage("building tables", total=hashes, unit="tables") as stage,
         ):
-            return build_tables(
-                reads,
-                self.parameters.minhash,
-                threads=self.options.threads,
-                advance=stage.advance,
-            )
+            yield stage
+
+    @contextmanager
+    def _correct_stage(self, reads: ReadSet) -> Iterator[Stage]:
+        with (
+            self._timed("correct"),
+            self.progress.stage("correcting", total=reads.reads, unit="reads") as stage,
+        ):
+            yield stage
 
     def write(
         self,
@@ -347,9 +384,10 @@ class _Run:
         unknown = len(reads.unknown.positions)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         note = f" ({self.options.backend_note})" if self.options.backend_note else ""
+        where = "GPU" if self.backend == "cuda" else f"{self.options.threads} CPU threads"
         return CorrectionStatistics(
-            backend="cpu",
-            device=f"{self.options.threads} CPU threads{note}",
+            backend=self.backend,
+            device=where + note,
             command=list(self.options.command),
             parameters=asdict(self.parameters) | {"phred_offset": self.phred_offset},
             coverage={

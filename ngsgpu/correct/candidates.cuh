@@ -1,0 +1,215 @@
+// Candidates of one anchor, by one block: found in the tables, aligned, the best of each read.
+//
+// An entry is read << 17 | (shift + 32768) << 1 | turned. Entries are distinct by a hash set; the
+// reads of those with a valid alignment are kept in a second one, which also answers whether a
+// read is a candidate (for its mate). The reference is ngsgpu/minhash/cpu.py, find_candidates,
+// and ngsgpu/correct/alignment.py.
+#pragma once
+#include "ngsgpu/correct/rules.cuh"
+#include "ngsgpu/readset/reads.cuh"
+
+struct Tables {
+    const uint32_t* ids;     // [hashes, stride]
+    const uint16_t* places;  // [hashes, stride]
+    const uint32_t* slots;   // [reads, hashes]
+    int64_t stride;
+    int32_t hashes;
+};
+
+constexpr uint32_t BUCKET_START = 0x80000000u;
+constexpr uint32_t NO_SLOT = 0xFFFFFFFFu;
+constexpr uint64_t FREE_ENTRY = ~0ull;
+constexpr uint32_t FREE_READ = ~0u;
+
+// Where the candidates of one anchor are kept; ``cells`` is a power of two.
+struct Candidates {
+    uint64_t* set;          // [cells] distinct entries, later the best rank of each read
+    uint32_t* set_reads;    // [cells] reads with a valid alignment
+    uint64_t* entry;        // [limit]
+    uint32_t* fit;          // [limit] mismatches << 16 | overlap; 0 overlap where not valid
+    uint16_t* kept;         // [limit] entries that the filter keeps
+    uint16_t* weight;       // [limit] of the kept entries; 0 once taken out
+    int cells, limit;
+    int* count;             // entries found, more than ``limit`` where they did not fit
+    int* kept_count;
+};
+
+__device__ __forceinline__ int64_t entry_read(uint64_t entry) { return int64_t(entry >> 17); }
+__device__ __forceinline__ int entry_shift(uint64_t entry) {
+    return int((entry >> 1) & 0xFFFF) - 32768;
+}
+__device__ __forceinline__ int entry_turned(uint64_t entry) { return int(entry & 1); }
+
+__device__ __forceinline__ uint32_t hash_cell(uint64_t key) {
+    return uint32_t((key * 0x9E3779B97F4A7C15ull) >> 40);
+}
+
+__device__ __forceinline__ void insert_entry(const Candidates& c, uint64_t entry) {
+    uint32_t cell = hash_cell(entry) & (c.cells - 1);
+    while (true) {
+        // A full set would be probed for ever; this anchor is left to a larger one.
+        if (*(volatile int*)c.count > c.limit) return;
+        const uint64_t seen = atomicCAS((unsigned long long*)&c.set[cell],
+                                        (unsigned long long)FREE_ENTRY, (unsigned long long)entry);
+        if (seen == entry) return;
+        if (seen == FREE_ENTRY) break;
+        cell = (cell + 1) & (c.cells - 1);
+    }
+    const int at = atomicAdd(c.count, 1);
+    if (at < c.limit) c.entry[at] = entry;
+}
+
+// The entries of a bucket that the read at ``slot`` looks at; a warp together.
+__device__ __forceinline__ void bucket_window(const uint32_t* ids, int64_t slot, int crowd,
+                                              int window, int lane, int64_t& low, int64_t& high,
+                                              bool& crowded) {
+    int64_t begin = -1, end = -1;
+    // Backwards in steps of 32 entries, at most ``crowd`` of them, until a bucket's start.
+    for (int64_t back = 0; back <= crowd && begin < 0; back += 32) {
+        const int64_t at = slot - back - lane;
+        const bool start = at >= 0 && back + lane <= crowd && ids[at] >= BUCKET_START;
+        const unsigned starts = __ballot_sync(~0u, start);
+        if (starts) begin = slot - back - (__ffs(starts) - 1);
+    }
+    for (int64_t ahead = 1; ahead <= crowd + 1 && end < 0; ahead += 32) {
+        const int64_t at = slot + ahead + lane;
+        // The entry behind the table's last is marked, so that no walk leaves the table.
+        const bool start = ahead + lane <= crowd + 1 && ids[at] >= BUCKET_START;
+        const unsigned starts = __ballot_sync(~0u, start);
+        if (starts) end = slot + ahead + (__ffs(starts) - 1);
+    }
+    crowded = begin < 0 || end < 0 || end - begin > crowd;
+    if (!crowded && end - begin <= window) {
+        low = begin;
+        high = end;
+        return;
+    }
+    low = slot - window / 2;
+    if (end >= 0) low = low < end - window ? low : end - window;
+    if (begin >= 0) low = low > begin ? low : begin;
+    high = low + window;
+}
+
+// Collect the distinct entries of an anchor; the block's warps take the tables in turn.
+__device__ __forceinline__ void find_candidates(const Reads& reads, const Tables& tables,
+                                                const Rules& rules, int64_t anchor,
+                                                const Candidates& c, int* crowded_any, int warp,
+                                                int warps, int lane) {
+    for (int table = warp; table < tables.hashes; table += warps) {
+        const uint32_t slot = tables.slots[anchor * tables.hashes + table];
+        if (slot == NO_SLOT) continue;
+        const uint32_t* ids = tables.ids + table * tables.stride;
+        const uint16_t* places = tables.places + table * tables.stride;
+        const int own = places[slot];
+        int64_t low, high;
+        bool crowded;
+        bucket_window(ids, slot, rules.crowd, rules.window, lane, low, high, crowded);
+        if (crowded && lane == 0) *crowded_any = 1;
+        for (int64_t at = low + lane; at < high; at += 32) {
+            const int64_t read = ids[at] & ~BUCKET_START;
+            if (read == anchor) continue;
+            const int place = places[at];
+            const int turned = (own ^ place) & 1;
+            int position = place >> 1;
+            if (turned) position = read_length(reads, read) - rules.kmer - position;
+            const int shift = (own >> 1) - position;
+            insert_entry(c, (uint64_t(read) << 17) | uint64_t(((shift + 32768) << 1) | turned));
+        }
+    }
+}
+
+// Mismatches where a read, laid at ``shift``, overlaps the anchor's planes.
+__device__ __forceinline__ int mismatches_at(const uint64_t* anchor, int anchor_length,
+                                             const uint64_t* planes, int length, int turned,
+                                             int shift) {
+    const int anchor_words = (anchor_length + 63) >> 6;
+    const int words = (length + 63) >> 6;
+    const int begin = shift > 0 ? shift : 0;
+    const int end = anchor_length < shift + length ? anchor_length : shift + length;
+    int total = 0;
+    for (int word = begin >> 6; word < (end + 63) >> 6; ++word) {
+        const int first = word * 64 - shift;
+        const int source = first >> 6, bit = first & 63;
+        uint64_t low = 0, high = 0;
+        if (source >= 0 && source < words) {
+            low = (turned ? turned_word(planes, length, source) : planes[source]) >> bit;
+            high = (turned ? turned_word(planes + words, length, source)
+                           : planes[words + source]) >> bit;
+        }
+        if (bit && source >= -1 && source < words - 1) {
+            const int next = source + 1;
+            low |= (turned ? turned_word(planes, length, next) : planes[next]) << (64 - bit);
+            high |= (turned ? turned_word(planes + words, length, next) : planes[words + next])
+                    << (64 - bit);
+        }
+        uint64_t different = (anchor[word] ^ low) | (anchor[anchor_words + word] ^ high);
+        if (word * 64 < begin) different &= ~0ull << (begin & 63);
+        if (word * 64 + 64 > end) different &= ~0ull >> (word * 64 + 64 - end);
+        total += __popcll(different);
+    }
+    return total;
+}
+
+__device__ __forceinline__ int alignment_weight(int mismatches, int overlap, int permille) {
+    const int64_t square =
+        (int64_t(mismatches) * 1000 << (2 * WEIGHT_BITS)) / (int64_t(overlap) * permille);
+    return (1 << WEIGHT_BITS) - int(floor(sqrt(double(square))));
+}
+
+__device__ __forceinline__ uint64_t rank_of(const Candidates& c, int i, int anchor_length,
+                                            int length) {
+    const int mismatches = int(c.fit[i] >> 16), overlap = int(c.fit[i] & 0xFFFF);
+    const uint64_t score = uint64_t(mismatches + anchor_length + length - 2 * overlap);
+    return (score << 17) | (c.entry[i] & 0x1FFFF);
+}
+
+// Cell of a read in ``set_reads``, or of the free cell where it belongs.
+__device__ __forceinline__ uint32_t read_cell(const Candidates& c, uint32_t read) {
+    uint32_t cell = hash_cell(read) & (c.cells - 1);
+    while (c.set_reads[cell] != read && c.set_reads[cell] != FREE_READ)
+        cell = (cell + 1) & (c.cells - 1);
+    return cell;
+}
+
+// Align the entries. Afterwards ``set`` holds the best rank of each read in ``set_reads``.
+// The block must synchronise before, with ``set`` and ``set_reads`` all free, and after.
+__device__ __forceinline__ void align_entries(const Reads& reads, const Rules& rules,
+                                              int64_t anchor, const Candidates& c, int count,
+                                              int thread, int threads) {
+    const int anchor_length = read_length(reads, anchor);
+    const uint64_t* anchor_planes = reads.planes + plane_start(reads, anchor);
+    const int ratio = anchor_length * rules.min_overlap_permille / 1000;
+    const int min_overlap = rules.min_overlap > ratio ? rules.min_overlap : ratio;
+    for (int i = thread; i < count; i += threads) {
+        const uint64_t entry = c.entry[i];
+        const int64_t read = entry_read(entry);
+        const int shift = entry_shift(entry);
+        const int length = read_length(reads, read);
+        const int end = anchor_length < shift + length ? anchor_length : shift + length;
+        const int overlap = end - (shift > 0 ? shift : 0);
+        c.fit[i] = 0;
+        if (overlap < min_overlap) continue;
+        const int mismatches =
+            mismatches_at(anchor_planes, anchor_length, reads.planes + plane_start(reads, read),
+                          length, entry_turned(entry), shift);
+        if (mismatches >= overlap * rules.max_mismatch_permille / 1000) continue;
+        c.fit[i] = (uint32_t(mismatches) << 16) | uint32_t(overlap);
+        uint32_t cell = hash_cell(uint64_t(read)) & (c.cells - 1);
+        while (true) {
+            const uint32_t seen = atomicCAS(&c.set_reads[cell], FREE_READ, uint32_t(read));
+            if (seen == FREE_READ || seen == uint32_t(read)) break;
+            cell = (cell + 1) & (c.cells - 1);
+        }
+        atomicMin((unsigned long long*)&c.set[cell],
+                  (unsigned long long)rank_of(c, i, anchor_length, length));
+    }
+}
+
+// Whether an entry is its read's best one.
+__device__ __forceinline__ bool is_best(const Reads& reads, const Candidates& c, int i,
+                                        int anchor_length) {
+    if ((c.fit[i] & 0xFFFF) == 0) return false;
+    const int64_t read = entry_read(c.entry[i]);
+    return c.set[read_cell(c, uint32_t(read))] ==
+           rank_of(c, i, anchor_length, read_length(reads, read));
+}

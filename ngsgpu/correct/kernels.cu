@@ -1,0 +1,421 @@
+// Correction of anchors; the reference is ngsgpu/correct/cpu.py, which this must equal to the bit.
+#include "ngsgpu/correct/candidates.cuh"
+#include "ngsgpu/correct/msa.cuh"
+#include "ngsgpu/correct/rules.cuh"
+#include "ngsgpu/readset/reads.cuh"
+
+constexpr int MAX_THREADS = 256;
+constexpr int MIN_BLOCKS = 5;  // a multiprocessor: the most, measured, before spills cost more
+constexpr uint8_t HIGH_QUALITY = 1, LOW_QUALITY = 2;
+constexpr uint32_t VOTE_CONFLICT = 0x80000000u;
+
+struct Unknown {
+    const uint32_t* reads;
+    const int64_t* start;
+    const int32_t* positions;
+    int64_t count;
+};
+
+// What a run decides, indexed by read but for ``edits``; see ngsgpu.correct.gpu.
+struct Results {
+    uint8_t* classes;
+    int64_t* edit_start;
+    uint16_t* edit_count;
+    int64_t* complete_start;
+    uint16_t* complete_count;
+    uint64_t* edit_hash;
+    uint64_t* complete_hash;
+    uint32_t* edits;
+    uint64_t* edit_total;
+    uint64_t* vote_hash;
+    uint32_t* vote_state;
+    uint64_t* counters;
+    uint32_t* crowded_out;    // anchors whose candidates did not fit
+    int32_t* crowded_count;
+};
+
+// Sizes of a launch, the same for every block.
+struct Sizes {
+    int32_t cells, limit, max_length, margin;
+};
+
+// One block's variables beside the dynamic shared memory.
+struct Block {
+    int count[2], kept[2], crowded[2], inside[3];
+    int64_t support_sum;
+    int smallest, coverage, repeat;
+    int warp_sum[MAX_THREADS / 32];
+    int64_t edit_at;
+    int64_t unknown_begin, unknown_end;
+    unsigned long long counters[COUNTERS];
+};
+
+// Bytes of dynamic memory for one mate's candidates, and for the MSA.
+__host__ __device__ constexpr int64_t candidate_bytes(int cells, int limit) {
+    return int64_t(cells) * 12 + int64_t(limit) * 16;
+}
+
+__device__ Candidates candidates_at(char* memory, const Sizes& sizes, int* count, int* kept) {
+    Candidates c;
+    c.set = (uint64_t*)memory;
+    c.entry = c.set + sizes.cells;
+    c.set_reads = (uint32_t*)(c.entry + sizes.limit);
+    c.fit = c.set_reads + sizes.cells;
+    c.kept = (uint16_t*)(c.fit + sizes.limit);
+    c.weight = c.kept + sizes.limit;
+    c.cells = sizes.cells;
+    c.limit = sizes.limit;
+    c.count = count;
+    c.kept_count = kept;
+    return c;
+}
+
+// The planes (64-bit words, low and high) that the block makes of columns or edited anchors.
+struct Planes {
+    uint32_t* half;  // [2][2 x words]
+    int words;
+    __device__ uint64_t word(int plane, int index) const {
+        const uint32_t* at = half + plane * 2 * words + 2 * index;
+        return at[0] | (uint64_t(at[1]) << 32);
+    }
+    // 64 bits from bit ``first`` on; ``index`` may lie outside, where there are zeros.
+    __device__ uint64_t bits(int plane, int first) const {
+        const int index = first >> 6, bit = first & 63;
+        uint64_t value = index < words ? word(plane, index) >> bit : 0;
+        if (bit && index + 1 < words) value |= word(plane, index + 1) << (64 - bit);
+        return value;
+    }
+};
+
+__device__ uint64_t hash_bits(const Planes& planes, int first, int length, int turned) {
+    const int words = (length + 63) >> 6, surplus = words * 64 - length;
+    uint64_t value = uint64_t(length);
+    for (int plane = 0; plane < 2; ++plane) {
+        for (int i = 0; i < words; ++i) {
+            uint64_t word;
+            if (turned) {
+                word = ~__brevll(planes.bits(plane, first + 64 * (words - 1 - i)));
+                if (surplus) {
+                    word >>= surplus;
+                    if (i + 1 < words)
+                        word |= ~__brevll(planes.bits(plane, first + 64 * (words - 2 - i)))
+                                << (64 - surplus);
+                }
+            } else {
+                word = planes.bits(plane, first + 64 * i);
+                if (i == words - 1 && surplus) word &= ~0ull >> surplus;
+            }
+            value = mix64(value ^ word);
+        }
+    }
+    return value ? value : 1;
+}
+
+// Mark which of the anchor's bases are not known: bit position of ``unknown``.
+__device__ void mark_unknown(const Unknown& all, int64_t anchor, int length, uint32_t* unknown,
+                             Block& block, int thread) {
+    for (int i = thread; i < (length + 31) / 32; i += blockDim.x) unknown[i] = 0;
+    if (all.count == 0) return;
+    if (thread == 0) {
+        int64_t low = 0, high = all.count;
+        while (low < high) {
+            const int64_t middle = (low + high) >> 1;
+            if (all.reads[middle] < anchor) low = middle + 1;
+            else high = middle;
+        }
+        const bool found = low < all.count && all.reads[low] == anchor;
+        block.unknown_begin = found ? all.start[low] : 0;
+        block.unknown_end = found ? all.start[low + 1] : 0;
+    }
+    __syncthreads();
+    for (int64_t i = block.unknown_begin + thread; i < block.unknown_end; i += blockDim.x)
+        atomicOr(&unknown[all.positions[i] >> 5], 1u << (all.positions[i] & 31));
+}
+
+// Whether a position of the anchor is changed to the consensus.
+__device__ __forceinline__ bool changes(const Reads& reads, const int32_t* weights,
+                                        const Rules& rules, const Msa& msa, int64_t quality,
+                                        bool replace, bool crowded, const uint32_t* unknown,
+                                        int position) {
+    const int column = position + msa.margin;
+    const int base = msa.consensus[column], own = msa.anchor[position];
+    const bool known = !((unknown[position >> 5] >> (position & 31)) & 1);
+    if (base == own && known) return false;
+    if (crowded && known && weights[quality_code(reads, quality, position)] >= SURE_WEIGHT)
+        return false;
+    if (replace) return true;
+    if (known && sure_reads(msa, column, own) > rules.position_max_reads) return false;
+    return support_of(msa, column, base) >= rules.position_support;
+}
+
+// Write an anchor's edits, in order of position, and its edited planes; return their number.
+// ``block.edit_at`` is where they begin. The block calls it together.
+__device__ int decide(const Reads& reads, const int32_t* weights, const Rules& rules,
+                      const Msa& msa, int64_t quality, bool replace, bool crowded,
+                      const uint32_t* unknown, const Planes& edited, const Results& results,
+                      Block& block, int thread) {
+    int total = 0;
+    const int step = blockDim.x;
+    const int rounded = (msa.length + step - 1) / step * step;
+    for (int position = thread; position < rounded; position += blockDim.x) {
+        const bool inside = position < msa.length;
+        const bool change = inside && changes(reads, weights, rules, msa, quality, replace,
+                                              crowded, unknown, position);
+        total += __syncthreads_count(change);
+        int code = 0;
+        if (inside) code = change ? msa.consensus[position + msa.margin] : msa.anchor[position];
+        const uint32_t low = __ballot_sync(~0u, code & 1), high = __ballot_sync(~0u, code & 2);
+        if ((thread & 31) == 0 && (position >> 5) < 2 * edited.words) {
+            edited.half[position >> 5] = low;
+            edited.half[2 * edited.words + (position >> 5)] = high;
+        }
+    }
+    if (thread == 0)
+        block.edit_at = int64_t(atomicAdd((unsigned long long*)results.edit_total,
+                                          (unsigned long long)total));
+    __syncthreads();
+    int64_t at = block.edit_at;
+    for (int position = thread; total && position < rounded; position += blockDim.x) {
+        const bool change = position < msa.length &&
+                            changes(reads, weights, rules, msa, quality, replace, crowded, unknown,
+                                    position);
+        const uint32_t mask = __ballot_sync(~0u, change);
+        if ((thread & 31) == 0) block.warp_sum[thread >> 5] = __popc(mask);
+        __syncthreads();
+        int before = __popc(mask & ((1u << (thread & 31)) - 1)), chunk = 0;
+        for (int warp = 0; warp < step / 32; ++warp) {
+            if (warp < thread >> 5) before += block.warp_sum[warp];
+            chunk += block.warp_sum[warp];
+        }
+        if (change)
+            results.edits[at + before] =
+                (uint32_t(position) << 2) | msa.consensus[position + msa.margin];
+        at += chunk;
+        __syncthreads();
+    }
+    return total;
+}
+
+// Vote for the consensus of each kept candidate that hardly reaches beyond the anchor.
+__device__ void vote_for_candidates(const Reads& reads, const Candidates& c, const Msa& msa,
+                                    const Planes& planes, const Results& results, int thread) {
+    const int rounded = planes.words * 64;
+    for (int column = thread; column < rounded; column += blockDim.x) {
+        const int code = column < msa.columns ? msa.consensus[column] : 0;
+        const uint32_t low = __ballot_sync(~0u, code & 1), high = __ballot_sync(~0u, code & 2);
+        if ((thread & 31) == 0) {
+            planes.half[column >> 5] = low;
+            planes.half[2 * planes.words + (column >> 5)] = high;
+        }
+    }
+    __syncthreads();
+    for (int k = thread; k < *c.kept_count; k += blockDim.x) {
+        if (c.weight[k] == 0) continue;
+        const uint64_t entry = c.entry[c.kept[k]];
+        const int64_t read = entry_read(entry);
+        const int shift = entry_shift(entry), length = read_length(reads, read);
+        if (shift < -msa.margin || shift + length > msa.length + msa.margin) continue;
+        const unsigned long long hash =
+            hash_bits(planes, shift + msa.margin, length, entry_turned(entry));
+        const unsigned long long seen =
+            atomicCAS((unsigned long long*)&results.vote_hash[read], 0ull, hash);
+        if (seen != 0 && seen != hash) atomicOr(&results.vote_state[read], VOTE_CONFLICT);
+        atomicAdd(&results.vote_state[read], 1u);
+    }
+}
+
+// Choose the candidates that stay. The block calls it together.
+__device__ void filter_candidates(const Reads& reads, const Rules& rules, int64_t anchor,
+                                  const Candidates& c, const Candidates* mates, Block& block,
+                                  int thread) {
+    const int length = read_length(reads, anchor);
+    int permille = rules.pair_mismatch_permille, aligned = 0;
+    int inside[3] = {0, 0, 0};
+    for (int i = thread; i < *c.count; i += blockDim.x) {
+        if (!is_best(reads, c, i, length)) continue;
+        ++aligned;
+        const int mismatches = int(c.fit[i] >> 16), overlap = int(c.fit[i] & 0xFFFF);
+        for (int bin = 0; bin < 3; ++bin)
+            inside[bin] += mismatches * 1000 < rules.bin_permille[bin] * overlap;
+    }
+    if (aligned) atomicAdd(&block.counters[ALIGNED], (unsigned long long)aligned);
+    if (!rules.paired) {
+        if (thread < 3) block.inside[thread] = 0;
+        __syncthreads();
+        for (int bin = 0; bin < 3; ++bin)
+            if (inside[bin]) atomicAdd(&block.inside[bin], inside[bin]);
+        __syncthreads();
+        permille = 0;
+        for (int bin = 2; bin >= 0; --bin)
+            if (block.inside[bin] >= rules.bin_reads) permille = rules.bin_permille[bin];
+    }
+    for (int i = thread; i < *c.count; i += blockDim.x) {
+        if (!is_best(reads, c, i, length)) continue;
+        const int mismatches = int(c.fit[i] >> 16), overlap = int(c.fit[i] & 0xFFFF);
+        bool keep = mismatches * 1000 < permille * overlap;
+        if (!keep && mates) {
+            const uint32_t mate = uint32_t(entry_read(c.entry[i])) ^ 1;
+            keep = mates->set_reads[read_cell(*mates, mate)] == mate;
+        }
+        if (!keep) continue;
+        const int k = atomicAdd(c.kept_count, 1);
+        c.kept[k] = uint16_t(i);
+        c.weight[k] = uint16_t(alignment_weight(mismatches, overlap, rules.max_mismatch_permille));
+    }
+}
+
+// Correct one anchor from its kept candidates. The block calls it together.
+__device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
+                               const int32_t* weights, const Rules& rules, int64_t anchor,
+                               const Candidates& c, bool crowded, Msa msa, uint32_t* unknown,
+                               Planes planes, const Results& results, Block& block, int thread) {
+    const int kept = *c.kept_count;
+    if (kept == 0) {
+        if (thread == 0) ++block.counters[ALONE];
+        return;
+    }
+    msa.length = read_length(reads, anchor);
+    msa.columns = msa.length + 2 * msa.margin;
+    planes.words = (msa.columns + 63) >> 6;
+    build_msa(reads, weights, anchor, c, msa, thread, blockDim.x);
+    const int removed = refine_msa(reads, weights, rules, c, msa, thread, blockDim.x);
+    if (thread == 0) {
+        block.inside[0] = 0;
+        block.support_sum = 0;
+        block.smallest = block.coverage = 0x7FFFFFFF;
+    }
+    __syncthreads();
+    if (removed) atomicAdd(&block.inside[0], removed);
+    summarise_msa(msa, thread, blockDim.x);
+    mark_unknown(all_unknown, anchor, msa.length, unknown, block, thread);
+    __syncthreads();
+    const int gone = block.inside[0];
+    if (thread == 0) {
+        block.counters[KEPT] += kept;
+        block.counters[REFINED_AWAY] += gone;
+    }
+    if (gone == kept) {
+        if (thread == 0) ++block.counters[ALONE];
+        return;
+    }
+    const int64_t length = msa.length;
+    const bool replace = block.support_sum >= rules.mean_support * length &&
+                         block.smallest >= rules.min_support &&
+                         block.coverage >= rules.min_coverage;
+    const bool high = replace && block.support_sum >= rules.high_mean_support * length &&
+                      block.smallest >= rules.high_min_support;
+    const int64_t quality = quality_start(reads, anchor);
+    const int edits = decide(reads, weights, rules, msa, quality, replace, crowded, unknown, planes,
+                             results, block, thread);
+    if (thread == 0) {
+        results.classes[anchor] = high ? HIGH_QUALITY : LOW_QUALITY;
+        results.edit_start[anchor] = block.edit_at;
+        results.edit_count[anchor] = uint16_t(edits);
+        ++block.counters[high ? HIGH : LOW];
+    }
+    __syncthreads();
+    if (high) {
+        vote_for_candidates(reads, c, msa, planes, results, thread);
+        return;
+    }
+    if (thread == 0) results.edit_hash[anchor] = hash_bits(planes, 0, msa.length, 0);
+    __syncthreads();
+    const int complete = decide(reads, weights, rules, msa, quality, true, crowded, unknown, planes,
+                                results, block, thread);
+    __syncthreads();
+    if (thread == 0) {
+        results.complete_start[anchor] = block.edit_at;
+        results.complete_count[anchor] = uint16_t(complete);
+        results.complete_hash[anchor] = hash_bits(planes, 0, msa.length, 0);
+    }
+}
+
+// Correct anchors, paired ones together with their mates (the read after each).
+//
+// Grid: as many blocks as fit the device, each takes every gridDim.x-th anchor; block: about a
+// thread a column, a multiple of 32.
+// Memory: candidate_bytes for each mate and the MSA's columns; in shared memory for nearly all
+// anchors, in ``workspace`` for those that the first launch lists because they have more than
+// ``sizes.limit`` candidates. Bytes: about 48 buckets of 6 bytes an entry and, for each of some
+// 45 candidates, planes and qualities, mostly from the L2 cache, since neighbours in ``anchors``
+// share them. Operations: about 45 candidates x 130 columns x 30 for each anchor, which bounds it.
+extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
+    correct_anchors(const Reads* reads_in, const Unknown* unknown_in, const Tables* tables_in,
+                    const int32_t* weights, const Rules* rules_in, const Results* results_in,
+                    const Sizes* sizes_in, const uint32_t* anchors, int64_t count, char* workspace,
+                    int64_t workspace_bytes) {
+    extern __shared__ char shared[];
+    __shared__ Block block;
+    const Reads reads = *reads_in;
+    const Tables tables = *tables_in;
+    const Rules rules = *rules_in;
+    const Results results = *results_in;
+    const Sizes sizes = *sizes_in;
+    const int thread = threadIdx.x, mates = rules.paired ? 2 : 1;
+    char* memory = workspace ? workspace + blockIdx.x * workspace_bytes : shared;
+    const int64_t own_bytes = candidate_bytes(sizes.cells, sizes.limit);
+    Candidates c[2];
+    for (int mate = 0; mate < 2; ++mate)
+        c[mate] = candidates_at(memory + (mate < mates ? mate : 0) * own_bytes, sizes,
+                                &block.count[mate], &block.kept[mate]);
+    const int max_columns = sizes.max_length + 2 * sizes.margin;
+    Msa msa;
+    msa.sums = (int64_t*)(memory + mates * own_bytes);
+    Planes planes;
+    planes.half = (uint32_t*)(msa.sums + 4 * max_columns);
+    uint32_t* unknown = planes.half + 4 * ((max_columns + 63) / 64);
+    msa.consensus = (uint8_t*)(unknown + (sizes.max_length + 31) / 32);
+    msa.anchor = msa.consensus + max_columns;
+    msa.margin = sizes.margin;
+    msa.support_sum = &block.support_sum;
+    msa.smallest = &block.smallest;
+    msa.coverage = &block.coverage;
+    msa.repeat = &block.repeat;
+    planes.words = (max_columns + 63) >> 6;
+    if (thread < COUNTERS) block.counters[thread] = 0;
+    for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
+        const int64_t anchor = anchors[item];
+        __syncthreads();
+        if (thread < 2) block.count[thread] = block.kept[thread] = block.crowded[thread] = 0;
+        for (int mate = 0; mate < mates; ++mate)
+            for (int cell = thread; cell < sizes.cells; cell += blockDim.x) {
+                c[mate].set[cell] = FREE_ENTRY;
+                c[mate].set_reads[cell] = FREE_READ;
+            }
+        __syncthreads();
+        for (int mate = 0; mate < mates; ++mate)
+            find_candidates(reads, tables, rules, anchor + mate, c[mate], &block.crowded[mate],
+                            thread >> 5, blockDim.x / 32, thread & 31);
+        __syncthreads();
+        if (block.count[0] > sizes.limit || block.count[1] > sizes.limit) {
+            if (thread == 0)
+                results.crowded_out[atomicAdd(results.crowded_count, 1)] = uint32_t(anchor);
+            continue;
+        }
+        for (int mate = 0; mate < mates; ++mate)
+            for (int cell = thread; cell < sizes.cells; cell += blockDim.x)
+                c[mate].set[cell] = FREE_ENTRY;
+        __syncthreads();
+        for (int mate = 0; mate < mates; ++mate)
+            align_entries(reads, rules, anchor + mate, c[mate], block.count[mate], thread, blockDim.x);
+        __syncthreads();
+        for (int mate = 0; mate < mates; ++mate) {
+            filter_candidates(reads, rules, anchor + mate, c[mate],
+                              mates == 2 ? &c[1 - mate] : nullptr, block, thread);
+            if (thread == 0) {
+                ++block.counters[ANCHORS];
+                block.counters[FOUND] += block.count[mate];
+                block.counters[CROWDED] += block.crowded[mate];
+            }
+        }
+        __syncthreads();
+        for (int mate = 0; mate < mates; ++mate) {
+            correct_anchor(reads, *unknown_in, weights, rules, anchor + mate, c[mate],
+                           block.crowded[mate] != 0, msa, unknown, planes, results, block, thread);
+            __syncthreads();
+        }
+    }
+    __syncthreads();
+    if (thread < COUNTERS && block.counters[thread])
+        atomicAdd((unsigned long long*)&results.counters[thread], block.counters[thread]);
+}

@@ -1,0 +1,87 @@
+// Minhash signatures and tables; the reference is ngsgpu/minhash/cpu.py.
+#include "ngsgpu/readset/reads.cuh"
+
+// Signatures of a run of reads under blockDim.x consecutive functions.
+//
+// Grid: any; block: (functions, reads). A block keeps the canonical k-mers of its blockDim.y reads
+// in shared memory (max_kmers x 8 bytes a read, twice) and each thread takes the smallest hash of
+// one read under one function; the threads of a read read the same word at a time.
+// Bytes: planes once, 10 bytes out for each read and function. Operations: about 20 for each
+// k-mer and function, which bounds it.
+extern "C" __global__ void sign_reads(const Reads* reads_in, int64_t first, int64_t last, int k,
+                                      uint64_t first_function, int max_kmers, int64_t stride,
+                                      uint64_t* keys, uint16_t* places) {
+    extern __shared__ uint64_t kmers[];
+    const Reads reads = *reads_in;
+    uint64_t* canonical = kmers + threadIdx.y * 2 * max_kmers;
+    uint64_t* forward = canonical + max_kmers;
+    const uint64_t mask = k == 32 ? ~0ull : (1ull << (2 * k)) - 1;
+    for (int64_t base = first + int64_t(blockIdx.x) * blockDim.y; base < last;
+         base += int64_t(gridDim.x) * blockDim.y) {
+        const int64_t read = base + threadIdx.y;
+        int count = 0;
+        __syncthreads();
+        if (read < last) {
+            const int length = read_length(reads, read);
+            const int words = (length + 63) >> 6;
+            const uint64_t* planes = reads.planes + plane_start(reads, read);
+            count = length >= k ? length - k + 1 : 0;
+            for (int i = threadIdx.x; i < count; i += blockDim.x) {
+                uint64_t kmer = 0, complement = 0;
+                for (int j = 0; j < k; ++j) {
+                    const uint64_t code = base_at(planes, words, i + j);
+                    kmer = (kmer << 2) | code;
+                    complement |= (3 - code) << (2 * j);
+                }
+                forward[i] = kmer;
+                canonical[i] = kmer < complement ? kmer : complement;
+            }
+        }
+        __syncthreads();
+        if (count == 0) continue;
+        const uint64_t function = first_function + threadIdx.x;
+        uint64_t smallest = ~0ull;
+        for (int i = 0; i < count; ++i) {
+            const uint64_t hash = mix64(canonical[i] + function);
+            smallest = hash < smallest ? hash : smallest;
+        }
+        const uint64_t kmer = unmix64(smallest) - function;
+        int position = 0;
+        while (canonical[position] != kmer) ++position;
+        keys[threadIdx.x * stride + read] = smallest & mask;
+        places[threadIdx.x * stride + read] = 2 * position + (forward[position] != kmer);
+    }
+}
+
+// Which entries of the sorted keys stay: those that are not alone in their bucket.
+//
+// Grid: any; block: any, one thread an entry. Bytes: 8 in and 4 out an entry.
+extern "C" __global__ void mark_shared(const uint64_t* keys, int64_t count, int32_t* stays) {
+    const int64_t step = int64_t(gridDim.x) * blockDim.x;
+    for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+        const uint64_t key = keys[i];
+        stays[i] = (i > 0 && keys[i - 1] == key) || (i + 1 < count && keys[i + 1] == key);
+    }
+}
+
+// Write the entries that stay to their table; ``entry`` is the inclusive sum of ``stays``.
+//
+// Grid: any; block: any, one thread an entry. Bytes: 24 in, 10 out an entry, the places and slots
+// at random.
+extern "C" __global__ void fill_table(const uint64_t* keys, const uint32_t* ids, int64_t count,
+                                      const int32_t* stays, const int32_t* entry,
+                                      const uint16_t* places, int table, int tables,
+                                      uint32_t* table_ids, uint16_t* table_places,
+                                      uint32_t* slots) {
+    const int64_t step = int64_t(gridDim.x) * blockDim.x;
+    for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+        if (i == count - 1) table_ids[entry[i]] = 0x80000000u;
+        if (!stays[i]) continue;
+        const uint32_t read = ids[i];
+        const uint32_t target = entry[i] - 1;
+        const bool begins = i == 0 || keys[i - 1] != keys[i];
+        table_ids[target] = begins ? read | 0x80000000u : read;
+        table_places[target] = places[read];
+        slots[int64_t(read) * tables + table] = target;
+    }
+}

@@ -1,0 +1,53 @@
+// The read set on the device: ReadArrays of ngsgpu/readset/readset.py, and where a read's data lie.
+#pragma once
+#include "ngsgpu/sequence/hashing.cuh"
+
+// Passed to kernels in device memory; filled by ngsgpu.readset.gpu.
+struct Reads {
+    const uint64_t* planes;
+    const int64_t* plane_start;
+    const uint8_t* qualities;
+    const int64_t* quality_start;
+    const int32_t* lengths;
+    int64_t uniform_length;  // -1 where lengths differ
+    int64_t quality_bits;
+};
+
+__device__ __forceinline__ int read_length(const Reads& reads, int64_t read) {
+    return reads.uniform_length >= 0 ? int(reads.uniform_length) : reads.lengths[read];
+}
+
+__device__ __forceinline__ int64_t plane_start(const Reads& reads, int64_t read) {
+    if (reads.uniform_length >= 0) return read * (2 * ((reads.uniform_length + 63) >> 6));
+    return reads.plane_start[read];
+}
+
+__device__ __forceinline__ int64_t quality_start(const Reads& reads, int64_t read) {
+    if (reads.uniform_length >= 0)
+        return read * ((reads.uniform_length * reads.quality_bits + 7) >> 3);
+    return reads.quality_start[read];
+}
+
+__device__ __forceinline__ int quality_code(const Reads& reads, int64_t start, int position) {
+    if (reads.quality_bits == 8) return reads.qualities[start + position];
+    if (reads.quality_bits == 0) return 0;
+    const int64_t bit = position * reads.quality_bits;
+    return (reads.qualities[start + (bit >> 3)] >> (bit & 7)) & ((1 << reads.quality_bits) - 1);
+}
+
+__device__ __forceinline__ int base_at(const uint64_t* planes, int words, int position) {
+    const int word = position >> 6, bit = position & 63;
+    return int((planes[word] >> bit) & 1) | (int((planes[words + word] >> bit) & 1) << 1);
+}
+
+// Word ``index`` of one plane of the reverse complement of a read of ``length`` bases.
+__device__ __forceinline__ uint64_t turned_word(const uint64_t* plane, int length, int index) {
+    const int words = (length + 63) >> 6;
+    const int surplus = words * 64 - length;
+    uint64_t bits = ~__brevll(plane[words - 1 - index]);
+    if (surplus) {
+        bits >>= surplus;
+        if (index + 1 < words) bits |= ~__brevll(plane[words - 2 - index]) << (64 - surplus);
+    }
+    return bits;
+}

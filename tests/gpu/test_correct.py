@@ -1,0 +1,99 @@
+"""The GPU corrects to the same bytes as the CPU, on random configurations."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from ngsgpu.correct import CorrectionParameters, MinhashParameters
+from ngsgpu.correct.host import correct_on_cpu
+from ngsgpu.minhash import build_tables
+from ngsgpu.readset import ReadSet
+
+pytestmark = pytest.mark.gpu
+
+
+def simulate(
+    rng: random.Random, *, paired: bool, quality: bool
+) -> tuple[list[str], list[str] | None]:
+    """Reads of a random genome with repeats: errors, Ns, mixed lengths, both strands."""
+    genome = "".join(rng.choices("ACGT", k=rng.randrange(500, 6000)))
+    for _ in range(rng.randrange(4)):
+        unit = genome[: rng.randrange(100, 400)]
+        genome += "".join(rng.choice("ACGT") if rng.random() < 0.01 else base for base in unit)
+        genome += "".join(rng.choices("ACGT", k=50))
+    longest = rng.choice([50, 76, 100, 100, 150, 250, 300])
+    mixed = rng.random() < 0.4
+    coverage = rng.choice([3, 10, 30, 60, 200])
+    complement = str.maketrans("ACGT", "TGCA")
+    sequences, qualities = [], []
+    for _ in range(max(2, int(coverage * len(genome) / longest / 2))):
+        insert = min(len(genome), longest + rng.randrange(10, 200))
+        begin = rng.randrange(len(genome) - insert + 1)
+        fragment = genome[begin : begin + insert]
+        if rng.random() < 0.5:
+            fragment = fragment.translate(complement)[::-1]
+        for mate in (fragment, fragment.translate(complement)[::-1]):
+            length = rng.randrange(10, longest + 1) if mixed else longest
+            letters, scores = [], []
+            for base in mate[:length]:
+                score = rng.choice([2, 10, 20, 30, 40])
+                if rng.random() < 10 ** (-score / 10) * 0.3:
+                    base = rng.choice("ACGTN")
+                letters.append(base)
+                scores.append(chr(33 + score))
+            sequences.append("".join(letters))
+            qualities.append("".join(scores))
+    if not paired:
+        sequences, qualities = sequences[1:], qualities[1:]
+    return sequences, qualities if quality else None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_equals_the_cpu(seed: int) -> None:
+    from ngsgpu.correct.gpu import correct_on_gpu
+    from ngsgpu.minhash.gpu import build_tables_on_gpu
+    from ngsgpu.readset.gpu import DeviceReadSet
+
+    rng = random.Random(seed)
+    paired = rng.random() < 0.6
+    sequences, qualities = simulate(rng, paired=paired, quality=rng.random() < 0.8)
+    reads = ReadSet.from_sequences(
+        sequences, qualities, paired=paired, quality_bits=rng.choice([8, 8, 2, 1, 0])
+    )
+    parameters = CorrectionParameters(
+        minhash=MinhashParameters(
+            kmer=rng.choice([12, 16, 20, 20, 31, 32]),
+            hashes=rng.choice([4, 16, 48, 48, 60]),
+            seed=rng.choice([0, 0, 7]),
+        ),
+        min_overlap=rng.choice([20, 30]),
+    )
+    coverage = rng.choice([2.5, 10.0, 30.0, 60.0, 200.0])
+    tables = build_tables(reads, parameters.minhash)
+    expected = correct_on_cpu(reads, tables, parameters, coverage)
+
+    device_reads = DeviceReadSet.from_host(reads)
+    device_tables = build_tables_on_gpu(device_reads, parameters.minhash)
+    assert device_tables.entries == tables.entries.tolist()
+    assert np.array_equal(device_tables.slots.get(), tables.arrays.slots)
+    for table, entries in enumerate(device_tables.entries):
+        assert np.array_equal(
+            device_tables.ids[table, : entries + 1].get(), tables.arrays.ids[table, : entries + 1]
+        )
+        assert np.array_equal(
+            device_tables.places[table, :entries].get(), tables.arrays.places[table, :entries]
+        )
+    found = correct_on_gpu(device_reads, device_tables, parameters, coverage)
+    for field in fields(expected):
+        if field.name in ("edits", "edit_start", "counters"):
+            continue
+        assert np.array_equal(getattr(found, field.name), getattr(expected, field.name)), field.name
+    assert found.counters.tolist() == expected.counters.tolist()
+    for read in np.flatnonzero(expected.edit_count):
+        count = expected.edit_count[read]
+        ours = found.edits[found.edit_start[read] :][:count]
+        assert np.array_equal(ours, expected.edits[expected.edit_start[read] :][:count])
