@@ -1,0 +1,153 @@
+"""What every benchmark needs: a process measured as a whole, and where it was measured.
+
+This module and those that use it stay small in memory and import nothing heavy: Linux counts
+what a program had before it started another one towards the other one's peak.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+
+
+class BenchmarkError(Exception):
+    """A benchmark cannot go on; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a process and its children took, from start to end.
+
+    Attributes:
+        wall_s: seconds on the clock.
+        user_s: CPU seconds of the programs.
+        system_s: CPU seconds of the kernel on their behalf.
+        peak_rss_bytes: largest resident memory of one of them.
+        other_cpu_s: CPU seconds that everything else on the machine took meanwhile.
+    """
+
+    wall_s: float
+    user_s: float
+    system_s: float
+    peak_rss_bytes: int
+    other_cpu_s: float
+
+
+def measure(
+    command: Sequence[str],
+    directory: Path,
+    *,
+    output: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Measurement:
+    """Run a command and measure it.
+
+    Args:
+        command: program and arguments.
+        directory: where it runs.
+        output: where its standard output goes; nowhere without.
+        environment: added to this process's.
+
+    Raises:
+        BenchmarkError: it fails; the message ends with what it said.
+    """
+    with (
+        (output or Path(os.devnull)).open("wb") as standard_output,
+        (directory / "messages.txt").open("wb") as messages,
+    ):
+        busy = busy_seconds()
+        begin = time.perf_counter()
+        process = subprocess.Popen(
+            [find_program(command[0]), *command[1:]],
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=standard_output,
+            stderr=messages,
+            env=os.environ | dict(environment or {}),
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - begin
+        busy = busy_seconds() - busy
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        said = (directory / "messages.txt").read_text(errors="replace").strip()[-2000:]
+        raise BenchmarkError(f"{' '.join(command)}: status {process.returncode}\n{said}")
+    return Measurement(
+        wall_s=round(wall, 3),
+        user_s=round(usage.ru_utime, 3),
+        system_s=round(usage.ru_stime, 3),
+        peak_rss_bytes=usage.ru_maxrss * 1024,
+        other_cpu_s=round(max(0.0, busy - usage.ru_utime - usage.ru_stime), 2),
+    )
+
+
+def busy_seconds(stat: Path = Path("/proc/stat")) -> float:
+    """CPU seconds that all processes of the machine have taken since it started."""
+    ticks = [int(field) for field in stat.read_text().splitlines()[0].split()[1:9]]
+    user, nice, system, _, _, interrupts, soft_interrupts, stolen = ticks
+    busy = user + nice + system + interrupts + soft_interrupts + stolen
+    return busy / os.sysconf("SC_CLK_TCK")
+
+
+def find_program(name: str) -> str:
+    """Path of a program on the PATH, or beside this Python.
+
+    Raises:
+        BenchmarkError: there is none.
+    """
+    beside = Path(sys.executable).parent
+    path = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), str(beside)]))
+    if path is None:
+        raise BenchmarkError(f"{name} was not found on the PATH")
+    return path
+
+
+def answer(*command: str, directory: Path = ROOT) -> str:
+    """What a command prints, both outputs together; its status does not matter."""
+    done = subprocess.run(
+        [find_program(command[0]), *command[1:]],
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return done.stdout.strip()
+
+
+def version_in(text: str) -> str:
+    """The first thing that looks like a version, such as 1.1.2 or r181, in a program's answer."""
+    match = re.search(r"(?<![\w.])(?:v?(\d+\.\d+(?:\.\d+)*)|(r\d+))", text)
+    return match[1] or match[2] if match else "unknown"
+
+
+def describe_machine() -> dict[str, Any]:
+    """CPU, memory, system and versions, as ``ngsgpu doctor`` sees them, without any paths."""
+    seen = json.loads(answer("ngsgpu", "doctor", "--json"))
+    models = re.findall(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return {
+        "cpu": models[0] if models else "unknown",
+        "cpus": seen["cpus"],
+        "memory_bytes": seen["memory"]["total"],
+        "system": seen["system"],
+        "versions": {name: version for name, version in seen["versions"].items() if version},
+    }
+
+
+def describe_commit() -> dict[str, Any]:
+    """Commit of the checkout, and whether the package differed from it."""
+    changes = answer("git", "status", "--porcelain", "--untracked-files=no", "--", "ngsgpu")
+    return {"commit": answer("git", "rev-parse", "HEAD"), "changed": bool(changes)}

@@ -1,0 +1,68 @@
+import sys
+
+import pytest
+
+from benchmarks.measuring import (
+    BenchmarkError,
+    answer,
+    busy_seconds,
+    find_program,
+    measure,
+    version_in,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("Lighter v1.1.2", "1.1.2"),
+        ("ngsgpu 0.1.0", "0.1.0"),
+        ("r181", "r181"),
+        ("\n   ====ART====\n ART_Illumina (2008-2016)\n Q Version 2.5.8 (June 6, 2016)", "2.5.8"),
+        ("CARE 2.3", "2.3"),
+        ("", "unknown"),
+        ("bar3 for 17", "unknown"),
+    ],
+)
+def test_version_in(text, version):
+    assert version_in(text) == version
+
+
+def test_a_process_is_measured_with_its_children(tmp_path):
+    child = "x = b'x' * 150_000_000; sum(range(3_000_000))"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    measured = measure([sys.executable, "-c", parent], tmp_path)
+    assert measured.user_s + measured.system_s > 0
+    assert measured.wall_s > 0
+    assert measured.peak_rss_bytes > 150_000_000
+    assert measured.other_cpu_s >= 0
+
+
+def test_output_environment_and_directory(tmp_path):
+    script = "import os; print(os.environ['COLOUR'], os.getcwd())"
+    measure(
+        [sys.executable, "-c", script],
+        tmp_path,
+        output=tmp_path / "said",
+        environment={"COLOUR": "blue"},
+    )
+    assert (tmp_path / "said").read_text() == f"blue {tmp_path}\n"
+
+
+def test_a_process_that_fails(tmp_path):
+    with pytest.raises(BenchmarkError, match=r"status 3\nno way"):
+        measure([sys.executable, "-c", "import sys; print('no way', file=sys.stderr); exit(3)"],
+                tmp_path)  # fmt: skip
+
+
+def test_programs():
+    with pytest.raises(BenchmarkError, match="no-such-program"):
+        find_program("no-such-program")
+    # Beside this Python, whether or not that is on the PATH.
+    assert answer("ngsgpu", "--version").startswith("ngsgpu ")
+
+
+def test_busy_seconds(tmp_path):
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  100 20 30 9999 9999 4 5 6 7 8\ncpu0 1 1 1 1\n")
+    assert busy_seconds(stat) == pytest.approx(1.65)
