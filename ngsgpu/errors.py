@@ -25,6 +25,10 @@ class OutputError(NgsgpuError):
     """An output could not be written; no part of it was left behind."""
 
 
+class DeviceError(NgsgpuError):
+    """A GPU, its driver or its memory failed the run; the message names what was being done."""
+
+
 class InputError(NgsgpuError):
     """Input that cannot be used.
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Sets up what the demo or the tests need, inside the checkout as far as possible:
 #   scripts/setup.sh demo    .venv with ngsgpu and Snakemake; ART, SPAdes, QUAST
-#   scripts/setup.sh test    the same, and what the tests and checks need
+#   scripts/setup.sh test    the same, and what the tests and checks need: also CuPy and CUDA's
+#                            compiler, by which kernels are compiled without a GPU
 #
 # Python packages come through pip into .venv and .tools/quast. ART, SPAdes and minimap2 are taken
 # from the PATH if they are there; else from conda environments under .tools/conda, where conda,
@@ -176,7 +177,7 @@ setup_quast() {
 main() {
     case ${1:-} in
         demo) setup_package workflow ;;
-        test) setup_package workflow,dev ;;
+        test) setup_package workflow,dev,cuda13 ;;
         *) die "usage: scripts/setup.sh demo|test" ;;
     esac
     PATH=$TOOLS/bin:$SYSTEM_PATH

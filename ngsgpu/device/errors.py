@@ -1,0 +1,60 @@
+"""CUDA's errors told as ours: what was being done, what went wrong, what to do."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from ngsgpu.errors import DeviceError
+
+# CUDA reports a kernel's fault at a later call, so what is named may be innocent.
+# Names as the driver spells them, less the underscores, which the runtime does not write.
+_LATER_FAULTS = ("illegaladdress", "misalignedaddress", "launchfail", "illegalinstruction",
+                 "assert", "hardwarestackerror", "invalidpc", "launchtimeout")  # fmt: skip
+
+
+def device_error(doing: str, error: BaseException) -> DeviceError:
+    """Make an error of ours from one that CuPy raised.
+
+    Args:
+        doing: what failed, as ``kernel sign_reads`` or ``copying the reads to the GPU``.
+        error: ``CUDARuntimeError``, ``CUDADriverError`` or ``OutOfMemoryError`` of CuPy.
+    """
+    cause = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, MemoryError) or "OUT_OF_MEMORY" in cause or "MemoryAllocation" in cause:
+        return DeviceError(f"{doing}: not enough GPU memory ({cause}); {_memory_remedy()}")
+    if any(name in cause.lower().replace("_", "") for name in _LATER_FAULTS):
+        cause += "; set NGSGPU_SYNC_KERNELS=1 to learn which kernel it is, and report it"
+    return DeviceError(f"{doing}: {cause}")
+
+
+def _memory_remedy() -> str:
+    """Name the memory that is free now, if CUDA still answers."""
+    remedy = "use a GPU that is free, or give --gpu-memory a smaller size"
+    try:
+        from cupy.cuda import runtime
+
+        free, total = runtime.memGetInfo()
+    except Exception:  # the error being told may have taken CUDA along
+        return remedy
+    from ngsgpu.device.memory import format_size
+
+    return f"{format_size(free)} of {format_size(total)} are free: {remedy}"
+
+
+@contextlib.contextmanager
+def cuda_errors(doing: str) -> Iterator[None]:
+    """Turn errors that CuPy raises inside into ours.
+
+    Args:
+        doing: what is being done, a phrase for the message.
+
+    Raises:
+        DeviceError: CUDA failed, or its memory ran out.
+    """
+    from cupy.cuda import driver, memory, runtime
+
+    try:
+        yield
+    except (runtime.CUDARuntimeError, driver.CUDADriverError, memory.OutOfMemoryError) as error:
+        raise device_error(doing, error) from error

@@ -1,0 +1,271 @@
+"""Kernels: compiled when first needed, kept on disk, launched with our errors.
+
+A package with kernels makes one ``KernelModule`` and launches by name::
+
+    KERNELS = KernelModule("ngsgpu.minhash")
+    KERNELS.launch("sign_reads", (blocks,), (threads,), (keys, np.int64(count)))
+
+CuPy's own cache does not see changes of included headers, so compiled code is kept here, by a
+hash of all that it depends on. ``python -m ngsgpu.device.kernels`` compiles every kernel of the
+package without a GPU and prints how long each took.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ngsgpu.device.compiler import (
+    ROOT,
+    Target,
+    compile_source,
+    fingerprint,
+    known_architectures,
+    target_for,
+)
+from ngsgpu.device.errors import device_error
+from ngsgpu.errors import DeviceError, NgsgpuError
+
+# What a block may take of shared memory without asking for it (CUDA C++ programming guide).
+_SHARED_WITHOUT_ASKING = 48 << 10
+_MAX_DYNAMIC_SHARED_SIZE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_DIGEST_BYTES = 32
+_LOG = logging.getLogger(__name__)
+
+
+class KernelModule:
+    """The kernels of one ``.cu`` file; safe to use from several threads and on several GPUs.
+
+    Args:
+        package: name of the package whose folder holds the file, as ``ngsgpu.correct``.
+        source: name of the file.
+    """
+
+    def __init__(self, package: str, source: str = "kernels.cu") -> None:
+        self.name = f"{package}.{Path(source).stem}"
+        self.path = ROOT.joinpath(*package.split(".")) / source
+        self._lock = threading.Lock()
+        self._modules: dict[int, Any] = {}
+        self._functions: dict[tuple[int, str], Any] = {}
+        # The most dynamic shared memory that was asked for, by GPU and kernel.
+        self._shared: dict[tuple[int, str], int] = {}
+
+    def compile_for(self, architecture: str, *, warnings_are_errors: bool = True) -> bytes:
+        """Compile for an architecture, without a GPU and without the cache.
+
+        Args:
+            architecture: as ``sm_90``, or ``compute_90`` for PTX.
+            warnings_are_errors: whether a warning fails.
+
+        Raises:
+            DeviceError: the code does not compile.
+            UsageError: CuPy or NVRTC is missing, or the architecture is misspelt.
+        """
+        return compile_source(
+            self.path, Target(architecture), warnings_are_errors=warnings_are_errors
+        )
+
+    def image(self, target: Target) -> bytes:
+        """Compiled code from the cache, or compiled now and kept there."""
+        folder = cache_folder()
+        if folder is not None:
+            path = folder / f"{self.name}-{target.architecture}-{fingerprint(self.path, target)}"
+            if (image := _read_checked(path)) is not None:
+                return image
+        start = time.monotonic()
+        image = compile_source(self.path, target)
+        _LOG.debug("compiled %s for %s in %.1f s", self.name, target.architecture,
+                   time.monotonic() - start)  # fmt: skip
+        if folder is not None:
+            _keep(path, image)
+        return image
+
+    def load(self) -> None:
+        """Compile if necessary and load onto the current GPU; else the first launch does it.
+
+        Raises:
+            DeviceError: the code does not compile, or the GPU does not take it.
+        """
+        from cupy.cuda import runtime
+
+        self._module(runtime.getDevice())
+
+    def launch(
+        self,
+        kernel: str,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        arguments: Sequence[Any],
+        shared_bytes: int = 0,
+        stream: Any = None,
+    ) -> None:
+        """Start a kernel on the current GPU; it runs on after this returns.
+
+        With ``NGSGPU_SYNC_KERNELS=1`` in the environment it has ended on return, so that a fault
+        is told of the kernel that made it; CUDA else reports it at some later call.
+
+        Args:
+            kernel: name of an ``extern "C"`` kernel.
+            grid: blocks in up to three dimensions; none is launched when one of them is 0.
+            block: threads of a block in up to three dimensions.
+            arguments: CuPy arrays and NumPy scalars of the types of the kernel's parameters.
+            shared_bytes: dynamic shared memory of a block.
+            stream: CuPy stream; the current one by default.
+
+        Raises:
+            DeviceError: CUDA refused; the message names the kernel.
+        """
+        from cupy.cuda import driver, memory, runtime
+
+        if 0 in grid:
+            return
+        try:
+            device = runtime.getDevice()
+            function = self._function(device, kernel)
+            if shared_bytes > _SHARED_WITHOUT_ASKING:
+                self._ask_for_shared(device, kernel, function, shared_bytes)
+            function(grid, block, tuple(arguments), shared_bytes, stream)
+            if os.environ.get("NGSGPU_SYNC_KERNELS") == "1":
+                runtime.deviceSynchronize()
+        except (runtime.CUDARuntimeError, driver.CUDADriverError, memory.OutOfMemoryError) as error:
+            where = f"kernel {kernel} of {self.name} (grid {grid}, block {block}"
+            where += f", {shared_bytes:,} bytes of shared memory)" if shared_bytes else ")"
+            raise device_error(where, error) from error
+
+    def _function(self, device: int, kernel: str) -> Any:
+        key = device, kernel
+        function = self._functions.get(key)
+        if function is None:
+            module = self._module(device)
+            function = self._functions[key] = module.get_function(kernel)
+        return function
+
+    def _module(self, device: int) -> Any:
+        with self._lock:
+            module = self._modules.get(device)
+            if module is None:
+                module = self._modules[device] = self._loaded(device)
+            return module
+
+    def _loaded(self, device: int) -> Any:
+        from cupy.cuda import Device, driver, function, runtime
+
+        # The runtime makes a context for the thread at its first real call only.
+        runtime.free(0)
+        target = target_for(int(Device(device).compute_capability))
+        module = function.Module()
+        try:
+            module.load(self.image(target))
+        except (driver.CUDADriverError, runtime.CUDARuntimeError) as error:
+            raise device_error(f"loading the kernels {self.name}", error) from error
+        return module
+
+    def _ask_for_shared(self, device: int, kernel: str, function: Any, size: int) -> None:
+        from cupy.cuda import driver
+
+        key = device, kernel
+        with self._lock:
+            if self._shared.get(key, 0) < size:
+                driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED_SIZE, size)
+                self._shared[key] = size
+
+
+def all_modules() -> list[KernelModule]:
+    """One module for each ``.cu`` file of the package."""
+    return [
+        KernelModule(".".join(path.parent.relative_to(ROOT).parts), path.name)
+        for path in sorted((ROOT / "ngsgpu").rglob("*.cu"))
+    ]
+
+
+def architectures_to_check() -> list[str]:
+    """A100, H100 and H200, and the newest that NVRTC knows."""
+    return list(dict.fromkeys(["sm_80", "sm_90", f"sm_{known_architectures()[-1]}"]))
+
+
+def cache_folder() -> Path | None:
+    """Folder of compiled kernels, which may not exist yet.
+
+    ``$NGSGPU_CACHE_DIR``, else ``ngsgpu`` in ``$XDG_CACHE_HOME``, else in ``~/.cache``; None for
+    a user without a home.
+    """
+    if own := os.environ.get("NGSGPU_CACHE_DIR"):
+        return Path(own) / "kernels"
+    if cache := os.environ.get("XDG_CACHE_HOME"):
+        return Path(cache) / "ngsgpu" / "kernels"
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without an entry in passwd, as in some containers
+        return None
+    return home / ".cache" / "ngsgpu" / "kernels"
+
+
+def _read_checked(path: Path) -> bytes | None:
+    """A cached file's content; None if there is none or it is damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    digest, image = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    return image if hashlib.sha256(image).digest() == digest else None
+
+
+def _keep(path: Path, image: bytes) -> None:
+    """Write a file of the cache at once or not at all; without a place for it, go on."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _renamed_on_success(path) as file:
+            file.write(hashlib.sha256(image).digest() + image)
+    except OSError as error:
+        _LOG.debug("compiled kernels are not kept: %s", error)
+
+
+@contextlib.contextmanager
+def _renamed_on_success(path: Path) -> Iterator[Any]:
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+        try:
+            yield file
+            file.flush()
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def main(architectures: Sequence[str]) -> int:
+    """Compile every kernel file for architectures, by default those that are to be checked.
+
+    Returns:
+        The exit status: 0, or 1 if any does not compile without a warning.
+    """
+    status = 0
+    try:
+        wanted = architectures or architectures_to_check()
+    except NgsgpuError as error:
+        print(f"ngsgpu: error: {error}", file=sys.stderr)
+        return error.exit_status
+    for module in all_modules():
+        for architecture in wanted:
+            start = time.monotonic()
+            try:
+                size = len(module.compile_for(architecture))
+            except DeviceError as error:
+                print(error, file=sys.stderr)
+                status = 1
+            else:
+                print(f"{module.name}  {architecture}  {size:,} bytes  "
+                      f"{time.monotonic() - start:.1f} s")  # fmt: skip
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

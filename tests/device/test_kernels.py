@@ -1,0 +1,193 @@
+"""The cache of compiled kernels and the errors of launches, with CUDA stood in for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ngsgpu.device import compiler, kernels
+from ngsgpu.device.compiler import Target
+from ngsgpu.device.kernels import KernelModule, cache_folder
+from ngsgpu.errors import DeviceError
+
+TARGET = Target("sm_90")
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelModule:
+    """A module in a tree of its own, whose cache is ``tmp_path/cache``."""
+    package = tmp_path / "ngsgpu" / "toy"
+    package.mkdir(parents=True)
+    (package / "kernels.cu").write_text(
+        '#include "ngsgpu/toy/outer.cuh"\nextern "C" __global__ void fill(int* a) { *a = N; }\n'
+    )
+    (package / "outer.cuh").write_text('#pragma once\n  # include "ngsgpu/toy/inner.cuh"\n')
+    (package / "inner.cuh").write_text('#include "ngsgpu/toy/outer.cuh"\nconstexpr int N = 1;\n')
+    monkeypatch.setattr(compiler, "ROOT", tmp_path)
+    monkeypatch.setattr(kernels, "ROOT", tmp_path)
+    monkeypatch.setenv("NGSGPU_CACHE_DIR", str(tmp_path / "cache"))
+    compiler._folders.cache_clear()
+    yield KernelModule("ngsgpu.toy")
+    compiler._folders.cache_clear()
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Architectures that were compiled for, in order."""
+    calls: list[str] = []
+    real = kernels.compile_source
+
+    def counted(source: Path, target: Target) -> bytes:
+        calls.append(target.architecture)
+        return real(source, target)
+
+    monkeypatch.setattr(kernels, "compile_source", counted)
+    return calls
+
+
+def test_compiled_once(module: KernelModule, compiled: list[str], tmp_path: Path) -> None:
+    image = module.image(TARGET)
+    assert image.startswith(b"\x7fELF")
+    assert KernelModule("ngsgpu.toy").image(TARGET) == image
+    assert compiled == ["sm_90"]
+    (path,) = (tmp_path / "cache" / "kernels").iterdir()
+    assert path.name.startswith("ngsgpu.toy.kernels-sm_90-")
+
+
+@pytest.mark.parametrize("file", ["kernels.cu", "outer.cuh", "inner.cuh"])
+def test_compiled_anew_when_a_file_changes(
+    module: KernelModule, compiled: list[str], tmp_path: Path, file: str
+) -> None:
+    module.image(TARGET)
+    path = tmp_path / "ngsgpu" / "toy" / file
+    path.write_text(path.read_text() + "// changed\n")
+    module.image(TARGET)
+    assert compiled == ["sm_90", "sm_90"]
+
+
+def test_compiled_anew_for_other_options_and_architectures(
+    module: KernelModule, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module.image(TARGET)
+    module.image(Target("sm_80"))
+    monkeypatch.setattr(compiler, "OPTIONS", (*compiler.OPTIONS, "-G"))
+    module.image(TARGET)
+    assert compiled == ["sm_90", "sm_80", "sm_90"]
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b"", lambda b: b[:-1] + b"?"])
+def test_damaged_file_is_replaced(
+    module: KernelModule, compiled: list[str], tmp_path: Path, damage: Any
+) -> None:
+    image = module.image(TARGET)
+    (path,) = (tmp_path / "cache" / "kernels").iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    assert module.image(TARGET) == image
+    assert module.image(TARGET) == image
+    assert compiled == ["sm_90", "sm_90"]
+
+
+def test_unusable_cache_does_not_stop_a_run(
+    module: KernelModule, compiled: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "cache").write_text("a file, not a folder")
+    assert module.image(TARGET).startswith(b"\x7fELF")
+    assert compiled == ["sm_90"]
+
+
+def test_missing_header_is_named(module: KernelModule, tmp_path: Path) -> None:
+    (tmp_path / "ngsgpu" / "toy" / "inner.cuh").unlink()
+    with pytest.raises(DeviceError, match=r"kernels\.cu includes .*inner\.cuh, which cannot"):
+        module.image(TARGET)
+
+
+def test_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NGSGPU_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert cache_folder() == Path("/home/someone/.cache/ngsgpu/kernels")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert cache_folder() == Path("/caches/ngsgpu/kernels")
+    monkeypatch.setenv("NGSGPU_CACHE_DIR", "/fast")
+    assert cache_folder() == Path("/fast/kernels")
+
+
+class Cuda:
+    """Stands in for the parts of CuPy that a launch uses, and remembers the calls."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from cupy.cuda import driver, runtime
+
+        class Error(runtime.CUDARuntimeError):
+            def __init__(self, text: str) -> None:
+                RuntimeError.__init__(self, text)
+
+            def __str__(self) -> str:
+                return str(self.args[0])
+
+        self.calls: list[Any] = []
+        self.fault: Exception | None = None
+        self.error = Error
+        monkeypatch.setattr(runtime, "getDevice", lambda: 0)
+        monkeypatch.setattr(runtime, "memGetInfo", lambda: (3 << 30, 80 << 30))
+        monkeypatch.setattr(runtime, "deviceSynchronize", lambda: self.calls.append("synchronize"))
+        monkeypatch.setattr(driver, "funcSetAttribute", lambda *a: self.calls.append(a))
+
+    def __call__(self, *arguments: Any) -> None:
+        self.calls.append(arguments)
+        if self.fault:
+            raise self.fault
+
+    ptr = 77
+
+
+@pytest.fixture
+def cuda(module: KernelModule, monkeypatch: pytest.MonkeyPatch) -> Cuda:
+    cuda = Cuda(monkeypatch)
+    module._modules[0] = SimpleNamespace(get_function=lambda name: cuda)
+    return cuda
+
+
+def test_launch(module: KernelModule, cuda: Cuda) -> None:
+    module.launch("fill", (3,), (32,), [1, 2])
+    module.launch("fill", (0,), (32,), [])
+    assert cuda.calls == [((3,), (32,), (1, 2), 0, None)]
+
+
+def test_large_shared_memory_is_asked_for_once(module: KernelModule, cuda: Cuda) -> None:
+    for size in (48 << 10, 64 << 10, 50 << 10, 96 << 10):
+        module.launch("fill", (1,), (1,), (), shared_bytes=size)
+    assert [call for call in cuda.calls if call[0] == 77] == [(77, 8, 64 << 10), (77, 8, 96 << 10)]
+
+
+def test_refused_launch_names_the_kernel(module: KernelModule, cuda: Cuda) -> None:
+    cuda.fault = cuda.error("cudaErrorInvalidValue: invalid argument")
+    with pytest.raises(DeviceError) as caught:
+        module.launch("fill", (3,), (2048,), (), shared_bytes=1000)
+    assert str(caught.value) == (
+        "kernel fill of ngsgpu.toy.kernels (grid (3,), block (2048,), 1,000 bytes of shared "
+        "memory): cudaErrorInvalidValue: invalid argument"
+    )
+
+
+def test_fault_of_an_earlier_kernel(module: KernelModule, cuda: Cuda) -> None:
+    cuda.fault = cuda.error("cudaErrorIllegalAddress: an illegal memory access was encountered")
+    with pytest.raises(DeviceError, match="set NGSGPU_SYNC_KERNELS=1 to learn which kernel"):
+        module.launch("fill", (3,), (32,), ())
+
+
+def test_memory_that_ran_out_is_counted(module: KernelModule, cuda: Cuda) -> None:
+    cuda.fault = cuda.error("cudaErrorMemoryAllocation: out of memory")
+    with pytest.raises(DeviceError, match=r"not enough GPU memory .*3.0 GiB of 80.0 GiB are free"):
+        module.launch("fill", (3,), (32,), ())
+
+
+def test_synchronous_launches(
+    module: KernelModule, cuda: Cuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NGSGPU_SYNC_KERNELS", "1")
+    module.launch("fill", (3,), (32,), ())
+    assert cuda.calls[-1] == "synchronize"
