@@ -445,7 +445,7 @@ def write_edits(
                 source += 1
             old = data[source]
             decided += CODES[old] == UNKNOWN
-            # A lower-case letter stays one.
-            data[source] = LETTERS[edits[i] & 3] | (old & 0x20)
+            # A lower-case letter stays one; the bit that tells them is also set in a dot.
+            data[source] = LETTERS[edits[i] & 3] | (old & 0x20 if old >= 0x40 else 0)
             by_position[target] += 1
     return reads, decided

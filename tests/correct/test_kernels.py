@@ -1,0 +1,293 @@
+"""Single kernels at their limits: alignments, weights, ties, thresholds, votes, edits."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations, product
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ngsgpu.correct import CorrectionParameters, cpu, msa
+from ngsgpu.correct.alignment import alignment_weight, mismatches_at
+from ngsgpu.correct.params import quality_weights
+from ngsgpu.readset import ReadSet
+from tests.correct import oracle
+from tests.properties import examples
+
+NO_READS = ReadSet.from_sequences([])
+
+
+@given(st.integers(1, 200), st.integers(1, 200), st.integers(-220, 220), st.integers(0, 1 << 30))
+@examples(200)
+def test_mismatches(anchor_length: int, length: int, shift: int, seed: int) -> None:
+    random = Random(seed)
+    anchor = "".join(random.choices("ACGT", k=anchor_length))
+    read = "".join(random.choices("ACGT", k=length))
+    pairs = [
+        (anchor[column], read[column - shift])
+        for column in range(anchor_length)
+        if 0 <= column - shift < length
+    ]
+    if not pairs:
+        return
+    # Other reads lie before and behind in memory.
+    around = "".join(random.choices("ACGT", k=70))
+    planes = ReadSet.from_sequences([around, read, around]).arrays
+    found = mismatches_at(
+        ReadSet.from_sequences([anchor]).arrays.planes,
+        anchor_length,
+        planes.planes,
+        int(planes.plane_start[1]) if len(planes.plane_start) else 4,
+        length,
+        shift,
+    )
+    assert found == sum(one != other for one, other in pairs)
+
+
+def test_weight_of_an_alignment_is_exact() -> None:
+    for overlap in [*range(1, 130), 1000, 32_767]:
+        below = overlap * 200 // 1000
+        for mismatches in {*range(min(below, 60)), max(0, below - 1)}:
+            ratio = Fraction(mismatches * 5, overlap)
+            weight = int(alignment_weight(mismatches, overlap, 200))
+            # The smallest integer that is not below 2^14 (1 - sqrt(ratio)).
+            assert 0 < weight <= oracle.ONE
+            assert (
+                (oracle.ONE - weight) ** 2 <= ratio * oracle.ONE**2 < (oracle.ONE - weight + 1) ** 2
+            )
+
+
+def test_weights_of_qualities() -> None:
+    assert quality_weights(8).tolist() == [oracle.quality_weight(q) for q in range(256)]
+    assert quality_weights(2).tolist() == [oracle.quality_weight(q) for q in (3, 7, 16, 24)]
+    assert quality_weights(1).tolist() == [oracle.quality_weight(q) for q in (7, 20)]
+    assert quality_weights(0).tolist() == [oracle.ONE]
+    assert [int(w) for w in quality_weights(8)[[0, 10, 20, 93]]] == [16, 14746, 16220, 16384]
+
+
+def make_columns(cells: list[list[tuple[int, int, int]]]) -> msa.Columns:
+    """Columns of an anchor with given (reads, sure, weight) of A, C, G and T; margin 0."""
+    columns = msa.Columns.allocate(len(cells), 0)
+    sums = [n << 46 | sure << 30 | weight for four in cells for n, sure, weight in four]
+    columns.sums[:] = sums
+    msa.find_consensus(columns, len(cells))
+    return columns
+
+
+def as_oracle(cells: list[list[tuple[int, int, int]]]) -> oracle.Columns:
+    return {
+        column: {base: oracle.Cell(*cell) for base, cell in zip("ACGT", four, strict=True)}
+        for column, four in enumerate(cells)
+    }
+
+
+def test_consensus_of_all_ties() -> None:
+    cells = [[(1, 0, weight) for weight in four] for four in product([0, 1, 2], repeat=4)]
+    columns = make_columns(cells)
+    for column, four in enumerate(product([0, 1, 2], repeat=4)):
+        base = "ACGT"[columns.consensus[column]]
+        assert base == "ACGT"[four.index(max(four))]
+        assert base == oracle.consensus(as_oracle(cells)[column])
+
+
+def near(value: float) -> st.SearchStrategy[int]:
+    """A support in 2^-20 around a threshold."""
+    threshold = oracle.units(oracle.exact(value))
+    return st.integers(-2, 2).map(lambda offset: threshold + offset)
+
+
+support_in_units = st.one_of(near(0.97), near(0.94), near(0.91), near(0.82), st.just(1 << 20))
+
+
+@given(
+    st.lists(support_in_units, min_size=1, max_size=12),
+    st.sampled_from([0.3, 5.0, 10.0, 20.0, 29.9, 30.0, 30.1]),
+    st.integers(1, 4),
+)
+@examples(400)
+def test_classes_at_the_thresholds(supports: list[int], coverage: float, depth: int) -> None:
+    # A column's weight is 2^20, so that its base's weight is its support.
+    cells = [[(depth, 0, s), (0, 0, (1 << 20) - s), (0, 0, 0), (0, 0, 0)] for s in supports]
+    parameters = CorrectionParameters()
+    rules = parameters.rules(coverage, paired=True)._replace(margin=0)
+    replace, high = cpu.classify(rules, make_columns(cells), len(cells))
+    anchor = oracle.make_reads(["A" * len(cells)], None, 0)
+    corrector = oracle.Corrector(anchor, parameters, coverage, paired=True)
+    quality = "high" if high else "good" if replace else "low"
+    assert quality == corrector.classify(0, as_oracle(cells))
+
+
+@pytest.mark.parametrize(
+    ("mean", "smallest", "depth", "quality"),
+    [
+        (0.97, 0.91, 3, "high"),
+        (0.9699, 0.91, 3, "good"),
+        (0.97, 0.9099, 3, "good"),
+        (0.94, 0.82, 3, "good"),
+        (0.9399, 0.82, 3, "low"),
+        (0.94, 0.8199, 3, "low"),
+        (1.0, 1.0, 2, "low"),
+    ],
+)
+def test_classes_of_the_description(mean: float, smallest: float, depth: int, quality: str) -> None:
+    """At a coverage of 30, as in the table of docs/correct.md."""
+    others = (10 * mean - smallest) / 9
+    cells = [
+        [(depth, 0, round(s * (1 << 20))), (0, 0, (1 << 20) - round(s * (1 << 20)))]
+        + [(0, 0, 0)] * 2
+        for s in [smallest] + [others] * 9
+    ]
+    rules = CorrectionParameters().rules(30, paired=False)._replace(margin=0)
+    replace, high = cpu.classify(rules, make_columns(cells), 10)
+    assert quality == ("high" if high else "good" if replace else "low")
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from([0, 1, 5])),
+            min_size=4,
+            max_size=4,
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    st.sampled_from([1.0, 10.0, 13.0]),
+)
+@examples(200)
+def test_column_of_a_repeat(cells: list[list[tuple[int, int, int]]], coverage: float) -> None:
+    rules = CorrectionParameters().rules(coverage, paired=False)._replace(margin=0)
+    columns = make_columns(cells)
+    found = msa.repeat_column(rules, columns, len(cells))
+    enough = max(1, math.floor(0.3 * math.floor(coverage)))
+    expected = (-1, 0)
+    for column, four in enumerate(cells):
+        weights = [weight for _, _, weight in four]
+        others = [
+            base
+            for base in range(4)
+            if base != weights.index(max(weights)) and four[base][1] >= enough
+        ]
+        if others:
+            expected = (column, others[-1])
+            break
+    assert found == expected
+
+
+def test_sums_of_the_most_candidates_fit() -> None:
+    """No sum runs over into the next one, whatever the reads of a column are."""
+    entries = cpu.MAX_ENTRIES + 1
+    share = msa.ONE_READ + msa.ONE_SURE + (1 << 14)
+    total = entries * share
+    assert total < 1 << 63
+    assert total >> msa.COUNT_SHIFT == entries
+    assert (total >> msa.SURE_SHIFT) & msa.SURE_MASK == entries
+    assert total & msa.WEIGHT_MASK == entries << 14
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 20, 64, 65, 150])
+def test_hashes_of_sequences_differ(length: int) -> None:
+    """Those of a read and of all its neighbours by one base."""
+    bases = "".join(Random(length).choices("ACGT", k=length))
+    sequences = {bases[:i] + base + bases[i + 1 :] for i in range(length) for base in "ACGT"}
+    hashes = {
+        int(cpu.hash_sequence(ReadSet.from_sequences([item]).arrays.planes, 0, length))
+        for item in sequences
+    }
+    assert len(hashes) == len(sequences) == 3 * length + 1
+    assert 0 not in hashes
+
+
+@pytest.mark.parametrize("votes", [[], [7], [7, 7], [7, 9], [7, 7, 9], [9, 9, 7, 8]])
+def test_votes_in_any_order(votes: list[int]) -> None:
+    for order in permutations(votes):
+        hashes, states = np.zeros(3, dtype=np.uint64), np.zeros(3, dtype=np.uint8)
+        for vote in order:
+            cpu.count_votes(
+                np.array([1], dtype=np.uint32), np.array([vote], np.uint64), 1, hashes, states
+            )
+        assert states[1] & cpu.VOTE_COUNT == len(votes)
+        assert bool(states[1] & cpu.VOTE_CONFLICT) == (len(set(votes)) > 1)
+        if votes:
+            assert hashes[1] in votes
+        assert not states[[0, 2]].any()
+
+
+def test_very_many_votes() -> None:
+    hashes, states = np.zeros(1, dtype=np.uint64), np.zeros(1, dtype=np.uint8)
+    many = np.full(1000, 5, dtype=np.uint64)
+    cpu.count_votes(np.zeros(1000, np.uint32), many, 1000, hashes, states)
+    assert states[0] == cpu.VOTE_COUNT
+    cpu.count_votes(np.zeros(1, np.uint32), np.array([6], np.uint64), 1, hashes, states)
+    assert states[0] == cpu.VOTE_COUNT | cpu.VOTE_CONFLICT
+
+
+def written(
+    text: bytes, starts: list[int], edits: dict[int, list[tuple[int, str]]], step: int = 1
+) -> tuple[bytes, tuple[int, int], list[int], list[int]]:
+    """Apply edits to a batch; returns bytes, counts, and changes by position."""
+    data = np.frombuffer(text, dtype=np.uint8).copy()
+    reads = 1 + max([*edits, step * len(starts)])
+    edit_start, edit_count = np.zeros(reads, np.int64), np.zeros(reads, np.uint16)
+    flat: list[int] = []
+    for read, changes in edits.items():
+        edit_start[read], edit_count[read] = len(flat), len(changes)
+        flat += [position << 2 | "ACGT".index(base) for position, base in changes]
+    even, odd = np.zeros(20, np.int64), np.zeros(20, np.int64)
+    counts = cpu.write_edits(
+        data,
+        np.array(starts, np.int64),
+        0,
+        step,
+        edit_start,
+        edit_count,
+        np.array(flat, np.uint32),
+        even,
+        odd,
+    )
+    by_position = [np.flatnonzero(side).tolist() for side in (even, odd)]
+    return data.tobytes(), (int(counts[0]), int(counts[1])), *by_position
+
+
+def test_edits_are_written_where_they_belong() -> None:
+    text = b"@a\nACGTACGT\n+\nIIIIIIII\n@b\nacgn\n+\nIIII\n@c\nAC\n+\nII\n"
+    edits = {0: [(0, "T"), (7, "A")], 1: [(1, "T"), (3, "G")]}
+    expected = b"@a\nTCGTACGA\n+\nIIIIIIII\n@b\natgg\n+\nIIII\n@c\nAC\n+\nII\n"
+    assert written(text, [3, 26, 41], edits) == (expected, (2, 1), [0, 7], [1, 3])
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n", b"\r\n\r\n"])
+def test_edits_of_wrapped_sequences(end: bytes) -> None:
+    text = b">a" + end + end.join([b"ACG", b"TAC", b"GT"]) + end
+    edits = {0: [(0, "C"), (2, "T"), (3, "G"), (7, "A")]}
+    expected = b">a" + end + end.join([b"CCT", b"GAC", b"GA"]) + end
+    assert written(text, [2 + len(end)], edits)[:2] == (expected, (1, 0))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"A", b"T"),
+        (b"a", b"t"),
+        (b"N", b"T"),
+        (b"n", b"t"),
+        (b".", b"T"),
+        (b"U", b"T"),
+        (b"r", b"t"),
+    ],
+)
+def test_case_of_an_edited_letter(old: bytes, new: bytes) -> None:
+    done, counts, *_ = written(b">a\nC" + old + b"C\n", [3], {0: [(1, "T")]})
+    assert done == b">a\nC" + new + b"C\n"
+    assert counts == (1, old.upper() != b"A")
+
+
+def test_edits_of_one_mate_of_every_pair() -> None:
+    text = b">a\nAAAA\n>b\nAAAA\n"
+    edits = {0: [(0, "C")], 1: [(1, "C")], 2: [(2, "C")], 3: [(3, "C")]}
+    assert written(text, [3, 11], edits, step=2)[0] == b">a\nCAAA\n>b\nAACA\n"

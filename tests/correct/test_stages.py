@@ -1,0 +1,130 @@
+"""Each stage of the correction against the oracle, on the same random reads."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from ngsgpu.correct.alignment import Alignments
+from tests.correct import oracle
+from tests.correct.bench import Bench, hash_of, kept_reads, placements
+from tests.correct.scenarios import Scenario, scenarios
+from tests.properties import examples
+
+Aligned = dict[int, oracle.Candidate]
+
+
+def groups(scenario: Scenario) -> list[list[int]]:
+    """Anchors that are corrected together: mates, or each by itself."""
+    step = 2 if scenario.paired else 1
+    return [list(range(i, i + step)) for i in range(0, len(scenario.letters), step)]
+
+
+class Sides:
+    """An oracle and the kernels, taken through the stages up to the filter."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.bench = Bench(scenario)
+        self.corrector = scenario.oracle()
+
+    def align(self, group: list[int]) -> list[tuple[int, Alignments, int, Aligned, bool]]:
+        """Anchor, the kernels' candidates and their number, the oracle's candidates, crowded."""
+        sides = []
+        results = (self.bench.work.first, self.bench.work.second)
+        for anchor, result in zip(group, results, strict=False):
+            count, crowded = self.bench.align(anchor, result)
+            found, expected_crowded = self.corrector.placements(anchor)
+            assert crowded == expected_crowded
+            sides.append((anchor, result, count, self.corrector.align(anchor, found), crowded))
+        if len(group) == 2:
+            self.bench.mark_mates(sides[0][2], sides[1][2])
+            self.corrector.mark_mates(sides[0][3], sides[1][3])
+        return sides
+
+
+@given(scenarios())
+@examples(100)
+def test_alignments(scenario: Scenario) -> None:
+    sides = Sides(scenario)
+    ratio = sides.corrector.max_mismatch_ratio
+    for group in groups(scenario):
+        for _, result, count, expected, _ in sides.align(group):
+            found = placements(result, count)
+            assert len(found) == len(expected)
+            for i, placement in enumerate(found):
+                candidate = expected[placement.read]
+                assert placement == candidate.placement
+                assert result.mismatches[i] == candidate.mismatches
+                assert result.overlap[i] == candidate.overlap
+                assert result.score[i] == candidate.score
+                assert result.weight[i] == candidate.weight(ratio)
+
+
+@given(scenarios())
+@examples(100)
+def test_mates_and_filter(scenario: Scenario) -> None:
+    sides = Sides(scenario)
+    for group in groups(scenario):
+        for _, result, count, expected, _ in sides.align(group):
+            marked = [int(result.read[i]) for i in range(count) if result.with_mate[i]]
+            assert sorted(marked) == sorted(r for r, c in expected.items() if c.with_mate)
+            kept = sides.bench.keep(result, count)
+            reads = kept_reads(result, count)
+            assert len(reads) == kept
+            assert reads == sorted(c.read for c in sides.corrector.keep(expected))
+
+
+def assert_equal_columns(sides: Sides, anchor: int, kept: list[oracle.Candidate]) -> None:
+    """The kernels' columns, as far as they reach, are those of the oracle."""
+    expected = sides.corrector.lay_out(anchor, kept)
+    margin = sides.bench.rules.margin
+    length = len(sides.corrector.reads[anchor])
+    covered = {column for column in expected if -margin <= column < length + margin}
+    found = sides.bench.cells(anchor)
+    assert found.keys() == covered
+    for column, four in found.items():
+        cells = [expected[column][base] for base in "ACGT"]
+        assert four == [(cell.reads, cell.sure, cell.weight) for cell in cells]
+        assert sides.bench.consensus(column) == oracle.consensus(expected[column])
+
+
+@given(scenarios())
+@examples(100)
+def test_columns_and_refinement(scenario: Scenario) -> None:
+    sides = Sides(scenario)
+    for group in groups(scenario):
+        for anchor, result, count, aligned, _ in sides.align(group):
+            if not sides.bench.keep(result, count):
+                continue
+            kept = sides.corrector.keep(aligned)
+            sides.bench.build(anchor, result, count)
+            assert_equal_columns(sides, anchor, kept)
+            removed = sides.bench.refine(anchor, result, count)
+            refined = sides.corrector.refine(anchor, kept)
+            assert removed == len(kept) - len(refined)
+            assert kept_reads(result, count) == sorted(c.read for c in refined)
+            assert_equal_columns(sides, anchor, refined)
+
+
+@given(scenarios())
+@examples(100)
+def test_decisions(scenario: Scenario) -> None:
+    sides = Sides(scenario)
+    for group in groups(scenario):
+        for anchor, result, count, aligned, crowded in sides.align(group):
+            kept = sides.corrector.refine(anchor, sides.corrector.keep(aligned))
+            if not kept:
+                continue
+            sides.bench.keep(result, count)
+            sides.bench.build(anchor, result, count)
+            sides.bench.refine(anchor, result, count)
+            columns = sides.corrector.lay_out(anchor, kept)
+            assert sides.bench.classify(anchor) == sides.corrector.classify(anchor, columns)
+            for whole in (True, False):
+                for cautious in {crowded, False, True}:
+                    assert sides.bench.edits(
+                        anchor, replace=whole, crowded=cautious
+                    ) == sides.corrector.edits(anchor, columns, whole=whole, crowded=cautious)
+            votes = sides.corrector.votes(anchor, columns, kept)
+            assert sorted(sides.bench.vote_hashes(anchor, result, count)) == sorted(
+                (read, hash_of(sequence)) for read, sequence in votes
+            )

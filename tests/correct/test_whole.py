@@ -1,0 +1,83 @@
+"""All stages together against the oracle: the edits of every read, and what became of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+
+from ngsgpu.correct import RunOptions, correct_reads, cpu
+from tests.correct.bench import edits_of
+from tests.correct.scenarios import Scenario, scenarios
+from tests.properties import examples
+
+
+def assert_equal(scenario: Scenario, options: RunOptions | None = None) -> Counter[str]:
+    """Correct on both sides; return how many reads came out in each way."""
+    expected = scenario.oracle().correct()
+    corrections, coverage = correct_reads(scenario.read_set(), scenario.parameters, options)
+    assert coverage == scenario.coverage
+    reads = range(len(scenario.letters))
+    assert [edits_of(corrections, read) for read in reads] == expected.edits
+    outcomes = Counter(expected.outcomes)
+    assert corrections.high_quality == outcomes["high"]
+    assert corrections.confirmed == outcomes["confirmed"]
+    assert corrections.completed == outcomes["completed"]
+    assert corrections.anchor_only == outcomes["anchor only"]
+    assert corrections.rejected == outcomes["rejected"]
+    counters = corrections.counters
+    assert counters[cpu.ANCHORS] == len(reads)
+    assert counters[cpu.ALONE] == outcomes["none"]
+    assert counters[cpu.HIGH] == outcomes["high"]
+    assert counters[cpu.LOW] == len(reads) - outcomes["none"] - outcomes["high"]
+    for counter, name in (
+        (cpu.CROWDED, "crowded"),
+        (cpu.FOUND, "found"),
+        (cpu.ALIGNED, "aligned"),
+        (cpu.KEPT, "kept"),
+        (cpu.REFINED_AWAY, "refined_away"),
+    ):
+        assert counters[counter] == expected.counts.get(name, 0), name
+    return outcomes
+
+
+def test_corrections_equal_the_oracle() -> None:
+    seen: Counter[str] = Counter()
+
+    @given(scenarios())
+    @examples(200)
+    def compare(scenario: Scenario) -> None:
+        seen.update(assert_equal(scenario))
+
+    compare()
+    # The random reads are only worth something if everything happens to them.
+    least = {"none": 99, "high": 99, "anchor only": 99, "confirmed": 20}
+    least |= {"completed": 4, "rejected": 4}
+    assert {name: seen[name] for name in least if seen[name] < least[name]} == {}
+
+
+@given(scenarios(max_reads=30))
+@examples(30)
+def test_nothing_is_decided_by_threads_or_batches(scenario: Scenario) -> None:
+    for threads, anchors in ((1, 1), (2, 7), (4, 3), (4, 10_000)):
+        assert_equal(scenario, RunOptions(threads=threads, anchors_a_task=anchors))
+
+
+@given(scenarios(max_reads=30))
+@examples(30)
+def test_full_buffers_decide_nothing(scenario: Scenario) -> None:
+    """Results are handed over whenever a buffer might not hold those of the next anchor."""
+    allocate = cpu.Workspace.allocate
+
+    def small(max_length: int, hashes: int, margin: int) -> cpu.Workspace:
+        space = allocate(max_length, hashes, margin)
+        return space._replace(
+            edits=space.edits[: 8 * max_length],
+            edit_reads=space.edit_reads[:2],
+            vote_reads=space.vote_reads[: 2 * cpu.MAX_ENTRIES + 5],
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu.Workspace, "allocate", small)
+        assert_equal(scenario)
