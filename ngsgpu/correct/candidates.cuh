@@ -21,14 +21,23 @@ constexpr uint32_t NO_SLOT = 0xFFFFFFFFu;
 constexpr uint64_t FREE_ENTRY = ~0ull;
 constexpr uint32_t FREE_READ = ~0u;
 
+// A candidate that the filter keeps, with all that the MSA asks for again and again.
+struct Row {
+    const uint64_t* planes;
+    const uint8_t* qualities;
+    uint32_t read;
+    int32_t shift, length, turned;
+    __device__ int position(int laid) const { return turned ? length - 1 - laid : laid; }
+};
+
 // Where the candidates of one anchor are kept; ``cells`` is a power of two.
 struct Candidates {
     uint64_t* set;          // [cells] distinct entries, later the best rank of each read
     uint32_t* set_reads;    // [cells] reads with a valid alignment
+    Row* row;               // [limit] the candidates that the filter keeps
     uint64_t* entry;        // [limit]
     uint32_t* fit;          // [limit] mismatches << 16 | overlap; 0 overlap where not valid
-    uint16_t* kept;         // [limit] entries that the filter keeps
-    uint16_t* weight;       // [limit] of the kept entries; 0 once taken out
+    uint16_t* weight;       // [limit] of the rows; 0 once taken out
     int cells, limit;
     int* count;             // entries found, more than ``limit`` where they did not fit
     int* kept_count;

@@ -29,7 +29,7 @@ MAX_THREADS = 256
 SHARED_BYTES = 220 << 10
 """Shared memory of a multiprocessor that blocks may take."""
 
-TIERS = ((256, 160), (2048, 1400), (2 * MAX_ENTRIES, MAX_ENTRIES))
+TIERS = ((256, 160), (512, 384), (2048, 1400), (2 * MAX_ENTRIES, MAX_ENTRIES))
 """Hash cells and candidates a mate. An anchor with more is left to the next tier; what is too
 large for shared memory lies in global memory."""
 
@@ -54,7 +54,7 @@ class Sizes:
     def bytes(self) -> int:
         """Bytes a block takes, as the kernel lays them out."""
         columns = self.max_length + 2 * self.margin
-        candidates = self.mates * (12 * self.cells + 16 * self.limit)
+        candidates = self.mates * (12 * self.cells + 46 * self.limit)
         planes = 4 * (4 * ((columns + 63) // 64) + (self.max_length + 31) // 32)
         return -(-(candidates + 32 * columns + planes + columns + self.max_length) // 16) * 16
 

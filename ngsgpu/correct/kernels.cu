@@ -52,17 +52,17 @@ struct Block {
 
 // Bytes of dynamic memory for one mate's candidates, and for the MSA.
 __host__ __device__ constexpr int64_t candidate_bytes(int cells, int limit) {
-    return int64_t(cells) * 12 + int64_t(limit) * 16;
+    return int64_t(cells) * 12 + int64_t(limit) * (14 + int64_t(sizeof(Row)));
 }
 
 __device__ Candidates candidates_at(char* memory, const Sizes& sizes, int* count, int* kept) {
     Candidates c;
     c.set = (uint64_t*)memory;
-    c.entry = c.set + sizes.cells;
+    c.row = (Row*)(c.set + sizes.cells);
+    c.entry = (uint64_t*)(c.row + sizes.limit);
     c.set_reads = (uint32_t*)(c.entry + sizes.limit);
     c.fit = c.set_reads + sizes.cells;
-    c.kept = (uint16_t*)(c.fit + sizes.limit);
-    c.weight = c.kept + sizes.limit;
+    c.weight = (uint16_t*)(c.fit + sizes.limit);
     c.cells = sizes.cells;
     c.limit = sizes.limit;
     c.count = count;
@@ -134,14 +134,14 @@ __device__ void mark_unknown(const Unknown& all, int64_t anchor, int length, uin
 
 // Whether a position of the anchor is changed to the consensus.
 __device__ __forceinline__ bool changes(const Reads& reads, const int32_t* weights,
-                                        const Rules& rules, const Msa& msa, int64_t quality,
+                                        const Rules& rules, const Msa& msa, const uint8_t* qualities,
                                         bool replace, bool crowded, const uint32_t* unknown,
                                         int position) {
     const int column = position + msa.margin;
     const int base = msa.consensus[column], own = msa.anchor[position];
     const bool known = !((unknown[position >> 5] >> (position & 31)) & 1);
     if (base == own && known) return false;
-    if (crowded && known && weights[quality_code(reads, quality, position)] >= SURE_WEIGHT)
+    if (crowded && known && weights[quality_code(qualities, int(reads.quality_bits), position)] >= SURE_WEIGHT)
         return false;
     if (replace) return true;
     if (known && sure_reads(msa, column, own) > rules.position_max_reads) return false;
@@ -151,7 +151,7 @@ __device__ __forceinline__ bool changes(const Reads& reads, const int32_t* weigh
 // Write an anchor's edits, in order of position, and its edited planes; return their number.
 // ``block.edit_at`` is where they begin. The block calls it together.
 __device__ int decide(const Reads& reads, const int32_t* weights, const Rules& rules,
-                      const Msa& msa, int64_t quality, bool replace, bool crowded,
+                      const Msa& msa, const uint8_t* qualities, bool replace, bool crowded,
                       const uint32_t* unknown, const Planes& edited, const Results& results,
                       Block& block, int thread) {
     int total = 0;
@@ -159,7 +159,7 @@ __device__ int decide(const Reads& reads, const int32_t* weights, const Rules& r
     const int rounded = (msa.length + step - 1) / step * step;
     for (int position = thread; position < rounded; position += blockDim.x) {
         const bool inside = position < msa.length;
-        const bool change = inside && changes(reads, weights, rules, msa, quality, replace,
+        const bool change = inside && changes(reads, weights, rules, msa, qualities, replace,
                                               crowded, unknown, position);
         total += __syncthreads_count(change);
         int code = 0;
@@ -177,7 +177,7 @@ __device__ int decide(const Reads& reads, const int32_t* weights, const Rules& r
     int64_t at = block.edit_at;
     for (int position = thread; total && position < rounded; position += blockDim.x) {
         const bool change = position < msa.length &&
-                            changes(reads, weights, rules, msa, quality, replace, crowded, unknown,
+                            changes(reads, weights, rules, msa, qualities, replace, crowded, unknown,
                                     position);
         const uint32_t mask = __ballot_sync(~0u, change);
         if ((thread & 31) == 0) block.warp_sum[thread >> 5] = __popc(mask);
@@ -211,16 +211,14 @@ __device__ void vote_for_candidates(const Reads& reads, const Candidates& c, con
     __syncthreads();
     for (int k = thread; k < *c.kept_count; k += blockDim.x) {
         if (c.weight[k] == 0) continue;
-        const uint64_t entry = c.entry[c.kept[k]];
-        const int64_t read = entry_read(entry);
-        const int shift = entry_shift(entry), length = read_length(reads, read);
-        if (shift < -msa.margin || shift + length > msa.length + msa.margin) continue;
+        const Row row = c.row[k];
+        if (row.shift < -msa.margin || row.shift + row.length > msa.length + msa.margin) continue;
         const unsigned long long hash =
-            hash_bits(planes, shift + msa.margin, length, entry_turned(entry));
+            hash_bits(planes, row.shift + msa.margin, row.length, row.turned);
         const unsigned long long seen =
-            atomicCAS((unsigned long long*)&results.vote_hash[read], 0ull, hash);
-        if (seen != 0 && seen != hash) atomicOr(&results.vote_state[read], VOTE_CONFLICT);
-        atomicAdd(&results.vote_state[read], 1u);
+            atomicCAS((unsigned long long*)&results.vote_hash[row.read], 0ull, hash);
+        if (seen != 0 && seen != hash) atomicOr(&results.vote_state[row.read], VOTE_CONFLICT);
+        atomicAdd(&results.vote_state[row.read], 1u);
     }
 }
 
@@ -259,7 +257,15 @@ __device__ void filter_candidates(const Reads& reads, const Rules& rules, int64_
         }
         if (!keep) continue;
         const int k = atomicAdd(c.kept_count, 1);
-        c.kept[k] = uint16_t(i);
+        const int64_t read = entry_read(c.entry[i]);
+        Row row;
+        row.planes = reads.planes + plane_start(reads, read);
+        row.qualities = reads.qualities + quality_start(reads, read);
+        row.read = uint32_t(read);
+        row.shift = entry_shift(c.entry[i]);
+        row.length = read_length(reads, read);
+        row.turned = entry_turned(c.entry[i]);
+        c.row[k] = row;
         c.weight[k] = uint16_t(alignment_weight(mismatches, overlap, rules.max_mismatch_permille));
     }
 }
@@ -304,8 +310,8 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
                          block.coverage >= rules.min_coverage;
     const bool high = replace && block.support_sum >= rules.high_mean_support * length &&
                       block.smallest >= rules.high_min_support;
-    const int64_t quality = quality_start(reads, anchor);
-    const int edits = decide(reads, weights, rules, msa, quality, replace, crowded, unknown, planes,
+    const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
+    const int edits = decide(reads, weights, rules, msa, qualities, replace, crowded, unknown, planes,
                              results, block, thread);
     if (thread == 0) {
         results.classes[anchor] = high ? HIGH_QUALITY : LOW_QUALITY;
@@ -320,7 +326,7 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
     }
     if (thread == 0) results.edit_hash[anchor] = hash_bits(planes, 0, msa.length, 0);
     __syncthreads();
-    const int complete = decide(reads, weights, rules, msa, quality, true, crowded, unknown, planes,
+    const int complete = decide(reads, weights, rules, msa, qualities, true, crowded, unknown, planes,
                                 results, block, thread);
     __syncthreads();
     if (thread == 0) {
@@ -345,19 +351,29 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
                     const Sizes* sizes_in, const uint32_t* anchors, int64_t count, char* workspace,
                     int64_t workspace_bytes) {
     extern __shared__ char shared[];
+    // What is the same for all threads lies in shared memory, since registers are short.
     __shared__ Block block;
-    const Reads reads = *reads_in;
-    const Tables tables = *tables_in;
-    const Rules rules = *rules_in;
-    const Results results = *results_in;
-    const Sizes sizes = *sizes_in;
-    const int thread = threadIdx.x, mates = rules.paired ? 2 : 1;
+    __shared__ Reads reads;
+    __shared__ Tables tables;
+    __shared__ Rules rules;
+    __shared__ Results results;
+    __shared__ Sizes sizes;
+    __shared__ Candidates c[2];
+    const int thread = threadIdx.x;
+    if (thread == 0) {
+        reads = *reads_in;
+        tables = *tables_in;
+        rules = *rules_in;
+        results = *results_in;
+        sizes = *sizes_in;
+    }
+    __syncthreads();
+    const int mates = rules.paired ? 2 : 1;
     char* memory = workspace ? workspace + blockIdx.x * workspace_bytes : shared;
     const int64_t own_bytes = candidate_bytes(sizes.cells, sizes.limit);
-    Candidates c[2];
-    for (int mate = 0; mate < 2; ++mate)
-        c[mate] = candidates_at(memory + (mate < mates ? mate : 0) * own_bytes, sizes,
-                                &block.count[mate], &block.kept[mate]);
+    if (thread < mates)
+        c[thread] = candidates_at(memory + thread * own_bytes, sizes, &block.count[thread],
+                                  &block.kept[thread]);
     const int max_columns = sizes.max_length + 2 * sizes.margin;
     Msa msa;
     msa.sums = (int64_t*)(memory + mates * own_bytes);

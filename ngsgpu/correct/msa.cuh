@@ -41,14 +41,14 @@ __device__ __forceinline__ int support_of(const Msa& msa, int column, int base) 
 // What a read of a weight adds to the sums of its base.
 __device__ __forceinline__ int64_t share_of(const int32_t* weights, int code, int weight) {
     const int own = weights[code];
-    const int product = int((int64_t(weight) * own) >> WEIGHT_BITS);
+    const int product = (weight * own) >> WEIGHT_BITS;
     return ONE_READ + (product > 1 ? product : 1) + (own >= SURE_WEIGHT ? ONE_SURE : 0);
 }
 
-// Base of a laid candidate at an offset from its first column.
-__device__ __forceinline__ int laid_base(const uint64_t* planes, int length, int turned, int laid) {
-    const int base = base_at(planes, (length + 63) >> 6, turned ? length - 1 - laid : laid);
-    return turned ? 3 - base : base;
+// Base of a candidate at an offset from its first column.
+__device__ __forceinline__ int laid_base(const Row& row, int laid) {
+    const int base = base_at(row.planes, (row.length + 63) >> 6, row.position(laid));
+    return row.turned ? 3 - base : base;
 }
 
 __device__ __forceinline__ void find_consensus(const Msa& msa, int thread, int threads) {
@@ -76,15 +76,12 @@ __device__ __forceinline__ void add_candidates(const Reads& reads, const int32_t
         for (int k = 0; k < kept; ++k) {
             const int weight = c.weight[k];
             if (take_out != ((weight & TAKEN_OUT) != 0)) continue;
-            const uint64_t entry = c.entry[c.kept[k]];
-            const int64_t read = entry_read(entry);
-            const int laid = column - msa.margin - entry_shift(entry);
-            const int length = read_length(reads, read);
-            if (laid < 0 || laid >= length) continue;
-            const int turned = entry_turned(entry);
-            const int base = laid_base(reads.planes + plane_start(reads, read), length, turned, laid);
-            const int code = quality_code(reads, quality_start(reads, read),
-                                          turned ? length - 1 - laid : laid);
+            const Row& row = c.row[k];
+            const int laid = column - msa.margin - row.shift;
+            if (laid < 0 || laid >= row.length) continue;
+            const int base = laid_base(row, laid);
+            const int code =
+                quality_code(row.qualities, int(reads.quality_bits), row.position(laid));
             const int64_t share = share_of(weights, code, weight & ~TAKEN_OUT);
 #pragma unroll
             for (int b = 0; b < 4; ++b) sums[b] += base == b ? share : 0;
@@ -98,7 +95,7 @@ __device__ __forceinline__ void build_msa(const Reads& reads, const int32_t* wei
                                           int64_t anchor, const Candidates& c, const Msa& msa,
                                           int thread, int threads) {
     const uint64_t* planes = reads.planes + plane_start(reads, anchor);
-    const int64_t quality = quality_start(reads, anchor);
+    const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
     const int words = (msa.length + 63) >> 6;
     for (int column = thread; column < msa.columns; column += threads) {
         const int position = column - msa.margin;
@@ -107,7 +104,8 @@ __device__ __forceinline__ void build_msa(const Reads& reads, const int32_t* wei
         if (position >= 0 && position < msa.length) {
             own = base_at(planes, words, position);
             msa.anchor[position] = uint8_t(own);
-            share = share_of(weights, quality_code(reads, quality, position), 1 << WEIGHT_BITS);
+            share = share_of(weights, quality_code(qualities, int(reads.quality_bits), position),
+                             1 << WEIGHT_BITS);
         }
         for (int b = 0; b < 4; ++b) msa.sums[4 * column + b] = b == own ? share : 0;
     }
@@ -149,13 +147,10 @@ __device__ __forceinline__ int refine_msa(const Reads& reads, const int32_t* wei
         for (int k = thread; k < kept; k += threads) {
             const int weight = c.weight[k];
             if (weight == 0) continue;
-            const uint64_t entry = c.entry[c.kept[k]];
-            const int64_t read = entry_read(entry);
-            const int length = read_length(reads, read);
-            const int laid = position - entry_shift(entry);
-            if (laid < 0 || laid >= length) continue;
-            const int under =
-                laid_base(reads.planes + plane_start(reads, read), length, entry_turned(entry), laid);
+            const Row& row = c.row[k];
+            const int laid = position - row.shift;
+            if (laid < 0 || laid >= row.length) continue;
+            const int under = laid_base(row, laid);
             if ((under == base) == own) continue;
             trusted = trusted || weight >= rules.refine_keep_weight;
             c.weight[k] = uint16_t(weight | TAKEN_OUT);

@@ -28,11 +28,11 @@ __device__ __forceinline__ int64_t quality_start(const Reads& reads, int64_t rea
     return reads.quality_start[read];
 }
 
-__device__ __forceinline__ int quality_code(const Reads& reads, int64_t start, int position) {
-    if (reads.quality_bits == 8) return reads.qualities[start + position];
-    if (reads.quality_bits == 0) return 0;
-    const int64_t bit = position * reads.quality_bits;
-    return (reads.qualities[start + (bit >> 3)] >> (bit & 7)) & ((1 << reads.quality_bits) - 1);
+__device__ __forceinline__ int quality_code(const uint8_t* qualities, int bits, int position) {
+    if (bits == 8) return qualities[position];
+    if (bits == 0) return 0;
+    const int bit = position * bits;
+    return (qualities[bit >> 3] >> (bit & 7)) & ((1 << bits) - 1);
 }
 
 __device__ __forceinline__ int base_at(const uint64_t* planes, int words, int position) {
