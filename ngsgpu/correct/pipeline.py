@@ -292,16 +292,17 @@ class _Run:
 
     def _correct_on_gpu(self, reads: ReadSet, coverage: float) -> Corrections:
         from ngsgpu.correct.gpu import correct_on_gpu
+        from ngsgpu.device.errors import cuda_errors
         from ngsgpu.minhash.gpu import build_tables_on_gpu
         from ngsgpu.readset.gpu import DeviceReadSet
 
-        with self._timed("upload"):
+        with self._timed("upload"), cuda_errors("copying the reads to the GPU"):
             device_reads = DeviceReadSet.from_host(reads)
-        with self._tables_stage() as stage:
+        with self._tables_stage() as stage, cuda_errors("building the tables"):
             tables = build_tables_on_gpu(
                 device_reads, self.parameters.minhash, advance=stage.advance
             )
-        with self._correct_stage(reads) as stage:
+        with self._correct_stage(reads) as stage, cuda_errors("correcting"):
             return correct_on_gpu(
                 device_reads, tables, self.parameters, coverage, advance=stage.advance
             )
