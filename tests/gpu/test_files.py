@@ -40,11 +40,12 @@ def test_same_files(seed: int, tmp_path: Path) -> None:
     for backend in ("cpu", "cuda"):
         outputs = [tmp_path / f"{backend}{mate}.fq" for mate in (0, 1)]
         stats = tmp_path / f"{backend}.json"
-        status = main(
-            ["correct", "-q", "--backend", backend, "--stats", str(stats), *options]
-            + ["-i", str(tmp_path / f"r0{ending}"), "-I", str(tmp_path / f"r1{ending}")]
-            + ["-o", str(outputs[0]), "-O", str(outputs[1])]
-        )
+        files = ["-i", f"r0{ending}", "-I", f"r1{ending}", "-o", outputs[0], "-O", outputs[1]]
+        paths = [
+            name if name in ("-i", "-I", "-o", "-O") else str(tmp_path / name) for name in files
+        ]
+        head = ["correct", "-q", "--backend", backend, "--stats", str(stats)]
+        status = main([*head, *options, *paths])
         assert status == 0
         document = json.loads(stats.read_text())
         assert document["backend"] == backend
