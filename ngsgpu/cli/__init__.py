@@ -80,12 +80,13 @@ def _log_to_stderr() -> None:
 
 
 def _register() -> None:
-    from ngsgpu.cli import correct, doctor, evaluate, kmers, report
+    from ngsgpu.cli import correct, doctor, evaluate, gpu, kmers, report
 
     correct.register(app)
     kmers.register(app)
     evaluate.register(app)
     report.register(app)
+    gpu.register(app)
     doctor.register(app)
 
 

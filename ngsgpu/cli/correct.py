@@ -149,47 +149,47 @@ def correct(
         logging.getLogger("ngsgpu").setLevel(logging.WARNING)
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
-    chosen = choose_backend(backend.value, gpus, engines=("cpu", "cuda"))
-    parameters = CorrectionParameters(
-        coverage=_coverage(coverage),
-        minhash=MinhashParameters(kmer=kmer, hashes=hashes, seed=seed),
-        quality_bits=quality_bits,
-    )
-    options = RunOptions(
-        threads=threads or usable_cpus(),
-        memory=None if memory is None else parse_size(memory),
-        progress=not quiet,
-        backend=chosen.name,
-        may_fall_back=backend is BackendChoice.auto,
-        backend_note=chosen.reason,
-        command=("ngsgpu", *sys.argv[1:]),
-    )
-    offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
-    if dry_run:
-        plan = plan_files(
+    with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:
+        parameters = CorrectionParameters(
+            coverage=_coverage(coverage),
+            minhash=MinhashParameters(kmer=kmer, hashes=hashes, seed=seed),
+            quality_bits=quality_bits,
+        )
+        options = RunOptions(
+            threads=threads or usable_cpus(),
+            memory=None if memory is None else parse_size(memory),
+            progress=not quiet,
+            backend=chosen.name,
+            may_fall_back=backend is BackendChoice.auto,
+            backend_note=chosen.reason,
+            command=("ngsgpu", *sys.argv[1:]),
+        )
+        offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
+        if dry_run:
+            plan = plan_files(
+                in1 or [],
+                in2 or [],
+                interleaved=interleaved,
+                parameters=parameters,
+                phred_offset=offset,  # type: ignore[arg-type]
+                options=options,
+            )
+            typer.echo("\n".join([f"backend  {chosen}", *plan.lines()]))
+            plan.check(parameters)
+            return
+        statistics = correct_files(
             in1 or [],
+            out1 or [],
             in2 or [],
+            out2 or [],
             interleaved=interleaved,
             parameters=parameters,
             phred_offset=offset,  # type: ignore[arg-type]
+            stats=stats,
             options=options,
         )
-        typer.echo("\n".join([f"backend  {chosen}", *plan.lines()]))
-        plan.check(parameters)
-        return
-    statistics = correct_files(
-        in1 or [],
-        out1 or [],
-        in2 or [],
-        out2 or [],
-        interleaved=interleaved,
-        parameters=parameters,
-        phred_offset=offset,  # type: ignore[arg-type]
-        stats=stats,
-        options=options,
-    )
-    if not quiet:
-        typer.echo("\n".join(statistics.summary()), err=True)
+        if not quiet:
+            typer.echo("\n".join(statistics.summary()), err=True)
 
 
 def _coverage(text: str) -> float | None:

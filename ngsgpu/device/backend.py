@@ -1,36 +1,59 @@
 """The choice between the CPU and CUDA.
 
 Both give the same bytes, so the choice is one of speed alone: ``auto`` takes what there is and
-only ``cuda``, asked for by name, may fail.
+only ``cuda``, asked for by name, may fail or wait. What is to be used is leased, so that others on
+the machine keep off (see ``leases``).
 """
 
 from __future__ import annotations
 
 import importlib.util
+import logging
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Final, Literal
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Literal, Self
 
 from ngsgpu.device.gpus import Gpu, gpus_of_driver, visible_gpus
-from ngsgpu.errors import UsageError
+from ngsgpu.device.leases import Lease, lease_gpus
+from ngsgpu.errors import DeviceError, UsageError
 
 BackendName = Literal["cpu", "cuda"]
 _CPU_ONLY: Final[tuple[BackendName, ...]] = ("cpu",)
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Backend:
-    """What a run computes on.
+    """What a run computes on; as a context manager it ends the lease of its GPUs.
 
     Attributes:
         name: ``cpu`` or ``cuda``.
         gpus: the GPUs in use; empty for the CPU.
         reason: why, in a few words, for the log and the statistics.
+        lease: what keeps others off the GPUs; None without GPUs, or if none was asked for.
     """
 
     name: BackendName
     gpus: tuple[Gpu, ...]
     reason: str
+    lease: Lease | None = None
+    _open: ExitStack = field(default_factory=ExitStack, compare=False, repr=False)
+
+    def __enter__(self) -> Self:
+        """Show CUDA the leased GPUs alone, in the environment of this process."""
+        if self.lease is not None:
+            self._open.enter_context(self.lease)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._open.close()
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})"
@@ -41,6 +64,8 @@ def choose_backend(
     gpus: int | None = None,
     *,
     engines: Collection[BackendName] = _CPU_ONLY,
+    lease: bool = False,
+    wait: float | None = None,
 ) -> Backend:
     """Choose what to compute on.
 
@@ -48,10 +73,13 @@ def choose_backend(
         requested: ``auto`` takes GPUs where the stage can use them and the machine has them,
             else the CPU; ``cpu`` and ``cuda`` insist.
         gpus: how many GPUs to use; 0 means the CPU, None means one.
-        engines: the backends that the calling stage has; by default the CPU's alone, as
-            correction has.
+        engines: the backends that the calling stage has; by default the CPU's alone.
+        lease: whether to lease the GPUs; use the answer in a ``with`` statement then. ``auto``
+            does not wait for GPUs that others hold, but takes the CPU.
+        wait: seconds that ``cuda`` waits for GPUs that others hold; None waits for ever.
 
     Raises:
+        DeviceError: ``requested`` is ``cuda`` and the GPUs did not become free in time.
         UsageError: ``requested`` is unknown, contradicts ``gpus``, or is ``cuda`` where
             something for it is missing; the message says what and how to get it.
     """
@@ -73,18 +101,29 @@ def choose_backend(
             )
         if problem:
             raise UsageError(f"--backend cuda is not possible here: {problem}")
-        return Backend("cuda", tuple(visible_gpus()[: gpus or 1]), "as asked for")
-    return _automatic(gpus, engines)
+        return _cuda(gpus or 1, "as asked for", lease, wait)
+    return _automatic(gpus, engines, lease)
 
 
-def _automatic(gpus: int | None, engines: Collection[BackendName]) -> Backend:
+def _cuda(gpus: int, reason: str, lease: bool, wait: float | None) -> Backend:
+    if not lease:
+        return Backend("cuda", tuple(visible_gpus()[:gpus]), reason)
+    taken = lease_gpus(gpus, wait)
+    return Backend("cuda", tuple(one.gpu for one in taken.devices if one.gpu), reason, taken)
+
+
+def _automatic(gpus: int | None, engines: Collection[BackendName], lease: bool) -> Backend:
     if gpus == 0:
         return Backend("cpu", (), "0 GPUs asked for")
     if "cuda" not in engines:
         return Backend("cpu", (), "this step runs on the CPU only in this version")
     if problem := missing_for_cuda(gpus or 1):
         return Backend("cpu", (), problem.partition(";")[0].partition(" (")[0])
-    return Backend("cuda", tuple(visible_gpus()[: gpus or 1]), "found")
+    try:
+        return _cuda(gpus or 1, "found", lease, wait=0)
+    except DeviceError as error:
+        _LOG.info("going on with the CPU: %s", str(error).partition(";")[0])
+        return Backend("cpu", (), "all GPUs are in use")
 
 
 def missing_for_cuda(gpus: int = 1) -> str | None:

@@ -78,6 +78,8 @@ def diagnose() -> Diagnosis:
     caches = [inventory.numba_cache(Path(ngsgpu.__file__).parent)]
     if inventory.cupy_version():
         caches.append(inventory.cupy_cache())
+        if (own := inventory.kernel_cache()) is not None:
+            caches.append(own)
     return Diagnosis(
         versions=_versions(gpus),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -85,7 +87,7 @@ def diagnose() -> Diagnosis:
         memory=amount,
         gpus=gpus,
         visible=visible_gpus(),
-        backend=choose_backend("auto"),
+        backend=choose_backend("auto", engines=("cpu", "cuda")),
         caches=tuple(caches),
         tools=tools,
         problems=tuple(problems),
@@ -126,7 +128,7 @@ def _suggestions(
         if not cache.writable:
             found.append(
                 f"{cache.path} cannot be written, so kernels are compiled anew at every start; "
-                f"set {'NUMBA' if cache.kind == 'Numba' else 'CUPY'}_CACHE_DIR to a folder of yours"
+                f"set {cache.kind.upper()}_CACHE_DIR to a folder of yours"
             )
     if gpus and not inventory.cupy_version():
         found.append(f"CuPy is missing, which GPUs are used through; {cupy_remedy(gpus[0])}")

@@ -110,16 +110,24 @@ def visible_gpus() -> tuple[Gpu, ...]:
 
     As in CUDA, the list ends at the first entry that names no GPU.
     """
-    gpus = gpus_of_driver() or ()
+    return tuple(gpu for _, gpu in visible_entries() if gpu is not None)
+
+
+def visible_entries() -> tuple[tuple[str, Gpu | None], ...]:
+    """The same with what stands for each in ``CUDA_VISIBLE_DEVICES``; UUIDs if it is not set.
+
+    Where no driver can be asked, entries are believed and their GPUs are None.
+    """
+    gpus = gpus_of_driver()
     wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
     if wanted is None:
-        return gpus
-    visible: list[Gpu] = []
+        return tuple((gpu.uuid, gpu) for gpu in gpus or ())
+    visible: list[tuple[str, Gpu | None]] = []
     for entry in (part.strip() for part in wanted.split(",")):
-        gpu = _named(entry, gpus)
-        if gpu is None:
+        gpu = _named(entry, gpus or ())
+        if gpu is None and (gpus is not None or not re.fullmatch(r"\d+|(GPU|MIG)-.+", entry)):
             break
-        visible.append(gpu)
+        visible.append((entry, gpu))
     return tuple(visible)
 
 

@@ -177,7 +177,7 @@ class Cache:
     """A folder of compiled kernels.
 
     Attributes:
-        kind: ``Numba`` or ``CuPy``.
+        kind: ``Numba``, ``CuPy`` or ``ngsgpu``, which is also how its variable begins.
         path: the folder.
         where: why there, in a few words.
         files: number of files in it that belong to ngsgpu.
@@ -214,10 +214,21 @@ def numba_cache(package: Path) -> Cache:
 
 
 def cupy_cache() -> Cache:
-    """Where CuPy keeps the machine code of CUDA kernels."""
+    """Where CuPy keeps the machine code of its own CUDA kernels."""
     if forced := os.environ.get("CUPY_CACHE_DIR"):
         return _cache("CuPy", Path(forced), "CUPY_CACHE_DIR", ["*"])
     return _cache("CuPy", _home() / ".cupy" / "kernel_cache", "user cache", ["*"])
+
+
+def kernel_cache() -> Cache | None:
+    """Where the machine code of ngsgpu's CUDA kernels is kept; None for a user without a home."""
+    from ngsgpu.device.kernels import cache_folder
+
+    folder = cache_folder()
+    if folder is None:
+        return None
+    forced = "NGSGPU_CACHE_DIR" if os.environ.get("NGSGPU_CACHE_DIR") else "user cache"
+    return _cache("ngsgpu", folder, forced, ["ngsgpu.*"])
 
 
 def _home() -> Path:

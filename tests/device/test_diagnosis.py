@@ -191,7 +191,7 @@ def test_doctor_json(machine, capsys):
     assert found["versions"]["CuPy"] == "cupy-cuda13x 14.2.0"
     assert found["gpus"][1]["capability"] == [9, 0]
     assert found["gpus"][1]["visible"] is True
-    assert [cache["kind"] for cache in found["caches"]] == ["Numba", "CuPy"]
+    assert [cache["kind"] for cache in found["caches"]] == ["Numba", "CuPy", "ngsgpu"]
     assert found["memory"] == {"total": 16 * GIB, "available": 8 * GIB, "limit": None}
 
 

@@ -1,0 +1,116 @@
+"""Running another program on leased GPUs, as if it had been started directly."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+from ngsgpu.device.leases import lease_gpus
+from ngsgpu.errors import UsageError
+
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+              signal.SIGUSR2)  # fmt: skip
+
+
+class _NotStartedError(UsageError):
+    """The program is not there or cannot be run; exit statuses as of shells."""
+
+    def __init__(self, program: str, error: OSError) -> None:
+        self.exit_status = 127 if isinstance(error, FileNotFoundError) else 126
+        super().__init__(f"{program} cannot be run: {error.strerror}; check its name and the PATH")
+
+
+def run_on_gpus(command: Sequence[str], count: int, wait: float | None = None) -> int:
+    """Run a program on ``count`` leased GPUs and wait for it.
+
+    Signals are passed on to it. It inherits the locks, so that it keeps its GPUs even if this
+    process is killed.
+
+    Args:
+        command: the program and its arguments.
+        count: how many GPUs; with 0 it sees none.
+        wait: seconds to wait for them, None as long as it takes.
+
+    Returns:
+        Its exit status; 128 more than the signal that ended it, as shells give it.
+
+    Raises:
+        UsageError: there are not as many GPUs, or the program cannot be run.
+        DeviceError: the GPUs did not become free in time.
+    """
+    if count < 0 or (wait is not None and wait < 0):
+        raise UsageError("the number of GPUs and the seconds to wait must be 0 or more")
+    if count == 0:
+        return _run(command, {"CUDA_VISIBLE_DEVICES": ""}, ())
+    lease = lease_gpus(count, wait, command=command)
+    try:
+        return _run(command, lease.environment(), lease.files)
+    finally:
+        lease.release()
+
+
+def _run(command: Sequence[str], variables: dict[str, str], files: Sequence[int]) -> int:
+    with _signals() as child:
+        try:
+            process = subprocess.Popen(command, env={**os.environ, **variables}, pass_fds=files)
+        except OSError as error:
+            raise _NotStartedError(command[0], error) from error
+        child.start(process)
+        status = process.wait()
+    return 128 - status if status < 0 else status
+
+
+class _Child:
+    """Gets the signals that this process gets, also those from before it was started."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[Any] | None = None
+        self.early: list[int] = []
+
+    def start(self, process: subprocess.Popen[Any]) -> None:
+        self.process = process
+        for number in self.early:
+            process.send_signal(number)
+
+    def pass_on(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if number in (signal.SIGINT, signal.SIGQUIT) and _at_terminal():
+            return  # the terminal sends them to both
+        if self.process is None:
+            self.early.append(number)
+        else:
+            self.process.send_signal(number)
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[_Child]:
+    child = _Child()
+    before = {number: signal.getsignal(number) for number in _PASSED_ON}
+    # What is ignored (nohup) stays so, for the child inherits it.
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, child.pass_on)
+    try:
+        yield child
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _at_terminal() -> bool:
+    """Whether this process group is the one that the keyboard's signals go to."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -1,0 +1,268 @@
+"""Leases: which GPUs a process may use, so that processes of one host do not share one by accident.
+
+Schedulers such as Snakemake's local one count GPUs and do not say which. A lease takes some of the
+visible GPUs, all or none, by a lock for each GPU's UUID, and narrows ``CUDA_VISIBLE_DEVICES`` to
+them. It ends with the process, or with the last child that inherited it. Under a scheduler that
+has narrowed ``CUDA_VISIBLE_DEVICES`` itself (Slurm, Kubernetes) nobody else wants the same GPUs
+and a lease is had at once.
+
+A program that was started inside of a lease leases from what was leased, by locks of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import logging
+import os
+import re
+import secrets
+import shlex
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ngsgpu.device.gpus import Gpu, gpus_of_driver, visible_entries
+from ngsgpu.device.locks import FolderUnusableError, LockFolder, Taken
+from ngsgpu.errors import DeviceError, UsageError
+
+_LOG = logging.getLogger(__name__)
+_LEASE_VARIABLE = "NGSGPU_LEASE"
+_LONGEST_COMMAND = 120
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU, or a slice of one, that can be leased.
+
+    Attributes:
+        entry: what stands for it in ``CUDA_VISIBLE_DEVICES``: a number, ``GPU-...`` or ``MIG-...``,
+            as the caller spelt it.
+        uuid: name that is the same however it was spelt; of a slice its own.
+        gpu: what the driver knows of it, or of the GPU that it is a slice of; None without driver.
+    """
+
+    entry: str
+    uuid: str
+    gpu: Gpu | None
+
+    def __str__(self) -> str:
+        label = f"GPU {self.entry}" if self.entry.isdigit() else self.entry
+        known = [self.gpu.name] if self.gpu else []
+        if self.uuid != self.entry:
+            known.append(self.uuid)
+        return f"{label} ({', '.join(known)})" if known else label
+
+
+@dataclass
+class Lease:
+    """GPUs that are this process's own; as a context manager it ends with the block.
+
+    Inside of the block the process's environment shows CUDA these GPUs alone, which works if CUDA
+    has not been used yet.
+
+    Attributes:
+        devices: the GPUs.
+        locked: whether locks back it; false where locks cannot be had.
+    """
+
+    devices: tuple[Device, ...]
+    locked: bool
+    _folder: LockFolder
+    _taken: list[Taken]
+    _id: str
+    _before: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def files(self) -> tuple[int, ...]:
+        """Descriptors that a child has to inherit to keep the lease when this process dies."""
+        return tuple(one.file for one in self._taken)
+
+    def environment(self) -> dict[str, str]:
+        """Variables that show CUDA the leased GPUs, and their children the lease."""
+        variables = {
+            "CUDA_VISIBLE_DEVICES": ",".join(device.entry for device in self.devices),
+            # Numbers are meant as nvidia-smi gives them.
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        }
+        if self.locked:
+            uuids = ",".join(device.uuid for device in self.devices)
+            variables[_LEASE_VARIABLE] = f"{self._id}:{uuids}"
+        return variables
+
+    def release(self) -> None:
+        """End the lease here; children that inherited its files keep it until they end."""
+        self._folder.release(self._taken)
+        if self._taken:
+            self._folder.forget(f"{self._id}.")
+        self._taken = []
+
+    def __enter__(self) -> Self:
+        for name, value in self.environment().items():
+            self._before[name] = os.environ.get(name)
+            os.environ[name] = value
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._before = {}
+        self.release()
+
+
+def pool() -> tuple[Device, ...]:
+    """The GPUs that can be leased: those of ``CUDA_VISIBLE_DEVICES`` if it is set, else all."""
+    devices: dict[str, Device] = {}
+    for entry, gpu in visible_entries():
+        # A slice is found by its own name, and so is what no driver can be asked about.
+        uuid = entry if gpu is None or entry.startswith("MIG-") else gpu.uuid
+        devices.setdefault(uuid, Device(entry, uuid, gpu))
+    return tuple(devices.values())
+
+
+def lease_gpus(count: int, wait: float | None = None, *, command: Sequence[str] = ()) -> Lease:
+    """Take GPUs, all or none.
+
+    Where locks cannot be had (see ``lock_folder``) a warning is logged and the first GPUs are
+    taken without.
+
+    Args:
+        count: how many, at least 1.
+        wait: seconds to wait until they are free; None waits for ever, 0 not at all.
+        command: what they are for, shown to others; by default this process's command line.
+
+    Raises:
+        UsageError: there are not as many, whoever holds them.
+        DeviceError: they did not become free in time; the message names the holders.
+    """
+    if count < 1:
+        raise UsageError(f"{count} GPUs cannot be leased; ask for at least 1")
+    devices = pool()
+    if len(devices) < count:
+        raise UsageError(_too_few(count, len(devices)))
+    folder = LockFolder(lock_folder())
+    names = {_lock_name(device): device for device in devices}
+    wanted = _gpus(count)
+
+    def say_waiting() -> None:
+        _LOG.info("lease: waiting for %s of %d (%s)", wanted, len(devices), _held(folder, names))
+
+    try:
+        taken = folder.take(
+            list(names), count, wait=wait, holder=_about_me(command), on_wait=say_waiting
+        )
+    except FolderUnusableError as error:
+        _LOG.warning(
+            "lease: no locks in %s (%s); other programs may use the same GPUs. Name another "
+            "folder by NGSGPU_LOCK_DIR", folder.path, error,
+        )  # fmt: skip
+        return Lease(devices[:count], False, folder, [], "")
+    if taken is None:
+        time = "now" if not wait else f"within {wait:g} s"
+        raise DeviceError(
+            f"{wanted} of {len(devices)} could not be had {time} ({_held(folder, names)}); "
+            "wait longer, or end what holds them"
+        )
+    lease = Lease(
+        tuple(names[one.name] for one in taken), True, folder, taken, secrets.token_hex(6)
+    )
+    _LOG.info("lease: %s", ", ".join(map(str, lease.devices)))
+    return lease
+
+
+def holders(devices: Sequence[Device]) -> list[str | None]:
+    """Who holds each of some GPUs, in words; None for a free one.
+
+    Inside of a lease that is the holder of the lease, not who leased from it.
+
+    Raises:
+        FolderUnusableError: there are no locks to be had.
+    """
+    names = [_file_name(device) for device in devices]
+    found = LockFolder(lock_folder()).holders(names)
+    return [_holder_words(found[name]) if name in found else None for name in names]
+
+
+def lock_folder() -> Path:
+    """Folder of the locks: ``$NGSGPU_LOCK_DIR``, else one in /tmp that all users share."""
+    return Path(os.environ.get("NGSGPU_LOCK_DIR") or Path(tempfile.gettempdir()) / "ngsgpu-locks")
+
+
+def _file_name(device: Device) -> str:
+    """The UUID; old drivers put slashes into that of a slice."""
+    return re.sub(r"[^\w.-]", "_", device.uuid)
+
+
+def _lock_name(device: Device) -> str:
+    """Name of a GPU's lock: its UUID, below the lease that this process was started in."""
+    name = _file_name(device)
+    lease, _, uuids = os.environ.get(_LEASE_VARIABLE, "").partition(":")
+    if device.uuid in uuids.split(",") and re.fullmatch(r"[0-9a-f]+", lease):
+        return f"{lease}.{name}"
+    return name
+
+
+def _about_me(command: Sequence[str]) -> dict[str, object]:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # no entry in passwd, as in some containers
+        user = str(os.getuid())
+    words = shlex.join(command or [Path(sys.argv[0]).name, *sys.argv[1:]])
+    words = " ".join(words.split())
+    if len(words) > _LONGEST_COMMAND:
+        words = words[: _LONGEST_COMMAND - 1] + "…"
+    return {"pid": os.getpid(), "user": user, "host": socket.gethostname(), "command": words}
+
+
+def _holder_words(holder: dict[str, object]) -> str:
+    if "pid" not in holder:
+        return "someone who left no name"
+    words = f"{holder.get('user')}, process {holder['pid']}"
+    # Process numbers of another container mean nothing here.
+    if holder.get("host") == socket.gethostname():
+        with contextlib.suppress(ValueError, PermissionError):
+            try:
+                os.kill(int(str(holder["pid"])), 0)
+            except ProcessLookupError:
+                words += " (ended; what it started still runs)"
+    else:
+        words += f" of {holder.get('host')}"
+    return f"{words}: {holder.get('command')}"
+
+
+def _held(folder: LockFolder, names: dict[str, Device]) -> str:
+    """Who holds what, for messages."""
+    try:
+        found = folder.holders(list(names))
+    except FolderUnusableError:
+        found = {}
+    parts = [f"{names[name].entry} is held by {_holder_words(found[name])}" for name in found]
+    return "; ".join(parts) or "others wait for them"
+
+
+def _gpus(count: int) -> str:
+    return "1 GPU" if count == 1 else f"{count} GPUs"
+
+
+def _too_few(count: int, found: int) -> str:
+    if found:
+        return f"{count} GPUs are asked for and {found} can be seen; ask for fewer"
+    if gpus_of_driver() is None:
+        return (
+            "no NVIDIA driver was found (nvidia-smi is missing or does not answer); install the "
+            "driver"
+        )
+    return "no GPU can be seen; check nvidia-smi and CUDA_VISIBLE_DEVICES"
