@@ -22,7 +22,7 @@ from pathlib import Path
 
 PATIENCE_SECONDS = 10.0
 # Correction cannot run without these.
-LIBRARIES = ("numpy", "numba", "llvmlite", "pysam", "pyfastx", "isal", "rich", "typer", "jinja2")
+LIBRARIES = ("numpy", "numba", "llvmlite", "pysam", "isal", "rich", "typer", "jinja2")
 OPTIONAL_LIBRARIES = ("snakemake", "pandas", "matplotlib")
 _CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 _NVRTC = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12")
