@@ -185,7 +185,8 @@ def decide(
     """Write an anchor's edits from index ``edit`` of ``work.edits``; return the index behind them.
 
     With ``replace`` every base becomes the consensus, otherwise only positions of large support
-    whose base hardly any read is sure of. A base that was not known takes part like a wrong one.
+    whose base hardly any read is sure of. A base that was not known takes part like a wrong one,
+    but is only replaced by one that a read is sure of, not by what stands for others not known.
     A crowded anchor sees only some reads of a repeat, perhaps none of its own copy, so that a
     base it is sure of stays.
     """
@@ -196,6 +197,8 @@ def decide(
         base = columns.consensus[column]
         known = not work.unknown[position]
         if base == columns.anchor[position] and known:
+            continue
+        if not known and msa.sure_reads(columns.sums, column, base) == 0:
             continue
         if crowded and known and weights[quality_code(reads, quality, position)] >= SURE_WEIGHT:
             continue

@@ -141,6 +141,7 @@ __device__ __forceinline__ bool changes(const Reads& reads, const int32_t* weigh
     const int base = msa.consensus[column], own = msa.anchor[position];
     const bool known = !((unknown[position >> 5] >> (position & 31)) & 1);
     if (base == own && known) return false;
+    if (!known && sure_reads(msa, column, base) == 0) return false;
     if (crowded && known && weights[quality_code(qualities, int(reads.quality_bits), position)] >= SURE_WEIGHT)
         return false;
     if (replace) return true;

@@ -5,6 +5,7 @@
 // ngsgpu/io/scan.py accepts; the packed arrays are those of ngsgpu/readset/cpu.py. A chunk is
 // smaller than the L2 cache, so that all kernels but the first find it there.
 #include "ngsgpu/io/lines.cuh"
+#include "ngsgpu/sequence/hashing.cuh"
 
 namespace {
 
@@ -240,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const u32 strangers = __ballot_sync(kAll, is_unknown);
                 if (strangers) {
                     append(unknown, unknown_count, strangers, lane, u64(number) << 15 | position);
-                    if (is_unknown) letter = u32(number + position) & 3;
+                    if (is_unknown) letter = u32(mix64(u64(number) << 15 | position)) & 3;
                 }
                 low_word |= u64(__ballot_sync(kAll, letter & 1)) << half;
                 high_word |= u64(__ballot_sync(kAll, letter & 2)) << half;

@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.sequence.codec import CODES, UNKNOWN
+from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.types import Integer
 
 if TYPE_CHECKING:
@@ -111,8 +112,10 @@ def pack_records(
             score = np.int64(0)
             if code == UNKNOWN:
                 unknown += 1
-                # Any rule that depends on nothing but the read and the position will do.
-                code = (read + position) & 3
+                # Depends on nothing but the read and the position, and looks random, so that runs
+                # of unknown bases are not taken for a sequence that reads share.
+                place = (np.uint64(read) << np.uint64(15)) | np.uint64(position)
+                code = np.int64(mix64(place) & np.uint64(3))
             elif with_quality:
                 score = max(score, np.int64(data[quality_source + position]) - phred_offset)
             bit = np.uint64(position & 63)

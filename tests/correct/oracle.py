@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ngsgpu.correct import CorrectionParameters
-from tests.minhash.oracle import Placement, candidates, make_tables, reverse_complement
+from tests.minhash.oracle import Placement, candidates, make_tables, mix, reverse_complement
 
 ONE = 1 << 14
 """Weights are integers in units of 2^-14."""
@@ -70,7 +70,7 @@ def make_reads(
             if letter in "ACGT":
                 bases += letter
             else:
-                bases += "ACGT"[(number + position) % 4]
+                bases += "ACGT"[mix((number << 15) + position) % 4]
                 unknown.add(position)
             if qualities is None or quality_bits == 0:
                 weights.append(ONE)
@@ -313,6 +313,8 @@ class Corrector:
             column = columns[position]
             new = consensus(column)
             unknown = position in own.unknown
+            if unknown and not column[new].sure:
+                continue
             if not unknown:
                 if new == old or (crowded and own.sure[position]):
                     continue

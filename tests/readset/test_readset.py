@@ -17,6 +17,7 @@ from ngsgpu.readset import cpu as kernels
 from ngsgpu.readset import readset as module
 from ngsgpu.sequence.codec import UNKNOWN, base_at, words_for
 from tests.correct.oracle import SCORES_KEPT
+from tests.minhash.oracle import mix
 from tests.properties import examples
 
 LETTERS = "ACGTacgtNnRYKMSWBDHVU."
@@ -51,7 +52,7 @@ def stored_codes(reads: ReadSet, read: int) -> list[int]:
 
 def expected_bases(read: int, letters: str) -> str:
     return "".join(
-        letter if letter in "ACGT" else "ACGT"[(read + position) % 4]
+        letter if letter in "ACGT" else "ACGT"[mix((read << 15) + position) % 4]
         for position, letter in enumerate(letters.upper())
     )
 

@@ -1,0 +1,225 @@
+"""From files to files: the output is the input, but for some bases."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ngsgpu.io.reader import read_batches
+from tests.correct.data import Commands, mates, names, read_json, simulated_pairs
+from tests.io.helpers import Record, bgzf, fasta, fastq, members, records_of, write
+from tests.minhash.oracle import reverse_complement
+
+
+def records_in(path: Path) -> list[Record]:
+    return records_of(read_batches(path))[0]
+
+
+def without_bases(text: bytes, end: bytes) -> list[bytes]:
+    """All lines of a FASTQ file but those with bases."""
+    lines = text.split(end)
+    del lines[1::4]
+    return lines
+
+
+def differences(before: bytes, after: bytes) -> list[tuple[int, int]]:
+    assert len(before) == len(after)
+    return [(b, a) for b, a in zip(before, after, strict=True) if b != a]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("last_newline", [True, False])
+def test_only_bases_change(
+    tmp_path: Path, ngsgpu: Commands, end: bytes, last_newline: bool
+) -> None:
+    records = list(simulated_pairs())
+    text = fastq(records, end)
+    text = text if last_newline else text.removesuffix(end)
+    path = write(tmp_path / "in.fq", text)
+    ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fq")
+    after = (tmp_path / "out.fq").read_bytes()
+    changes = differences(text, after)
+    assert len(changes) > 300
+    assert without_bases(after, end) == without_bases(text, end)
+    for old, new in changes:
+        assert chr(new) in "ACGTacgt"
+        assert chr(old).islower() == chr(new).islower()
+    new_records = records_in(tmp_path / "out.fq")
+    assert [r.header for r in new_records] == [r.header for r in records]
+    assert [r.qualities for r in new_records] == [r.qualities for r in records]
+
+
+@pytest.mark.parametrize("width", [7, 60, None])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_fasta_keeps_its_lines(
+    tmp_path: Path, ngsgpu: Commands, width: int | None, end: bytes
+) -> None:
+    records = [Record(r.header, r.bases, None) for r in simulated_pairs()]
+    text = fasta(records, end, width)
+    path = write(tmp_path / "in.fa", text)
+    ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fa", "--coverage", 25)
+    after = (tmp_path / "out.fa").read_bytes()
+    assert len(differences(text, after)) > 300
+    lines = zip(text.split(end), after.split(end), strict=True)
+    for old, new in lines:
+        assert len(old) == len(new)
+        assert not old.startswith(b">") or old == new
+    # Wrapping decides nothing.
+    plain = write(tmp_path / "plain.fa", fasta(records))
+    ngsgpu.corrects("-i", plain, "-o", tmp_path / "plain-out.fa", "--coverage", 25)
+    assert records_in(tmp_path / "plain-out.fa") == records_in(tmp_path / "out.fa")
+
+
+def test_what_is_not_known_is_decided_or_stays(tmp_path: Path, ngsgpu: Commands) -> None:
+    genome = "ACGTTGCAAGGCTTAACCGGTACGATTAGCCATGCAATCGGATATCCAATTGGTACGTTCGTCCATGAC"
+    alone = "GGGTCTCGAGAACCTTTACTCAGTCGATTTGACNTAAACTGCCGTGTATGCGTCTTTGGGCATTCACT"
+    letters = "Nn.UrYK"
+    reads = [genome] * 8 + [genome[:31] + letter + genome[32:] for letter in letters]
+    reads += [reverse_complement(genome.replace("ATTAGCC", "ATTNGCC").replace("N", "A")), alone]
+    reads += ["N" * 60, alone.lower()[:40]]
+    records = [Record(b"r", text.encode(), b"I" * len(text)) for text in reads]
+    path = write(tmp_path / "in.fq", fastq(records))
+    ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fq", "--coverage", 12)
+    after = [record.bases.decode() for record in records_in(tmp_path / "out.fq")]
+    assert after[:8] == [genome] * 8
+    for letter, text in zip(letters, after[8:], strict=False):
+        assert text.upper() == genome
+        assert text[31].islower() == letter.islower()
+    assert after[8 + len(letters)] == reverse_complement(genome)
+    assert after[-3:] == reads[-3:]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_nothing_in_nothing_out(tmp_path: Path, ngsgpu: Commands, suffix: str) -> None:
+    one = write(tmp_path / "1.fq", b"")
+    two = write(tmp_path / "2.fq.gz", gzip.compress(b""))
+    outputs = [tmp_path / f"{name}.fq{suffix}" for name in "ab"]
+    ngsgpu.corrects("-i", one, "-I", two, "-o", outputs[0], "-O", outputs[1])
+    for path in outputs:
+        data = path.read_bytes()
+        assert (gzip.decompress(data) if suffix else data) == b""
+    ngsgpu.corrects("-i", one, "-o", tmp_path / "c.fq", "--stats", tmp_path / "s.json")
+    assert (tmp_path / "c.fq").read_bytes() == b""
+
+
+K40 = b"ACGTTGCAAGGCTTAACCGGTACGATTAGCCATGCAATCG"
+HOPELESS = {
+    "zero length": [b"", b""],
+    "short": [b"ACGT", b"ACNT"] * 30,
+    "shorter than k": [K40[:19]] * 50,
+    "shorter than the overlap": [K40[:29]] * 50,
+    "one": [K40],
+    "not known": [b"N" * 80, b"n" * 70, b"." * 60] * 20,
+    "equal": [K40] * 100,
+    "with a zero length": [b"", K40, b""],
+}
+
+
+@pytest.mark.parametrize("reads", HOPELESS.values(), ids=HOPELESS)
+@pytest.mark.parametrize("layout", ["single", "interleaved", "FASTA"])
+@pytest.mark.parametrize("coverage", ["auto", "3"])
+def test_reads_that_cannot_be_corrected_pass(
+    tmp_path: Path, ngsgpu: Commands, reads: list[bytes], layout: str, coverage: str
+) -> None:
+    reads = reads * 2 if layout == "interleaved" else reads
+    records = [Record(b"r%d" % (i // 2), text, b"!" * len(text)) for i, text in enumerate(reads)]
+    text = fasta(records) if layout == "FASTA" else fastq(records)
+    path = write(tmp_path / "in", text)
+    options = ["--interleaved"] if layout == "interleaved" else []
+    ngsgpu.corrects("-i", path, "-o", tmp_path / "out", "--coverage", coverage, *options)
+    assert (tmp_path / "out").read_bytes() == text
+
+
+def test_runs_of_unknown_bases_are_no_overlap(tmp_path: Path, ngsgpu: Commands) -> None:
+    """Reads whose ends were masked have nothing in common by that."""
+    generator = np.random.default_rng(4)
+    reads = ["".join(generator.choice(list("ACGT"), 60)) + "N" * 50 for _ in range(50)]
+    for text in (
+        fasta([Record(b"r", read.encode(), None) for read in reads]),
+        fastq([Record(b"r", read.encode(), b"I" * 60 + b"!" * 50) for read in reads]),
+    ):
+        path = write(tmp_path / "in", text)
+        options = ("--coverage", 3, "--stats", tmp_path / "s.json")
+        ngsgpu.corrects("-i", path, "-o", tmp_path / "out", *options)
+        assert (tmp_path / "out").read_bytes() == text
+        assert read_json(tmp_path / "s.json")["candidates"]["aligned"] == 0
+
+
+def test_reads_of_all_lengths_together(tmp_path: Path, ngsgpu: Commands) -> None:
+    records = [
+        Record(r.header, r.bases[: i % 101], (r.qualities or b"")[: i % 101])
+        for i, r in enumerate(simulated_pairs(coverage=50))
+    ]
+    path = write(tmp_path / "in.fq", fastq(records))
+    ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fq")
+    after = records_in(tmp_path / "out.fq")
+    changed = [i for i, (old, new) in enumerate(zip(records, after, strict=True)) if old != new]
+    assert len(changed) > 100
+    assert min(len(records[i].bases) for i in changed) >= 30
+    assert [len(r.bases) for r in after] == [i % 101 for i in range(len(records))]
+
+
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, lambda x: bgzf(x, 999), lambda x: members(x, 5000)]
+)
+def test_compressed_in_and_out(tmp_path: Path, ngsgpu: Commands, pack: object) -> None:
+    text = fastq(simulated_pairs())
+    write(tmp_path / "in.fq", text)
+    # Names do not matter for reading; for writing they do.
+    write(tmp_path / "packed", pack(text))  # type: ignore[operator]
+    ngsgpu.corrects("-i", tmp_path / "in.fq", "-o", tmp_path / "out.fq")
+    ngsgpu.corrects("-i", tmp_path / "packed", "-o", tmp_path / "out.fq.gz")
+    expected = (tmp_path / "out.fq").read_bytes()
+    assert expected != text
+    assert gzip.decompress((tmp_path / "out.fq.gz").read_bytes()) == expected
+
+
+def test_standard_input_and_output(tmp_path: Path, ngsgpu: Commands) -> None:
+    first, second = mates(simulated_pairs())
+    write(tmp_path / "1.fq", fastq(first))
+    write(tmp_path / "2.fq", fastq(second))
+    files = [tmp_path / name for name in ("a.fq", "b.fq", "c.fq")]
+    ngsgpu.corrects(
+        "-i", tmp_path / "1.fq", "-I", tmp_path / "2.fq", "-o", files[0], "-O", files[1]
+    )
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    command = [sys.executable, "-m", "ngsgpu", "correct", "-t", "1", "-q"]
+    command += ["-i", f"{tmp_path}/1.fq", "-I", "-", "-o", str(files[2]), "-O", "-"]
+    done = subprocess.run(
+        command,
+        input=gzip.compress(fastq(second)),
+        capture_output=True,
+        check=True,
+        env=os.environ | {"TMPDIR": str(folder)},
+    )
+    assert files[2].read_bytes() == files[0].read_bytes()
+    assert done.stdout == files[1].read_bytes()
+    assert done.stderr == b""
+    assert names(folder) == [], "what was kept of standard input is gone"
+
+
+def test_existing_outputs_are_replaced(tmp_path: Path, ngsgpu: Commands) -> None:
+    path = write(tmp_path / "in.fq", fastq(simulated_pairs()))
+    output = write(tmp_path / "out.fq", b"old")
+    ngsgpu.corrects("-i", path, "-o", output)
+    assert len(output.read_bytes()) == len(path.read_bytes())
+    assert names(tmp_path) == ["in.fq", "out.fq"]
+
+
+def test_quiet_and_not(tmp_path: Path, ngsgpu: Commands) -> None:
+    path = write(tmp_path / "in.fq", fastq(simulated_pairs()))
+    done = ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fq")
+    assert done.out == ""
+    assert "estimated coverage: " in done.err
+    assert re.search(r"^coverage \d+\.\d \(estimated\)$", done.err, re.MULTILINE)
+    assert re.search(r"bases corrected in \d+ reads", done.err)
+    done = ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fq", "--quiet", "--coverage", 25)
+    assert (done.out, done.err) == ("", "")
