@@ -2,7 +2,7 @@
 
 A candidate is tried only where a shared minimal k-mer puts it. Its score is the number of
 mismatches plus the bases of both reads outside the overlap; the smallest score wins, then the
-smaller entry of the minhash tables (CARE tries every shift, section 4.4.5).
+smaller shift, then the orientation as it stands (CARE tries every shift, section 4.4.5).
 """
 
 from __future__ import annotations
