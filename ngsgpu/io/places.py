@@ -1,0 +1,95 @@
+"""Where in the input files the sequences lie, kept by a first pass for a second one.
+
+With them the second pass need not split the files into records again: it copies bytes and
+replaces some.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class FileIdentity(NamedTuple):
+    """What changes when a file is replaced or written to.
+
+    Attributes:
+        device: number of its file system.
+        inode: its number there.
+        size: bytes, as stored.
+        modified: when it was last written, ns.
+    """
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+
+def identify(file: int | str) -> FileIdentity:
+    """The identity of a file, from its descriptor or path."""
+    info = os.stat(file)  # noqa: PTH116  # descriptors, too
+    return FileIdentity(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Consecutive whole records of a file. Segments of a file follow one another without a gap.
+
+    Attributes:
+        start: first byte in the (decompressed) file.
+        end: end of the bytes.
+        base: what is added to a segment's entries of ``FilePlaces.starts`` to make them places in
+            the file; may be negative.
+        first_record: number in the file of the first record, which is also its index in
+            ``FilePlaces.starts``.
+        records: how many.
+    """
+
+    start: int
+    end: int
+    base: int
+    first_record: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlaces:
+    """Where the sequences of one FASTQ file lie.
+
+    Attributes:
+        path: the file.
+        compression: as ``Source`` says.
+        identity: of the file when it was read.
+        segments: all its bytes.
+        starts: uint32[records], first byte of each sequence, less the segment's ``base``.
+    """
+
+    path: str
+    compression: str
+    identity: FileIdentity
+    segments: tuple[Segment, ...]
+    starts: NDArray[np.uint32]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file, decompressed."""
+        return self.segments[-1].end if self.segments else 0
+
+
+@dataclass(frozen=True, slots=True)
+class LanePlaces:
+    """The files of one lane.
+
+    Attributes:
+        files: the file, or those of first and second mates.
+        first_read: number of the lane's first read; record i of file m is read
+            ``first_read + m + i * len(files)``.
+    """
+
+    files: tuple[FilePlaces, ...]
+    first_read: int
