@@ -64,7 +64,8 @@ def commands(page: Path) -> list[list[str]]:
             if not line.startswith("ngsgpu "):
                 continue
             words = shlex.split(line, comments=True)
-            end = next((i for i, word in enumerate(words) if word in "|<>&&"), None)
+            # Behind -- stands another program's command.
+            end = next((i for i, word in enumerate(words) if word in ("--", *"|<>", "&&")), None)
             found.append(words[1:end])
     return found
 
