@@ -55,6 +55,8 @@ def kmers(
     from ngsgpu.readset import ReadSetBuilder
     from ngsgpu.readset.kmers import count_kmers, estimate_coverage
 
+    if threads < 0:
+        raise UsageError(f"--threads must be 0 or more, not {threads}")
     if not 1 <= kmer <= 32:
         raise UsageError(f"--kmer must be from 1 to 32, not {kmer}")
     files = [*in1, *(in2 or [])]

@@ -28,7 +28,7 @@ from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.device.memory import available_memory
 from ngsgpu.errors import DeviceError, InputError, UsageError
-from ngsgpu.io.atomic import check_distinct, write_text_atomically
+from ngsgpu.io.atomic import AtomicFile, check_distinct
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
 from ngsgpu.io.writer import OutputSet
@@ -54,6 +54,7 @@ class RunOptions:
         progress: whether to show progress.
         backend: ``cpu`` or ``cuda``.
         may_fall_back: whether the CPU may do what the GPU cannot hold.
+        gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
         backend_note: why the backend was chosen, for the statistics.
         command: the command line, for the statistics.
     """
@@ -65,6 +66,7 @@ class RunOptions:
     progress: bool = False
     backend: Literal["cpu", "cuda"] = "cpu"
     may_fall_back: bool = False
+    gpu_memory: int | None = None
     backend_note: str = ""
     command: tuple[str, ...] = ()
 
@@ -109,26 +111,42 @@ def correct_files(
     parameters = parameters or CorrectionParameters()
     options = options or RunOptions()
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
-    check_distinct([*in1, *in2], outputs)
+    check_distinct([*in1, *in2], outputs if stats is None else [*outputs, stats])
     begin = time.monotonic()
     run = _Run(parameters, options, phred_offset)
     if numba_cache(PACKAGE).files == 0:
         logger.info("compiling kernels (first start only, up to half a minute)")
-    with (
-        OutputSet(outputs, threads=options.threads) as output_set,
-        reread_standard_input(lanes) as kept,
-        Progress(options.progress) as run.progress,
-    ):
-        reads = run.read(kept)
-        spectrum, coverage = run.coverage(reads)
-        run.check_memory(reads)
-        corrections = run.correct(reads, coverage)
-        run.write(kept, reads, corrections, output_set)
-    statistics = run.statistics(reads, spectrum, coverage, corrections)
-    statistics.time_s["total"] = round(time.monotonic() - begin, 3)
-    if stats is not None:
-        write_text_atomically(stats, statistics.to_json())
+    with _opened(stats) as stats_file:
+        with (
+            OutputSet(outputs, threads=options.threads) as output_set,
+            reread_standard_input(lanes) as kept,
+            Progress(options.progress) as run.progress,
+        ):
+            reads = run.read(kept)
+            spectrum, coverage = run.coverage(reads)
+            run.check_memory(reads)
+            corrections = run.correct(reads, coverage)
+            run.write(kept, reads, corrections, output_set)
+        statistics = run.statistics(reads, spectrum, coverage, corrections)
+        statistics.time_s["total"] = round(time.monotonic() - begin, 3)
+        if stats_file is not None:
+            stats_file.write(statistics.to_json().encode())
     return statistics
+
+
+@contextmanager
+def _opened(path: str | Path | None) -> Iterator[AtomicFile | None]:
+    """A file that is opened before any computing, and is there in the end if all went well."""
+    if path is None:
+        yield None
+        return
+    file = AtomicFile(path)
+    try:
+        yield file
+        file.commit()
+    except BaseException:
+        file.discard()
+        raise
 
 
 def correct_reads(
@@ -293,19 +311,21 @@ class _Run:
     def _correct_on_gpu(self, reads: ReadSet, coverage: float) -> Corrections:
         from ngsgpu.correct.gpu import correct_on_gpu
         from ngsgpu.device.errors import cuda_errors
+        from ngsgpu.device.gpu_memory import limited_gpu_memory
         from ngsgpu.minhash.gpu import build_tables_on_gpu
         from ngsgpu.readset.gpu import DeviceReadSet
 
-        with self._timed("upload"), cuda_errors("copying the reads to the GPU"):
-            device_reads = DeviceReadSet.from_host(reads)
-        with self._tables_stage() as stage, cuda_errors("building the tables"):
-            tables = build_tables_on_gpu(
-                device_reads, self.parameters.minhash, advance=stage.advance
-            )
-        with self._correct_stage(reads) as stage, cuda_errors("correcting"):
-            return correct_on_gpu(
-                device_reads, tables, self.parameters, coverage, advance=stage.advance
-            )
+        with limited_gpu_memory(self.options.gpu_memory):
+            with self._timed("upload"), cuda_errors("copying the reads to the GPU"):
+                device_reads = DeviceReadSet.from_host(reads)
+            with self._tables_stage() as stage, cuda_errors("building the tables"):
+                tables = build_tables_on_gpu(
+                    device_reads, self.parameters.minhash, advance=stage.advance
+                )
+            with self._correct_stage(reads) as stage, cuda_errors("correcting"):
+                return correct_on_gpu(
+                    device_reads, tables, self.parameters, coverage, advance=stage.advance
+                )
 
     @contextmanager
     def _tables_stage(self) -> Iterator[Stage]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ngsgpu.correct.params import CorrectionParameters
@@ -77,15 +78,14 @@ class CorrectionPlan:
         """
         if self.total_bytes <= self.budget_bytes:
             return
-        a_table = self.table_bytes // max(1, self.tables)
         surplus = self.total_bytes - self.budget_bytes
-        fitting = self.tables - -(-surplus // a_table)
+        fitting = self.tables - math.ceil(surplus / (max(1, self.reads) * tables.ENTRY_BYTES))
         advice = []
         if fitting >= 16:
             advice.append(f"--hashes {fitting}")
         if parameters.quality_bits == 8 and self.bases * 3 // 4 >= surplus:
             advice.append("--quality-bits 2")
-        advice.append(f"--memory {format_size(self.total_bytes)} on a machine that has it")
+        advice.append(f"--memory {-(-self.total_bytes >> 20)}M on a machine that has it")
         raise UsageError(
             f"correcting {self.reads:,} reads takes {format_size(self.total_bytes)} of memory "
             f"and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"

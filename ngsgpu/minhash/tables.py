@@ -15,6 +15,9 @@ from ngsgpu.minhash import cpu
 from ngsgpu.minhash.params import MAX_ENTRIES, MinhashParameters
 from ngsgpu.readset import ReadSet
 
+ENTRY_BYTES = 4 + 2 + 4
+"""What a table takes for each read: its number, its place, its slot."""
+
 FUNCTIONS_A_PASS = 8
 """Signatures of this many functions are made in one pass over the reads."""
 
@@ -76,7 +79,7 @@ class MinhashTables:
 
 def planned_bytes(reads: int, parameters: MinhashParameters, threads: int) -> int:
     """Bytes that building and holding the tables of ``reads`` reads take at most."""
-    held = reads * parameters.hashes * (4 + 2 + 4)
+    held = reads * parameters.hashes * ENTRY_BYTES
     signatures = reads * FUNCTIONS_A_PASS * (8 + 2)
     sorting = reads * threads * (8 + 4 + 4)
     return held + signatures + sorting

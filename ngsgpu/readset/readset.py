@@ -164,6 +164,8 @@ class ReadSetBuilder:
         self.phred_offset = phred_offset
         self.threads = threads
         self.reads = 0
+        self._with_qualities = quality_bits > 0
+        self._fasta: bool | None = None
         self._lengths: list[NDArray[np.int32]] = []
         self._planes: list[NDArray[np.uint64]] = []
         self._qualities: list[NDArray[np.uint8]] = []
@@ -174,7 +176,7 @@ class ReadSetBuilder:
 
         Raises:
             InputError: a read is longer than ``MAX_READ_LENGTH``, there are more reads than
-                ``MAX_READS``, or FASTA follows FASTQ.
+                ``MAX_READS``, or FASTA and FASTQ are mixed.
         """
         step = len(mates)
         count = len(mates[0]) * step
@@ -186,14 +188,7 @@ class ReadSetBuilder:
                 f"there are more than {MAX_READS:,} reads",
                 "correct the lanes or chromosomes in groups",
             )
-        if any(batch.qual_start is None for batch in mates) and self.quality_bits:
-            if self.reads:
-                raise InputError(
-                    mates[0].path,
-                    "FASTA and FASTQ are mixed in one run",
-                    "give files of one format, or --quality-bits 0",
-                )
-            self.quality_bits = 0
+        self._check_format(mates)
         lengths = np.empty(count, dtype=np.int32)
         for mate, batch in enumerate(mates):
             _check_lengths(batch)
@@ -243,6 +238,21 @@ class ReadSetBuilder:
         self._planes.append(planes)
         self._qualities.append(qualities)
         self.reads += count
+
+    def _check_format(self, mates: Sequence[RecordBatch]) -> None:
+        """Keep no qualities of FASTA; refuse it together with FASTQ whose qualities are kept."""
+        for batch in mates:
+            fasta = batch.qual_start is None
+            if self._fasta is None:
+                self._fasta = fasta
+            if fasta != self._fasta and self._with_qualities:
+                raise InputError(
+                    batch.path,
+                    "FASTA and FASTQ are mixed in one run",
+                    "give files of one format, or --quality-bits 0",
+                )
+        if self._fasta:
+            self.quality_bits = 0
 
     def _list_unknown(self, mates: Sequence[RecordBatch], unknown: int) -> None:
         reads = np.empty(unknown, dtype=np.uint32)

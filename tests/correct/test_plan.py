@@ -1,0 +1,126 @@
+"""The memory of a run is known before it is taken, and a run that does not fit is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ngsgpu.correct import CorrectionParameters, MinhashParameters, plan_files
+from ngsgpu.correct.plan import CorrectionPlan, plan_correction
+from ngsgpu.device.memory import parse_size
+from ngsgpu.errors import UsageError
+from tests.correct.data import Commands, mates, names, simulated_pairs
+from tests.io.helpers import fasta, fastq, write
+
+
+def test_dry_run(tmp_path: Path, ngsgpu: Commands) -> None:
+    first, second = mates(simulated_pairs())
+    one, two = write(tmp_path / "1.fq", fastq(first)), write(tmp_path / "2.fq", fastq(second))
+    done = ngsgpu.corrects("-i", one, "-I", two, "--dry-run", "--memory", "3G", "--hashes", 40)
+    count, bases = 2 * len(first), sum(len(r.bases) for r in simulated_pairs())
+    assert re.search(r"^backend +cpu", done.out, re.MULTILINE)
+    assert f"reads    {count:,} with {bases:,} bases, the longest 100\n" in done.out
+    assert "tables   40\n" in done.out
+    assert "batches  1 of 4,096 pairs\n" in done.out
+    assert re.search(
+        r"^memory   [\d.]+ MiB of 3\.0 GiB: reads .*, tables .*, results ", done.out, 8
+    )
+    assert names(tmp_path) == ["1.fq", "2.fq"]
+
+
+def test_dry_run_reads_the_input(tmp_path: Path, ngsgpu: Commands) -> None:
+    bad = write(tmp_path / "bad.fq", fastq(simulated_pairs())[:-10])
+    done = ngsgpu.correct("-i", bad, "-o", tmp_path / "out", "--dry-run")
+    assert done.status == 2
+    assert str(bad) in done.error
+    assert names(tmp_path) == ["bad.fq"]
+
+
+@pytest.mark.parametrize("text", [b"", fastq(simulated_pairs()), fasta(simulated_pairs())])
+@pytest.mark.parametrize("dry", [["--dry-run"], []])
+def test_too_little_memory(
+    tmp_path: Path, ngsgpu: Commands, monkeypatch: pytest.MonkeyPatch, text: bytes, dry: list[str]
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        pytest.fail("tables were built")
+
+    monkeypatch.setattr("ngsgpu.correct.pipeline.build_tables", never)
+    path = write(tmp_path / "in", text)
+    done = ngsgpu.correct("-i", path, "-o", tmp_path / "out", "--memory", "100M", *dry)
+    assert done.status == 2
+    count = text.count(b"run:1:")
+    assert re.match(
+        rf"correcting {count:,} reads takes [\d.,]+ MiB of memory and 100\.0 MiB may be used; "
+        r"try .*--memory \d+M on a machine that has it$",
+        done.error,
+    )
+    assert names(tmp_path) == ["in"]
+
+
+def test_as_much_memory_as_was_asked_for(tmp_path: Path, ngsgpu: Commands) -> None:
+    path = write(tmp_path / "in", fastq(simulated_pairs()))
+    refused = ngsgpu.correct("-i", path, "-o", tmp_path / "out", "--memory", "100M")
+    wanted = re.search(r"--memory (\S+)", refused.error)
+    assert wanted
+    ngsgpu.corrects("-i", path, "-o", tmp_path / "out", "--memory", wanted[1])
+
+
+def plan(
+    reads: int, budget: int, *, hashes: int = 48, quality_bits: int = 8, length: int = 100
+) -> tuple[CorrectionPlan, CorrectionParameters]:
+    parameters = CorrectionParameters(
+        minhash=MinhashParameters(hashes=hashes), quality_bits=quality_bits
+    )
+    made = plan_correction(
+        parameters,
+        reads=reads,
+        bases=reads * length,
+        max_length=length,
+        paired=True,
+        threads=8,
+        budget_bytes=budget,
+    )
+    return made, parameters
+
+
+@pytest.mark.parametrize("reads", [0, 1, 1000, 3_000_000, 500_000_000])
+@pytest.mark.parametrize("part", [0.01, 0.5, 0.8, 0.95, 0.999, 1.0])
+def test_advice_is_right(reads: int, part: float) -> None:
+    whole = plan(reads, 1)[0].total_bytes
+    budget = int(part * whole)
+    made, parameters = plan(reads, budget)
+    if part == 1.0:
+        made.check(parameters)
+        return
+    with pytest.raises(UsageError) as refused:
+        made.check(parameters)
+    message = str(refused.value)
+    for advice in re.findall(r"--\S+ \w+", message):
+        option, value = advice.split()
+        changes = {
+            "--hashes": lambda v: plan(reads, budget, hashes=int(v)),
+            "--quality-bits": lambda v: plan(reads, budget, quality_bits=int(v)),
+            "--memory": lambda v: plan(reads, parse_size(v)),
+        }
+        smaller, its_parameters = changes[option](value)
+        smaller.check(its_parameters)
+    if part > 0.9 and reads > 1000:
+        assert "--hashes" in message
+        assert "--quality-bits 2" in message
+
+
+def test_memory_of_the_goal() -> None:
+    """At most 1 GB for a million reads of 100 bases and 48 tables, above what is always taken."""
+    more = plan(11_000_000, 1 << 50)[0].total_bytes - plan(10_000_000, 1 << 50)[0].total_bytes
+    assert more < 1e9
+
+
+def test_plan_from_python(tmp_path: Path) -> None:
+    path = write(tmp_path / "in", fastq(simulated_pairs()))
+    made = plan_files([path], interleaved=True)
+    assert (made.reads, made.paired, made.max_length) == (len(simulated_pairs()), True, 100)
+    assert plan_files([path]).paired is False
+    with pytest.raises(UsageError, match="no reads were given"):
+        plan_files([])

@@ -1,0 +1,152 @@
+"""What ``--stats`` says is what was done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ngsgpu as package
+from tests.correct.data import Commands, mates, read_json, simulated_pairs
+from tests.io.helpers import Record, fasta, fastq, write
+
+CLASSES = ("high_quality", "confirmed", "completed", "anchor_only", "rejected")
+
+
+def run(tmp_path: Path, ngsgpu: Commands, layout: str, *options: object) -> dict[str, Any]:
+    """Correct; returns the statistics, checked against the files."""
+    records = simulated_pairs()
+    texts = {
+        "single": [fastq(records)],
+        "interleaved": [fastq(records)],
+        "pairs": [fastq(side) for side in mates(records)],
+        "FASTA": [fasta(records)],
+    }[layout]
+    ins = [write(tmp_path / f"in{i}", text) for i, text in enumerate(texts)]
+    outs = [tmp_path / f"out{i}" for i in range(len(texts))]
+    files: list[object] = ["-i", ins[0], "-o", outs[0]]
+    if layout == "pairs":
+        files += ["-I", ins[1], "-O", outs[1]]
+    if layout == "interleaved":
+        files += ["--interleaved"]
+    ngsgpu.corrects(*files, "--stats", tmp_path / "s.json", *options)
+    stats = read_json(tmp_path / "s.json")
+    after = b"".join(path.read_bytes() for path in outs)
+    check_against_files(stats, b"".join(texts), after, per_record=2 if layout == "FASTA" else 4)
+    return stats
+
+
+def check_against_files(
+    stats: dict[str, Any], before: bytes, after: bytes, per_record: int
+) -> None:
+    lines = list(
+        zip(
+            before.splitlines()[1::per_record],
+            after.splitlines()[1::per_record],
+            strict=True,
+        )
+    )
+    changes = [
+        (position, old)
+        for b, a in lines
+        for position, (old, new) in enumerate(zip(b, a, strict=True))
+        if old != new
+    ]
+    by_position = stats["corrected_bases_by_position"]
+    corrected = stats["corrected"]
+    assert corrected["bases"] == len(changes) == sum(map(sum, by_position)) > 0
+    assert corrected["reads"] == sum(b != a for b, a in lines)
+    for position in range(len(by_position[0])):
+        assert sum(mate[position] for mate in by_position) == sum(p == position for p, _ in changes)
+    decided = sum(chr(old) not in "ACGTacgt" for _, old in changes)
+    unknown = sum(chr(letter) not in "ACGTacgt" for b, _ in lines for letter in b)
+    assert corrected["unknown_decided"] == decided > 0
+    assert corrected["unknown_left"] == unknown - decided
+
+
+@pytest.mark.parametrize("layout", ["single", "interleaved", "pairs", "FASTA"])
+def test_counts_add_up(tmp_path: Path, ngsgpu: Commands, layout: str) -> None:
+    records = simulated_pairs()
+    stats = run(tmp_path, ngsgpu, layout)
+    paired = layout in ("interleaved", "pairs")
+    assert stats["schema"] == "ngsgpu.correct"
+    assert stats["schema_version"] == 1
+    assert stats["version"] == package.__version__
+    reads, anchors = stats["reads"], stats["anchors"]
+    assert reads == {
+        "total": len(records),
+        "paired": int(paired),
+        "bases": sum(len(r.bases) for r in records),
+        "min_length": 100,
+        "max_length": 100,
+        "with_unknown": sum(b"N" in r.bases.upper() for r in records),
+    }
+    assert anchors["total"] == len(records)
+    kinds = ("without_candidates", "high_quality", "low_quality")
+    assert sum(anchors[kind] for kind in kinds) == len(records)
+    assert 0 <= anchors["in_repeats"] <= len(records)
+    candidates = stats["candidates"]
+    assert candidates["found"] >= candidates["aligned"] >= candidates["kept"] > len(records)
+    assert candidates["kept"] >= candidates["removed_by_refinement"] >= 0
+    by_class = {kind: stats["corrected"][f"{kind}_reads"] for kind in CLASSES}
+    assert by_class["high_quality"] == anchors["high_quality"]
+    assert sum(by_class.values()) == anchors["high_quality"] + anchors["low_quality"]
+    assert stats["corrected"]["reads"] <= sum(by_class.values()) - by_class["rejected"]
+    positions = stats["corrected_bases_by_position"]
+    assert [len(mate) for mate in positions] == [100] * (2 if paired else 1)
+    if paired:
+        assert all(sum(mate) > 0 for mate in positions)
+    assert stats["backend"] == "cpu"
+    assert stats["coverage"]["estimated"] is True
+    assert stats["coverage"]["value"] == pytest.approx(25, rel=0.15)
+
+
+def test_what_was_asked_for(tmp_path: Path, ngsgpu: Commands) -> None:
+    options = ("--coverage", 21.5, "--kmer", 17, "--hashes", 30, "--seed", 9, "--quality-bits", 2)
+    stats = run(tmp_path, ngsgpu, "single", *options, "--backend", "cpu")
+    assert stats["coverage"] == {"value": 21.5, "estimated": False}
+    parameters = stats["parameters"]
+    assert parameters["coverage"] == 21.5
+    assert parameters["quality_bits"] == 2
+    assert parameters["phred_offset"] == "auto"
+    assert parameters["minhash"] == {
+        "kmer": 17,
+        "hashes": 30,
+        "seed": 9,
+        "crowd_factor": 2.5,
+        "crowd_minimum": 10,
+    }
+    assert "2 CPU threads" in stats["device"]
+    spectrum = stats["spectrum"]
+    assert (spectrum["k"], spectrum["sampled"]) == (17, 1)
+    occurrences = sum(multiplicity * count for multiplicity, count in spectrum["histogram"])
+    assert occurrences == len(simulated_pairs()) * (100 - 17 + 1)
+
+
+def test_times_and_memory(tmp_path: Path, ngsgpu: Commands) -> None:
+    stats = run(tmp_path, ngsgpu, "pairs")
+    times = stats["time_s"]
+    stages = {"read", "spectrum", "tables", "correct", "write"}
+    assert times.keys() == stages | {"total"}
+    assert all(times[stage] >= 0 for stage in stages)
+    assert times["total"] >= 0.9 * max(times[stage] for stage in stages)
+    assert stats["memory"]["planned_bytes"] > 1 << 28
+    assert stats["memory"]["peak_rss_bytes"] > 1 << 26
+
+
+def test_mates_of_several_lanes(tmp_path: Path, ngsgpu: Commands) -> None:
+    """Positions are counted by mate in every lane."""
+    first, second = mates(simulated_pairs())
+    # Second mates are half as long, so that their positions tell them.
+    second = [Record(r.header, r.bases[:50], (r.qualities or b"")[:50]) for r in second]
+    files: list[object] = []
+    for lane, (low, high) in enumerate([(0, 101), (101, 375)]):
+        for option, side in (("i", first), ("I", second)):
+            path = write(tmp_path / f"{option}{lane}", fastq(side[low:high]))
+            files += [f"-{option}", path]
+    files += ["-o", tmp_path / "o", "-O", tmp_path / "O", "--stats", tmp_path / "s.json"]
+    ngsgpu.corrects(*files)
+    one, two = read_json(tmp_path / "s.json")["corrected_bases_by_position"]
+    assert sum(one[50:]) > 0
+    assert sum(two[50:]) == 0 < sum(two)
