@@ -25,11 +25,11 @@ def files(tmp_path: Path) -> list[str]:
 
 @pytest.mark.parametrize("k", [15, 21])
 def test_histogram(
-    files: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, k: int
+    files: list[str], capfd: pytest.CaptureFixture[str], tmp_path: Path, k: int
 ) -> None:
     options = ["-k", str(k), "--threads", "2"]
     assert main(["kmers", "-i", files[0], "-i", files[1], *options]) == 0
-    printed = capsys.readouterr().out
+    printed = capfd.readouterr().out
     assert main(["kmers", "-i", files[0], "-I", files[1], "-o", str(tmp_path / "h"), *options]) == 0
     assert (tmp_path / "h").read_text() == printed
     first, header, body = printed.split("\n", 2)
@@ -45,9 +45,9 @@ def test_histogram(
     assert body == "".join(f"{m}\t{n}\n" for m, n in histogram)
 
 
-def test_no_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_reads(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["kmers", "-i", str(write(tmp_path / "none", b""))]) == 0
-    assert capsys.readouterr().out == "# k=21 sampled=1/1 coverage=0.00\nmultiplicity\tcount\n"
+    assert capfd.readouterr().out == "# k=21 sampled=1/1 coverage=0.00\nmultiplicity\tcount\n"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_no_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_wrong_use(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     options: list[str],
     message: str,
@@ -71,7 +71,7 @@ def test_wrong_use(
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "in", b">r\nACGT\n")
     assert main(["kmers", "-i", "in", *options]) == 2
-    captured = capsys.readouterr()
+    captured = capfd.readouterr()
     assert captured.err.startswith(f"ngsgpu: error: {message}")
     assert captured.err.count("\n") == 1
     assert captured.out == ""
