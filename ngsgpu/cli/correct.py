@@ -102,12 +102,22 @@ def correct(
     ] = BackendChoice.auto,
     gpus: Annotated[
         int | None,
-        typer.Option(metavar="N", help="GPUs to use; 0: none.", show_default="1, if there are any"),
+        typer.Option(
+            metavar="N",
+            help="GPUs to lease, of which correction uses one; 0: none.",
+            show_default="1, if there are any",
+        ),
     ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE", help="Memory that may be used, as in 16G.", show_default="what is free"
+        ),
+    ] = None,
+    gpu_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Memory of the GPU that may be used.", show_default="what is free"
         ),
     ] = None,
     stats: Annotated[
@@ -161,6 +171,7 @@ def correct(
             progress=not quiet,
             backend=chosen.name,
             may_fall_back=backend is BackendChoice.auto,
+            gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
             backend_note=chosen.reason,
             command=("ngsgpu", *sys.argv[1:]),
         )
