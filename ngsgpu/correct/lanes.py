@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.atomic import output_error
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.pairs import read_interleaved, read_pairs
 from ngsgpu.io.reader import PhredOffset, read_batches
@@ -106,7 +107,8 @@ def reread_standard_input(lanes: Sequence[Lane]) -> Iterator[list[Lane]]:
     Errors in that file name standard input.
 
     Raises:
-        UsageError: standard input is named more than once.
+        UsageError: standard input is named more than once, or is closed.
+        OutputError: it cannot be kept.
     """
     named = [path for lane in lanes for path in lane.inputs].count("-")
     if named > 1:
@@ -114,10 +116,19 @@ def reread_standard_input(lanes: Sequence[Lane]) -> Iterator[list[Lane]]:
     if not named:
         yield list(lanes)
         return
-    handle, kept = tempfile.mkstemp(prefix="ngsgpu-stdin-")
+    if sys.stdin is None:
+        raise UsageError("standard input (-) is closed")
+    kept = os.environ.get("TMPDIR", "the folder of temporary files")
     try:
-        with os.fdopen(handle, "wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        handle, kept = tempfile.mkstemp(prefix="ngsgpu-stdin-")
+    except OSError as error:
+        raise output_error(kept, error) from error
+    try:
+        try:
+            with os.fdopen(handle, "wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        except OSError as error:
+            raise output_error(kept, error) from error
         yield [
             replace(lane, inputs=tuple(kept if path == "-" else path for path in lane.inputs))
             for lane in lanes
