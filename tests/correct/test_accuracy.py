@@ -1,0 +1,73 @@
+"""The goal of accuracy on simulated reads whose truth is known, small enough for every run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ngsgpu.evaluate import evaluate_arrays, evaluate_correction
+from tests.correct.data import Commands
+from tests.readset.simulation import LETTERS, Simulated, random_genome, simulate
+
+MIN_SENSITIVITY = 0.95
+MAX_FP_PER_MILLION = 100
+
+
+@pytest.fixture(scope="module")
+def genome() -> np.ndarray:
+    """200 kb, in which 8 % are repeats: 1 kb pieces that occur again with 1 % differences."""
+    return random_genome(np.random.default_rng(7), 200_000, repeats=8, repeat_length=1_000)
+
+
+def sequences(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()[1::4]
+
+
+@pytest.mark.parametrize("paired", [True, False], ids=["paired", "single"])
+def test_simulated_reads(
+    tmp_path: Path, ngsgpu: Commands, genome: np.ndarray, paired: bool
+) -> None:
+    reads: Simulated = simulate(np.random.default_rng(8), genome, 30, paired=paired)
+    options: list[object] = ["--stats", tmp_path / "s.json"]
+    if paired:
+        for mate in (0, 1):
+            reads.write_fastq(tmp_path / f"{mate}.fq", mate=mate)
+        options += ["-i", tmp_path / "0.fq", "-I", tmp_path / "1.fq"]
+        options += ["-o", tmp_path / "0.out", "-O", tmp_path / "1.out"]
+        ngsgpu.corrects(*options)
+        sides = [sequences(tmp_path / f"{mate}.out") for mate in (0, 1)]
+        after = [read for pair in zip(*sides, strict=True) for read in pair]
+    else:
+        reads.write_fastq(tmp_path / "in.fq")
+        ngsgpu.corrects("-i", tmp_path / "in.fq", "-o", tmp_path / "out.fq", *options)
+        after = sequences(tmp_path / "out.fq")
+    counts = evaluate_arrays(reads.sequences(), after, reads.truths()).counts
+    assert counts.errors_before > 0.005 * counts.bases
+    assert counts.sensitivity is not None and counts.fp_per_million is not None
+    print(f"sensitivity {counts.sensitivity:.4f}, {counts.fp_per_million:.1f} FP per million")
+    assert counts.sensitivity >= MIN_SENSITIVITY
+    assert counts.fp_per_million <= MAX_FP_PER_MILLION
+
+
+def test_reads_of_art(tmp_path: Path, ngsgpu: Commands, genome: np.ndarray) -> None:
+    """HiSeq 2000, as in the published comparisons; ART is among what the tests set up."""
+    assert shutil.which("art_illumina"), "install ART, as scripts/setup.sh test does"
+    (tmp_path / "genome.fa").write_bytes(b">chr\n" + LETTERS[genome].tobytes() + b"\n")
+    subprocess.run(
+        ["art_illumina", "-ss", "HS20", "-p", "-l", "100", "-f", "30", "-m", "300", "-s", "10",
+         "-rs", "3", "-sam", "-ef", "-na", "-i", "genome.fa", "-o", "art"],
+        cwd=tmp_path, check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    paths = [tmp_path / name for name in ("art1.fq", "art2.fq", "out1.fq", "out2.fq")]
+    ngsgpu.corrects("-i", paths[0], "-I", paths[1], "-o", paths[2], "-O", paths[3])
+    found = evaluate_correction(
+        tmp_path / "art_errFree.sam", paths[0], paths[2], paths[1], paths[3]
+    )
+    assert found.counts.sensitivity is not None and found.counts.fp_per_million is not None
+    print(f"{found.counts.sensitivity:.4f}, {found.counts.fp_per_million:.1f} FP per million")
+    assert found.counts.sensitivity >= MIN_SENSITIVITY
+    assert found.counts.fp_per_million <= MAX_FP_PER_MILLION
