@@ -30,7 +30,8 @@ def run(settings: argparse.Namespace, backend: str, directory: Path) -> dict[str
     """Correct once; the measurement, and what the run says of itself."""
     command = (
         f"ngsgpu correct -q --backend {backend} -t {settings.threads} -i {settings.first.resolve()}"
-        f" -I {settings.second.resolve()} -o {backend}_1.fq -O {backend}_2.fq --stats {backend}.json"
+        f" -I {settings.second.resolve()} -o {backend}_1.fq -O {backend}_2.fq"
+        f" --stats {backend}.json"
     )
     measured = measure(command.split(), directory)
     stats = json.loads((directory / f"{backend}.json").read_text())
