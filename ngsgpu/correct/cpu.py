@@ -186,7 +186,7 @@ def decide(
 
     With ``replace`` every base becomes the consensus, otherwise only positions of large support
     whose base hardly any read is sure of. A base that was not known takes part like a wrong one,
-    but is only replaced by one that a read is sure of, not by what stands for others not known.
+    but is only replaced by one that another read is sure of, not by what stands for it.
     A crowded anchor sees only some reads of a repeat, perhaps none of its own copy, so that a
     base it is sure of stays.
     """
@@ -198,10 +198,14 @@ def decide(
         known = not work.unknown[position]
         if base == columns.anchor[position] and known:
             continue
-        if not known and msa.sure_reads(columns.sums, column, base) == 0:
+        sure = weights[quality_code(reads, quality, position)] >= SURE_WEIGHT
+        if known and crowded and sure:
             continue
-        if crowded and known and weights[quality_code(reads, quality, position)] >= SURE_WEIGHT:
-            continue
+        if not known:
+            # Where there are no qualities, what stands for the base counts as sure.
+            own = np.int64(sure and base == columns.anchor[position])
+            if msa.sure_reads(columns.sums, column, base) == own:
+                continue
         if not replace:
             own = msa.sure_reads(columns.sums, column, columns.anchor[position])
             if known and own > rules.position_max_reads:

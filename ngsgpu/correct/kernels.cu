@@ -141,9 +141,11 @@ __device__ __forceinline__ bool changes(const Reads& reads, const int32_t* weigh
     const int base = msa.consensus[column], own = msa.anchor[position];
     const bool known = !((unknown[position >> 5] >> (position & 31)) & 1);
     if (base == own && known) return false;
-    if (!known && sure_reads(msa, column, base) == 0) return false;
-    if (crowded && known && weights[quality_code(qualities, int(reads.quality_bits), position)] >= SURE_WEIGHT)
-        return false;
+    const bool sure =
+        weights[quality_code(qualities, int(reads.quality_bits), position)] >= SURE_WEIGHT;
+    if (known && crowded && sure) return false;
+    // Where there are no qualities, what stands for an unknown base counts as sure.
+    if (!known && sure_reads(msa, column, base) == int(sure && base == own)) return false;
     if (replace) return true;
     if (known && sure_reads(msa, column, own) > rules.position_max_reads) return false;
     return support_of(msa, column, base) >= rules.position_support;

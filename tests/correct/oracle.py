@@ -313,7 +313,8 @@ class Corrector:
             column = columns[position]
             new = consensus(column)
             unknown = position in own.unknown
-            if unknown and not column[new].sure:
+            # Some other read has to be sure of the base; only without qualities is this one.
+            if unknown and column[new].sure - (own.sure[position] and new == old) < 1:
                 continue
             if not unknown:
                 if new == old or (crowded and own.sure[position]):

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -150,6 +151,20 @@ def test_runs_of_unknown_bases_are_no_overlap(tmp_path: Path, ngsgpu: Commands) 
         ngsgpu.corrects("-i", path, "-o", tmp_path / "out", *options)
         assert (tmp_path / "out").read_bytes() == text
         assert read_json(tmp_path / "s.json")["candidates"]["aligned"] == 0
+
+
+@pytest.mark.parametrize("make", [fasta, fastq])
+def test_nobody_else_knows(tmp_path: Path, ngsgpu: Commands, make: Callable[..., bytes]) -> None:
+    """Two reads overlap, but not where one has an N."""
+    generator = np.random.default_rng(5)
+    genome = "".join(generator.choice(list("ACGT"), 150))
+    for number in range(8):
+        reads = [genome[:70] + "N" * (number + 1) + genome[71 + number :], genome[90:]]
+        records = [Record(b"r", read.encode(), b"I" * len(read)) for read in reads]
+        text = make(records)
+        path = write(tmp_path / "in", text)
+        ngsgpu.corrects("-i", path, "-o", tmp_path / "out", "--coverage", 1)
+        assert (tmp_path / "out").read_bytes() == text
 
 
 def test_reads_of_all_lengths_together(tmp_path: Path, ngsgpu: Commands) -> None:

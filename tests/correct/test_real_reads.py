@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
+from itertools import islice
 from pathlib import Path
 
 import pysam
 import pytest
 
-from tests.correct.data import Commands, read_json
+from tests.correct.data import Commands, names, read_json
+from tests.io.edge_table import EXPECTED, Parsed
+from tests.io.test_edge_files import decompressed
 from tests.minhash.oracle import reverse_complement
 
 
 def records(path: Path) -> list[tuple[str, str | None, str, str | None]]:
     with pysam.FastxFile(str(path)) as file:
         return [(r.name, r.comment, r.sequence, r.quality) for r in file]
+
+
+def beginning(path: Path, target: Path, reads: int = 2_000) -> Path:
+    """The first reads of a file."""
+    with gzip.open(path) as file:
+        target.write_bytes(b"".join(islice(file, 4 * reads)))
+    return target
 
 
 def without_bases(path: Path) -> list[tuple[str, str | None, int, str | None]]:
@@ -25,7 +36,12 @@ def without_bases(path: Path) -> list[tuple[str, str | None, int, str | None]]:
     ["ecoli_mg1655_1kb", "sarscov2_artic_miseq", "merge_16S_dada2nf_m3n701s502"],
 )
 def test_pairs(shared_data: Path, tmp_path: Path, ngsgpu: Commands, name: str) -> None:
-    ins = [shared_data / "reads" / f"{name}_R{mate}.fastq.gz" for mate in (1, 2)]
+    ins = [
+        beginning(
+            shared_data / "reads" / f"{name}_R{mate}.fastq.gz", tmp_path / f"{mate}.fq", 2_000
+        )
+        for mate in (1, 2)
+    ]
     outs = [tmp_path / f"{mate}.fastq.gz" for mate in (1, 2)]
     ngsgpu.corrects(
         "-i", ins[0], "-I", ins[1], "-o", outs[0], "-O", outs[1], "--stats", tmp_path / "s.json"
@@ -57,3 +73,20 @@ def test_fasta(shared_data: Path, tmp_path: Path, ngsgpu: Commands) -> None:
     path = shared_data / "reads" / "kraken_HiSeq_accuracy.fa.gz"
     ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fa")
     assert without_bases(path) == without_bases(tmp_path / "out.fa")
+
+
+def test_awkward_files(shared_data: Path, tmp_path: Path, ngsgpu: Commands) -> None:
+    """Of a few reads that hardly overlap nothing can be corrected; refused files give nothing."""
+    for name, expected in list(EXPECTED.items())[::3]:
+        path, output = shared_data / "edge" / name, tmp_path / "out"
+        done = ngsgpu.correct("-i", path, "-o", output, "-q", "--coverage", 4)
+        if isinstance(expected, Parsed):
+            assert done.status == 0, done.err
+            before, after = decompressed(path), output.read_bytes()
+            assert len(before) == len(after), name
+            assert sum(b != a for b, a in zip(before, after, strict=True)) <= 3, name
+            output.unlink()
+        else:
+            assert done.status == 2
+            assert done.error.startswith(str(path))
+        assert names(tmp_path) == []

@@ -42,7 +42,7 @@ class Sides:
 
 
 @given(scenarios())
-@examples(100)
+@examples(70)
 def test_alignments(scenario: Scenario) -> None:
     sides = Sides(scenario)
     ratio = sides.corrector.max_mismatch_ratio
@@ -60,7 +60,7 @@ def test_alignments(scenario: Scenario) -> None:
 
 
 @given(scenarios())
-@examples(100)
+@examples(70)
 def test_mates_and_filter(scenario: Scenario) -> None:
     sides = Sides(scenario)
     for group in groups(scenario):
@@ -88,7 +88,7 @@ def assert_equal_columns(sides: Sides, anchor: int, kept: list[oracle.Candidate]
 
 
 @given(scenarios())
-@examples(100)
+@examples(70)
 def test_columns_and_refinement(scenario: Scenario) -> None:
     sides = Sides(scenario)
     for group in groups(scenario):
@@ -106,7 +106,7 @@ def test_columns_and_refinement(scenario: Scenario) -> None:
 
 
 @given(scenarios())
-@examples(100)
+@examples(70)
 def test_decisions(scenario: Scenario) -> None:
     sides = Sides(scenario)
     for group in groups(scenario):
