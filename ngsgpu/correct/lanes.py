@@ -7,11 +7,12 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ngsgpu.errors import InputError, UsageError
+from ngsgpu.errors import InputError, OutputError, UsageError
 from ngsgpu.io.atomic import output_error
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.pairs import read_interleaved, read_pairs
@@ -101,43 +102,85 @@ def plan_lanes(
 
 
 @contextlib.contextmanager
-def reread_standard_input(lanes: Sequence[Lane]) -> Iterator[list[Lane]]:
-    """Keep standard input in a temporary file, since every input is read twice.
+def keep_streams(lanes: Sequence[Lane]) -> Iterator[list[Lane]]:
+    """Keep standard input and named pipes in temporary files, since every input is read twice.
 
-    Errors in that file name standard input.
+    Errors in these files name what they came from.
 
     Raises:
         UsageError: standard input is named more than once, or is closed.
-        OutputError: it cannot be kept.
+        OutputError: a stream cannot be kept.
     """
-    named = [path for lane in lanes for path in lane.inputs].count("-")
-    if named > 1:
+    inputs = [path for lane in lanes for path in lane.inputs]
+    if inputs.count("-") > 1:
         raise UsageError("standard input (-) can be named once only")
-    if not named:
-        yield list(lanes)
-        return
-    if sys.stdin is None:
+    if "-" in inputs and sys.stdin is None:
         raise UsageError("standard input (-) is closed")
-    kept = os.environ.get("TMPDIR", "the folder of temporary files")
+    streams = [path for path in inputs if path == "-" or Path(path).is_fifo()]
+    kept: dict[str, str] = {}
     try:
-        handle, kept = tempfile.mkstemp(prefix="ngsgpu-stdin-")
-    except OSError as error:
-        raise output_error(kept, error) from error
-    try:
-        try:
-            with os.fdopen(handle, "wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-        except OSError as error:
-            raise output_error(kept, error) from error
+        for stream in streams:
+            kept[stream] = _temporary_file()
+        _keep_all(kept)
         yield [
-            replace(lane, inputs=tuple(kept if path == "-" else path for path in lane.inputs))
+            replace(lane, inputs=tuple(kept.get(path, path) for path in lane.inputs))
             for lane in lanes
         ]
     except InputError as error:
-        if error.path != kept:
-            raise
-        raise InputError(
-            "-", error.cause, error.remedy, record=error.record, line=error.line
-        ) from error
+        for stream, path in kept.items():
+            if error.path == path:
+                raise InputError(
+                    stream, error.cause, error.remedy, record=error.record, line=error.line
+                ) from error
+        raise
     finally:
-        Path(kept).unlink(missing_ok=True)
+        for path in kept.values():
+            Path(path).unlink(missing_ok=True)
+
+
+def _temporary_file() -> str:
+    try:
+        handle, path = tempfile.mkstemp(prefix="ngsgpu-input-")
+    except OSError as error:
+        folder = os.environ.get("TMPDIR", "the folder of temporary files")
+        raise output_error(folder, error) from error
+    os.close(handle)
+    return path
+
+
+def _keep_all(kept: dict[str, str]) -> None:
+    """Copy streams to files, all at once, for whoever writes several pipes may do so in turn.
+
+    The first one is copied here and not by a thread, so that it can be interrupted.
+    """
+    failures: list[OutputError] = []
+
+    def keep(stream: str, path: str) -> None:
+        try:
+            _keep(stream, path)
+        except OutputError as error:
+            failures.append(error)
+
+    streams = list(kept.items())
+    threads = [threading.Thread(target=keep, args=stream, daemon=True) for stream in streams[1:]]
+    for thread in threads:
+        thread.start()
+    for stream in streams[:1]:
+        keep(*stream)
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _keep(stream: str, path: str) -> None:
+    """Copy a stream to a file."""
+    try:
+        with Path(path).open("wb") as file:
+            if stream == "-":
+                shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+                return
+            with Path(stream).open("rb") as source:
+                shutil.copyfileobj(source, file, 1 << 20)
+    except OSError as error:
+        raise output_error(path, error) from error

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.host import ANCHORS_A_TASK, correct_on_cpu
-from ngsgpu.correct.lanes import Lane, plan_lanes, reread_standard_input
+from ngsgpu.correct.lanes import Lane, keep_streams, plan_lanes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.plan import CorrectionPlan, plan_correction
 from ngsgpu.correct.stats import CorrectionStatistics
@@ -119,7 +119,7 @@ def correct_files(
     with _opened(stats) as stats_file:
         with (
             OutputSet(outputs, threads=options.threads) as output_set,
-            reread_standard_input(lanes) as kept,
+            keep_streams(lanes) as kept,
             Progress(options.progress) as run.progress,
         ):
             reads = run.read(kept)
@@ -184,7 +184,7 @@ def plan_files(
     options = options or RunOptions()
     lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
     reads = bases = longest = 0
-    with reread_standard_input(lanes) as kept:
+    with keep_streams(lanes) as kept:
         for lane in kept:
             for mates in lane.batches(
                 threads=options.threads,

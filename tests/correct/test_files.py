@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -219,6 +220,45 @@ def test_standard_input_and_output(tmp_path: Path, ngsgpu: Commands) -> None:
     assert done.stdout == files[1].read_bytes()
     assert done.stderr == b""
     assert names(folder) == [], "what was kept of standard input is gone"
+
+
+def test_named_pipes(tmp_path: Path, ngsgpu: Commands) -> None:
+    first, second = (fastq(side) for side in mates(simulated_pairs()))
+    files = [tmp_path / name for name in ("1.fq", "2.fq")]
+    for path, text in zip(files, (first, second), strict=True):
+        write(path, text)
+    outs = [tmp_path / name for name in "abcd"]
+    ngsgpu.corrects("-i", files[0], "-I", files[1], "-o", outs[0], "-O", outs[1])
+    pipes = [tmp_path / name for name in ("1.pipe", "2.pipe")]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+
+    def feed() -> None:
+        # Much more than a pipe holds, to both in turn.
+        with pipes[0].open("wb") as one, pipes[1].open("wb") as two:
+            for start in range(0, len(first) + len(second), 1000):
+                one.write(first[start : start + 1000])
+                two.write(second[start : start + 1000])
+
+    feeder = threading.Thread(target=feed, daemon=True)
+    feeder.start()
+    ngsgpu.corrects("-i", pipes[0], "-I", pipes[1], "-o", outs[2], "-O", outs[3])
+    feeder.join()
+    assert outs[2].read_bytes() == outs[0].read_bytes()
+    assert outs[3].read_bytes() == outs[1].read_bytes()
+
+
+def test_an_error_in_a_named_pipe(tmp_path: Path, ngsgpu: Commands) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = fastq(simulated_pairs())[:-10]
+    feeder = threading.Thread(target=pipe.write_bytes, args=(text,), daemon=True)
+    feeder.start()
+    done = ngsgpu.correct("-i", pipe, "-o", tmp_path / "out")
+    feeder.join()
+    assert done.status == 2
+    assert done.error.startswith(f"{pipe}, record {len(simulated_pairs())}, line ")
+    assert names(tmp_path) == ["pipe"]
 
 
 def test_existing_outputs_are_replaced(tmp_path: Path, ngsgpu: Commands) -> None:

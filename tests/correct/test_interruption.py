@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ def test_no_room_for_standard_input(files: list[str], tmp_path: Path) -> None:
         env=os.environ | {"TMPDIR": str(tmp_path / "temporary")},
     )
     assert done.returncode == 1
-    assert done.stderr.startswith(f"ngsgpu: error: {tmp_path}/temporary/ngsgpu-stdin-")
+    assert done.stderr.startswith(f"ngsgpu: error: {tmp_path}/temporary/ngsgpu-input-")
     assert "the file grew beyond the largest size allowed" in done.stderr
     assert done.stderr.count("\n") == 1
     assert names(tmp_path / "out") == names(tmp_path / "temporary") == []
@@ -162,6 +163,19 @@ def test_standard_input_that_is_closed(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "ngsgpu: error: standard input (-) is closed\n"
+    assert names(tmp_path) == []
+
+
+def test_waiting_for_standard_input_can_be_interrupted(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", RUN, "correct", "-i", "-", "-o", str(tmp_path / "1.fq")]
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, env=os.environ | {"TMPDIR": str(tmp_path)}) as process:
+        while not any(name.startswith("ngsgpu-input-") for name in names(tmp_path)):
+            assert process.poll() is None
+            time.sleep(0.05)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
     assert names(tmp_path) == []
 
 
