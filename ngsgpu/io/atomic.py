@@ -115,6 +115,26 @@ class AtomicFile:
         except OSError as error:
             raise output_error(self.path, error) from error
 
+    @property
+    def takes_offsets(self) -> bool:
+        """Whether parts may be written in any order: not to what is no regular file."""
+        return self._temporary is not None
+
+    def write_at(self, data: bytes | memoryview, offset: int) -> None:
+        """Write all of ``data`` at a place in the file; threads may write at the same time.
+
+        Raises:
+            OutputError: the disk is full, or fails otherwise.
+        """
+        view = memoryview(data)
+        try:
+            while len(view) > 0:
+                done = os.pwrite(self._fd, view, offset)
+                view = view[done:]
+                offset += done
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
     def close(self) -> None:
         """Close the file; its content is complete but not yet under its name.
 

@@ -80,10 +80,27 @@ class PinnedChunk:
     last: bool
 
 
+class Keeper:
+    """Host memory for inflated data, so that a second pass need not inflate them again.
+
+    Args:
+        room: bytes that may be kept.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+
+    def takes(self, size: int) -> bool:
+        """Whether there is room for so many bytes; they count as kept then."""
+        self._room -= size
+        return self._room >= 0
+
+
 class Feed(Protocol):
     """The chunks of one file, in order.
 
     Attributes:
+        kept: the bytes taken so far, where they are kept; else None.
         identity: tells whether the file is still the same later.
         compression: as ``Source`` says.
         size: bytes of the file, decompressed; None where that is not known.
@@ -92,6 +109,7 @@ class Feed(Protocol):
     identity: FileIdentity
     compression: str
     size: int | None
+    kept: list[NDArray[np.uint8]] | None
 
     def ready(self) -> bool:
         """Whether ``take`` would not wait."""
@@ -111,13 +129,20 @@ class Feed(Protocol):
 
 
 def open_feed(
-    path: str, pool: ThreadPoolExecutor, *, threads: int, chunk_bytes: int, ahead: int
+    path: str,
+    pool: ThreadPoolExecutor,
+    keeper: Keeper,
+    *,
+    threads: int,
+    chunk_bytes: int,
+    ahead: int,
 ) -> Feed:
     """Open a file.
 
     Args:
         path: the file.
         pool: threads that read.
+        keeper: keeps inflated data as far as it has room.
         threads: threads that inflate BGZF.
         chunk_bytes: size of a chunk.
         ahead: chunks in memory.
@@ -136,7 +161,7 @@ def open_feed(
     if source.compression == "plain":
         source.close()
         return PlainFeed(path, pool, chunk_bytes=chunk_bytes, ahead=ahead)
-    return InflatedFeed(source, chunk_bytes=chunk_bytes)
+    return InflatedFeed(source, keeper, chunk_bytes=chunk_bytes)
 
 
 class PlainFeed:
@@ -149,6 +174,7 @@ class PlainFeed:
     ) -> None:
         import cupy
 
+        self.kept: list[NDArray[np.uint8]] | None = None
         self._pool = pool
         self._chunk_bytes = chunk_bytes
         self._device = cupy.cuda.runtime.getDevice()
@@ -216,8 +242,10 @@ class PlainFeed:
 class InflatedFeed:
     """Copies what a source inflates to pinned memory."""
 
-    def __init__(self, source: Source, *, chunk_bytes: int) -> None:
+    def __init__(self, source: Source, keeper: Keeper, *, chunk_bytes: int) -> None:
         self._source = source
+        self._keeper = keeper
+        self.kept: list[NDArray[np.uint8]] | None = []
         self.compression = source.compression
         self.identity = identify(source.path)
         self.size: int | None = None
@@ -243,7 +271,13 @@ class InflatedFeed:
         self._next = next(self._chunks, None)
         buffer = self._buffers.popleft() if self._buffers else PinnedBuffer(len(current.buffer))
         buffer.wait()
-        np.copyto(buffer.array[: current.size], current.buffer[HEADROOM : HEADROOM + current.size])
+        data = current.buffer[HEADROOM : HEADROOM + current.size]
+        np.copyto(buffer.array[: current.size], data)
+        if self.kept is not None:
+            if self._keeper.takes(len(current.buffer)):
+                self.kept.append(data)
+            else:
+                self.kept = None
         chunk = _chunk(buffer, current.size, self._offset, last=self._next is None)
         self._offset += current.size
         return chunk

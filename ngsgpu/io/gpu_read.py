@@ -22,7 +22,7 @@ from ngsgpu.device.errors import cuda_errors
 from ngsgpu.errors import InputError
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.diagnose import PhredOffset
-from ngsgpu.io.gpu_feed import IrregularInputError, open_feed
+from ngsgpu.io.gpu_feed import IrregularInputError, Keeper, open_feed
 from ngsgpu.io.gpu_pack import Growing, Packer
 from ngsgpu.io.gpu_parse import KERNELS, SLOTS, THREADS, ParsedChunk, Parser, blocks_for, slot_bytes
 from ngsgpu.io.places import FilePlaces, LanePlaces, Segment
@@ -82,6 +82,7 @@ def read_to_device(
     threads: int = 1,
     chunk_bytes: int = CHUNK_BYTES,
     memory: int | None = None,
+    keep_bytes: int = 0,
     advance: Callable[[int], None] = lambda reads: None,
 ) -> DeviceInput:
     """Read lanes into a read set on the current GPU; equal to what ``ReadSetBuilder`` makes.
@@ -94,6 +95,8 @@ def read_to_device(
         chunk_bytes: bytes of a file that are handled at a time; the result does not depend on it.
         memory: bytes of device memory that may be taken; makes chunks smaller. The limit itself
             is that of CuPy's memory pool.
+        keep_bytes: bytes of host memory for inflated data, which a second pass then need not
+            inflate again.
         advance: called with the number of reads packed since the last call.
 
     Raises:
@@ -106,6 +109,7 @@ def read_to_device(
     try:
         with cuda_errors("reading the input to the GPU"):
             reader = _Reader(lanes, quality_bits, phred_offset, threads, chunk_bytes, advance)
+            reader.keeper = Keeper(keep_bytes)
             return reader.read()
     except (IrregularInputError, InputError) as reason:
         logger.debug("reading on the CPU: %s", reason)
@@ -172,7 +176,10 @@ class _Cursor:
 
         feed = self.parser.feed
         starts = cupy.asnumpy(self._starts.finish())
-        return FilePlaces(self.path, feed.compression, feed.identity, tuple(self.segments), starts)
+        kept = None if feed.kept is None else tuple(feed.kept)
+        return FilePlaces(
+            self.path, feed.compression, feed.identity, tuple(self.segments), starts, kept
+        )
 
 
 class _Reader:
@@ -194,6 +201,7 @@ class _Reader:
         self._threads = threads
         self._chunk_bytes = chunk_bytes
         self._advance = advance
+        self.keeper = Keeper(0)
         self._copies = cupy.cuda.Stream(non_blocking=True)
         self._packer = Packer(
             quality_bits=quality_bits,
@@ -226,6 +234,7 @@ class _Reader:
                 feed = open_feed(
                     path,
                     pool,
+                    self.keeper,
                     threads=self._threads,
                     chunk_bytes=self._chunk_bytes,
                     ahead=2 + readers // len(lane.inputs),

@@ -67,6 +67,7 @@ class FilePlaces:
         identity: of the file when it was read.
         segments: all its bytes.
         starts: uint32[records], first byte of each sequence, less the segment's ``base``.
+        kept: the file's decompressed bytes, in order, where they were kept.
     """
 
     path: str
@@ -74,6 +75,7 @@ class FilePlaces:
     identity: FileIdentity
     segments: tuple[Segment, ...]
     starts: NDArray[np.uint32]
+    kept: tuple[NDArray[np.uint8], ...] | None = None
 
     @property
     def size(self) -> int:

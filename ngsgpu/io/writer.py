@@ -97,6 +97,18 @@ class OutputSet:
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
         self._writers[index].put(view.cast("B"))
 
+    def file_for_offsets(self, index: int) -> AtomicFile | None:
+        """The file of an output whose parts may be written in any order; None if they may not.
+
+        They may where the output is neither compressed nor standard output nor a special file.
+        Whoever takes the file writes all of it, and does not call ``write`` for this output.
+
+        Args:
+            index: which of ``paths``.
+        """
+        writer = self._writers[index]
+        return writer.file if writer.file.takes_offsets and not writer.compresses else None
+
     def commit(self) -> None:
         """Complete all files and give them their names.
 
@@ -150,6 +162,7 @@ class _Writer:
 
     def __init__(self, file: AtomicFile, encoder: _BgzfEncoder | None) -> None:
         self.file = file
+        self.compresses = encoder is not None
         self._encoder = encoder
         self._queue: queue.Queue[memoryview | None] = queue.Queue(_QUEUED)
         self._failure: BaseException | None = None

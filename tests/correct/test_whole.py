@@ -7,7 +7,10 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
-from ngsgpu.correct import RunOptions, correct_reads, cpu
+from ngsgpu.correct import CorrectionParameters, RunOptions, correct_reads, cpu
+from ngsgpu.correct.host import anchors_in_bucket_order, correct_on_cpu
+from ngsgpu.minhash import build_tables
+from ngsgpu.readset import ReadSet
 from tests.correct.bench import edits_of
 from tests.correct.scenarios import Scenario, scenarios
 from tests.properties import examples
@@ -81,3 +84,19 @@ def test_full_buffers_decide_nothing(scenario: Scenario) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu.Workspace, "allocate", small)
         assert_equal(scenario)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_progress_counts_every_read(paired: bool) -> None:
+    genome = "ACGTTGCAAGGCTTAACCGGTACGATTAGCCATGCAATCGGATATCCAATTGGTACGTTCGTCCATGAC"
+    # Some reads are in no bucket of the first table.
+    reads = ReadSet.from_sequences([genome, genome[5:], "ACGT", genome[::-1]] * 9, paired=paired)
+    parameters = CorrectionParameters()
+    tables = build_tables(reads, parameters.minhash)
+    order = anchors_in_bucket_order(reads, tables).tolist()
+    assert sorted(order) == list(range(0, 36, 2 if paired else 1))
+    advanced: list[int] = []
+    correct_on_cpu(
+        reads, tables, parameters, 9.0, threads=2, anchors_a_task=5, advance=advanced.append
+    )
+    assert sum(advanced) == 36

@@ -1,0 +1,174 @@
+"""Reading files a second time, in pieces whose places are known."""
+
+from __future__ import annotations
+
+import bisect
+import os
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.io.places import FilePlaces, identify
+from ngsgpu.io.source import HEADROOM, Source
+
+Fill: TypeAlias = Callable[[NDArray[np.uint8]], None]
+"""Fills an array of the size of a piece with its bytes; may be called in any thread."""
+
+
+class PieceReader(Protocol):
+    """Gives pieces of a file."""
+
+    def prepare(self, start: int, end: int) -> Fill:
+        """How to get bytes ``start`` to ``end``; pieces have to be asked for in order.
+
+        Raises:
+            InputError: the file cannot be read any more, or has changed.
+        """
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+def open_again(file: FilePlaces, threads: int) -> PieceReader:
+    """Open a file for a second reading.
+
+    Args:
+        file: the file, as it was found the first time.
+        threads: threads that inflate BGZF.
+
+    Raises:
+        InputError: the file has changed, or cannot be opened.
+    """
+    check_same(file)
+    if file.kept is not None:
+        return KeptReader(file.kept)
+    return PlainReader(file) if file.compression == "plain" else InflatingReader(file, threads)
+
+
+def check_same(file: FilePlaces) -> None:
+    """Check that a file is what it was when it was read first.
+
+    Raises:
+        InputError: it is not.
+    """
+    try:
+        same = identify(file.path) == file.identity
+    except OSError:
+        same = False
+    if not same:
+        raise _changed(file)
+
+
+class PlainReader:
+    """Reads pieces of a plain file, each in the thread that needs it."""
+
+    def __init__(self, file: FilePlaces) -> None:
+        self._file = file
+        try:
+            self._raw = Path(file.path).open("rb", buffering=0)  # noqa: SIM115  # see close()
+        except OSError as error:
+            raise _unreadable(file, error) from error
+
+    def prepare(self, start: int, end: int) -> Fill:
+        """How to read a piece."""
+        return lambda data: self._read(data, start)
+
+    def _read(self, data: NDArray[np.uint8], start: int) -> None:
+        view = data.data
+        done = 0
+        while done < len(view):
+            try:
+                count = os.preadv(self._raw.fileno(), [view[done:]], start + done)
+            except OSError as error:
+                raise _unreadable(self._file, error) from error
+            if count == 0:
+                raise _changed(self._file)
+            done += count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._raw.close()
+
+
+class KeptReader:
+    """Gives pieces of what was kept in memory.
+
+    Args:
+        parts: the file's bytes, in order.
+    """
+
+    def __init__(self, parts: tuple[NDArray[np.uint8], ...]) -> None:
+        self._parts = parts
+        self._ends = list(accumulate(map(len, parts)))
+
+    def prepare(self, start: int, end: int) -> Fill:
+        """Find the parts that hold a piece."""
+        pieces = []
+        index = bisect.bisect_right(self._ends, start)
+        while start < end:
+            begin = self._ends[index] - len(self._parts[index])
+            stop = min(end, self._ends[index])
+            pieces.append(self._parts[index][start - begin : stop - begin])
+            start = stop
+            index += 1
+        return _joined(pieces)
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class InflatingReader:
+    """Inflates a file from its beginning."""
+
+    def __init__(self, file: FilePlaces, threads: int) -> None:
+        self._file = file
+        self._source = Source(file.path, threads=threads, chunk_bytes=4 << 20)
+        self._chunks = self._source.chunks()
+        self._rest = np.empty(0, dtype=np.uint8)
+
+    def prepare(self, start: int, end: int) -> Fill:
+        """Inflate a piece, and say how to get it."""
+        pieces = []
+        missing = end - start
+        while missing > 0:
+            if len(self._rest) == 0:
+                chunk = next(self._chunks, None)
+                if chunk is None:
+                    raise _changed(self._file)
+                self._rest = chunk.buffer[HEADROOM : HEADROOM + chunk.size]
+            pieces.append(self._rest[:missing])
+            self._rest = self._rest[missing:]
+            missing -= len(pieces[-1])
+        return _joined(pieces)
+
+    def close(self) -> None:
+        """Stop inflating."""
+        self._source.close()
+
+
+def _joined(pieces: list[NDArray[np.uint8]]) -> Fill:
+    def fill(data: NDArray[np.uint8]) -> None:
+        if pieces:
+            np.concatenate(pieces, out=data)
+
+    return fill
+
+
+def _changed(file: FilePlaces) -> InputError:
+    return InputError(
+        file.path,
+        "the file changed while it was being corrected",
+        "correct it again when nothing writes to it",
+    )
+
+
+def _unreadable(file: FilePlaces, error: OSError) -> InputError:
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return InputError(
+        file.path, f"could not be read ({reason})", "check the disk or copy the file anew"
+    )

@@ -1,0 +1,188 @@
+"""Writing inputs again with bases replaced gives what the CPU's correction writes."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ngsgpu.correct.lanes import Lane
+from ngsgpu.errors import InputError, OutputError
+from ngsgpu.io.patch import EditCounts, Edits, pieces_of, write_patched
+from ngsgpu.io.places import FilePlaces, LanePlaces, Segment, identify
+from ngsgpu.io.reader import PhredOffset, probe
+from ngsgpu.io.writer import OutputSet
+from tests.io.helpers import fastq, reads, write
+from tests.io.random_fastq import Style, patch_on_host, random_edits, random_lanes, read_on_host
+
+
+def places_of(lanes: list[Lane], phred_offset: PhredOffset = "auto") -> list[LanePlaces]:
+    """Places as a first pass on the CPU sees them."""
+    found = []
+    read = 0
+    for lane in lanes:
+        first_read = read
+        segments: list[list[Segment]] = [[] for _ in lane.inputs]
+        starts: list[list[np.ndarray]] = [[] for _ in lane.inputs]
+        for mates in lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=3000):
+            for mate, batch in enumerate(mates):
+                at = segments[mate][-1].end if segments[mate] else 0
+                end = at + len(batch.data)
+                # The base is arbitrary, as long as the entries fit.
+                segments[mate].append(Segment(at, end, at - 7, batch.first_record, len(batch)))
+                starts[mate].append((batch.seq_start + 7).astype(np.uint32))
+            read += sum(map(len, mates))
+        files = tuple(
+            FilePlaces(
+                path,
+                probe(path).compression,
+                identify(path),
+                tuple(segments[mate]),
+                np.concatenate([np.zeros(0, dtype=np.uint32), *starts[mate]]),
+            )
+            for mate, path in enumerate(lane.inputs)
+        )
+        found.append(LanePlaces(files, first_read))
+    return found
+
+
+def assert_same_counts(found: EditCounts, expected: EditCounts) -> None:
+    assert found.reads == expected.reads
+    assert found.unknown == expected.unknown
+    assert np.array_equal(found.by_position, expected.by_position)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_writes_what_the_cpu_writes(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    style = Style.random(rng)
+    layout = rng.choice(["single", "pairs", "interleaved"])
+    lanes = random_lanes(rng, tmp_path, style, layout)
+    read_set = read_on_host(lanes, phred_offset=style.phred_offset)
+    edits = random_edits(rng, read_set)
+    expected, counts = patch_on_host(lanes, read_set, edits, style.phred_offset)
+    places = places_of(lanes, style.phred_offset)
+    names = [rng.choice(["out_1.fq", "out_1.fq.gz"]), rng.choice(["out_2.fq", "out_2.fq.gz"])]
+    paths = [tmp_path / name for name in names[: 2 if layout == "pairs" else 1]]
+    advanced: list[int] = []
+    with OutputSet(paths) as outputs:
+        found = write_patched(
+            places,
+            [lane.outputs for lane in lanes],
+            outputs,
+            edits,
+            paired=read_set.paired,
+            max_length=read_set.max_length,
+            threads=rng.choice([1, 3]),
+            piece_bytes=rng.choice([1, 500, 5000, 1 << 20]),
+            advance=advanced.append,
+        )
+    assert_same_counts(found, counts)
+    assert sum(advanced) == read_set.reads
+    for path, content in zip(paths, expected, strict=False):
+        data = path.read_bytes()
+        assert (gzip.decompress(data) if path.suffix == ".gz" else data) == content
+
+
+def no_edits(count: int) -> Edits:
+    return Edits(
+        np.zeros(count, dtype=np.int64),
+        np.zeros(count, dtype=np.uint16),
+        np.zeros(0, dtype=np.uint32),
+    )
+
+
+def copy(places: list[LanePlaces], path: Path, count: int, threads: int = 2) -> None:
+    with OutputSet([path]) as outputs:
+        write_patched(
+            places, [(0,)], outputs, no_edits(count), paired=False, max_length=20,
+            threads=threads, piece_bytes=300,
+        )  # fmt: skip
+
+
+@pytest.fixture(params=["plain", "gzip"])
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    data = fastq(reads(100))
+    yield write(tmp_path / "in.fq", gzip.compress(data) if request.param == "gzip" else data)
+
+
+def test_a_changed_file_is_refused(tmp_path: Path, file: Path) -> None:
+    places = places_of([Lane((str(file),), (0,))])
+    write(file, file.read_bytes()[:-10])
+    with pytest.raises(InputError, match=r"in\.fq: the file changed while it was being corrected"):
+        copy(places, tmp_path / "out.fq", 100)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]
+    file.unlink()
+    with pytest.raises(InputError, match="the file changed"):
+        copy(places, tmp_path / "out.fq", 100)
+
+
+def test_a_file_that_ends_early_is_refused(tmp_path: Path, file: Path) -> None:
+    places = places_of([Lane((str(file),), (0,))])
+    longer = write(tmp_path / "longer.fq", file.read_bytes())
+    segment = places[0].files[0].segments[0]
+    shorter = fastq(reads(50))
+    write(longer, gzip.compress(shorter) if file.read_bytes()[:1] == b"\x1f" else shorter)
+    wrong = FilePlaces(
+        str(longer),
+        places[0].files[0].compression,
+        identify(str(longer)),
+        (segment,),
+        places[0].files[0].starts,
+    )
+    with pytest.raises(InputError, match="the file changed"):
+        copy([LanePlaces((wrong,), 0)], tmp_path / "out.fq", 100)
+
+
+def test_a_full_disk_is_an_output_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(tmp_path / "in.fq", fastq(reads(100)))
+    places = places_of([Lane((str(file),), (0,))])
+    with pytest.raises(OutputError, match="the disk is full"):
+        copy(places, Path("/dev/full"), 100)
+
+    def no_space(fd: int, data: memoryview, offset: int) -> int:
+        if offset > 2000:
+            raise OSError(errno.ENOSPC, "")
+        return min(len(data), 100)
+
+    monkeypatch.setattr(os, "pwrite", no_space)
+    with pytest.raises(OutputError, match=r"out\.fq: the disk is full"):
+        copy(places, tmp_path / "out.fq", 100)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]
+
+
+def test_kept_bytes_are_not_read_again(tmp_path: Path) -> None:
+    data = fastq(reads(100))
+    file = write(tmp_path / "in.fq", data)
+    (lane,) = places_of([Lane((str(file),), (0,))])
+    write(file, b"x" * len(data))
+    array = np.frombuffer(data, dtype=np.uint8)
+    (known,) = lane.files
+    kept = FilePlaces(
+        known.path, "gzip", identify(str(file)), known.segments, known.starts,
+        (array[:10], array[10:1000], array[1000:]),
+    )  # fmt: skip
+    copy([LanePlaces((kept,), 0)], tmp_path / "out.fq", 100)
+    assert (tmp_path / "out.fq").read_bytes() == data
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 37, 100, 1000, 1 << 20])
+def test_pieces_cover_the_file_and_hold_their_sequences(tmp_path: Path, piece_bytes: int) -> None:
+    data = fastq(reads(100)) + b"\n\n"
+    file = write(tmp_path / "in.fq", data)
+    ((places,),) = (lane.files for lane in places_of([Lane((str(file),), (0,))]))
+    at = record = 0
+    for piece in pieces_of(places, piece_bytes):
+        assert (piece.start, piece.first_record) == (at, record)
+        at, record = piece.end, piece.last_record
+        for start in places.starts[piece.first_record : piece.last_record]:
+            begin = int(start) + piece.base
+            assert piece.start <= begin and begin + 20 <= piece.end
+            assert data[begin - 1 : begin] == b"\n" and data[begin + 20 : begin + 22] == b"\n+"
+    assert (at, record) == (len(data), 100)
