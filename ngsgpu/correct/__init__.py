@@ -6,14 +6,17 @@ fit are dropped, and the columns of what is left say which bases are wrong.
     from ngsgpu.correct import CorrectionParameters, correct_files
     correct_files(["R1.fastq.gz"], ["C1.fastq.gz"], ["R2.fastq.gz"], ["C2.fastq.gz"])
 
-``params`` says what can be chosen, ``pipeline`` goes from files to files, ``host`` runs the
-kernels of ``cpu`` (with ``alignment`` and ``msa``), ``corrections`` combines what they decide.
+``params`` says what can be chosen, ``pipeline`` goes from files to files by the stages of ``run``,
+which ``host_run`` has for the CPU and ``device_run`` for GPUs. ``host`` runs the kernels of ``cpu``
+(with ``alignment`` and ``msa``), ``gpu`` those of ``kernels.cu``; ``corrections`` combines what
+they decide.
 After Kallenborn (2024), chapter 4.
 """
 
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.correct.pipeline import RunOptions, correct_files, correct_reads, plan_files
+from ngsgpu.correct.pipeline import correct_files, correct_reads, plan_files
+from ngsgpu.correct.run import RunOptions
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.minhash import MinhashParameters
 

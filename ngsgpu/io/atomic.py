@@ -10,12 +10,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import mmap
 import os
 import stat
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ngsgpu.errors import OutputError, UsageError
 
@@ -91,7 +95,7 @@ class AtomicFile:
                 raise UsageError(f"{_shown(self.path)}: is being written already; name it once")
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             fd = os.open(temporary, flags, 0o666)
             _open_here.add(temporary)
         self._temporary = temporary
@@ -134,6 +138,18 @@ class AtomicFile:
                 offset += done
         except OSError as error:
             raise output_error(self.path, error) from error
+
+    def mapped(self, size: int) -> NDArray[np.uint8]:
+        """The file's bytes, uint8[size], to be changed in place; only where ``takes_offsets``.
+
+        The file must have so many bytes already. Let go of the array before the file is committed.
+        """
+        return np.frombuffer(mmap.mmap(self._fd, size), dtype=np.uint8)
+
+    def free_space(self) -> int:
+        """Bytes that the file's disk has left for this user."""
+        info = os.fstatvfs(self._fd)
+        return info.f_bavail * info.f_frsize
 
     def close(self) -> None:
         """Close the file; its content is complete but not yet under its name.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.atomic import AtomicFile
 from ngsgpu.io.places import FilePlaces, LanePlaces, Segment
-from ngsgpu.io.reread import check_same, open_again
+from ngsgpu.io.reread import PieceReader, check_same, open_again
 from ngsgpu.io.writer import OutputSet
 from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN
 from ngsgpu.sequence.types import Integer
@@ -152,6 +152,7 @@ def write_patched(
     max_length: int,
     threads: int = 1,
     piece_bytes: int = PIECE_BYTES,
+    copied: Mapping[int, NDArray[np.uint8]] | None = None,
     advance: Callable[[int], None] = lambda reads: None,
 ) -> EditCounts:
     """Write the files of some lanes with their bases replaced.
@@ -165,6 +166,7 @@ def write_patched(
         max_length: of all reads, in bases.
         threads: threads that copy and edit.
         piece_bytes: bytes handled at a time; the result does not depend on it.
+        copied: the bytes of outputs that are copies of their inputs already (``Precopy``).
         advance: called with the number of reads written since the last call.
 
     Raises:
@@ -172,6 +174,7 @@ def write_patched(
         OutputError: an output cannot be written.
     """
     run = _Run(outputs, edits, (2 if paired else 1, max(1, max_length)), threads, advance)
+    run.copied = copied or {}
     filled = [0] * (1 + max((target for lane in targets for target in lane), default=0))
     with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-patch") as run.pool:
         for lane, indices in zip(lanes, targets, strict=True):
@@ -185,6 +188,7 @@ class _Run:
     """One run of ``write_patched``."""
 
     pool: ThreadPoolExecutor
+    copied: Mapping[int, NDArray[np.uint8]]
 
     def __init__(
         self,
@@ -209,10 +213,12 @@ class _Run:
     ) -> None:
         """Copy the files of a lane, of which output ``i`` has ``filled[i]`` bytes before."""
         with ExitStack() as stack:
-            readers = []
-            for file in lane.files:
-                readers.append(open_again(file, self._threads))
-                stack.callback(readers[-1].close)
+            readers: list[PieceReader | None] = []
+            for file, index in zip(lane.files, indices, strict=True):
+                reader = None if index in self.copied else open_again(file, self._threads)
+                if reader is not None:
+                    stack.callback(reader.close)
+                readers.append(reader)
             # Nothing may read from a file that is closed.
             stack.callback(self._drop)
             each = [pieces_of(file, piece_bytes) for file in lane.files]
@@ -220,12 +226,17 @@ class _Run:
                 for mate, piece in enumerate(row):
                     if piece is None:
                         continue
-                    target = self._outputs.file_for_offsets(indices[mate])
-                    place = filled[indices[mate]] + piece.start
-                    read = readers[mate].prepare(piece.start, piece.end)
-                    task = (piece, read, lane, mate, target, place)
-                    reads = piece.last_record - piece.first_record
-                    self._tasks.append((self.pool.submit(self._copy, *task), indices[mate], reads))
+                    index, reader = indices[mate], readers[mate]
+                    place = filled[index] + piece.start
+                    task: Future[NDArray[np.uint8] | None]
+                    if reader is None:
+                        data = self.copied[index][place : place + piece.end - piece.start]
+                        task = self.pool.submit(self._edit, piece, lane, mate, data)
+                    else:
+                        read = reader.prepare(piece.start, piece.end)
+                        target = self._outputs.file_for_offsets(index)
+                        task = self.pool.submit(self._copy, piece, read, lane, mate, target, place)
+                    self._tasks.append((task, index, piece.last_record - piece.first_record))
                     self._finish(leave=4 * self._threads)
             self._finish()
             for file in lane.files:
@@ -250,6 +261,15 @@ class _Run:
                 own.buffer = np.empty(2 * size, dtype=np.uint8)
             data = own.buffer[:size]
         read(data)
+        self._edit(piece, lane, mate, data)
+        if target is None:
+            return data
+        target.write_at(data.data, place)
+        return None
+
+    def _edit(self, piece: Piece, lane: LanePlaces, mate: int, data: NDArray[np.uint8]) -> None:
+        """Replace the bases of a piece, whose bytes are ``data``."""
+        counts = self._workspace().counts
         step = len(lane.files)
         changed, decided = replace_bases(
             data,
@@ -258,14 +278,10 @@ class _Run:
             lane.first_read + mate + piece.first_record * step,
             step,
             self._edits,
-            own.counts.by_position,
+            counts.by_position,
         )
-        own.counts.reads += int(changed)
-        own.counts.unknown += int(decided)
-        if target is None:
-            return data
-        target.write_at(data.data, place)
-        return None
+        counts.reads += int(changed)
+        counts.unknown += int(decided)
 
     def _workspace(self) -> _Workspace:
         own: _Workspace | None = getattr(self._own, "workspace", None)

@@ -11,6 +11,7 @@ import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -131,14 +132,10 @@ def count_kmers(reads: ReadSet, k: int, *, threads: int = 1, exact: bool = False
         threads: how many threads work; the result does not depend on it.
         exact: count every k-mer.
     """
-    lengths = reads.arrays.lengths
-    if reads.arrays.uniform_length >= 0:
-        occurrences = reads.reads * max(0, reads.arrays.uniform_length - k + 1)
-    else:
-        occurrences = int(np.maximum(0, lengths.astype(np.int64) - k + 1).sum())
-    shift = 0
-    while not exact and occurrences >> (shift + 1) >= SAMPLED_KMERS:
-        shift += 1
+    occurrences = kmer_occurrences(
+        reads.arrays.uniform_length, reads.arrays.lengths, reads.reads, k
+    )
+    shift = 0 if exact else sampling_shift(occurrences)
     pieces = np.linspace(0, reads.reads, 8 * threads + 1).astype(np.int64).tolist()
 
     def collect(bounds: tuple[int, int]) -> NDArray[np.uint64]:
@@ -155,6 +152,32 @@ def count_kmers(reads: ReadSet, k: int, *, threads: int = 1, exact: bool = False
     with ThreadPoolExecutor(threads) as pool:
         sample = np.concatenate(list(pool.map(collect, itertools.pairwise(pieces))))
     sample.sort()
+    return spectrum_of(sample, k, shift, occurrences / max(1, reads.bases))
+
+
+def kmer_occurrences(uniform_length: int, lengths: Any, reads: int, k: int) -> int:
+    """All k-mers of some reads; ``lengths`` are NumPy's or CuPy's, where they differ."""
+    if uniform_length >= 0:
+        return reads * max(0, uniform_length - k + 1)
+    return int((lengths.astype(np.int64) - (k - 1)).clip(0, None).sum())
+
+
+def sampling_shift(occurrences: int) -> int:
+    """How many low bits of a k-mer's hash have to be zero for it to be sampled."""
+    return max(0, (occurrences // SAMPLED_KMERS).bit_length() - 1)
+
+
+def spectrum_of(
+    sample: NDArray[np.uint64], k: int, shift: int, kmers_per_base: float
+) -> KmerSpectrum:
+    """Spectrum of a sample of canonical k-mers.
+
+    Args:
+        sample: the sample, sorted.
+        k: k-mer length.
+        shift: as for ``sample_kmers``.
+        kmers_per_base: k-mer occurrences of the reads divided by their bases.
+    """
     starts = np.flatnonzero(np.diff(sample, prepend=~sample[:1]))
     multiplicities = np.diff(np.append(starts, len(sample)))
     multiplicity, count = np.unique(multiplicities, return_counts=True)
@@ -163,7 +186,7 @@ def count_kmers(reads: ReadSet, k: int, *, threads: int = 1, exact: bool = False
         multiplicity=multiplicity.astype(np.int64),
         count=count.astype(np.int64),
         sampled=1 << shift,
-        kmers_per_base=occurrences / max(1, reads.bases),
+        kmers_per_base=kmers_per_base,
     )
 
 

@@ -20,7 +20,7 @@ from tests.io.helpers import fastq, write
 STOP_AT = """
 import sys, time
 from ngsgpu.cli import main
-from ngsgpu.correct import pipeline
+from ngsgpu.correct import host_run
 from ngsgpu.io.writer import OutputSet
 
 def stop():
@@ -29,10 +29,10 @@ def stop():
 
 stage = sys.argv.pop(1)
 if stage == "correcting":
-    correct = pipeline.correct_on_cpu
+    correct = host_run.correct_on_cpu
     def stopped(*arguments, advance, **options):
         return correct(*arguments, advance=lambda reads: stop(), **options)
-    pipeline.correct_on_cpu = stopped
+    host_run.correct_on_cpu = stopped
 else:
     write = OutputSet.write
     def stopped(self, index, data):

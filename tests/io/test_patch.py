@@ -16,6 +16,7 @@ from ngsgpu.correct.lanes import Lane
 from ngsgpu.errors import InputError, OutputError
 from ngsgpu.io.patch import EditCounts, Edits, pieces_of, write_patched
 from ngsgpu.io.places import FilePlaces, LanePlaces, Segment, identify
+from ngsgpu.io.precopy import Precopy
 from ngsgpu.io.reader import PhredOffset, probe
 from ngsgpu.io.writer import OutputSet
 from tests.io.helpers import fastq, reads, write
@@ -71,16 +72,19 @@ def test_writes_what_the_cpu_writes(tmp_path: Path, seed: int) -> None:
     names = [rng.choice(["out_1.fq", "out_1.fq.gz"]), rng.choice(["out_2.fq", "out_2.fq.gz"])]
     paths = [tmp_path / name for name in names[: 2 if layout == "pairs" else 1]]
     advanced: list[int] = []
-    with OutputSet(paths) as outputs:
+    targets = [lane.outputs for lane in lanes]
+    with OutputSet(paths) as outputs, Precopy(places, targets, outputs, 2) as precopy:
+        copied = precopy.finish() if rng.random() < 0.5 else None
         found = write_patched(
             places,
-            [lane.outputs for lane in lanes],
+            targets,
             outputs,
             edits,
             paired=read_set.paired,
             max_length=read_set.max_length,
             threads=rng.choice([1, 3]),
             piece_bytes=rng.choice([1, 500, 5000, 1 << 20]),
+            copied=copied,
             advance=advanced.append,
         )
     assert_same_counts(found, counts)

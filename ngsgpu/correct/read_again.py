@@ -1,0 +1,120 @@
+"""Reading inputs a second time, record by record, to write them with their edits.
+
+That works for all that can be read; ``ngsgpu.io.patch`` is the quicker way where the places of
+the sequences are known from the first reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.correct import cpu
+from ngsgpu.correct.corrections import Corrections
+from ngsgpu.correct.lanes import Lane
+from ngsgpu.correct.run import Run
+from ngsgpu.errors import InputError
+from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.patch import EditCounts
+from ngsgpu.io.writer import OutputSet
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is known of the reads from the first reading.
+
+    Attributes:
+        reads: how many.
+        paired: whether reads 2p and 2p + 1 are mates.
+        uniform_length: the length of all, or -1.
+        lengths: int32[reads]; empty where all are equal.
+        max_length: longest read, in bases.
+    """
+
+    reads: int
+    paired: bool
+    uniform_length: int
+    lengths: NDArray[np.int32]
+    max_length: int
+
+
+class ReadAgain(Run):
+    """A run that can read its inputs a second time."""
+
+    def batches(self, lane: Lane) -> Iterator[tuple[RecordBatch, ...]]:
+        """The records of a lane."""
+        return lane.batches(
+            threads=self.options.threads,
+            phred_offset=self.phred_offset,
+            chunk_bytes=self.options.chunk_bytes,
+        )
+
+    def write_again(
+        self, lanes: Sequence[Lane], shape: Shape, corrections: Corrections, outputs: OutputSet
+    ) -> EditCounts:
+        """Read the lanes again and write them with the edits.
+
+        Raises:
+            InputError: a file is not what it was.
+        """
+        size = 2 if shape.paired else 1, max(1, shape.max_length)
+        counts = EditCounts(0, 0, np.zeros(size, dtype=np.int64))
+        first_read = 0
+        with self.writing(shape.reads) as stage:
+            for lane in lanes:
+                for mates in self.batches(lane):
+                    _check_unchanged(mates, shape, first_read)
+                    for mate, batch in enumerate(mates):
+                        _edit(batch, first_read + mate, len(mates), corrections, counts)
+                        outputs.write(lane.outputs[mate], batch.data)
+                    first_read += sum(map(len, mates))
+                    stage.advance(sum(map(len, mates)))
+        if first_read != shape.reads:
+            raise InputError(
+                lanes[-1].inputs[0],
+                "the file became shorter while it was being corrected",
+                "correct it again when nothing writes to it",
+            )
+        return counts
+
+
+def _edit(
+    batch: RecordBatch, first: int, step: int, corrections: Corrections, counts: EditCounts
+) -> None:
+    """Replace bases in a batch whose record i is read ``first + i * step``."""
+    mate = first % step
+    # Mates alternate within the batch, or the batch holds one mate of every pair.
+    other = len(counts.by_position) - 1 if step == 1 else mate
+    changed, decided = cpu.write_edits(
+        batch.data,
+        batch.seq_start,
+        first,
+        step,
+        corrections.edit_start,
+        corrections.edit_count,
+        corrections.edits,
+        counts.by_position[mate],
+        counts.by_position[other],
+    )
+    counts.reads += changed
+    counts.unknown += decided
+
+
+def _check_unchanged(mates: tuple[RecordBatch, ...], shape: Shape, first_read: int) -> None:
+    """Refuse a file whose reads are not those of the first pass."""
+    for mate, batch in enumerate(mates):
+        last = first_read + len(mates) * len(batch)
+        if shape.uniform_length >= 0:
+            same = last <= shape.reads and bool(np.all(batch.seq_len == shape.uniform_length))
+        else:
+            lengths = shape.lengths[first_read + mate : last : len(mates)]
+            same = np.array_equal(batch.seq_len, lengths)
+        if not same:
+            raise InputError(
+                batch.path,
+                "the file changed while it was being corrected",
+                "correct it again when nothing writes to it",
+            )

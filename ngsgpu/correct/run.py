@@ -1,0 +1,165 @@
+"""What all backends' runs share: options, timing, progress, and the stages that each must have."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from ngsgpu.correct.corrections import Corrections
+from ngsgpu.correct.host import ANCHORS_A_TASK
+from ngsgpu.correct.lanes import Lane
+from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.device.memory import available_memory
+from ngsgpu.io.patch import EditCounts
+from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
+from ngsgpu.io.writer import OutputSet
+from ngsgpu.progress import Progress, Stage
+from ngsgpu.readset import ReadSet
+from ngsgpu.readset.kmers import KmerSpectrum
+
+if TYPE_CHECKING:
+    from ngsgpu.readset.gpu import DeviceReadSet
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a run goes about it; none of these changes a byte of the output.
+
+    Attributes:
+        threads: how many threads work.
+        memory: bytes that may be taken; None for what the machine has free.
+        anchors_a_task: anchors that a thread takes at a time.
+        chunk_bytes: bytes of a file that are handled at a time.
+        progress: whether to show progress.
+        backend: ``cpu`` or ``cuda``.
+        may_fall_back: whether the CPU may do what the GPU cannot hold.
+        gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
+        backend_note: why the backend was chosen, for the statistics.
+        command: the command line, for the statistics.
+    """
+
+    threads: int = 1
+    memory: int | None = None
+    anchors_a_task: int = ANCHORS_A_TASK
+    chunk_bytes: int = CHUNK_BYTES
+    progress: bool = False
+    backend: Literal["cpu", "cuda"] = "cpu"
+    may_fall_back: bool = False
+    gpu_memory: int | None = None
+    backend_note: str = ""
+    command: tuple[str, ...] = ()
+
+    @property
+    def budget(self) -> int:
+        """Bytes that may be taken."""
+        return self.memory if self.memory is not None else available_memory()
+
+
+class Run(ABC):
+    """The stages of one run, called in the order in which they stand here.
+
+    Attributes:
+        backend: ``cpu`` or ``cuda``.
+        seconds: what each stage took.
+        memory: bytes of memory, planned and used, for the statistics.
+    """
+
+    backend: ClassVar[str]
+
+    def __init__(
+        self,
+        parameters: CorrectionParameters,
+        options: RunOptions,
+        phred_offset: PhredOffset,
+        progress: Progress,
+    ) -> None:
+        self.parameters = parameters
+        self.options = options
+        self.phred_offset: PhredOffset = phred_offset
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+        self.memory: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        """Take what the run needs."""
+        return self
+
+    def __exit__(  # noqa: B027  # a run on the CPU has nothing to give back
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give it back."""
+
+    @abstractmethod
+    def read(self, lanes: Sequence[Lane], outputs: OutputSet) -> ReadSet | DeviceReadSet:
+        """Read all lanes. From then on their bytes may be copied to the outputs."""
+
+    @abstractmethod
+    def take(self, reads: ReadSet) -> None:
+        """Take reads that are in memory already, instead of reading."""
+
+    @abstractmethod
+    def count(self) -> KmerSpectrum:
+        """The k-mer spectrum of the reads."""
+
+    @abstractmethod
+    def correct(self, coverage: float) -> Corrections:
+        """Build the tables and correct every read.
+
+        Raises:
+            UsageError: the memory does not suffice.
+        """
+
+    @abstractmethod
+    def write(
+        self, lanes: Sequence[Lane], corrections: Corrections, outputs: OutputSet
+    ) -> EditCounts:
+        """Write the lanes with the corrections."""
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Note what a stage takes."""
+        begin = time.monotonic()
+        yield
+        self.seconds[stage] = round(time.monotonic() - begin, 3)
+
+    @contextmanager
+    def reading(self) -> Iterator[Stage]:
+        """The stage of the first reading."""
+        with self.timed("read"), self.progress.stage("reading", unit="reads") as stage:
+            yield stage
+
+    @contextmanager
+    def building_tables(self) -> Iterator[Stage]:
+        """The stage of the tables."""
+        hashes = self.parameters.minhash.hashes
+        with (
+            self.timed("tables"),
+            self.progress.stage("building tables", total=hashes, unit="tables") as stage,
+        ):
+            yield stage
+
+    @contextmanager
+    def correcting(self, reads: int) -> Iterator[Stage]:
+        """The stage of the corrections."""
+        with (
+            self.timed("correct"),
+            self.progress.stage("correcting", total=reads, unit="reads") as stage,
+        ):
+            yield stage
+
+    @contextmanager
+    def writing(self, reads: int) -> Iterator[Stage]:
+        """The stage of the outputs."""
+        with (
+            self.timed("write"),
+            self.progress.stage("writing", total=reads, unit="reads") as stage,
+        ):
+            yield stage
