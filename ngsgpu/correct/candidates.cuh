@@ -21,23 +21,14 @@ constexpr uint32_t NO_SLOT = 0xFFFFFFFFu;
 constexpr uint64_t FREE_ENTRY = ~0ull;
 constexpr uint32_t FREE_READ = ~0u;
 
-// A candidate that the filter keeps, with all that the MSA asks for again and again.
-struct Row {
-    const uint64_t* planes;
-    const uint8_t* qualities;
-    uint32_t read;
-    int32_t shift, length, turned;
-    __device__ int position(int laid) const { return turned ? length - 1 - laid : laid; }
-};
-
 // Where the candidates of one anchor are kept; ``cells`` is a power of two.
 struct Candidates {
     uint64_t* set;          // [cells] distinct entries, later the best rank of each read
     uint32_t* set_reads;    // [cells] reads with a valid alignment
-    Row* row;               // [limit] the candidates that the filter keeps
     uint64_t* entry;        // [limit]
     uint32_t* fit;          // [limit] mismatches << 16 | overlap; 0 overlap where not valid
-    uint16_t* weight;       // [limit] of the rows; 0 once taken out
+    uint16_t* kept;         // [limit] the entries that the filter keeps, in any order
+    uint16_t* weight;       // [limit] of those kept; 0 once taken out
     int cells, limit;
     int* count;             // entries found, more than ``limit`` where they did not fit
     int* kept_count;
@@ -49,19 +40,26 @@ __device__ __forceinline__ int entry_shift(uint64_t entry) {
 }
 __device__ __forceinline__ int entry_turned(uint64_t entry) { return int(entry & 1); }
 
-__device__ __forceinline__ uint32_t hash_cell(uint64_t key) {
-    return uint32_t((key * 0x9E3779B97F4A7C15ull) >> 40);
+// Where to look for a read, or an entry, first; the lower bits of the hash are not used.
+__device__ __forceinline__ uint32_t hash_read(uint32_t read) { return (read * 0x9E3779B1u) >> 12; }
+
+__device__ __forceinline__ uint32_t hash_entry(uint64_t entry) {
+    return (uint32_t(entry >> 17) * 0x9E3779B1u + uint32_t(entry & 0x1FFFF) * 0x85EBCA77u) >> 12;
 }
 
 __device__ __forceinline__ void insert_entry(const Candidates& c, uint64_t entry) {
-    uint32_t cell = hash_cell(entry) & (c.cells - 1);
+    uint32_t cell = hash_entry(entry) & (c.cells - 1);
     while (true) {
-        // A full set would be probed for ever; this anchor is left to a larger one.
-        if (*(volatile int*)c.count > c.limit) return;
-        const uint64_t seen = atomicCAS((unsigned long long*)&c.set[cell],
-                                        (unsigned long long)FREE_ENTRY, (unsigned long long)entry);
+        // Most entries are there already, which a look tells at less cost than an exchange.
+        uint64_t seen = *(volatile uint64_t*)&c.set[cell];
+        if (seen == FREE_ENTRY) {
+            // A full set would be probed for ever; this anchor is left to a larger one.
+            if (*(volatile int*)c.count > c.limit) return;
+            seen = atomicCAS((unsigned long long*)&c.set[cell], (unsigned long long)FREE_ENTRY,
+                             (unsigned long long)entry);
+            if (seen == FREE_ENTRY) break;
+        }
         if (seen == entry) return;
-        if (seen == FREE_ENTRY) break;
         cell = (cell + 1) & (c.cells - 1);
     }
     const int at = atomicAdd(c.count, 1);
@@ -99,30 +97,106 @@ __device__ __forceinline__ void bucket_window(const uint32_t* ids, int64_t slot,
     high = low + window;
 }
 
+// What lies around an anchor's slot in a table: 32 entries up to it, 32 behind it, a lane each.
+struct Around {
+    uint32_t back, ahead;
+    uint16_t back_place, ahead_place;
+};
+
+__device__ __forceinline__ Around look_around(const Tables& tables, int table, uint32_t slot,
+                                              int lane) {
+    const uint32_t* ids = tables.ids + table * tables.stride;
+    const uint16_t* places = tables.places + table * tables.stride;
+    const int64_t back = int64_t(slot) - lane, ahead = int64_t(slot) + 1 + lane;
+    Around around = {BUCKET_START, BUCKET_START, 0, 0};
+    if (back >= 0) {
+        around.back = ids[back];
+        around.back_place = places[back];
+    }
+    if (ahead < tables.stride) {
+        around.ahead = ids[ahead];
+        around.ahead_place = places[ahead];
+    }
+    return around;
+}
+
+__device__ __forceinline__ void insert_neighbour(const Reads& reads, const Rules& rules,
+                                                 const Candidates& c, int64_t anchor, int own,
+                                                 uint32_t id, int place) {
+    const int64_t read = id & ~BUCKET_START;
+    if (read == anchor) return;
+    const int turned = (own ^ place) & 1;
+    int position = place >> 1;
+    if (turned) position = read_length(reads, read) - rules.kmer - position;
+    const int shift = (own >> 1) - position;
+    insert_entry(c, (uint64_t(read) << 17) | uint64_t(((shift + 32768) << 1) | turned));
+}
+
+// Insert the entries of a bucket that reaches beyond what ``look_around`` saw, or is crowded.
+__device__ __noinline__ void insert_large_bucket(const Reads& reads, const Tables& tables,
+                                                 const Rules& rules, const Candidates& c,
+                                                 int64_t anchor, int table, uint32_t slot,
+                                                 int* crowded_any, int lane) {
+    const uint32_t* ids = tables.ids + table * tables.stride;
+    const uint16_t* places = tables.places + table * tables.stride;
+    int64_t low, high;
+    bool crowded;
+    bucket_window(ids, slot, rules.crowd, rules.window, lane, low, high, crowded);
+    if (crowded && lane == 0) *crowded_any = 1;
+    const int own = places[slot];
+    for (int64_t at = low + lane; at < high; at += 32)
+        insert_neighbour(reads, rules, c, anchor, own, ids[at], places[at]);
+}
+
 // Collect the distinct entries of an anchor; the block's warps take the tables in turn.
+//
+// Each look into a table is a wait for memory, so a warp asks for the next table's entries before
+// it inserts those of one.
 __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables& tables,
                                                 const Rules& rules, int64_t anchor,
                                                 const Candidates& c, int* crowded_any, int warp,
                                                 int warps, int lane) {
-    for (int table = warp; table < tables.hashes; table += warps) {
-        const uint32_t slot = tables.slots[anchor * tables.hashes + table];
-        if (slot == NO_SLOT) continue;
-        const uint32_t* ids = tables.ids + table * tables.stride;
-        const uint16_t* places = tables.places + table * tables.stride;
-        const int own = places[slot];
-        int64_t low, high;
-        bool crowded;
-        bucket_window(ids, slot, rules.crowd, rules.window, lane, low, high, crowded);
-        if (crowded && lane == 0) *crowded_any = 1;
-        for (int64_t at = low + lane; at < high; at += 32) {
-            const int64_t read = ids[at] & ~BUCKET_START;
-            if (read == anchor) continue;
-            const int place = places[at];
-            const int turned = (own ^ place) & 1;
-            int position = place >> 1;
-            if (turned) position = read_length(reads, read) - rules.kmer - position;
-            const int shift = (own >> 1) - position;
-            insert_entry(c, (uint64_t(read) << 17) | uint64_t(((shift + 32768) << 1) | turned));
+    const uint32_t* slots = tables.slots + anchor * tables.hashes;
+    for (int first = warp; first < tables.hashes; first += 32 * warps) {
+        const int own_table = first + lane * warps;
+        const uint32_t own_slot = own_table < tables.hashes ? slots[own_table] : NO_SLOT;
+        unsigned left = __ballot_sync(~0u, own_slot != NO_SLOT);
+        if (!left) continue;
+        int next = __ffs(left) - 1;
+        uint32_t next_slot = __shfl_sync(~0u, own_slot, next);
+        Around coming = look_around(tables, first + next * warps, next_slot, lane);
+        while (left) {
+            const Around around = coming;
+            const uint32_t slot = next_slot;
+            const int table = first + next * warps;
+            left &= left - 1;
+            if (left) {
+                next = __ffs(left) - 1;
+                next_slot = __shfl_sync(~0u, own_slot, next);
+                coming = look_around(tables, first + next * warps, next_slot, lane);
+            }
+            const unsigned begins = __ballot_sync(~0u, around.back >= BUCKET_START);
+            const unsigned ends = __ballot_sync(~0u, around.ahead >= BUCKET_START);
+            // Entries before the slot, and from it on.
+            const int before = __ffs(begins) - 1, after = __ffs(ends);
+            const int size = before + after;
+            if (!begins || !ends || size > rules.crowd || size > rules.window) {
+                insert_large_bucket(reads, tables, rules, c, anchor, table, slot, crowded_any, lane);
+                continue;
+            }
+            // Entry i of the bucket goes to lane i, so that few lanes have nothing to do.
+            const int own = __shfl_sync(~0u, int(around.back_place), 0);
+            for (int turn = 0; turn < size; turn += 32) {
+                const int offset = before - turn - lane;  // back from the slot
+                const uint32_t id_back = __shfl_sync(~0u, around.back, offset);
+                const uint32_t id_ahead = __shfl_sync(~0u, around.ahead, -1 - offset);
+                const int place_back = __shfl_sync(~0u, int(around.back_place), offset);
+                const int place_ahead = __shfl_sync(~0u, int(around.ahead_place), -1 - offset);
+                if (turn + lane < size)
+                    insert_neighbour(reads, rules, c, anchor, own,
+                                     offset >= 0 ? id_back : id_ahead,
+                                     offset >= 0 ? place_back : place_ahead);
+            }
         }
     }
 }
@@ -161,7 +235,7 @@ __device__ __forceinline__ int mismatches_at(const uint64_t* anchor, int anchor_
 
 __device__ __forceinline__ int alignment_weight(int mismatches, int overlap, int permille) {
     const int64_t square =
-        (int64_t(mismatches) * 1000 << (2 * WEIGHT_BITS)) / (int64_t(overlap) * permille);
+        divide(int64_t(mismatches) * 1000 << (2 * WEIGHT_BITS), int64_t(overlap) * permille);
     return (1 << WEIGHT_BITS) - int(floor(sqrt(double(square))));
 }
 
@@ -174,7 +248,7 @@ __device__ __forceinline__ uint64_t rank_of(const Candidates& c, int i, int anch
 
 // Cell of a read in ``set_reads``, or of the free cell where it belongs.
 __device__ __forceinline__ uint32_t read_cell(const Candidates& c, uint32_t read) {
-    uint32_t cell = hash_cell(read) & (c.cells - 1);
+    uint32_t cell = hash_read(read) & (c.cells - 1);
     while (c.set_reads[cell] != read && c.set_reads[cell] != FREE_READ)
         cell = (cell + 1) & (c.cells - 1);
     return cell;
@@ -203,7 +277,7 @@ __device__ __forceinline__ void align_entries(const Reads& reads, const Rules& r
                           length, entry_turned(entry), shift);
         if (mismatches >= overlap * rules.max_mismatch_permille / 1000) continue;
         c.fit[i] = (uint32_t(mismatches) << 16) | uint32_t(overlap);
-        uint32_t cell = hash_cell(uint64_t(read)) & (c.cells - 1);
+        uint32_t cell = hash_read(uint32_t(read)) & (c.cells - 1);
         while (true) {
             const uint32_t seen = atomicCAS(&c.set_reads[cell], FREE_READ, uint32_t(read));
             if (seen == FREE_READ || seen == uint32_t(read)) break;

@@ -29,7 +29,9 @@ MAX_THREADS = 256
 SHARED_BYTES = 220 << 10
 """Shared memory of a multiprocessor that blocks may take."""
 
-TIERS = ((256, 160), (512, 384), (2048, 1400), (2 * MAX_ENTRIES, MAX_ENTRIES))
+ROWS, MASKS = 64, 4  # of msa.cuh
+
+TIERS = ((256, 160), (512, 320), (1024, 640), (2048, 1400), (2 * MAX_ENTRIES, MAX_ENTRIES))
 """Hash cells and candidates a mate. An anchor with more is left to the next tier; what is too
 large for shared memory lies in global memory."""
 
@@ -54,9 +56,13 @@ class Sizes:
     def bytes(self) -> int:
         """Bytes a block takes, as the kernel lays them out."""
         columns = self.max_length + 2 * self.margin
-        candidates = self.mates * (12 * self.cells + 46 * self.limit)
-        planes = 4 * (4 * ((columns + 63) // 64) + (self.max_length + 31) // 32)
-        return -(-(candidates + 32 * columns + planes + columns + self.max_length) // 16) * 16
+        words = -(-columns // 32)
+        candidates = self.mates * (12 * self.cells + 16 * self.limit)
+        masks = 4 * (MASKS * words + words + -(-self.max_length // 32))
+        planes = 16 * -(-columns // 64)
+        a_column = 24 + 4 + 2 + 1  # sums, begins, list, consensus
+        rest = ROWS * 32 + masks + 4 + planes + a_column * columns + self.max_length
+        return -(-(candidates + rest) // 16) * 16
 
 
 def correct_on_gpu(
@@ -153,7 +159,7 @@ class _Run:
         self.edit_total = cupy.zeros(1, dtype=cupy.uint64)
         self.counters = cupy.zeros(cpu.COUNTERS, dtype=cupy.uint64)
         self.crowded = cupy.empty(max(1, min(len(self.anchors), self.batch)), dtype=cupy.uint32)
-        self.crowded_count = cupy.zeros(1, dtype=cupy.int32)
+        self.crowded_count = cupy.zeros(2, dtype=cupy.int32)
         unknown = reads.unknown
         self.unknown = cupy.array(
             [
@@ -209,10 +215,10 @@ class _Run:
     def _launch(self, sizes: Sizes, results: Any, anchors: Any) -> None:
         import cupy
 
-        processors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
         in_shared = sizes.bytes <= SHARED_BYTES
-        an_sm = max(1, min(16, SHARED_BYTES // (sizes.bytes + 1024))) if in_shared else 2
-        blocks = max(1, min(processors * an_sm, len(anchors)))
+        shared_bytes = sizes.bytes if in_shared else 0
+        fitting = KERNELS.resident_blocks("correct_anchors", self.threads, shared_bytes)
+        blocks = max(1, min(fitting, len(anchors)))
         # Kept until the launch is done: memory is given back in the order of the stream.
         workspace = None if in_shared else cupy.empty(blocks * sizes.bytes, dtype=cupy.uint8)
         numbers = [sizes.cells, sizes.limit, sizes.max_length, sizes.margin]
@@ -233,7 +239,7 @@ class _Run:
                 np.int64(0) if workspace is None else workspace,
                 np.int64(sizes.bytes),
             ),
-            shared_bytes=sizes.bytes if in_shared else 0,
+            shared_bytes=shared_bytes,
         )
 
     def finish(self) -> Corrections:

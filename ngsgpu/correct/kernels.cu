@@ -5,7 +5,7 @@
 #include "ngsgpu/readset/reads.cuh"
 
 constexpr int MAX_THREADS = 256;
-constexpr int MIN_BLOCKS = 5;  // a multiprocessor: the most, measured, before spills cost more
+constexpr int MIN_BLOCKS = 4;  // a multiprocessor; 5 leave too few registers, measured
 constexpr uint8_t HIGH_QUALITY = 1, LOW_QUALITY = 2;
 constexpr uint32_t VOTE_CONFLICT = 0x80000000u;
 
@@ -31,7 +31,7 @@ struct Results {
     uint32_t* vote_state;
     uint64_t* counters;
     uint32_t* crowded_out;    // anchors whose candidates did not fit
-    int32_t* crowded_count;
+    int32_t* crowded_count;   // and behind it how many anchors were begun
 };
 
 // Sizes of a launch, the same for every block.
@@ -43,7 +43,7 @@ struct Sizes {
 struct Block {
     int count[2], kept[2], crowded[2], inside[3];
     int64_t support_sum;
-    int smallest, coverage, repeat;
+    int item, smallest, coverage, repeat, listed;
     int warp_sum[MAX_THREADS / 32];
     int64_t edit_at;
     int64_t unknown_begin, unknown_end;
@@ -52,17 +52,17 @@ struct Block {
 
 // Bytes of dynamic memory for one mate's candidates, and for the MSA.
 __host__ __device__ constexpr int64_t candidate_bytes(int cells, int limit) {
-    return int64_t(cells) * 12 + int64_t(limit) * (14 + int64_t(sizeof(Row)));
+    return int64_t(cells) * 12 + int64_t(limit) * 16;
 }
 
 __device__ Candidates candidates_at(char* memory, const Sizes& sizes, int* count, int* kept) {
     Candidates c;
     c.set = (uint64_t*)memory;
-    c.row = (Row*)(c.set + sizes.cells);
-    c.entry = (uint64_t*)(c.row + sizes.limit);
+    c.entry = c.set + sizes.cells;
     c.set_reads = (uint32_t*)(c.entry + sizes.limit);
     c.fit = c.set_reads + sizes.cells;
-    c.weight = (uint16_t*)(c.fit + sizes.limit);
+    c.kept = (uint16_t*)(c.fit + sizes.limit);
+    c.weight = c.kept + sizes.limit;
     c.cells = sizes.cells;
     c.limit = sizes.limit;
     c.count = count;
@@ -87,7 +87,30 @@ struct Planes {
     }
 };
 
-__device__ uint64_t hash_bits(const Planes& planes, int first, int length, int turned) {
+// Lay out the MSA for the longest reads.
+__device__ void place_msa(char* memory, const Sizes& sizes, Block& block, Msa& msa,
+                          Planes& planes) {
+    const int columns = sizes.max_length + 2 * sizes.margin;
+    const int words = (columns + 31) / 32;
+    msa.sums = (Sums*)memory;
+    msa.rows = (Row*)(msa.sums + columns);
+    msa.masks = (uint32_t*)(msa.rows + ROWS);
+    msa.mixed = msa.masks + MASKS * words;
+    msa.unknown = msa.mixed + words;
+    msa.begins = (int32_t*)(msa.unknown + (sizes.max_length + 31) / 32);
+    planes.half = (uint32_t*)(msa.begins + columns + 1);
+    msa.list = (uint16_t*)(planes.half + 4 * ((columns + 63) / 64));
+    msa.consensus = (uint8_t*)(msa.list + columns);
+    msa.anchor = msa.consensus + columns;
+    msa.listed = &block.listed;
+    msa.margin = sizes.margin;
+    msa.support_sum = &block.support_sum;
+    msa.smallest = &block.smallest;
+    msa.coverage = &block.coverage;
+    msa.repeat = &block.repeat;
+}
+
+__device__ __noinline__ uint64_t hash_bits(const Planes& planes, int first, int length, int turned) {
     const int words = (length + 63) >> 6, surplus = words * 64 - length;
     uint64_t value = uint64_t(length);
     for (int plane = 0; plane < 2; ++plane) {
@@ -133,7 +156,7 @@ __device__ void mark_unknown(const Unknown& all, int64_t anchor, int length, uin
 }
 
 // Whether a position of the anchor is changed to the consensus.
-__device__ __forceinline__ bool changes(const Reads& reads, const int32_t* weights,
+__device__ __forceinline__ bool changes(const Reads& reads, const Weight* weights,
                                         const Rules& rules, const Msa& msa, const uint8_t* qualities,
                                         bool replace, bool crowded, const uint32_t* unknown,
                                         int position) {
@@ -153,7 +176,7 @@ __device__ __forceinline__ bool changes(const Reads& reads, const int32_t* weigh
 
 // Write an anchor's edits, in order of position, and its edited planes; return their number.
 // ``block.edit_at`` is where they begin. The block calls it together.
-__device__ int decide(const Reads& reads, const int32_t* weights, const Rules& rules,
+__device__ __forceinline__ int decide(const Reads& reads, const Weight* weights, const Rules& rules,
                       const Msa& msa, const uint8_t* qualities, bool replace, bool crowded,
                       const uint32_t* unknown, const Planes& edited, const Results& results,
                       Block& block, int thread) {
@@ -214,14 +237,15 @@ __device__ void vote_for_candidates(const Reads& reads, const Candidates& c, con
     __syncthreads();
     for (int k = thread; k < *c.kept_count; k += blockDim.x) {
         if (c.weight[k] == 0) continue;
-        const Row row = c.row[k];
+        const Row row = row_of(reads, c, k);
         if (row.shift < -msa.margin || row.shift + row.length > msa.length + msa.margin) continue;
         const unsigned long long hash =
             hash_bits(planes, row.shift + msa.margin, row.length, row.turned);
+        const int64_t read = entry_read(c.entry[c.kept[k]]);
         const unsigned long long seen =
-            atomicCAS((unsigned long long*)&results.vote_hash[row.read], 0ull, hash);
-        if (seen != 0 && seen != hash) atomicOr(&results.vote_state[row.read], VOTE_CONFLICT);
-        atomicAdd(&results.vote_state[row.read], 1u);
+            atomicCAS((unsigned long long*)&results.vote_hash[read], 0ull, hash);
+        if (seen != 0 && seen != hash) atomicOr(&results.vote_state[read], VOTE_CONFLICT);
+        atomicAdd(&results.vote_state[read], 1u);
     }
 }
 
@@ -260,43 +284,37 @@ __device__ void filter_candidates(const Reads& reads, const Rules& rules, int64_
         }
         if (!keep) continue;
         const int k = atomicAdd(c.kept_count, 1);
-        const int64_t read = entry_read(c.entry[i]);
-        Row row;
-        row.planes = reads.planes + plane_start(reads, read);
-        row.qualities = reads.qualities + quality_start(reads, read);
-        row.read = uint32_t(read);
-        row.shift = entry_shift(c.entry[i]);
-        row.length = read_length(reads, read);
-        row.turned = entry_turned(c.entry[i]);
-        c.row[k] = row;
+        c.kept[k] = uint16_t(i);
         c.weight[k] = uint16_t(alignment_weight(mismatches, overlap, rules.max_mismatch_permille));
     }
 }
 
 // Correct one anchor from its kept candidates. The block calls it together.
 __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
-                               const int32_t* weights, const Rules& rules, int64_t anchor,
-                               const Candidates& c, bool crowded, Msa msa, uint32_t* unknown,
-                               Planes planes, const Results& results, Block& block, int thread) {
+                               const Weight* weights, const Rules& rules, int64_t anchor,
+                               const Candidates& c, bool crowded, Msa& msa, Planes& planes, const Results& results, Block& block, int thread) {
     const int kept = *c.kept_count;
     if (kept == 0) {
         if (thread == 0) ++block.counters[ALONE];
         return;
     }
-    msa.length = read_length(reads, anchor);
-    msa.columns = msa.length + 2 * msa.margin;
-    planes.words = (msa.columns + 63) >> 6;
+    if (thread == 0) {
+        msa.length = read_length(reads, anchor);
+        msa.columns = msa.length + 2 * msa.margin;
+        planes.words = (msa.columns + 63) >> 6;
+    }
+    __syncthreads();
+    mark_unknown(all_unknown, anchor, msa.length, msa.unknown, block, thread);
     build_msa(reads, weights, anchor, c, msa, thread, blockDim.x);
-    const int removed = refine_msa(reads, weights, rules, c, msa, thread, blockDim.x);
+    const int removed = refine_msa(reads, weights, rules, anchor, c, msa, thread, blockDim.x);
     if (thread == 0) {
         block.inside[0] = 0;
         block.support_sum = 0;
-        block.smallest = block.coverage = 0x7FFFFFFF;
+        block.smallest = 0x7FFFFFFF;
     }
     __syncthreads();
     if (removed) atomicAdd(&block.inside[0], removed);
     summarise_msa(msa, thread, blockDim.x);
-    mark_unknown(all_unknown, anchor, msa.length, unknown, block, thread);
     __syncthreads();
     const int gone = block.inside[0];
     if (thread == 0) {
@@ -314,7 +332,7 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
     const bool high = replace && block.support_sum >= rules.high_mean_support * length &&
                       block.smallest >= rules.high_min_support;
     const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
-    const int edits = decide(reads, weights, rules, msa, qualities, replace, crowded, unknown, planes,
+    const int edits = decide(reads, weights, rules, msa, qualities, replace, crowded, msa.unknown, planes,
                              results, block, thread);
     if (thread == 0) {
         results.classes[anchor] = high ? HIGH_QUALITY : LOW_QUALITY;
@@ -329,7 +347,7 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
     }
     if (thread == 0) results.edit_hash[anchor] = hash_bits(planes, 0, msa.length, 0);
     __syncthreads();
-    const int complete = decide(reads, weights, rules, msa, qualities, true, crowded, unknown, planes,
+    const int complete = decide(reads, weights, rules, msa, qualities, true, crowded, msa.unknown, planes,
                                 results, block, thread);
     __syncthreads();
     if (thread == 0) {
@@ -341,8 +359,8 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
 
 // Correct anchors, paired ones together with their mates (the read after each).
 //
-// Grid: as many blocks as fit the device, each takes every gridDim.x-th anchor; block: about a
-// thread a column, a multiple of 32.
+// Grid: as many blocks as fit the device, each takes the next anchor until there are no more;
+// block: a multiple of 32.
 // Memory: candidate_bytes for each mate and the MSA's columns; in shared memory for nearly all
 // anchors, in ``workspace`` for those that the first launch lists because they have more than
 // ``sizes.limit`` candidates. Bytes: about 48 buckets of 6 bytes an entry and, for each of some
@@ -350,7 +368,7 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
 // share them. Operations: about 45 candidates x 130 columns x 30 for each anchor, which bounds it.
 extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
     correct_anchors(const Reads* reads_in, const Unknown* unknown_in, const Tables* tables_in,
-                    const int32_t* weights, const Rules* rules_in, const Results* results_in,
+                    const int32_t* weights_in, const Rules* rules_in, const Results* results_in,
                     const Sizes* sizes_in, const uint32_t* anchors, int64_t count, char* workspace,
                     int64_t workspace_bytes) {
     extern __shared__ char shared[];
@@ -362,6 +380,9 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
     __shared__ Results results;
     __shared__ Sizes sizes;
     __shared__ Candidates c[2];
+    __shared__ Msa msa;
+    __shared__ Planes planes;
+    __shared__ Weight weights[256];
     const int thread = threadIdx.x;
     if (thread == 0) {
         reads = *reads_in;
@@ -370,6 +391,8 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
         results = *results_in;
         sizes = *sizes_in;
     }
+    for (int code = thread; code < 1 << reads_in->quality_bits; code += blockDim.x)
+        weights[code] = Weight(weights_in[code]);
     __syncthreads();
     const int mates = rules.paired ? 2 : 1;
     char* memory = workspace ? workspace + blockIdx.x * workspace_bytes : shared;
@@ -377,24 +400,15 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
     if (thread < mates)
         c[thread] = candidates_at(memory + thread * own_bytes, sizes, &block.count[thread],
                                   &block.kept[thread]);
-    const int max_columns = sizes.max_length + 2 * sizes.margin;
-    Msa msa;
-    msa.sums = (int64_t*)(memory + mates * own_bytes);
-    Planes planes;
-    planes.half = (uint32_t*)(msa.sums + 4 * max_columns);
-    uint32_t* unknown = planes.half + 4 * ((max_columns + 63) / 64);
-    msa.consensus = (uint8_t*)(unknown + (sizes.max_length + 31) / 32);
-    msa.anchor = msa.consensus + max_columns;
-    msa.margin = sizes.margin;
-    msa.support_sum = &block.support_sum;
-    msa.smallest = &block.smallest;
-    msa.coverage = &block.coverage;
-    msa.repeat = &block.repeat;
-    planes.words = (max_columns + 63) >> 6;
+    if (thread == 0) place_msa(memory + mates * own_bytes, sizes, block, msa, planes);
     if (thread < COUNTERS) block.counters[thread] = 0;
-    for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
-        const int64_t anchor = anchors[item];
+    while (true) {
+        // Neighbours, which share candidates, are worked on at the same time, and no block waits
+        // for another one at the end.
+        if (thread == 0) block.item = atomicAdd(results.crowded_count + 1, 1);
         __syncthreads();
+        if (block.item >= count) break;
+        const int64_t anchor = anchors[block.item];
         if (thread < 2) block.count[thread] = block.kept[thread] = block.crowded[thread] = 0;
         for (int mate = 0; mate < mates; ++mate)
             for (int cell = thread; cell < sizes.cells; cell += blockDim.x) {
@@ -430,7 +444,7 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
         __syncthreads();
         for (int mate = 0; mate < mates; ++mate) {
             correct_anchor(reads, *unknown_in, weights, rules, anchor + mate, c[mate],
-                           block.crowded[mate] != 0, msa, unknown, planes, results, block, thread);
+                           block.crowded[mate] != 0, msa, planes, results, block, thread);
             __syncthreads();
         }
     }

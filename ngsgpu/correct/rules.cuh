@@ -12,8 +12,15 @@ struct Rules {
 };
 
 constexpr int WEIGHT_BITS = 14;
+using Weight = uint16_t;  // of a quality code; at most 1 << WEIGHT_BITS
 constexpr int SUPPORT_BITS = 20;
 constexpr int SURE_WEIGHT = (99 << WEIGHT_BITS) / 100;
+
+// Quotient of numbers below 2^53, rounded down: at a fraction of what 64-bit division takes.
+__device__ __forceinline__ int64_t divide(int64_t number, int64_t by) {
+    const int64_t quotient = int64_t(double(number) / double(by));
+    return quotient * by > number ? quotient - 1 : quotient;
+}
 
 // Counters of a run, in the order of ngsgpu/correct/cpu.py.
 enum Counter { ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, COUNTERS };

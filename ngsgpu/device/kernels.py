@@ -141,6 +141,28 @@ class KernelModule:
             where += f", {shared_bytes:,} bytes of shared memory)" if shared_bytes else ")"
             raise device_error(where, error) from error
 
+    def resident_blocks(self, kernel: str, threads: int, shared_bytes: int = 0) -> int:
+        """How many blocks of a kernel the current GPU runs at the same time.
+
+        Args:
+            kernel: name of an ``extern "C"`` kernel.
+            threads: threads of a block.
+            shared_bytes: dynamic shared memory of a block.
+
+        Raises:
+            DeviceError: the kernel cannot be loaded.
+        """
+        from cupy.cuda import Device, driver, runtime
+
+        device = runtime.getDevice()
+        function = self._function(device, kernel)
+        if shared_bytes > _SHARED_WITHOUT_ASKING:
+            self._ask_for_shared(device, kernel, function, shared_bytes)
+        blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(
+            function.ptr, threads, shared_bytes
+        )
+        return int(blocks) * int(Device(device).attributes["MultiProcessorCount"])
+
     def _function(self, device: int, kernel: str) -> Any:
         key = device, kernel
         function = self._functions.get(key)
