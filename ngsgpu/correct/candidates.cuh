@@ -8,12 +8,16 @@
 #include "ngsgpu/correct/rules.cuh"
 #include "ngsgpu/readset/reads.cuh"
 
+// One table; in device memory or in page-locked memory of the host, which kernels read as well.
+struct Table {
+    const uint32_t* ids;     // [entries + 1]
+    const uint16_t* places;  // [entries]
+};
+
 struct Tables {
-    const uint32_t* ids;     // [hashes, stride]
-    const uint16_t* places;  // [hashes, stride]
-    const uint32_t* slots;   // [reads, hashes]
-    int64_t stride;
-    int32_t hashes;
+    const Table* table;     // [hashes]
+    const uint32_t* slots;  // [reads, hashes]
+    int64_t hashes;
 };
 
 constexpr uint32_t BUCKET_START = 0x80000000u;
@@ -104,11 +108,11 @@ __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables
                                                 const Rules& rules, int64_t anchor,
                                                 const Candidates& c, int* crowded_any, int warp,
                                                 int warps, int lane) {
-    for (int table = warp; table < tables.hashes; table += warps) {
+    for (int table = warp; table < int(tables.hashes); table += warps) {
         const uint32_t slot = tables.slots[anchor * tables.hashes + table];
         if (slot == NO_SLOT) continue;
-        const uint32_t* ids = tables.ids + table * tables.stride;
-        const uint16_t* places = tables.places + table * tables.stride;
+        const uint32_t* ids = tables.table[table].ids;
+        const uint16_t* places = tables.table[table].places;
         const int own = places[slot];
         int64_t low, high;
         bool crowded;
