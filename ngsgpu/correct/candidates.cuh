@@ -8,12 +8,17 @@
 #include "ngsgpu/correct/rules.cuh"
 #include "ngsgpu/readset/reads.cuh"
 
+// One table; in device memory or in page-locked memory of the host, which kernels read as well.
+struct Table {
+    const uint32_t* ids;     // [entries + 1]
+    const uint16_t* places;  // [entries]
+    int64_t entries;
+};
+
 struct Tables {
-    const uint32_t* ids;     // [hashes, stride]
-    const uint16_t* places;  // [hashes, stride]
-    const uint32_t* slots;   // [reads, hashes]
-    int64_t stride;
-    int32_t hashes;
+    const Table* table;     // [hashes]
+    const uint32_t* slots;  // [reads, hashes]
+    int64_t hashes;
 };
 
 constexpr uint32_t BUCKET_START = 0x80000000u;
@@ -105,17 +110,16 @@ struct Around {
 
 __device__ __forceinline__ Around look_around(const Tables& tables, int table, uint32_t slot,
                                               int lane) {
-    const uint32_t* ids = tables.ids + table * tables.stride;
-    const uint16_t* places = tables.places + table * tables.stride;
+    const Table own = tables.table[table];
     const int64_t back = int64_t(slot) - lane, ahead = int64_t(slot) + 1 + lane;
     Around around = {BUCKET_START, BUCKET_START, 0, 0};
     if (back >= 0) {
-        around.back = ids[back];
-        around.back_place = places[back];
+        around.back = own.ids[back];
+        around.back_place = own.places[back];
     }
-    if (ahead < tables.stride) {
-        around.ahead = ids[ahead];
-        around.ahead_place = places[ahead];
+    if (ahead < own.entries) {
+        around.ahead = own.ids[ahead];
+        around.ahead_place = own.places[ahead];
     }
     return around;
 }
@@ -137,8 +141,8 @@ __device__ __noinline__ void insert_large_bucket(const Reads& reads, const Table
                                                  const Rules& rules, const Candidates& c,
                                                  int64_t anchor, int table, uint32_t slot,
                                                  int* crowded_any, int lane) {
-    const uint32_t* ids = tables.ids + table * tables.stride;
-    const uint16_t* places = tables.places + table * tables.stride;
+    const uint32_t* ids = tables.table[table].ids;
+    const uint16_t* places = tables.table[table].places;
     int64_t low, high;
     bool crowded;
     bucket_window(ids, slot, rules.crowd, rules.window, lane, low, high, crowded);
@@ -156,10 +160,11 @@ __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables
                                                 const Rules& rules, int64_t anchor,
                                                 const Candidates& c, int* crowded_any, int warp,
                                                 int warps, int lane) {
-    const uint32_t* slots = tables.slots + anchor * tables.hashes;
-    for (int first = warp; first < tables.hashes; first += 32 * warps) {
+    const int hashes = int(tables.hashes);
+    const uint32_t* slots = tables.slots + anchor * hashes;
+    for (int first = warp; first < hashes; first += 32 * warps) {
         const int own_table = first + lane * warps;
-        const uint32_t own_slot = own_table < tables.hashes ? slots[own_table] : NO_SLOT;
+        const uint32_t own_slot = own_table < hashes ? slots[own_table] : NO_SLOT;
         unsigned left = __ballot_sync(~0u, own_slot != NO_SLOT);
         if (!left) continue;
         int next = __ffs(left) - 1;
