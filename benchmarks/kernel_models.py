@@ -122,6 +122,7 @@ MODELS: dict[str, Model] = {
         load.plane_bytes + load.quality_bytes + 4 * load.reads,
         10.0 * load.bases,
     ),
+    "sample_kmers": lambda load: (load.plane_bytes, 25.0 * load.bases),
     "sign_reads": sign_reads,
     "cupy.argsort": sort_keys,
     "mark_shared": lambda load: (12.0 * load.entries, 5.0 * load.entries),

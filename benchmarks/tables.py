@@ -61,7 +61,7 @@ def time_cells(
     cpu = statistics.median(run["user_s"] + run["system_s"] for run in runs)
     device = [run["peak_device_bytes"] for run in runs if run["peak_device_bytes"] is not None]
     return [
-        f"{wall:.2f} ({min(walls):.2f}-{max(walls):.2f})",
+        f"{wall:.2f}" + (f" ({min(walls):.2f}-{max(walls):.2f})" if len(walls) > 1 else ""),
         "-" if ratio is None else f"{ratio:.2f}",
         f"{reads / wall:,.0f}",
         f"{cpu:.1f}",
