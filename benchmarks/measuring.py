@@ -13,16 +13,21 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from benchmarks.device_memory import DeviceMemory, find_driver
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = "output.txt"
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class BenchmarkError(Exception):
@@ -98,6 +103,12 @@ def measure(
         other_cpu_s=round(max(0.0, busy - usage.ru_utime - usage.ru_stime), 2),
         peak_device_bytes=device.peak_bytes,
     )
+
+
+def apart(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """Call what needs memory in a process of its own, and return what it returns."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(function, *arguments, **options).result()
 
 
 driver = cache(find_driver)

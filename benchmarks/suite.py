@@ -31,6 +31,7 @@ from benchmarks.measuring import (
     BenchmarkError,
     Measurement,
     answer,
+    apart,
     describe_commit,
     describe_machine,
     measure,
@@ -93,8 +94,8 @@ class Bench:
         directory = self.directory / f"first{pairs}"
         directory.mkdir(exist_ok=True)
         for mate in MATES:
-            with (self.directory / mate).open("rb") as reads:
-                (directory / mate).write_bytes(b"".join(islice(reads, 4 * pairs)))
+            with (self.directory / mate).open("rb") as reads, (directory / mate).open("wb") as few:
+                few.writelines(islice(reads, 4 * pairs))
         return replace(self, directory=directory)
 
 
@@ -112,7 +113,7 @@ def warm_up(bench: Bench, program: Program) -> None:
     few.run(program.job(few.work))
     for mate in MATES:
         with (bench.directory / mate).open("rb", buffering=0) as reads:
-            while reads.read(16 << 20):
+            while reads.read(1 << 20):
                 pass
 
 
@@ -227,7 +228,8 @@ def prepare(
 ) -> Bench:
     """Make the data set, unless it is there, and a directory for the programs."""
     reads = (folder / data.name).resolve()
-    made = make(
+    made = apart(
+        make,
         data,
         reads,
         processes=settings.threads,
@@ -243,7 +245,7 @@ def prepare(
 def run(settings: argparse.Namespace) -> dict[str, Any]:
     """Measure all data sets; the document."""
     drawn = {name: getattr(settings, name) for name in ("coverage", "insert", "seed")}
-    chosen = [data_set(name, settings.genomes, **drawn) for name in settings.data]
+    chosen = [apart(data_set, name, settings.genomes, **drawn) for name in settings.data]
     tables = {data.stage: programs_of(data.stage, settings.programs) for data in chosen}
     everything = {
         name: program for programs in tables.values() for name, program in programs.items()

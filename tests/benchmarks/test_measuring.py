@@ -1,4 +1,5 @@
 import ctypes
+import resource
 import sys
 import time
 
@@ -9,6 +10,7 @@ from benchmarks.device_memory import DeviceMemory, Driver, find_driver
 from benchmarks.measuring import (
     BenchmarkError,
     answer,
+    apart,
     busy_seconds,
     describe_commit,
     find_program,
@@ -69,6 +71,20 @@ def test_ngsgpu_that_is_not_installed_runs_from_the_checkout(tmp_path, monkeypat
     monkeypatch.setattr(measuring.shutil, "which", lambda name, path: None)
     assert find_program("ngsgpu") == [sys.executable, "-m", "ngsgpu"]
     assert answer("ngsgpu", "--version", directory=tmp_path).startswith("ngsgpu ")
+
+
+def takes_memory(size):
+    if size < 0:
+        raise BenchmarkError("too small")
+    return len(b"x" * size)
+
+
+def test_memory_of_what_runs_apart_is_not_ours():
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert apart(takes_memory, 500_000_000) == 500_000_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < peak + 100_000
+    with pytest.raises(BenchmarkError, match="too small"):
+        apart(takes_memory, size=-1)
 
 
 def test_commit(monkeypatch):

@@ -1,9 +1,11 @@
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
 from benchmarks import suite
+from benchmarks.datasets import data_set
 from benchmarks.programs import Job
 from benchmarks.suite import join_mates, main, split_mates
 from benchmarks.tables import table
@@ -83,13 +85,12 @@ def test_backends_are_compared(tmp_path, arguments, capsys, monkeypatch, spoiled
     assert told in capsys.readouterr().out
 
 
+def data_set_to_merge(*given, **drawn):
+    return replace(data_set(*given, **drawn), stage="merge")
+
+
 def test_pairs_are_merged(tmp_path, arguments, monkeypatch):
-    made = suite.data_set
-
-    def data_set(*given, **drawn):
-        return suite.replace(made(*given, **drawn), stage="merge")
-
-    monkeypatch.setattr(suite, "data_set", data_set)
+    monkeypatch.setattr(suite, "data_set", data_set_to_merge)
     assert main(arguments) == 0
     one = json.loads((tmp_path / "results" / "out.json").read_text())["datasets"][0]
     assert [entry["program"] for entry in one["programs"]] == ["flash"]
