@@ -27,6 +27,7 @@ from benchmarks.kernel_models import MODELS, Load, floor_seconds
 from benchmarks.measuring import describe_commit, describe_machine
 from benchmarks.tables import markdown
 from ngsgpu.correct import RunOptions, correct_files
+from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.device.kernels import observed_launches
 from ngsgpu.errors import NgsgpuError
 
@@ -143,6 +144,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("-t", "--threads", type=int, default=os.cpu_count() or 1, help="for files")
     add("-o", "--output", type=Path, required=True, help="JSON file to write")
     settings = parser.parse_args(arguments)
+    if problem := missing_for_cuda():
+        print(f"kernels: error: {problem}", file=sys.stderr)
+        return 2
     try:
         statistics, totals = measure_kernels(settings.files, settings.threads)
     except NgsgpuError as error:

@@ -1,3 +1,4 @@
+import json
 import re
 from contextlib import nullcontext
 from pathlib import Path
@@ -5,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import kernel_models
+from benchmarks import kernel_models, kernels
 from benchmarks.kernel_models import MODELS, Load, floor_seconds
-from benchmarks.kernels import CUPY_FUNCTIONS, Recorder, describe_kernel, table
+from benchmarks.kernels import CUPY_FUNCTIONS, Recorder, describe_kernel, main, table
 from ngsgpu.device import kernels as device_kernels
 from ngsgpu.device.kernels import observed_launches
 
@@ -116,3 +117,31 @@ def test_table():
     assert told[2].startswith("| `mark_shared` | 48 | 0.00 | 0.0 | 0.00 | 0.50 | ")
     assert told[3] == "| `new_one` | 1 | - | - | - | 2.00 | - |"
     assert told[-1] == "all of these 2.5 ms; stages in seconds: read 1.00, total 2.00"
+
+
+def test_from_files_to_table(tmp_path, monkeypatch, capsys):
+    statistics = SimpleNamespace(
+        parameters={"minhash": {"kmer": 20, "hashes": 48}, "quality_bits": 8},
+        reads={"total": 5, "bases": 500},
+        candidates={"found": 7, "kept": 6},
+        time_s={"total": 1.0},
+    )
+    monkeypatch.setattr(kernels, "missing_for_cuda", lambda: None)
+    totals = {"sign_reads": (3, 1.23456)}
+    monkeypatch.setattr(kernels, "measure_kernels", lambda files, threads: (statistics, totals))
+    monkeypatch.setattr(kernels, "describe_machine", lambda: {"cpu": "x"})
+    files = [str(tmp_path / f"r{mate}.fq") for mate in (1, 2)]
+    for file in files:
+        Path(file).write_text("@a\n")
+    output = tmp_path / "new" / "out.json"
+    assert main([*files, "--name", "S", "-o", str(output)]) == 0
+    written = json.loads(output.read_text())
+    assert written["kernels"][0]["measured_ms"] == 1.2346
+    assert written["load"]["file_bytes"] == 6
+    assert capsys.readouterr().out == table(written)
+
+
+def test_without_a_gpu(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(kernels, "missing_for_cuda", lambda: "no GPU was found")
+    assert main(["a.fq", "b.fq", "-o", str(tmp_path / "out.json")]) == 2
+    assert "no GPU was found" in capsys.readouterr().err
