@@ -13,12 +13,21 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+from benchmarks.device_memory import DeviceMemory, find_driver
 
 ROOT = Path(__file__).parents[1]
+OUTPUT = "output.txt"
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class BenchmarkError(Exception):
@@ -35,6 +44,7 @@ class Measurement:
         system_s: CPU seconds of the kernel on their behalf.
         peak_rss_bytes: largest resident memory of one of them.
         other_cpu_s: CPU seconds that everything else on the machine took meanwhile.
+        peak_device_bytes: most memory of the GPUs that was taken; None without a GPU.
     """
 
     wall_s: float
@@ -42,6 +52,7 @@ class Measurement:
     system_s: float
     peak_rss_bytes: int
     other_cpu_s: float
+    peak_device_bytes: int | None = None
 
 
 def measure(
@@ -56,25 +67,26 @@ def measure(
     Args:
         command: program and arguments.
         directory: where it runs.
-        output: where its standard output goes; nowhere without.
+        output: where its standard output goes; ``output.txt`` in the directory by default.
         environment: added to this process's.
 
     Raises:
         BenchmarkError: it fails; the message ends with what it said.
     """
     with (
-        (output or Path(os.devnull)).open("wb") as standard_output,
+        (output or directory / OUTPUT).open("wb") as standard_output,
         (directory / "messages.txt").open("wb") as messages,
+        DeviceMemory(driver()) as device,
     ):
         busy = busy_seconds()
         begin = time.perf_counter()
         process = subprocess.Popen(
-            [find_program(command[0]), *command[1:]],
+            [*find_program(command[0]), *command[1:]],
             cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=standard_output,
             stderr=messages,
-            env=os.environ | dict(environment or {}),
+            env=os.environ | {"PYTHONPATH": import_path()} | dict(environment or {}),
         )
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begin
@@ -89,7 +101,22 @@ def measure(
         system_s=round(usage.ru_stime, 3),
         peak_rss_bytes=usage.ru_maxrss * 1024,
         other_cpu_s=round(max(0.0, busy - usage.ru_utime - usage.ru_stime), 2),
+        peak_device_bytes=device.peak_bytes,
     )
+
+
+def apart(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """Call what needs memory in a process of its own, and return what it returns."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(function, *arguments, **options).result()
+
+
+driver = cache(find_driver)
+
+
+def import_path() -> str:
+    """``PYTHONPATH`` with this checkout in it, for where ngsgpu is not installed."""
+    return os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
 
 
 def busy_seconds(stat: Path = Path("/proc/stat")) -> float:
@@ -100,24 +127,27 @@ def busy_seconds(stat: Path = Path("/proc/stat")) -> float:
     return busy / os.sysconf("SC_CLK_TCK")
 
 
-def find_program(name: str) -> str:
-    """Path of a program on the PATH, or beside this Python.
+def find_program(name: str) -> list[str]:
+    """How to start a program that is on the PATH, or beside this Python; ngsgpu also without.
 
     Raises:
         BenchmarkError: there is none.
     """
     beside = Path(sys.executable).parent
     path = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), str(beside)]))
-    if path is None:
-        raise BenchmarkError(f"{name} was not found on the PATH")
-    return path
+    if path is not None:
+        return [path]
+    if name == "ngsgpu":
+        return [sys.executable, "-m", "ngsgpu"]
+    raise BenchmarkError(f"{name} was not found on the PATH")
 
 
 def answer(*command: str, directory: Path = ROOT) -> str:
     """What a command prints, both outputs together; its status does not matter."""
     done = subprocess.run(
-        [find_program(command[0]), *command[1:]],
+        [*find_program(command[0]), *command[1:]],
         cwd=directory,
+        env=os.environ | {"PYTHONPATH": import_path()},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -135,19 +165,25 @@ def version_in(text: str) -> str:
 
 
 def describe_machine() -> dict[str, Any]:
-    """CPU, memory, system and versions, as ``ngsgpu doctor`` sees them, without any paths."""
+    """CPU, GPUs, memory, system and versions, as ``ngsgpu doctor`` sees them, without paths."""
     seen = json.loads(answer("ngsgpu", "doctor", "--json"))
     models = re.findall(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return {
         "cpu": models[0] if models else "unknown",
         "cpus": seen["cpus"],
         "memory_bytes": seen["memory"]["total"],
+        "gpus": [gpu["name"] for gpu in seen["gpus"]],
         "system": seen["system"],
         "versions": {name: version for name, version in seen["versions"].items() if version},
     }
 
 
 def describe_commit() -> dict[str, Any]:
-    """Commit of the checkout, and whether the package differed from it."""
+    """Commit of the checkout, and whether the package differed from it.
+
+    Where the checkout has no history, ``NGSGPU_COMMIT`` in the environment says which it is.
+    """
+    if commit := os.environ.get("NGSGPU_COMMIT"):
+        return {"commit": commit, "changed": None}
     changes = answer("git", "status", "--porcelain", "--untracked-files=no", "--", "ngsgpu")
     return {"commit": answer("git", "rev-parse", "HEAD"), "changed": bool(changes)}

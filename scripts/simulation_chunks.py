@@ -114,10 +114,18 @@ def cut(reference: Path, chunks: int, fragment: int, directory: Path) -> None:
         ChunkError: no sequence is as long as a fragment, or there are more chunks than places.
     """
     sequences = dict(read_fasta(reference))
+    try:
+        cut_sequences(sequences, chunks, fragment, directory)
+    except ChunkError as error:
+        raise ChunkError(f"{reference}: {error}") from None
+
+
+def cut_sequences(sequences: dict[str, str], chunks: int, fragment: int, directory: Path) -> None:
+    """As ``cut``, for sequences in memory, by name."""
     intervals = plan({n: len(bases) for n, bases in sequences.items()}, chunks, fragment)
     if not all(intervals):
         raise ChunkError(
-            f"{reference}: too short for {chunks} chunk(s) of fragments of {fragment} bases; "
+            f"too short for {chunks} chunk(s) of fragments of {fragment} bases; "
             "take fewer chunks or a smaller insert size"
         )
     directory.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,23 @@ _SHARED_WITHOUT_ASKING = 48 << 10
 _MAX_DYNAMIC_SHARED_SIZE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _DIGEST_BYTES = 32
 _LOG = logging.getLogger(__name__)
+
+Observer = Callable[[str, Any], AbstractContextManager[object]]
+"""Is given a kernel's name and its stream, and entered around the launch."""
+
+_nothing = contextlib.nullcontext()
+_observer: Observer | None = None
+
+
+@contextlib.contextmanager
+def observed_launches(observer: Observer) -> Iterator[None]:
+    """Have every launch observed inside a ``with`` block, by one observer at a time."""
+    global _observer
+    _observer = observer
+    try:
+        yield
+    finally:
+        _observer = None
 
 
 class KernelModule:
@@ -133,7 +151,8 @@ class KernelModule:
             function = self._function(device, kernel)
             if shared_bytes > _SHARED_WITHOUT_ASKING:
                 self._ask_for_shared(device, kernel, function, shared_bytes)
-            function(grid, block, tuple(arguments), shared_bytes, stream)
+            with _nothing if _observer is None else _observer(kernel, stream):
+                function(grid, block, tuple(arguments), shared_bytes, stream)
             if os.environ.get("NGSGPU_SYNC_KERNELS") == "1":
                 runtime.deviceSynchronize()
         except (runtime.CUDARuntimeError, driver.CUDADriverError, memory.OutOfMemoryError) as error:

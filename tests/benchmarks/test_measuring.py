@@ -1,11 +1,18 @@
+import ctypes
+import resource
 import sys
+import time
 
 import pytest
 
+from benchmarks import measuring
+from benchmarks.device_memory import DeviceMemory, Driver, find_driver
 from benchmarks.measuring import (
     BenchmarkError,
     answer,
+    apart,
     busy_seconds,
+    describe_commit,
     find_program,
     measure,
     version_in,
@@ -53,6 +60,77 @@ def test_a_process_that_fails(tmp_path):
     with pytest.raises(BenchmarkError, match=r"status 3\nno way"):
         measure([sys.executable, "-c", "import sys; print('no way', file=sys.stderr); exit(3)"],
                 tmp_path)  # fmt: skip
+
+
+def test_output_is_kept_for_who_asks(tmp_path):
+    measure([sys.executable, "-c", "print('said')"], tmp_path)
+    assert (tmp_path / "output.txt").read_text() == "said\n"
+
+
+def test_ngsgpu_that_is_not_installed_runs_from_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.setattr(measuring.shutil, "which", lambda name, path: None)
+    assert find_program("ngsgpu") == [sys.executable, "-m", "ngsgpu"]
+    assert answer("ngsgpu", "--version", directory=tmp_path).startswith("ngsgpu ")
+
+
+def takes_memory(size):
+    if size < 0:
+        raise BenchmarkError("too small")
+    return len(b"x" * size)
+
+
+def test_memory_of_what_runs_apart_is_not_ours():
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert apart(takes_memory, 500_000_000) == 500_000_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < peak + 100_000
+    with pytest.raises(BenchmarkError, match="too small"):
+        apart(takes_memory, size=-1)
+
+
+def test_commit(monkeypatch):
+    monkeypatch.setenv("NGSGPU_COMMIT", "abc")
+    assert describe_commit() == {"commit": "abc", "changed": None}
+
+
+class Library:
+    """Stands in for the driver's library: two GPUs, of which the second fills up."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def nvmlInit_v2(self):  # noqa: N802
+        return 0
+
+    def nvmlDeviceGetCount_v2(self, count):  # noqa: N802
+        count._obj.value = 2
+        return 0
+
+    def nvmlDeviceGetHandleByIndex_v2(self, index, gpu):  # noqa: N802
+        gpu._obj.value = index + 1
+        return 0
+
+    def nvmlDeviceGetMemoryInfo(self, gpu, memory):  # noqa: N802
+        self.asked += gpu.value == 2
+        memory._obj.used = 100 if gpu.value == 1 else [50, 70, 90][min(self.asked, 3) - 1]
+        return 0
+
+
+def test_device_memory(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Library())
+    with DeviceMemory(Driver()) as memory:
+        time.sleep(0.1)
+    assert memory.peak_bytes == 40
+    with DeviceMemory(None) as memory:
+        pass
+    assert memory.peak_bytes is None
+
+
+def test_without_a_driver(monkeypatch):
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    assert find_driver() is None
 
 
 def test_programs():

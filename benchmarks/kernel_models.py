@@ -1,0 +1,137 @@
+"""What each kernel of a correction has to do: bytes of device memory, operations, and the floor.
+
+A model counts what cannot be left out, over the whole run: each array that a kernel works on
+crosses the memory once, whatever is found in caches after that; operations are those on 32 or 64
+bits that the kernel's comment in its ``.cu`` file counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ngsgpu.io.gpu_parse import TILE
+from ngsgpu.minhash.gpu import FUNCTIONS_A_PASS
+
+BYTES_A_SECOND = 4.3e12
+"""What a copy within the memory of an H200 moves, read and written."""
+
+OPERATIONS_A_SECOND = 30e12
+"""Integer operations of an H200."""
+
+SORT_BITS = 8
+"""Bits of the keys that a pass of a radix sort settles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Sizes of a correction.
+
+    Attributes:
+        file_bytes: of all input files.
+        reads: number of reads.
+        bases: of all reads.
+        kmer: length of the minhash tables' k-mers.
+        hashes: number of tables.
+        quality_bits: kept a base.
+        found: candidates that the tables gave, over all anchors.
+        kept: candidates that the filter kept.
+    """
+
+    file_bytes: int
+    reads: int
+    bases: int
+    kmer: int
+    hashes: int
+    quality_bits: int
+    found: int
+    kept: int
+
+    @classmethod
+    def of(cls, statistics: Any, files: list[Path]) -> Load:
+        """The sizes of a finished run, from its ``CorrectionStatistics``."""
+        parameters = statistics.parameters
+        return cls(
+            file_bytes=sum(path.stat().st_size for path in files),
+            reads=statistics.reads["total"],
+            bases=statistics.reads["bases"],
+            kmer=parameters["minhash"]["kmer"],
+            hashes=parameters["minhash"]["hashes"],
+            quality_bits=parameters["quality_bits"],
+            found=statistics.candidates["found"],
+            kept=statistics.candidates["kept"],
+        )
+
+    @property
+    def entries(self) -> int:
+        """Entries of all tables before buckets are dropped."""
+        return self.reads * self.hashes
+
+    @property
+    def words(self) -> float:
+        """64-bit words of a bit plane of a read."""
+        return -(-self.bases // max(1, self.reads) // 64)
+
+    @property
+    def plane_bytes(self) -> float:
+        """Bytes of both bit planes of all reads."""
+        return self.reads * 16 * self.words
+
+    @property
+    def quality_bytes(self) -> float:
+        """Bytes of the quality codes of all reads."""
+        return self.bases * self.quality_bits / 8
+
+
+Model = Callable[[Load], tuple[float, float]]
+
+
+def sign_reads(load: Load) -> tuple[float, float]:
+    """Planes once a pass, a key and a place out for each read and function; 20 a hash."""
+    passes = -(-load.hashes // FUNCTIONS_A_PASS)
+    kmers = load.bases - load.reads * (load.kmer - 1)
+    return passes * load.plane_bytes + 10 * load.entries, 20.0 * kmers * load.hashes
+
+
+def sort_keys(load: Load) -> tuple[float, float]:
+    """Key and read number in and out for each digit of the keys."""
+    digits = -(-2 * load.kmer // SORT_BITS)
+    return 24.0 * digits * load.entries, 10.0 * digits * load.entries
+
+
+def correct_anchors(load: Load) -> tuple[float, float]:
+    """Slots, tables, reads once and results; the candidates' alignments and MSA columns.
+
+    An alignment takes about 40 operations and 25 a word; a kept base takes 30 in its column.
+    """
+    moved = (4 + 6) * load.entries + load.plane_bytes + load.quality_bytes + 44.0 * load.reads
+    length = load.bases / max(1, load.reads)
+    return moved, load.found * (40 + 25 * load.words) + load.kept * length * 30
+
+
+MODELS: dict[str, Model] = {
+    # Reading: a chunk comes from the memory once, and from the cache for all but the first kernel.
+    "count_lines": lambda load: (load.file_bytes, load.file_bytes),
+    "sum_lines": lambda load: (8 * load.file_bytes / TILE, 10 * load.file_bytes / TILE),
+    "list_lines": lambda load: (16.0 * load.reads, load.file_bytes),
+    "check_records": lambda load: (12.0 * load.reads, 15.0 * load.file_bytes),
+    "check_mates": lambda load: (0.0, float(load.file_bytes - 2 * load.bases)),
+    "pack_records": lambda load: (
+        load.plane_bytes + load.quality_bytes + 4 * load.reads,
+        10.0 * load.bases,
+    ),
+    "sample_kmers": lambda load: (load.plane_bytes, 25.0 * load.bases),
+    "sign_reads": sign_reads,
+    "cupy.argsort": sort_keys,
+    "mark_shared": lambda load: (12.0 * load.entries, 5.0 * load.entries),
+    "cupy.cumsum": lambda load: (8.0 * load.entries, 1.0 * load.entries),
+    "fill_table": lambda load: (34.0 * load.entries, 10.0 * load.entries),
+    "correct_anchors": correct_anchors,
+}
+
+
+def floor_seconds(moved: float, operations: float) -> float:
+    """The least time that this many bytes and operations take, done at the same time."""
+    return max(moved / BYTES_A_SECOND, operations / OPERATIONS_A_SECOND)

@@ -1,0 +1,63 @@
+import json
+
+import pytest
+
+from benchmarks import programs
+from benchmarks.measuring import BenchmarkError
+from benchmarks.programs import STAGES, Work, care_report, ngsgpu_report, programs_of
+
+WORK = Work(genome_bases=5_030_000, coverage=30, threads=7, backend="cuda")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_program_gets_the_threads_and_reads_both_mates(stage):
+    for name, program in STAGES[stage].items():
+        job = program.job(WORK)
+        words = job.command.split()
+        assert words[0] == name
+        assert words[words.index("-t") + 1] == "7"
+        assert job.outputs
+        assert job.joined == ("both.fq" in words)
+        assert job.joined or {"r1.fq", "r2.fq"} <= set(words)
+
+
+def test_what_programs_know_of_the_genome():
+    table = STAGES["correct"]
+    assert "-K 23 5030000" in table["lighter"].job(WORK).command
+    assert "-c 30 " in table["care-gpu"].job(WORK).command
+    assert "--useGpuTables" in table["care-gpu"].job(WORK).command
+    assert "--useGpuTables" not in table["care-cpu"].job(WORK).command
+    assert "--backend cuda" in table["ngsgpu"].job(WORK).command
+
+
+def test_times_that_care_prints(tmp_path):
+    said = "STEP 1\n# elapsed time (build_readstorage): 5.10049s\n# elapsed time (merging): 4s\n"
+    said += "# elapsed time (build_minhasher): 1.95s\n# elapsed time (STEP1): 7.1s\n"
+    said += "# elapsed time (STEP2): 8e0s\n# elapsed time (STEP3): 4.2s\n"
+    (tmp_path / "output.txt").write_text(said)
+    assert care_report(tmp_path) == {
+        "parts": {"read": 5.1, "tables": 1.95, "correct": 8.0, "write": 4.2}
+    }
+
+
+def test_times_of_our_statistics(tmp_path):
+    stats = {"time_s": {"read": 1.0, "total": 2.0}, "memory": {"planned_bytes": 3}, "reads": {}}
+    (tmp_path / "ngsgpu.json").write_text(json.dumps(stats))
+    assert ngsgpu_report(tmp_path) == {
+        "parts": {"read": 1.0},
+        "statistics": {"memory": {"planned_bytes": 3}},
+    }
+
+
+def test_programs_that_are_here(monkeypatch):
+    def find(name):
+        if name not in ("ngsgpu", "bfc"):
+            raise BenchmarkError(f"{name} was not found on the PATH")
+        return [name]
+
+    monkeypatch.setattr(programs, "find_program", find)
+    assert list(programs_of("correct", None)) == ["ngsgpu", "bfc"]
+    assert list(programs_of("correct", ["bfc", "flash"])) == ["bfc"]
+    assert programs_of("merge", None) == {}
+    with pytest.raises(BenchmarkError, match="lighter was not found"):
+        programs_of("correct", ["ngsgpu", "lighter"])

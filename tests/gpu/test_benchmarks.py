@@ -1,0 +1,45 @@
+"""What the benchmarks ask of a GPU: times of kernels, and how much memory is in use."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.device_memory import DeviceMemory, Driver
+from benchmarks.kernel_models import MODELS, Load
+from benchmarks.kernels import describe_kernel, measure_kernels
+from tests.gpu.test_correct import simulate
+from tests.gpu.test_files import write_fastq
+
+pytestmark = pytest.mark.gpu
+
+
+def test_every_kernel_of_a_correction_is_timed(tmp_path: Path) -> None:
+    sequences, qualities = simulate(random.Random(5), paired=True, quality=True)
+    assert qualities is not None
+    files = [tmp_path / f"r{mate}.fq" for mate in (1, 2)]
+    for mate, file in enumerate(files):
+        write_fastq(file, sequences[mate::2], qualities[mate::2], "\n")
+    statistics, totals = measure_kernels(files, threads=2)
+    assert {"sign_reads", "cupy.argsort", "correct_anchors"} <= set(totals)
+    assert {name for name in totals if "." not in name} <= set(MODELS)
+    load = Load.of(statistics, files)
+    for name, (launches, milliseconds) in totals.items():
+        assert launches > 0
+        assert milliseconds > 0
+        described = describe_kernel(name, launches, milliseconds, load)
+        assert (name in MODELS) == ("floor_ms" in described)
+
+
+def test_memory_in_use_is_seen() -> None:
+    import cupy
+
+    with DeviceMemory(Driver()) as memory:
+        taken = cupy.cuda.Memory(1 << 30)
+        time.sleep(0.1)
+        del taken
+    assert memory.peak_bytes is not None
+    assert memory.peak_bytes >= 1 << 30
