@@ -103,7 +103,7 @@ def ngsgpu_report(directory: Path) -> dict[str, Any]:
     """What ``--stats`` wrote: seconds, memory, and what was decided."""
     stats = json.loads((directory / NGSGPU_STATISTICS).read_text())
     parts = {part: seconds for part, seconds in stats["time_s"].items() if part != "total"}
-    kept = ("backend", "device", "coverage", "corrected", "memory")
+    kept = ("backend", "device", "coverage", "corrected", "memory", "gpu_memory")
     return {"parts": parts, "statistics": {key: stats[key] for key in kept if key in stats}}
 
 
