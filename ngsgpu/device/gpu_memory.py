@@ -8,10 +8,13 @@ of those with page-locked memory, which takes long to get; hence a pool of it.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import logging
+import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,9 @@ from numpy.typing import NDArray
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import DeviceError
+
+_LOG = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
 
 # For what CUDA takes by itself when kernels are loaded and launched, and for fragmentation.
 _RESERVE = 512 << 20
@@ -90,17 +96,107 @@ def limited_gpu_memory(limit: int | None) -> Iterator[None]:
         if limit is None:
             yield
             return
-        import cupy
-
-        pool = cupy.get_default_memory_pool()
-        before = pool.get_limit()
-        # What others freed counts as taken, so give it back.
-        pool.free_all_blocks()
-        pool.set_limit(size=limit)
+        before = limit_pool(limit)
         try:
             yield
         finally:
-            pool.set_limit(size=before)
+            limit_pool(before)
+
+
+def limit_pool(limit: int) -> int:
+    """Limit what CuPy's pool takes of the current GPU.
+
+    Args:
+        limit: bytes; 0 for no limit.
+
+    Returns:
+        The limit before.
+    """
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    before: int = pool.get_limit()
+    if limit:
+        # What others freed counts as taken, so give it back.
+        pool.free_all_blocks()
+    pool.set_limit(size=limit)
+    return before
+
+
+def free_unused() -> None:
+    """Give back to the GPU what CuPy's pool keeps of arrays that are gone."""
+    import cupy
+
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
+def free_for_one_array(limit: int | None, there: int = 0) -> int:
+    """Bytes of the current GPU's memory that one array can have, or a few.
+
+    Args:
+        limit: the most that the run may take, in bytes; None for no limit.
+        there: bytes of arrays that the run has already, which count.
+    """
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    # What the pool keeps between other arrays is of no use for a large one.
+    budget = gpu_memory().budget - int(pool.free_bytes())
+    if limit is not None:
+        others = max(0, int(pool.total_bytes()) - there)
+        budget = min(budget, limit - there - others)
+    return max(0, budget)
+
+
+def with_less_the_second_time(
+    attempt: Callable[[bool], _Result],
+    doing: str,
+    *,
+    needed: Callable[[], int],
+    free: Callable[[], None] = free_unused,
+) -> _Result:
+    """Do what takes GPU memory; where that runs out, once more with less.
+
+    Args:
+        attempt: does it; called with False, and where the memory ran out once more with True,
+            when it has to take less. A failed attempt leaves nothing behind.
+        doing: what is being done, a phrase for messages.
+        needed: bytes that the last attempt wanted in all.
+        free: gives back what can be given back, between the attempts.
+
+    Raises:
+        DeviceError: the memory did not suffice the second time either.
+    """
+    try:
+        return attempt(False)
+    except MemoryError as error:
+        # As text, for the error refers to the arrays of the failed attempt.
+        _LOG.warning("%s: GPU memory ran out (%s); going on with less", doing, str(error))
+    # Only now are the frames of the failed attempt gone, and its arrays with them.
+    free()
+    try:
+        return attempt(True)
+    except MemoryError as error:
+        raise out_of_memory(doing, needed(), error) from error
+
+
+def out_of_memory(doing: str, needed: int, error: MemoryError) -> DeviceError:
+    """The error of memory that ran out although less was taken the second time.
+
+    Args:
+        doing: what was being done, a phrase.
+        needed: bytes that it takes in all.
+        error: what CuPy said.
+    """
+    there = ""
+    with contextlib.suppress(DeviceError):
+        now = gpu_memory()
+        there = f" and {format_size(now.free)} of {format_size(now.total)} are free"
+    return DeviceError(
+        f"{doing}: not enough GPU memory, although less was taken the second time: "
+        f"{format_size(needed)} are needed{there} ({error}); use a GPU that is free, give "
+        "--gpu-memory a smaller size, or use --backend cpu"
+    )
 
 
 class PinnedPool:
@@ -154,6 +250,45 @@ class PinnedPool:
             self.give_back(buffer)
 
 
+def mapped_empty(shape: int | tuple[int, ...], dtype: Any) -> Any:
+    """A CuPy array in page-locked host memory, of undefined content; freed with the array.
+
+    Kernels read and write it as any other, over the bus. It takes no GPU memory.
+
+    Raises:
+        DeviceError: the system does not give so much.
+    """
+    import cupy
+
+    kind = np.dtype(dtype)
+    size = (shape if isinstance(shape, int) else math.prod(shape)) * kind.itemsize
+    try:
+        # Not from CuPy's pool, which rounds up to powers of two.
+        memory = cupy.cuda.PinnedMemory(size)
+    except (cupy.cuda.runtime.CUDARuntimeError, MemoryError) as error:
+        raise _no_page_locked(size, error) from error
+    device = cupy.cuda.runtime.getDevice()
+    here = cupy.cuda.UnownedMemory(memory.ptr, size, memory, device)
+    return cupy.ndarray(shape, dtype=kind, memptr=cupy.cuda.MemoryPointer(here, 0))
+
+
+def mapped_copy(array: Any) -> Any:
+    """Copy an array of NumPy's, or one on the GPU, to page-locked host memory, as a CuPy array.
+
+    Raises:
+        DeviceError: the system does not give so much.
+    """
+    mapped = mapped_empty(array.shape, array.dtype)
+    if array.nbytes == 0:
+        return mapped
+    if isinstance(array, np.ndarray):
+        raw = (ctypes.c_uint8 * array.nbytes).from_address(mapped.data.ptr)
+        np.frombuffer(memoryview(raw), dtype=array.dtype).reshape(array.shape)[...] = array
+    else:
+        mapped.data.copy_from_device(array.data, array.nbytes)
+    return mapped
+
+
 def pinned_empty(size: int) -> NDArray[np.uint8]:
     """Page-locked host memory, uint8[size], of undefined content; freed with the array.
 
@@ -165,9 +300,13 @@ def pinned_empty(size: int) -> NDArray[np.uint8]:
     try:
         memory: Any = cupy.cuda.alloc_pinned_memory(size)
     except (cupy.cuda.runtime.CUDARuntimeError, MemoryError) as error:
-        raise DeviceError(
-            f"{format_size(size)} of page-locked host memory cannot be had ({error}); close other "
-            "programs, or raise the memory limit of the container or batch job"
-        ) from error
+        raise _no_page_locked(size, error) from error
     # CuPy rounds sizes up.
     return np.frombuffer(memory, dtype=np.uint8, count=size)
+
+
+def _no_page_locked(size: int, error: BaseException) -> DeviceError:
+    return DeviceError(
+        f"{format_size(size)} of page-locked host memory cannot be had ({error}); close other "
+        "programs, or raise the memory limit of the container or batch job"
+    )

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
+from ngsgpu.device.gpu_memory import mapped_copy
 from ngsgpu.readset.readset import ReadArrays, ReadSet, UnknownBases
+
+Movable = Literal["qualities", "planes"]
+"""Arrays of a read set that may lie on the host, where kernels read them over the bus."""
+
+_ARRAYS: Final = ("planes", "plane_start", "qualities", "quality_start", "lengths")
 
 
 class DeviceUnknownBases(NamedTuple):
@@ -23,9 +30,11 @@ class DeviceUnknownBases(NamedTuple):
     positions: Any
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class DeviceReadSet:
-    """All reads of a run in the memory of one GPU; arrays are CuPy's, as in ``ReadArrays``.
+    """All reads of a run for one GPU; arrays are CuPy's, as in ``ReadArrays``.
+
+    They lie in the GPU's memory, but for those that ``keep_on_host`` moved.
 
     Attributes:
         planes: uint64, the two bit planes of each read, one read after the other.
@@ -41,6 +50,7 @@ class DeviceReadSet:
         paired: whether reads 2p and 2p + 1 are mates.
         min_length: shortest read, in bases; 0 without reads.
         max_length: longest read, in bases; 0 without reads.
+        on_host: arrays that lie in page-locked host memory.
     """
 
     planes: Any
@@ -56,6 +66,7 @@ class DeviceReadSet:
     paired: bool
     min_length: int
     max_length: int
+    on_host: tuple[Movable, ...] = ()
 
     @cached_property
     def struct(self) -> Any:
@@ -67,25 +78,63 @@ class DeviceReadSet:
 
     @property
     def _arrays(self) -> tuple[Any, ...]:
-        return self.planes, self.plane_start, self.qualities, self.quality_start, self.lengths
+        return tuple(getattr(self, name) for name in _ARRAYS)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of device memory that the arrays take."""
+        """Bytes that the arrays take, wherever they lie."""
         return sum(int(array.nbytes) for array in (*self._arrays, *self.unknown))
 
+    @property
+    def device_nbytes(self) -> int:
+        """Bytes that the arrays take in the GPU's memory."""
+        return self.nbytes - sum(int(getattr(self, name).nbytes) for name in self.on_host)
+
+    @property
+    def device(self) -> Any:
+        """The GPU that holds the arrays, as CuPy's device."""
+        return self.unknown.start.device
+
+    def keep_on_host(self, names: Collection[Movable]) -> None:
+        """Move arrays to page-locked host memory, from where kernels read them as before.
+
+        Raises:
+            DeviceError: the system does not give so much page-locked memory.
+        """
+        for name in names:
+            if name not in self.on_host:
+                setattr(self, name, mapped_copy(getattr(self, name)))
+                self.on_host += (name,)
+        self.__dict__.pop("struct", None)
+
+    def on_current_device(self) -> DeviceReadSet:
+        """A copy on the current GPU of a read set of another; what lies on the host is shared."""
+        copied = {
+            name: _copied(getattr(self, name)) for name in _ARRAYS if name not in self.on_host
+        }
+        unknown = DeviceUnknownBases(*map(_copied, self.unknown))
+        return replace(self, **copied, unknown=unknown)
+
     @classmethod
-    def from_host(cls, reads: ReadSet) -> DeviceReadSet:
-        """Copy a read set to the current device."""
+    def from_host(cls, reads: ReadSet, on_host: Collection[Movable] = ()) -> DeviceReadSet:
+        """Copy a read set to the current device.
+
+        Args:
+            reads: the read set.
+            on_host: arrays that go to page-locked host memory instead.
+
+        Raises:
+            DeviceError: the system does not give so much page-locked memory.
+        """
         import cupy
 
         arrays = reads.arrays
+        placed = {
+            name: (mapped_copy if name in on_host else cupy.asarray)(getattr(arrays, name))
+            for name in _ARRAYS
+        }
         return cls(
-            planes=cupy.asarray(arrays.planes),
-            plane_start=cupy.asarray(arrays.plane_start),
-            qualities=cupy.asarray(arrays.qualities),
-            quality_start=cupy.asarray(arrays.quality_start),
-            lengths=cupy.asarray(arrays.lengths),
+            **placed,
             uniform_length=arrays.uniform_length,
             quality_bits=arrays.quality_bits,
             unknown=DeviceUnknownBases(*map(cupy.asarray, reads.unknown)),
@@ -94,6 +143,7 @@ class DeviceReadSet:
             paired=reads.paired,
             min_length=reads.min_length,
             max_length=reads.max_length,
+            on_host=tuple(on_host),
         )
 
     def to_host(self) -> ReadSet:
@@ -119,3 +169,11 @@ class DeviceReadSet:
             min_length=self.min_length,
             max_length=self.max_length,
         )
+
+
+def _copied(array: Any) -> Any:
+    import cupy
+
+    copy = cupy.empty(array.shape, dtype=array.dtype)
+    copy.data.copy_from_device(array.data, array.nbytes)
+    return copy

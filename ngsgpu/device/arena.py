@@ -1,0 +1,170 @@
+"""One piece of GPU memory, taken once, from which all arrays of a run are cut.
+
+A run computes what it needs before it takes anything. With CuPy's pool it would take more: what
+short-lived arrays leave behind is cut up by lasting ones until nothing large fits any more. Here
+lasting arrays fill the piece from its beginning and the others from its end, so that what was
+planned is what is taken::
+
+    arena = Arena(plan.arena_bytes)
+    with arena.in_use():
+        scratch = cupy.empty(...)
+        with lasting():
+            table = cupy.empty(...)
+
+Memory is used again as soon as an array is gone, which is right for work on one stream.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from bisect import bisect
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+ALIGNMENT = 512
+"""Where arrays begin: at multiples of so many bytes, as in CuPy's pool."""
+
+_current = threading.local()
+
+
+class Extents:
+    """Which parts of a range of bytes are taken.
+
+    Args:
+        size: bytes of the range.
+
+    Attributes:
+        used: bytes taken now.
+        peak: the most that were taken at a time.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.used = 0
+        self.peak = 0
+        self._free = [(0, size)] if size else []
+        self._taken: dict[int, int] = {}
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest free part."""
+        return max((end - begin for begin, end in self._free), default=0)
+
+    def take(self, size: int, *, from_end: bool) -> int | None:
+        """Take the first part that is large enough, counted from the beginning or from the end.
+
+        Returns:
+            Where it begins; None if there is none.
+        """
+        indices = range(len(self._free))
+        for index in reversed(indices) if from_end else indices:
+            begin, end = self._free[index]
+            if end - begin < size:
+                continue
+            at = end - size if from_end else begin
+            rest = [(begin, at)] if from_end else [(at + size, end)]
+            self._free[index : index + 1] = [part for part in rest if part[0] < part[1]]
+            self._taken[at] = size
+            self.used += size
+            self.peak = max(self.peak, self.used)
+            return at
+        return None
+
+    def give_back(self, at: int) -> None:
+        """Free a part that ``take`` gave."""
+        size = self._taken.pop(at)
+        self.used -= size
+        begin, end = at, at + size
+        index = bisect(self._free, (begin, end))
+        if index < len(self._free) and self._free[index][0] == end:
+            end = self._free.pop(index)[1]
+        if index > 0 and self._free[index - 1][1] == begin:
+            index -= 1
+            begin = self._free.pop(index)[0]
+        self._free.insert(index, (begin, end))
+
+
+class Arena:
+    """A piece of the current GPU's memory, as an allocator of CuPy's.
+
+    Args:
+        size: bytes.
+
+    Raises:
+        cupy.cuda.memory.OutOfMemoryError: the GPU does not have as much.
+    """
+
+    def __init__(self, size: int) -> None:
+        import cupy
+
+        self.size = size
+        self._memory: Any = cupy.empty(size, dtype=cupy.uint8)
+        self._base = int(self._memory.data.ptr)
+        self._extents = Extents(size // ALIGNMENT * ALIGNMENT)
+        # Arrays may end at any time, even while one is being made, and only leave a note here.
+        self._ended: deque[int] = deque()
+        self._lasting = False
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Make CuPy take the memory of new arrays of this thread from here."""
+        import cupy
+
+        allocator = cupy.cuda.PythonFunctionAllocator(self._take, self._give_back)
+        before = getattr(_current, "arena", None)
+        _current.arena = self
+        try:
+            with cupy.cuda.using_allocator(allocator.malloc):
+                yield
+        finally:
+            _current.arena = before
+
+    @property
+    def room(self) -> int:
+        """Bytes of the largest array that fits now."""
+        self._settle()
+        return self._extents.largest
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that were in use at a time."""
+        return self._extents.peak
+
+    def _settle(self) -> None:
+        while self._ended:
+            self._extents.give_back(self._ended.popleft())
+
+    def _take(self, size: int, device: int) -> int:
+        from cupy.cuda.memory import OutOfMemoryError
+
+        self._settle()
+        rounded = -(-size // ALIGNMENT) * ALIGNMENT
+        at = self._extents.take(rounded, from_end=not self._lasting)
+        if at is None:
+            raise OutOfMemoryError(size, self._extents.used, self.size)
+        return self._base + at
+
+    def _give_back(self, pointer: int, device: int) -> None:
+        self._ended.append(pointer - self._base)
+
+
+@contextlib.contextmanager
+def lasting() -> Iterator[None]:
+    """Arrays made inside stay until the run ends; without an arena in use this changes nothing."""
+    arena: Arena | None = getattr(_current, "arena", None)
+    if arena is None:
+        yield
+        return
+    before = arena._lasting
+    arena._lasting = True
+    try:
+        yield
+    finally:
+        arena._lasting = before
+
+
+def room() -> int | None:
+    """Bytes of the largest array that fits into the arena in use; None without one."""
+    arena: Arena | None = getattr(_current, "arena", None)
+    return None if arena is None else arena.room
