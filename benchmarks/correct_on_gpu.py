@@ -37,7 +37,8 @@ def run(settings: argparse.Namespace, backend: str, directory: Path) -> dict[str
     stats = json.loads((directory / f"{backend}.json").read_text())
     if stats["backend"] != backend:
         raise BenchmarkError(f"the run used {stats['backend']}, not {backend}")
-    parts = {key: stats[key] for key in ("coverage", "reads", "corrected", "time_s", "device")}
+    keys = ("coverage", "reads", "corrected", "time_s", "device", "gpu_memory")
+    parts = {key: stats[key] for key in keys}
     return asdict(measured) | parts
 
 

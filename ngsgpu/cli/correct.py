@@ -104,7 +104,7 @@ def correct(
         int | None,
         typer.Option(
             metavar="N",
-            help="GPUs to lease, of which correction uses one; 0: none.",
+            help="GPUs to work on; 0: none.",
             show_default="1, if there are any",
         ),
     ] = None,
@@ -117,7 +117,9 @@ def correct(
     gpu_memory: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help="Memory of the GPU that may be used.", show_default="what is free"
+            metavar="SIZE",
+            help="Memory of each GPU that may be used; what does not fit stays on the host.",
+            show_default="what is free",
         ),
     ] = None,
     stats: Annotated[
@@ -172,6 +174,7 @@ def correct(
             backend=chosen.name,
             may_fall_back=backend is BackendChoice.auto,
             gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
+            gpus=max(1, len(chosen.gpus)),
             backend_note=chosen.reason,
             command=("ngsgpu", *sys.argv[1:]),
         )
@@ -185,7 +188,14 @@ def correct(
                 phred_offset=offset,  # type: ignore[arg-type]
                 options=options,
             )
-            typer.echo("\n".join([f"backend  {chosen}", *plan.lines()]))
+            typer.echo(f"backend  {chosen}")
+            if chosen.name == "cuda":
+                from ngsgpu.correct.gpu_plan import plan_for_this_gpu
+
+                gpu_plan = plan_for_this_gpu(plan, parameters, options)
+                typer.echo("\n".join([*plan.lines()[:2], f"GPU      {gpu_plan.line()}"]))
+                return
+            typer.echo("\n".join(plan.lines()))
             plan.check(parameters)
             return
         statistics = correct_files(

@@ -8,8 +8,9 @@ fit are dropped, and the columns of what is left say which bases are wrong.
 
 ``params`` says what can be chosen, ``pipeline`` goes from files to files by the stages of ``run``,
 which ``host_run`` has for the CPU and ``device_run`` for GPUs. ``host`` runs the kernels of ``cpu``
-(with ``alignment`` and ``msa``), ``gpu`` those of ``kernels.cu``; ``corrections`` combines what
-they decide.
+(with ``alignment`` and ``msa``); ``gpu_run`` plans (``gpu_plan``) and places what ``gpu`` runs the
+kernels of ``kernels.cu`` on, batch by batch (``gpu_batches``); ``corrections`` and ``gpu_combine``
+combine what they decide.
 After Kallenborn (2024), chapter 4.
 """
 

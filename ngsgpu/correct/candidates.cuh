@@ -8,14 +8,19 @@
 #include "ngsgpu/correct/rules.cuh"
 #include "ngsgpu/readset/reads.cuh"
 
+// One table; in device memory or in page-locked memory of the host, which kernels read as well.
+struct Table {
+    const uint32_t* ids;     // [entries + 1 + LOOK_AHEAD]; what is behind the mark means nothing
+    const uint16_t* places;  // as many
+};
+
 struct Tables {
-    const uint32_t* ids;     // [hashes, stride]
-    const uint16_t* places;  // [hashes, stride]
-    const uint32_t* slots;   // [reads, hashes]
-    int64_t stride;
+    const Table* table;     // [hashes]
+    const uint32_t* slots;  // [reads, hashes]
     int32_t hashes;
 };
 
+constexpr int LOOK_AHEAD = 32;  // so that a warp may read on behind the last entry
 constexpr uint32_t BUCKET_START = 0x80000000u;
 constexpr uint32_t NO_SLOT = 0xFFFFFFFFu;
 constexpr uint64_t FREE_ENTRY = ~0ull;
@@ -105,17 +110,13 @@ struct Around {
 
 __device__ __forceinline__ Around look_around(const Tables& tables, int table, uint32_t slot,
                                               int lane) {
-    const uint32_t* ids = tables.ids + table * tables.stride;
-    const uint16_t* places = tables.places + table * tables.stride;
+    const uint32_t* ids = tables.table[table].ids;
+    const uint16_t* places = tables.table[table].places;
     const int64_t back = int64_t(slot) - lane, ahead = int64_t(slot) + 1 + lane;
-    Around around = {BUCKET_START, BUCKET_START, 0, 0};
+    Around around = {BUCKET_START, ids[ahead], 0, places[ahead]};
     if (back >= 0) {
         around.back = ids[back];
         around.back_place = places[back];
-    }
-    if (ahead < tables.stride) {
-        around.ahead = ids[ahead];
-        around.ahead_place = places[ahead];
     }
     return around;
 }
@@ -137,8 +138,8 @@ __device__ __noinline__ void insert_large_bucket(const Reads& reads, const Table
                                                  const Rules& rules, const Candidates& c,
                                                  int64_t anchor, int table, uint32_t slot,
                                                  int* crowded_any, int lane) {
-    const uint32_t* ids = tables.ids + table * tables.stride;
-    const uint16_t* places = tables.places + table * tables.stride;
+    const uint32_t* ids = tables.table[table].ids;
+    const uint16_t* places = tables.table[table].places;
     int64_t low, high;
     bool crowded;
     bucket_window(ids, slot, rules.crowd, rules.window, lane, low, high, crowded);

@@ -6,27 +6,31 @@ written into them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.gpu import correct_on_gpu
+from ngsgpu.correct.gpu_run import GpuCorrection
+from ngsgpu.correct.host_run import HostRun
 from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.read_again import ReadAgain, Shape
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.gpu_memory import limited_gpu_memory
+from ngsgpu.errors import DeviceError
 from ngsgpu.io.gpu_read import read_to_device
 from ngsgpu.io.patch import EditCounts, Edits, write_patched
 from ngsgpu.io.places import LanePlaces
 from ngsgpu.io.precopy import Precopy
 from ngsgpu.io.writer import OutputSet
-from ngsgpu.minhash.gpu import build_tables_on_gpu
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_kmers import count_kmers_on_gpu
 from ngsgpu.readset.kmers import KmerSpectrum
+
+logger = logging.getLogger("ngsgpu")
 
 KEPT_SHARE = 4
 """Part of the host's memory for inflated data, which then need not be inflated again: 1 / this."""
@@ -36,15 +40,17 @@ class DeviceRun(ReadAgain):
     """See ``Run``.
 
     Attributes:
-        reads: the reads, once they were read.
+        reads: the reads, once they were read; on the host where the GPU cannot hold them.
+        host: reads, counts and writes then.
         places: where their sequences lie in the files; None where that is not known.
         precopy: copies the inputs meanwhile, where their places are known.
     """
 
     backend = "cuda"
-    reads: DeviceReadSet
+    reads: DeviceReadSet | ReadSet
     places: tuple[LanePlaces, ...] | None = None
     precopy: Precopy | None = None
+    host: HostRun | None = None
 
     def __enter__(self) -> Self:
         """Limit the memory of the GPU."""
@@ -60,18 +66,25 @@ class DeviceRun(ReadAgain):
     ) -> None:
         self._open.__exit__(kind, error, traceback)
 
-    def read(self, lanes: Sequence[Lane], outputs: OutputSet) -> DeviceReadSet:
+    def read(self, lanes: Sequence[Lane], outputs: OutputSet) -> DeviceReadSet | ReadSet:
         """Read all lanes into a read set on the GPU, and begin to copy them to the outputs."""
-        with self.reading() as stage:
-            found = read_to_device(
-                lanes,
-                quality_bits=self.parameters.quality_bits,
-                phred_offset=self.phred_offset,
-                threads=self.options.threads,
-                memory=self.options.gpu_memory,
-                keep_bytes=self.options.budget // KEPT_SHARE,
-                advance=stage.advance,
-            )
+        found = None
+        try:
+            with self.reading() as stage:
+                found = read_to_device(
+                    lanes,
+                    quality_bits=self.parameters.quality_bits,
+                    phred_offset=self.phred_offset,
+                    threads=self.options.threads,
+                    memory=self.options.gpu_memory,
+                    keep_bytes=self.options.budget // KEPT_SHARE,
+                    advance=stage.advance,
+                )
+        except DeviceError as error:
+            logger.info("%s; reading to the host", error)
+        if found is None:
+            self.reads = self._on_host().read(lanes, outputs)
+            return self.reads
         self.reads, self.places = found.reads, found.places
         if self.places is not None:
             targets = [lane.outputs for lane in lanes]
@@ -81,11 +94,25 @@ class DeviceRun(ReadAgain):
 
     def take(self, reads: ReadSet) -> None:
         """Copy reads to the GPU."""
-        with cuda_errors("copying the reads to the GPU"):
-            self.reads = DeviceReadSet.from_host(reads)
+        self.reads = reads
+        try:
+            with cuda_errors("copying the reads to the GPU"):
+                self.reads = DeviceReadSet.from_host(reads)
+        except DeviceError as error:
+            logger.info("%s; leaving them on the host", error)
+            self._on_host().take(reads)
+
+    def _on_host(self) -> HostRun:
+        """What does the stages that the GPU's memory does not suffice for."""
+        self.host = HostRun(self.parameters, self.options, self.phred_offset, self.progress)
+        self.host.seconds = self.seconds
+        return self.host
 
     def count(self) -> KmerSpectrum:
         """The k-mer spectrum of the reads."""
+        if isinstance(self.reads, ReadSet):
+            assert self.host is not None
+            return self.host.count()
         with self.timed("spectrum"), cuda_errors("counting k-mers"):
             return count_kmers_on_gpu(self.reads, self.parameters.minhash.kmer)
 
@@ -96,18 +123,30 @@ class DeviceRun(ReadAgain):
             DeviceError: the GPU's memory does not suffice.
             UsageError: a read is too long for the GPU.
         """
-        with self.building_tables() as stage, cuda_errors("building the tables"):
-            tables = build_tables_on_gpu(self.reads, self.parameters.minhash, advance=stage.advance)
-        with self.correcting(self.reads.reads) as stage, cuda_errors("correcting"):
-            return correct_on_gpu(
-                self.reads, tables, self.parameters, coverage, advance=stage.advance
-            )
+        with GpuCorrection(
+            self.reads,
+            self.parameters,
+            coverage,
+            gpu_memory=self.options.gpu_memory,
+            host_memory=self.options.memory,
+            gpus=self.options.gpus,
+        ) as correction:
+            with self.timed("place"):
+                correction.place_reads()
+            self.gpu_plan = correction.plan.document()
+            with self.building_tables() as stage:
+                correction.build_tables(stage.advance)
+            with self.correcting(self.reads.reads) as stage:
+                return correction.correct(stage.advance)
 
     def write(
         self, lanes: Sequence[Lane], corrections: Corrections, outputs: OutputSet
     ) -> EditCounts:
         """Write the lanes with the corrections."""
         reads = self.reads
+        if isinstance(reads, ReadSet):
+            assert self.host is not None
+            return self.host.write(lanes, corrections, outputs)
         if self.places is None or self.precopy is None:
             shape = Shape(
                 reads=reads.reads,

@@ -1,21 +1,24 @@
-"""Running the CUDA kernels of the correction: sizes, batches, and what comes back.
+"""Running the CUDA kernels of the correction: sizes, batches, and what they leave on the GPU.
 
 The kernels give, for each anchor, the correction of its certain positions and its whole
-consensus, and vote on candidates; ``finish`` combines them as ``corrections`` does on the host.
+consensus, and vote on candidates; ``gpu_combine`` combines them as ``corrections`` does on the
+host. ``gpu_run`` plans and places what they work on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct import cpu
-from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections
+from ngsgpu.correct.corrections import Corrections
+from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes, EditFetcher
 from ngsgpu.correct.params import CorrectionParameters, Rules, quality_weights
+from ngsgpu.device.arena import lasting
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash.gpu import DeviceTables
@@ -35,11 +38,20 @@ TIERS = ((256, 160), (512, 320), (1024, 640), (2048, 1400), (2 * MAX_ENTRIES, MA
 """Hash cells and candidates a mate. An anchor with more is left to the next tier; what is too
 large for shared memory lies in global memory."""
 
-EDIT_BYTES = 1 << 30
-"""Memory for the edits of a batch, of which most is never written."""
+RESULTS: Final = {
+    "classes": np.uint8,
+    "edit_start": np.int64,
+    "edit_count": np.uint16,
+    "complete_start": np.int64,
+    "complete_count": np.uint16,
+    "edit_hash": np.uint64,
+    "complete_hash": np.uint64,
+    "vote_hash": np.uint64,
+    "vote_state": np.uint32,
+}
+"""What is kept for each read."""
 
-ANCHORS_A_BATCH = 1 << 20
-CONFLICT = 1 << 31
+RESULT_BYTES = sum(np.dtype(kind).itemsize for kind in RESULTS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,7 @@ def correct_on_gpu(
     parameters: CorrectionParameters,
     coverage: float,
     *,
+    sizes: BatchSizes | None = None,
     advance: Callable[[int], None] = lambda reads: None,
 ) -> Corrections:
     """Correct all reads of a read set; equal to ``ngsgpu.correct.host.correct_on_cpu``.
@@ -80,25 +93,44 @@ def correct_on_gpu(
         tables: its minhash tables.
         parameters: how reads are corrected.
         coverage: reads per position of the genome.
+        sizes: memory of a batch.
         advance: called with the number of reads corrected since the last call.
 
     Raises:
         UsageError: a read is too long for the GPU's shared memory.
     """
-    run = _Run(reads, tables, parameters, coverage)
-    mates = 2 if reads.paired else 1
-    for begin in range(0, len(run.anchors), run.batch):
-        batch = run.anchors[begin : begin + run.batch]
-        run.correct(batch)
-        advance(len(batch) * mates)
-    return run.finish()
+    from ngsgpu.correct.gpu_combine import combine
+
+    corrector = AnchorCorrector(reads, tables, parameters, coverage, sizes)
+    corrector.run(AnchorBatches(len(corrector.anchors), corrector.batch), advance)
+    corrector.give_back()
+    return combine([corrector])
+
+
+def tiers_for(max_length: int, margin: int, mates: int) -> list[Sizes]:
+    """The tiers for reads of a length.
+
+    Raises:
+        UsageError: the reads are too long for the GPU's shared memory.
+    """
+    tiers = [Sizes(cells, limit, max_length, margin, mates) for cells, limit in TIERS]
+    if tiers[0].bytes > SHARED_BYTES:
+        raise UsageError(
+            f"reads of {max_length:,} bases are too long for the GPU; use --backend cpu"
+        )
+    return tiers
+
+
+def workspace_block_bytes(tiers: list[Sizes]) -> int:
+    """Global memory of a block of the tiers that do not fit into shared memory; 0 if all fit."""
+    return max((sizes.bytes for sizes in tiers if sizes.bytes > SHARED_BYTES), default=0)
 
 
 def anchors_in_bucket_order(reads: DeviceReadSet, tables: DeviceTables) -> Any:
     """As ``ngsgpu.correct.host.anchors_in_bucket_order``: uint32, on the device."""
     import cupy
 
-    ids = tables.ids[0, : tables.entries[0]] & cupy.uint32(0x7FFFFFFF)
+    ids = tables.ids[0][: tables.entries[0]] & cupy.uint32(0x7FFFFFFF)
     listed = cupy.zeros(reads.reads, dtype=bool)
     listed[ids] = True
     rest = cupy.flatnonzero(~listed).astype(cupy.uint32)
@@ -114,8 +146,27 @@ def flat_rules(rules: Rules) -> NDArray[np.int32]:
     return np.array(numbers, dtype=np.int32)
 
 
-class _Run:
-    """Everything on the device that one correction needs."""
+class AnchorCorrector:
+    """Everything on a GPU that correcting anchors there needs, and what was found.
+
+    All memory is taken here, so that no batch is left half done.
+
+    Args:
+        reads: the read set.
+        tables: its minhash tables.
+        parameters: how reads are corrected.
+        coverage: reads per position of the genome.
+        sizes: memory of a batch.
+
+    Attributes:
+        anchors: uint32, first mates where paired, in the order in which they are corrected.
+        batch: anchors of a batch.
+        results: the arrays of ``RESULTS``, by name.
+        counters: uint64[cpu.COUNTERS].
+
+    Raises:
+        UsageError: a read is too long for the GPU's shared memory.
+    """
 
     def __init__(
         self,
@@ -123,147 +174,139 @@ class _Run:
         tables: DeviceTables,
         parameters: CorrectionParameters,
         coverage: float,
+        sizes: BatchSizes | None = None,
     ) -> None:
         import cupy
 
+        sizes = sizes or BatchSizes()
         self.reads = reads
         self.tables = tables
-        self.rules = cupy.asarray(flat_rules(parameters.rules(coverage, paired=reads.paired)))
-        self.weights = cupy.asarray(quality_weights(reads.quality_bits))
-        mates = 2 if reads.paired else 1
-        common = {"max_length": reads.max_length, "margin": parameters.margin, "mates": mates}
-        self.tiers = [Sizes(cells=cells, limit=limit, **common) for cells, limit in TIERS]
-        if self.tiers[0].bytes > SHARED_BYTES:
-            raise UsageError(
-                f"reads of {reads.max_length:,} bases are too long for the GPU; use --backend cpu"
-            )
+        self.mates = 2 if reads.paired else 1
+        self.tiers = tiers_for(reads.max_length, parameters.margin, self.mates)
         columns = reads.max_length + 2 * parameters.margin
         self.threads = min(MAX_THREADS, -(-columns // 32) * 32)
-        self.anchors = anchors_in_bucket_order(reads, tables)
-        room = EDIT_BYTES // (8 * max(1, reads.max_length) * mates)
-        self.batch = max(1, min(ANCHORS_A_BATCH, room))
-        count = reads.reads
-        self.classes = cupy.zeros(count, dtype=cupy.uint8)
-        self.edit_start = cupy.zeros(count, dtype=cupy.int64)
-        self.edit_count = cupy.zeros(count, dtype=cupy.uint16)
-        self.complete_start = cupy.zeros(count, dtype=cupy.int64)
-        self.complete_count = cupy.zeros(count, dtype=cupy.uint16)
-        self.edit_hash = cupy.zeros(count, dtype=cupy.uint64)
-        self.complete_hash = cupy.zeros(count, dtype=cupy.uint64)
-        self.vote_hash = cupy.zeros(count, dtype=cupy.uint64)
-        self.vote_state = cupy.zeros(count, dtype=cupy.uint32)
-        self.edits = cupy.empty(
-            max(1, min(len(self.anchors), self.batch) * mates * 2 * reads.max_length),
-            dtype=cupy.uint32,
-        )
-        self.edit_total = cupy.zeros(1, dtype=cupy.uint64)
-        self.counters = cupy.zeros(cpu.COUNTERS, dtype=cupy.uint64)
-        self.crowded = cupy.empty(max(1, min(len(self.anchors), self.batch)), dtype=cupy.uint32)
-        self.crowded_count = cupy.zeros(2, dtype=cupy.int32)
-        unknown = reads.unknown
-        self.unknown = cupy.array(
-            [
-                unknown.reads.data.ptr,
-                unknown.start.data.ptr,
-                unknown.positions.data.ptr,
-                len(unknown.reads),
-            ],
-            dtype=cupy.int64,
-        )
-        self.pieces: list[Any] = []
-        self.done = 0
+        anchors = anchors_in_bucket_order(reads, tables)
+        with lasting():
+            self.anchors = anchors.copy()
+            del anchors
+            self.results = {
+                name: cupy.zeros(reads.reads, dtype=kind) for name, kind in RESULTS.items()
+            }
+            self.rules = cupy.asarray(flat_rules(parameters.rules(coverage, paired=reads.paired)))
+            self.weights = cupy.asarray(quality_weights(reads.quality_bits))
+            self.counters = cupy.zeros(cpu.COUNTERS, dtype=cupy.uint64)
+            self._tier_numbers = [
+                cupy.array([tier.cells, tier.limit, tier.max_length, tier.margin], dtype=cupy.int32)
+                for tier in self.tiers
+            ]
+            self._unknown = _unknown_struct(reads)
+            self._take_batch_memory(sizes)
 
-    def _results(self) -> Any:
+    def _take_batch_memory(self, sizes: BatchSizes) -> None:
+        import cupy
+
+        self.batch = sizes.anchors(self.reads.max_length, self.mates)
+        most = max(1, min(len(self.anchors), self.batch))
+        edits = max(1, most * self.mates * 2 * self.reads.max_length)
+        self._edits = EditFetcher(cupy.empty(edits, dtype=cupy.uint32))
+        self._edit_total = cupy.zeros(1, dtype=cupy.uint64)
+        self._crowded = cupy.empty(most, dtype=cupy.uint32)
+        self._left = cupy.empty(most, dtype=cupy.uint32)
+        self._crowded_count = cupy.zeros(2, dtype=cupy.int32)
+        self._workspace_blocks = min(sizes.workspace_blocks, most)
+        size = self._workspace_blocks * workspace_block_bytes(self.tiers)
+        self._workspace = cupy.empty(size, dtype=cupy.uint8)
+
+    def run(
+        self, batches: AnchorBatches, advance: Callable[[int], None] = lambda reads: None
+    ) -> None:
+        """Correct the anchors of batches.
+
+        Args:
+            batches: hands them out.
+            advance: called with the number of reads corrected since the last call.
+        """
+        with self._edits:
+            for places in batches:
+                anchors = self.anchors[places]
+                self._correct(anchors)
+                advance(len(anchors) * self.mates)
+
+    def give_back(self) -> None:
+        """Let go of the memory that only batches need."""
+        self._edits.buffer = None
+        del self._workspace, self._crowded, self._left
+
+    @property
+    def edits(self) -> list[NDArray[np.uint32]]:
+        """The edits of all batches, in the order in which the results count them."""
+        return self._edits.fetched
+
+    def _struct(self) -> Any:
         """The kernel's struct of pointers; edits are counted over all batches."""
         import cupy
 
-        return cupy.array(
-            [
-                self.classes.data.ptr,
-                self.edit_start.data.ptr,
-                self.edit_count.data.ptr,
-                self.complete_start.data.ptr,
-                self.complete_count.data.ptr,
-                self.edit_hash.data.ptr,
-                self.complete_hash.data.ptr,
-                self.edits.data.ptr - 4 * self.done,
-                self.edit_total.data.ptr,
-                self.vote_hash.data.ptr,
-                self.vote_state.data.ptr,
-                self.counters.data.ptr,
-                self.crowded.data.ptr,
-                self.crowded_count.data.ptr,
-            ],
-            dtype=cupy.int64,
-        )
+        results = self.results
+        arrays = [
+            *(results[name] for name in list(RESULTS)[:7]),
+            self._edits.buffer,
+            self._edit_total,
+            results["vote_hash"],
+            results["vote_state"],
+            self.counters,
+            self._crowded,
+            self._crowded_count,
+        ]
+        pointers = [array.data.ptr for array in arrays]
+        pointers[7] -= 4 * self._edits.total
+        return cupy.array(pointers, dtype=cupy.int64)
 
-    def correct(self, anchors: Any) -> None:
+    def _correct(self, anchors: Any) -> None:
         """Correct a batch of anchors (first mates where paired)."""
-        results = self._results()
-        for sizes in self.tiers:
-            self.crowded_count[:] = 0
-            self._launch(sizes, results, anchors)
-            left = int(self.crowded_count[0])
+        struct = self._struct()
+        for tier in range(len(self.tiers)):
+            self._crowded_count[:] = 0
+            self._launch(tier, struct, anchors)
+            left = int(self._crowded_count[0])
             if not left:
                 break
             # The next launch overwrites the list while it reads it, were it not copied.
-            anchors = self.crowded[:left].copy()
-        total = int(self.edit_total[0])
-        self.pieces.append(self.edits[: total - self.done].copy())
-        self.done = total
+            anchors = self._left[:left]
+            anchors[:] = self._crowded[:left]
+        self._edits.fetch(int(self._edit_total[0]))
 
-    def _launch(self, sizes: Sizes, results: Any, anchors: Any) -> None:
-        import cupy
-
+    def _launch(self, tier: int, struct: Any, anchors: Any) -> None:
+        sizes = self.tiers[tier]
         in_shared = sizes.bytes <= SHARED_BYTES
         shared_bytes = sizes.bytes if in_shared else 0
-        fitting = KERNELS.resident_blocks("correct_anchors", self.threads, shared_bytes)
-        blocks = max(1, min(fitting, len(anchors)))
-        # Kept until the launch is done: memory is given back in the order of the stream.
-        workspace = None if in_shared else cupy.empty(blocks * sizes.bytes, dtype=cupy.uint8)
-        numbers = [sizes.cells, sizes.limit, sizes.max_length, sizes.margin]
+        blocks = KERNELS.resident_blocks("correct_anchors", self.threads, shared_bytes)
+        if not in_shared:
+            blocks = min(blocks, self._workspace_blocks)
         KERNELS.launch(
             "correct_anchors",
-            (blocks,),
+            (max(1, min(blocks, len(anchors))),),
             (self.threads,),
             (
                 self.reads.struct,
-                self.unknown,
+                self._unknown,
                 self.tables.struct,
                 self.weights,
                 self.rules,
-                results,
-                cupy.array(numbers, dtype=cupy.int32),
+                struct,
+                self._tier_numbers[tier],
                 anchors,
                 np.int64(len(anchors)),
-                np.int64(0) if workspace is None else workspace,
+                np.int64(0) if in_shared else self._workspace,
                 np.int64(sizes.bytes),
             ),
             shared_bytes=shared_bytes,
         )
 
-    def finish(self) -> Corrections:
-        """Combine what was decided (as ``CorrectionCollector.finish``) and bring it home."""
-        import cupy
 
-        low = self.classes == cpu.LOW_QUALITY
-        decided = low & ((self.vote_state & cupy.uint32(CONFLICT - 1)) >= VOTES_THAT_DECIDE)
-        agreed = decided & (self.vote_state < cupy.uint32(CONFLICT))
-        confirmed = agreed & (self.vote_hash == self.edit_hash)
-        completed = agreed & ~confirmed & (self.vote_hash == self.complete_hash)
-        rejected = decided & ~confirmed & ~completed
-        self.edit_count[rejected] = 0
-        edit_start = cupy.where(completed, self.complete_start, self.edit_start)
-        edit_count = cupy.where(completed, self.complete_count, self.edit_count)
-        edits = cupy.concatenate(self.pieces) if self.pieces else cupy.zeros(0, dtype=cupy.uint32)
-        return Corrections(
-            edit_start=cupy.asnumpy(edit_start),
-            edit_count=cupy.asnumpy(edit_count),
-            edits=cupy.asnumpy(edits),
-            counters=cupy.asnumpy(self.counters).astype(np.int64),
-            high_quality=int(cupy.count_nonzero(self.classes == cpu.HIGH_QUALITY)),
-            confirmed=int(cupy.count_nonzero(confirmed)),
-            completed=int(cupy.count_nonzero(completed)),
-            anchor_only=int(cupy.count_nonzero(low & ~decided)),
-            rejected=int(cupy.count_nonzero(rejected)),
-        )
+def _unknown_struct(reads: DeviceReadSet) -> Any:
+    """int64[4] on the device: the kernel's struct ``Unknown``."""
+    import cupy
+
+    unknown = reads.unknown
+    pointers = [array.data.ptr for array in unknown]
+    return cupy.array([*pointers, len(unknown.reads)], dtype=cupy.int64)

@@ -229,7 +229,9 @@ def _statistics(
     unknown = len(reads.unknown.positions)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     note = f" ({options.backend_note})" if options.backend_note else ""
-    where = "GPU" if run.backend == "cuda" else f"{options.threads} CPU threads"
+    where = f"{options.threads} CPU threads"
+    if run.backend == "cuda":
+        where = "GPU" if options.gpus == 1 else f"{options.gpus} GPUs"
     return CorrectionStatistics(
         backend=run.backend,
         device=where + note,
@@ -279,4 +281,5 @@ def _statistics(
         },
         time_s=run.seconds,
         memory={"peak_rss_bytes": peak} | run.memory,
+        gpu_memory=run.gpu_plan,
     )

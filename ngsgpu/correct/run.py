@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.host import ANCHORS_A_TASK
@@ -39,6 +39,7 @@ class RunOptions:
         backend: ``cpu`` or ``cuda``.
         may_fall_back: whether the CPU may do what the GPU cannot hold.
         gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
+        gpus: how many GPUs work.
         backend_note: why the backend was chosen, for the statistics.
         command: the command line, for the statistics.
     """
@@ -51,6 +52,7 @@ class RunOptions:
     backend: Literal["cpu", "cuda"] = "cpu"
     may_fall_back: bool = False
     gpu_memory: int | None = None
+    gpus: int = 1
     backend_note: str = ""
     command: tuple[str, ...] = ()
 
@@ -67,6 +69,7 @@ class Run(ABC):
         backend: ``cpu`` or ``cuda``.
         seconds: what each stage took.
         memory: bytes of memory, planned and used, for the statistics.
+        gpu_plan: the same of a GPU, and what lay where; empty on the CPU.
     """
 
     backend: ClassVar[str]
@@ -84,6 +87,7 @@ class Run(ABC):
         self.progress = progress
         self.seconds: dict[str, float] = {}
         self.memory: dict[str, int] = {}
+        self.gpu_plan: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         """Take what the run needs."""

@@ -31,6 +31,7 @@ class CorrectionStatistics:
         spectrum: k-mer length, sampling and histogram that the coverage was estimated from.
         time_s: seconds by stage.
         memory: planned and largest measured bytes.
+        gpu_memory: planned bytes of each GPU, and what lay on the host; empty on the CPU.
     """
 
     backend: str
@@ -46,6 +47,7 @@ class CorrectionStatistics:
     spectrum: dict[str, Any] = field(default_factory=dict)
     time_s: dict[str, float] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
+    gpu_memory: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The statistics as JSON text."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ngsgpu.device.arena import lasting, room
+from ngsgpu.device.gpu_memory import free_unused, mapped_empty
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash.cpu import NO_SLOT
@@ -16,28 +19,58 @@ from ngsgpu.minhash.params import MinhashParameters
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
 
+logger = logging.getLogger("ngsgpu")
+
 KERNELS = KernelModule("ngsgpu.minhash")
 FUNCTIONS_A_PASS = 16
+"""Signatures of at most so many functions are made in one pass over the reads."""
+
 SHARED_BYTES = 96 << 10
 BLOCKS = 132 * 16
+THREADS = 128
+"""Of a block that makes signatures: a thread for each of its reads and functions."""
+
+ENTRY_BYTES = 4 + 2
+"""What an entry takes in a table: its read and its place."""
+
+LOOK_AHEAD = 32
+"""Entries behind the last of a table that kernels may read, whatever there is; of
+``candidates.cuh``."""
+
+SLOT_BYTES = 4
+SIGNATURE_BYTES = 8 + 2
+"""What a read's signature under one function takes: key and place."""
+
+SCRATCH_BYTES = 17
+"""What thrust takes a key: a copy of keys and values, and a little."""
+
+SORT_BYTES = 8 + SCRATCH_BYTES
+"""What sorting a table takes for each read beside its keys: numbers, and ``SCRATCH_BYTES``."""
+
+SMALL_BYTES = 2 << 20
+"""What is taken beside all that, whatever the number of reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceTables:
-    """The tables of a read set on a GPU, as ``ngsgpu.minhash.tables.MinhashTables``.
+    """The tables of a read set for a GPU, as ``ngsgpu.minhash.tables.MinhashTables``.
+
+    What lies in page-locked host memory is read over the bus.
 
     Attributes:
-        ids: uint32[hashes, reads + 1].
-        places: uint16[hashes, reads + 1].
+        ids: for each table uint32[its entries + 1 + LOOK_AHEAD].
+        places: for each table uint16, as many; what is behind the entries means nothing.
         slots: uint32[reads, hashes].
         entries: entries of each table.
-        struct: int64[5], the pointers and sizes that kernels take.
+        pointers: int64[hashes, 2], where ids and places of each table lie.
+        struct: int64[3], the struct ``Tables`` of ``candidates.cuh``.
     """
 
-    ids: Any
-    places: Any
+    ids: list[Any]
+    places: list[Any]
     slots: Any
     entries: list[int]
+    pointers: Any
     struct: Any
 
 
@@ -45,56 +78,199 @@ def build_tables_on_gpu(
     reads: DeviceReadSet,
     parameters: MinhashParameters,
     *,
+    on_device: int | None = None,
+    slots_on_device: bool = True,
+    functions_a_pass: int = FUNCTIONS_A_PASS,
     advance: Callable[[int], None] = lambda tables: None,
 ) -> DeviceTables:
     """Build all tables; equal to ``ngsgpu.minhash.tables.build_tables``.
 
+    Where the GPU's memory runs out, passes become smaller, once.
+
     Args:
         reads: the read set.
         parameters: k-mer length, number of tables, hash functions.
+        on_device: how many tables lie in the GPU's memory, the first ones; None for all. The
+            others lie in page-locked host memory.
+        slots_on_device: whether the slots lie in the GPU's memory.
+        functions_a_pass: the most functions whose signatures are made at a time; fewer where the
+            arena in use has no room for them.
         advance: called with the number of tables that were finished since the last call.
 
     Raises:
+        DeviceError: the system does not give so much page-locked memory.
         UsageError: a read is too long for the GPU's shared memory.
     """
+    hashes = parameters.hashes
+    builder = _Builder(
+        reads, parameters, hashes if on_device is None else on_device, slots_on_device
+    )
+    most, reported = functions_a_pass, 0
+    may_shrink = True
+    while (first := len(builder.entries)) < hashes:
+        functions = min(most, hashes - first, builder.functions_that_fit())
+        try:
+            builder.build(first, functions)
+        except MemoryError as error:
+            if not may_shrink or functions == 1:
+                raise
+            message = "building tables: GPU memory ran out (%s); going on with less"
+            logger.warning(message, str(error))
+            builder.forget(first)
+            most, may_shrink = functions // 2, False
+        if most < functions:  # behind the handler, where the failed pass's arrays are gone
+            free_unused()
+        advance(len(builder.entries) - reported)
+        reported = len(builder.entries)
+    return builder.tables()
+
+
+class _Builder:
+    """Tables that are being built, a pass over the reads after the other."""
+
+    def __init__(
+        self,
+        reads: DeviceReadSet,
+        parameters: MinhashParameters,
+        on_device: int,
+        slots_on_device: bool,
+    ) -> None:
+        import cupy
+
+        self._reads = reads
+        self._parameters = parameters
+        self._on_device = on_device
+        self._slots_on_device = slots_on_device
+        self.entries: list[int] = []
+        self._ids: list[Any] = []
+        self._places: list[Any] = []
+        shape = (reads.reads, parameters.hashes)
+        with lasting():
+            if slots_on_device:
+                self._slots = cupy.full(shape, int(NO_SLOT), dtype=cupy.uint32)
+            else:
+                self._slots = mapped_empty(shape, cupy.uint32)
+        self._long_enough = _reads_with_kmers(reads, parameters.kmer)
+
+    def functions_that_fit(self) -> int:
+        """Functions whose signatures, and then tables, fit into the arena in use; at least 1."""
+        free = room()
+        if free is None or self._reads.reads == 0:
+            return FUNCTIONS_A_PASS
+        left = free - SMALL_BYTES - SORT_BYTES * self._reads.reads
+        a_read = pass_bytes(self._slots_on_device)
+        if len(self.entries) < self._on_device:
+            a_read += ENTRY_BYTES
+        return max(1, left // (a_read * self._reads.reads))
+
+    def forget(self, first: int) -> None:
+        """Drop the tables from ``first`` on."""
+        del self.entries[first:], self._ids[first:], self._places[first:]
+
+    def build(self, first: int, functions: int) -> None:
+        """Build the tables from ``first`` on in one pass."""
+        import cupy
+
+        count = self._reads.reads
+        keys = [cupy.empty(count, dtype=cupy.uint64) for _ in range(functions)]
+        places = [cupy.empty(count, dtype=cupy.uint16) for _ in range(functions)]
+        _sign(self._reads, self._parameters, first, keys, places)
+        # Slots are written at random, for which the bus is too slow: they cross it in order.
+        slots = self._slots
+        if not self._slots_on_device:
+            slots = cupy.full((count, functions), int(NO_SLOT), dtype=cupy.uint32)
+        for function in range(functions):
+            column = first + function if self._slots_on_device else function
+            # Taken out of the lists, so that each is gone when its table is there.
+            self._build_table(keys.pop(0), places.pop(0), slots, column)
+        if not self._slots_on_device:
+            self._slots[:, first : first + functions] = slots
+
+    def _build_table(self, keys: Any, own_places: Any, slots: Any, column: int) -> None:
+        import cupy
+
+        if self._long_enough is not None:
+            keys = keys[self._long_enough]
+        count = len(keys)
+        if count == 0:
+            self._append(0)[0][:1] = 1 << 31
+            return
+        members = _sort(keys)
+        if self._long_enough is not None:
+            members = self._long_enough[members]
+        grid = (min(BLOCKS, -(-count // 256)),)
+        stays = cupy.empty(count, dtype=cupy.int32)
+        KERNELS.launch("mark_shared", grid, (256,), (keys, np.int64(count), stays))
+        entry = cupy.cumsum(stays, dtype=cupy.int32)
+        table_ids, table_places = self._append(int(entry[-1]))
+        KERNELS.launch(
+            "fill_table",
+            grid,
+            (256,),
+            (
+                keys,
+                members,
+                np.int64(count),
+                stays,
+                entry,
+                own_places,
+                np.int32(column),
+                np.int32(slots.shape[1]),
+                table_ids,
+                table_places,
+                slots,
+            ),
+        )
+
+    def _append(self, entries: int) -> tuple[Any, Any]:
+        """Room for the next table's ids and places, in one piece."""
+        import cupy
+
+        size = table_bytes(entries)
+        with lasting():
+            if len(self.entries) < self._on_device:
+                table = cupy.empty(size, dtype=cupy.uint8)
+            else:
+                table = mapped_empty(size, cupy.uint8)
+        ids_bytes = size // ENTRY_BYTES * 4
+        self._ids.append(table[:ids_bytes].view(cupy.uint32))
+        self._places.append(table[ids_bytes:].view(cupy.uint16))
+        self.entries.append(entries)
+        return self._ids[-1], self._places[-1]
+
+    def tables(self) -> DeviceTables:
+        """The tables, when all are built."""
+        import cupy
+
+        pairs = zip(self._ids, self._places, strict=True)
+        with lasting():
+            pointers = cupy.array(
+                [[ids.data.ptr, places.data.ptr] for ids, places in pairs], dtype=cupy.int64
+            )
+            struct = cupy.array(
+                [pointers.data.ptr, self._slots.data.ptr, len(self.entries)], dtype=cupy.int64
+            )
+        return DeviceTables(self._ids, self._places, self._slots, self.entries, pointers, struct)
+
+
+def table_bytes(entries: int) -> int:
+    """Bytes of a table."""
+    return (entries + 1 + LOOK_AHEAD) * ENTRY_BYTES
+
+
+def pass_bytes(slots_on_device: bool) -> int:
+    """Bytes that a pass takes for each read and function, beside the tables."""
+    return SIGNATURE_BYTES + (0 if slots_on_device else SLOT_BYTES)
+
+
+def _sort(keys: Any) -> Any:
+    """Sort keys in place; their places before, int64, those of equal keys in ascending order."""
     import cupy
 
-    count, hashes = reads.reads, parameters.hashes
-    ids = cupy.empty((hashes, count + 1), dtype=cupy.uint32)
-    places = cupy.empty((hashes, count + 1), dtype=cupy.uint16)
-    slots = cupy.full((count, hashes), int(NO_SLOT), dtype=cupy.uint32)
-    long_enough = _reads_with_kmers(reads, parameters.kmer)
-    entries = []
-    for first in range(0, hashes, FUNCTIONS_A_PASS):
-        functions = min(FUNCTIONS_A_PASS, hashes - first)
-        keys = cupy.empty((functions, count), dtype=cupy.uint64)
-        own_places = cupy.empty((functions, count), dtype=cupy.uint16)
-        _sign(reads, parameters, first, keys, own_places)
-        for function in range(functions):
-            table = first + function
-            used = keys[function] if long_enough is None else keys[function][long_enough]
-            order = cupy.argsort(used, kind="stable")
-            sorted_keys = used[order]
-            members = order if long_enough is None else long_enough[order]
-            entries.append(
-                _fill(
-                    sorted_keys,
-                    members.astype(cupy.uint32),
-                    own_places[function],
-                    table,
-                    hashes,
-                    ids[table],
-                    places[table],
-                    slots,
-                )
-            )
-            advance(1)
-        # The next pass takes the memory of this one.
-        del keys, own_places
-    struct = cupy.array(
-        [ids.data.ptr, places.data.ptr, slots.data.ptr, count + 1, hashes], dtype=cupy.int64
-    )
-    return DeviceTables(ids, places, slots, entries, struct)
+    order = cupy.empty(len(keys), dtype=cupy.int64)
+    # What ``cupy.argsort`` does, without its copy of the keys.
+    cupy.cuda.thrust.argsort(keys.dtype, order.data.ptr, keys.data.ptr, 0, keys.shape)
+    return order
 
 
 def _reads_with_kmers(reads: DeviceReadSet, kmer: int) -> Any:
@@ -109,8 +285,14 @@ def _reads_with_kmers(reads: DeviceReadSet, kmer: int) -> Any:
 
 
 def _sign(
-    reads: DeviceReadSet, parameters: MinhashParameters, first: int, keys: Any, places: Any
+    reads: DeviceReadSet,
+    parameters: MinhashParameters,
+    first: int,
+    keys: list[Any],
+    places: list[Any],
 ) -> None:
+    import cupy
+
     max_kmers = max(1, reads.max_length - parameters.kmer + 1)
     a_read = 16 * max_kmers
     if a_read > SHARED_BYTES:
@@ -119,7 +301,8 @@ def _sign(
         )
     if reads.reads == 0:
         return
-    block_reads = max(1, min(8, SHARED_BYTES // a_read))
+    block_reads = max(1, min(THREADS // len(keys), SHARED_BYTES // a_read))
+    pointers = cupy.array([[array.data.ptr for array in arrays] for arrays in (keys, places)])
     KERNELS.launch(
         "sign_reads",
         (min(BLOCKS, -(-reads.reads // block_reads)),),
@@ -131,50 +314,8 @@ def _sign(
             np.int32(parameters.kmer),
             np.uint64(parameters.first_function + first),
             np.int32(max_kmers),
-            np.int64(keys.shape[1]),
-            keys,
-            places,
+            pointers[0],
+            pointers[1],
         ),
         shared_bytes=block_reads * a_read,
     )
-
-
-def _fill(
-    keys: Any,
-    members: Any,
-    own_places: Any,
-    table: int,
-    tables: int,
-    table_ids: Any,
-    table_places: Any,
-    slots: Any,
-) -> int:
-    import cupy
-
-    count = len(keys)
-    if count == 0:
-        table_ids[:1] = 1 << 31
-        return 0
-    stays = cupy.empty(count, dtype=cupy.int32)
-    grid = (min(BLOCKS, -(-count // 256)),)
-    KERNELS.launch("mark_shared", grid, (256,), (keys, np.int64(count), stays))
-    entry = cupy.cumsum(stays, dtype=cupy.int32)
-    KERNELS.launch(
-        "fill_table",
-        grid,
-        (256,),
-        (
-            keys,
-            members,
-            np.int64(count),
-            stays,
-            entry,
-            own_places,
-            np.int32(table),
-            np.int32(tables),
-            table_ids,
-            table_places,
-            slots,
-        ),
-    )
-    return int(entry[-1])

@@ -1,7 +1,8 @@
 // Minhash signatures and tables; the reference is ngsgpu/minhash/cpu.py.
 #include "ngsgpu/readset/reads.cuh"
 
-// Signatures of a run of reads under blockDim.x consecutive functions.
+// Signatures of a run of reads under blockDim.x consecutive functions; ``keys`` and ``places`` point
+// to an array for each function.
 //
 // Grid: any; block: (functions, reads). A block keeps the canonical k-mers of its blockDim.y reads
 // in shared memory (max_kmers x 8 bytes a read, twice) and each thread takes the smallest hash of
@@ -9,8 +10,8 @@
 // Bytes: planes once, 10 bytes out for each read and function. Operations: about 20 for each
 // k-mer and function, which bounds it.
 extern "C" __global__ void sign_reads(const Reads* reads_in, int64_t first, int64_t last, int k,
-                                      uint64_t first_function, int max_kmers, int64_t stride,
-                                      uint64_t* keys, uint16_t* places) {
+                                      uint64_t first_function, int max_kmers,
+                                      uint64_t* const* keys, uint16_t* const* places) {
     extern __shared__ uint64_t kmers[];
     const Reads reads = *reads_in;
     uint64_t* canonical = kmers + threadIdx.y * 2 * max_kmers;
@@ -48,8 +49,8 @@ extern "C" __global__ void sign_reads(const Reads* reads_in, int64_t first, int6
         const uint64_t kmer = unmix64(smallest) - function;
         int position = 0;
         while (canonical[position] != kmer) ++position;
-        keys[threadIdx.x * stride + read] = smallest & mask;
-        places[threadIdx.x * stride + read] = 2 * position + (forward[position] != kmer);
+        keys[threadIdx.x][read] = smallest & mask;
+        places[threadIdx.x][read] = 2 * position + (forward[position] != kmer);
     }
 }
 
@@ -64,24 +65,25 @@ extern "C" __global__ void mark_shared(const uint64_t* keys, int64_t count, int3
     }
 }
 
-// Write the entries that stay to their table; ``entry`` is the inclusive sum of ``stays``.
+// Write the entries that stay to their table; ``entry`` is the inclusive sum of ``stays``. The slot
+// of a read is that in column ``column`` of its ``columns`` ones.
 //
-// Grid: any; block: any, one thread an entry. Bytes: 24 in, 10 out an entry, the places and slots
+// Grid: any; block: any, one thread an entry. Bytes: 28 in, 10 out an entry, the places and slots
 // at random.
-extern "C" __global__ void fill_table(const uint64_t* keys, const uint32_t* ids, int64_t count,
+extern "C" __global__ void fill_table(const uint64_t* keys, const int64_t* ids, int64_t count,
                                       const int32_t* stays, const int32_t* entry,
-                                      const uint16_t* places, int table, int tables,
+                                      const uint16_t* places, int column, int columns,
                                       uint32_t* table_ids, uint16_t* table_places,
                                       uint32_t* slots) {
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
         if (i == count - 1) table_ids[entry[i]] = 0x80000000u;
         if (!stays[i]) continue;
-        const uint32_t read = ids[i];
+        const uint32_t read = uint32_t(ids[i]);
         const uint32_t target = entry[i] - 1;
         const bool begins = i == 0 || keys[i - 1] != keys[i];
         table_ids[target] = begins ? read | 0x80000000u : read;
         table_places[target] = places[read];
-        slots[int64_t(read) * tables + table] = target;
+        slots[int64_t(read) * columns + column] = target;
     }
 }

@@ -82,10 +82,10 @@ def test_equals_the_cpu(seed: int) -> None:
     assert np.array_equal(device_tables.slots.get(), tables.arrays.slots)
     for table, entries in enumerate(device_tables.entries):
         assert np.array_equal(
-            device_tables.ids[table, : entries + 1].get(), tables.arrays.ids[table, : entries + 1]
+            device_tables.ids[table][: entries + 1].get(), tables.arrays.ids[table, : entries + 1]
         )
         assert np.array_equal(
-            device_tables.places[table, :entries].get(), tables.arrays.places[table, :entries]
+            device_tables.places[table][:entries].get(), tables.arrays.places[table, :entries]
         )
     found = correct_on_gpu(device_reads, device_tables, parameters, coverage)
     for field in fields(expected):

@@ -1,0 +1,126 @@
+"""Combining what GPUs decided into corrections, as ``CorrectionCollector.finish`` on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ngsgpu.correct import cpu
+from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections
+from ngsgpu.correct.gpu import RESULTS, AnchorCorrector
+from ngsgpu.device.arena import room
+
+BYTES_A_READ: Final = 256
+"""What combining takes for each read of a part at most."""
+
+CONFLICT: Final = np.uint32(1 << 31)
+"""Bit of ``vote_state`` that says that votes differ; the others are their number."""
+
+_COUNT: Final = np.uint32((1 << 31) - 1)
+
+_BY_ANCHOR: Final = tuple(name for name in RESULTS if not name.startswith("vote"))
+
+
+def combine(correctors: Sequence[AnchorCorrector]) -> Corrections:
+    """Combine what one or more GPUs decided on anchors of the same read set.
+
+    An anchor was corrected by one of them; candidates may have votes from all. It is computed on
+    the current GPU, a part of the reads at a time.
+    """
+    count = correctors[0].reads.reads
+    edit_start = np.empty(count, dtype=np.int64)
+    edit_count = np.empty(count, dtype=np.uint16)
+    numbers = np.zeros(5, dtype=np.int64)
+    step = _reads_at_a_time()
+    for begin in range(0, count, step):
+        part = slice(begin, min(begin + step, count))
+        results = _joined(correctors, part)
+        start, length, counted = decide(results)
+        start.get(out=edit_start[part])
+        length.get(out=edit_count[part])
+        numbers += counted.get()
+    pieces = [piece for corrector in correctors for piece in corrector.edits]
+    counters = sum(_here(corrector.counters).get().astype(np.int64) for corrector in correctors)
+    return Corrections(
+        edit_start,
+        edit_count,
+        np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.uint32),
+        np.asarray(counters),
+        *(int(number) for number in numbers),
+    )
+
+
+def _reads_at_a_time() -> int:
+    free = room()
+    return 1 << 20 if free is None else min(1 << 22, max(1 << 13, free // BYTES_A_READ))
+
+
+def _joined(correctors: Sequence[AnchorCorrector], part: slice) -> dict[str, Any]:
+    """The results for a part of the reads, of all GPUs together, on the current one."""
+    joined: dict[str, Any] = {}
+    edits_before = 0
+    for corrector in correctors:
+        results = {name: _here(array[part]) for name, array in corrector.results.items()}
+        for name in ("edit_start", "complete_start"):
+            results[name] = results[name] + edits_before
+        joined = join(joined, results) if joined else results
+        edits_before += sum(map(len, corrector.edits))
+    return joined
+
+
+def _here(array: Any) -> Any:
+    """An array on the current GPU, copied if it is on another."""
+    import cupy
+
+    if array.device == cupy.cuda.Device():
+        return array
+    copy = cupy.empty(array.shape, dtype=array.dtype)
+    copy.data.copy_from_device(array.data, array.nbytes)
+    return copy
+
+
+def join(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    """Join the results of two sets of anchors; arrays are NumPy's or CuPy's."""
+    module = _module_of(ours["classes"])
+    their_anchor = theirs["classes"] != 0
+    joined = {name: module.where(their_anchor, theirs[name], ours[name]) for name in _BY_ANCHOR}
+    first, second = ours["vote_hash"], theirs["vote_hash"]
+    differ = (first != 0) & (second != 0) & (first != second)
+    joined["vote_hash"] = module.where(first != 0, first, second)
+    votes = (ours["vote_state"] & _COUNT) + (theirs["vote_state"] & _COUNT)
+    conflict = ((ours["vote_state"] | theirs["vote_state"]) >= CONFLICT) | differ
+    joined["vote_state"] = votes + conflict * CONFLICT
+    return joined
+
+
+def _module_of(array: Any) -> Any:
+    """NumPy or CuPy, whose array it is."""
+    if type(array) is np.ndarray:
+        return np
+    import cupy
+
+    return cupy
+
+
+def decide(results: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """First edit and number of edits of each read; int64[5], the reads of each kind.
+
+    The kinds are those of ``Corrections``, in its order; arrays are NumPy's or CuPy's.
+    """
+    module = _module_of(results["classes"])
+    low = results["classes"] == cpu.LOW_QUALITY
+    votes, state = results["vote_hash"], results["vote_state"]
+    decided = low & ((state & _COUNT) >= VOTES_THAT_DECIDE)
+    agreed = decided & (state < CONFLICT)
+    confirmed = agreed & (votes == results["edit_hash"])
+    completed = agreed & ~confirmed & (votes == results["complete_hash"])
+    rejected = decided & ~confirmed & ~completed
+    start = module.where(completed, results["complete_start"], results["edit_start"])
+    length = module.where(completed, results["complete_count"], results["edit_count"])
+    length = length * ~rejected
+    high = results["classes"] == cpu.HIGH_QUALITY
+    kinds = [high, confirmed, completed, low & ~decided, rejected]
+    counted = module.stack([kind.sum(dtype=np.int64) for kind in kinds])
+    return start, length, counted

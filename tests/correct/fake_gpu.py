@@ -1,0 +1,463 @@
+"""GPUs for machines without one: CuPy's calls by NumPy, kernels by those of the CPU.
+
+What is tested with them is what the host does: which memory is taken and where, batches, threads,
+and what happens where memory runs out. The kernels get their arrays by the same pointers as on a
+GPU, and memory is counted as CuPy counts it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+import pytest
+
+from ngsgpu.correct import CorrectionParameters, cpu
+from ngsgpu.correct import gpu as correct_gpu
+from ngsgpu.correct.params import quality_weights
+from ngsgpu.minhash import MinhashTables, build_tables
+from ngsgpu.minhash import cpu as minhash_cpu
+from ngsgpu.minhash import gpu as minhash_gpu
+from ngsgpu.minhash.tables import TableArrays
+from ngsgpu.readset import ReadArrays, ReadSet
+
+ALIGNMENT = 512
+CROWDED_TIERS = {256: 3, 512: 2}
+"""Hash cells of the tiers from which every so manieth anchor is sent on to the next."""
+
+_here = threading.local()
+
+
+class OutOfMemoryError(MemoryError):
+    """As CuPy's."""
+
+    def __init__(self, size: int, total: int, limit: int = 0) -> None:
+        super().__init__(f"Out of memory allocating {size:,} bytes (allocated {total:,})")
+
+
+class Device:
+    """As CuPy's; which one is current is known of each thread."""
+
+    def __init__(self, number: int | None = None) -> None:
+        self.id = _stack()[-1] if number is None else number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return self.id
+
+    def __enter__(self) -> Self:
+        _stack().append(self.id)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        assert _stack().pop() == self.id
+
+
+def _stack() -> list[int]:
+    if not hasattr(_here, "devices"):
+        _here.devices = [0]
+    stack: list[int] = _here.devices
+    return stack
+
+
+class Memory:
+    """Memory that is freed by a function when it is no longer referred to."""
+
+    def __init__(self, pointer: int, size: int, device: int, free: Callable[[], None]) -> None:
+        self.ptr, self.size, self.device = pointer, size, device
+        self._free = free
+
+    def __del__(self) -> None:
+        self._free()
+
+
+class Array(np.ndarray[Any, Any]):
+    """An array of CuPy's."""
+
+    gpu = 0
+
+    def __array_finalize__(self, other: object) -> None:
+        self.gpu = getattr(other, "gpu", 0)
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        """A pointer."""
+
+        def copy_from_device(source: Any, size: int) -> None:
+            ctypes.memmove(self.ctypes.data, source.ptr, size)
+
+        pointer = self.ctypes.data if self.size else 0
+        return SimpleNamespace(ptr=pointer, copy_from_device=copy_from_device)
+
+    @property
+    def device(self) -> Device:  # type: ignore[override]
+        """Whose memory it is."""
+        return Device(self.gpu)
+
+    def copy(self, order: object = "C") -> Array:  # type: ignore[override]
+        """A copy in the memory of the current GPU."""
+        copy: Array = sys.modules["cupy"].asarray(self)
+        return copy
+
+    def get(self, stream: object = None, out: Any = None) -> Any:
+        """A copy on the host."""
+        if out is not None:
+            assert (out.dtype, out.shape) == (self.dtype, self.shape)
+            out[...] = self
+        return np.array(self) if out is None else out
+
+
+def place(shape: Any, dtype: Any, memory: Memory | None) -> Array:
+    """An array in memory."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    if memory is None or size == 0:
+        array = np.empty(shape, dtype).view(Array)
+    else:
+        raw: Any = (ctypes.c_uint8 * size).from_address(memory.ptr)
+        raw.memory = memory
+        array = np.frombuffer(memoryview(raw), dtype).reshape(shape).view(Array)
+    array.gpu = Device().id if memory is None else memory.device
+    return array
+
+
+def at(pointer: int, dtype: Any, count: int) -> Any:
+    """What lies at an address."""
+    size = count * np.dtype(dtype).itemsize
+    if size == 0:
+        return np.empty(0, dtype)
+    return np.frombuffer(memoryview((ctypes.c_uint8 * size).from_address(int(pointer))), dtype)
+
+
+class Pool:
+    """CuPy's pool of one GPU, without keeping anything."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.used = self.peak = self.limit = 0
+
+    def take(self, size: int) -> Memory:
+        if self.used + size > (self.limit or self.size):
+            raise OutOfMemoryError(size, self.used, self.limit)
+        self.used += size
+        self.peak = max(self.peak, self.used)
+        buffer = np.empty(size + ALIGNMENT, np.uint8)
+        pointer = -(-buffer.ctypes.data // ALIGNMENT) * ALIGNMENT
+
+        def free(buffer: Any = buffer) -> None:
+            self.used -= size
+
+        return Memory(pointer, size, Device().id, free)
+
+
+class FakeGpus:
+    """GPUs that correct one read set.
+
+    Args:
+        reads: the read set.
+        parameters: how it is corrected.
+        coverage: with which coverage.
+        sizes: memory of each GPU, in bytes.
+
+    Attributes:
+        pools: the memory of each.
+        host_bytes: page-locked host memory in use.
+        refuse: called with the size of each array; those for which it says True are refused.
+        corrected: how many anchors each GPU corrected.
+    """
+
+    def __init__(
+        self,
+        reads: ReadSet,
+        parameters: CorrectionParameters,
+        coverage: float,
+        sizes: tuple[int, ...] = (1 << 40,),
+    ) -> None:
+        self.reads, self.parameters, self.coverage = reads, parameters, coverage
+        self.tables: MinhashTables = build_tables(reads, parameters.minhash)
+        self.pools = [Pool(size) for size in sizes]
+        self.host_bytes = 0
+        self.refuse: Callable[[int], bool] = lambda size: False
+        self.corrected = [0] * len(sizes)
+        self._lock = threading.Lock()
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> Self:
+        """Stand in for CuPy and the kernels."""
+        for name, module in self._modules().items():
+            monkeypatch.setitem(sys.modules, name, module)
+        kernels = SimpleNamespace(launch=self._launch, resident_blocks=lambda *sizes: 4)
+        monkeypatch.setattr(minhash_gpu, "KERNELS", kernels)
+        monkeypatch.setattr(correct_gpu, "KERNELS", kernels)
+        return self
+
+    def _alloc(self, size: int) -> Memory | None:
+        if self.refuse(size):
+            raise OutOfMemoryError(size, 0)
+        allocator = getattr(_here, "allocator", None)
+        if size == 0:
+            return None
+        memory: Memory = allocator(size) if allocator else self._pool.take(size)
+        return memory
+
+    @property
+    def _pool(self) -> Pool:
+        return self.pools[Device().id]
+
+    def _empty(self, shape: Any, dtype: Any = np.float64) -> Array:
+        return place(shape, dtype, self._alloc(int(np.prod(shape)) * np.dtype(dtype).itemsize))
+
+    def _asarray(self, values: Any, dtype: Any = None) -> Array:
+        source = np.asarray(values, dtype)
+        array = self._empty(source.shape, source.dtype)
+        array[...] = source
+        return array
+
+    def _modules(self) -> dict[str, ModuleType]:
+        cupy, cuda = ModuleType("cupy"), ModuleType("cupy.cuda")
+        memory, runtime = ModuleType("cupy.cuda.memory"), ModuleType("cupy.cuda.runtime")
+        driver = ModuleType("cupy.cuda.driver")
+
+        def filled(value: Any) -> Callable[..., Array]:
+            return lambda shape, dtype: self._asarray(np.full(shape, value, dtype))
+
+        def full(shape: Any, value: Any, dtype: Any) -> Array:
+            return self._asarray(np.full(shape, value, dtype))
+
+        def ours(function: Callable[..., Any]) -> Callable[..., Array]:
+            return lambda *args, **more: self._asarray(function(*args, **more))
+
+        for name in ("uint8", "uint16", "uint32", "uint64", "int32", "int64"):
+            setattr(cupy, name, getattr(np, name))
+        cupy.__dict__.update(
+            empty=self._empty, zeros=filled(0), full=full, asarray=self._asarray,
+            array=self._asarray, asnumpy=np.array, concatenate=ours(np.concatenate),
+            cumsum=ours(np.cumsum), flatnonzero=ours(np.flatnonzero), where=ours(np.where),
+            stack=ours(np.stack), cuda=cuda, get_default_memory_pool=self._pool_facade,
+            ndarray=lambda shape, dtype, memptr: place(shape, dtype, memptr),
+        )  # fmt: skip
+        cuda.__dict__.update(
+            Device=Device, Stream=lambda non_blocking: None,
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
+            memory=memory, runtime=runtime,
+            driver=driver, PinnedMemory=self._pinned, thrust=SimpleNamespace(argsort=self._argsort),
+            UnownedMemory=lambda pointer, size, owner, device: owner,
+            MemoryPointer=lambda memory, offset: memory, using_allocator=using_allocator,
+            PythonFunctionAllocator=function_allocator,
+        )  # fmt: skip
+        memory.__dict__.update(OutOfMemoryError=OutOfMemoryError)
+        runtime.__dict__.update(
+            CUDARuntimeError=type("CUDARuntimeError", (RuntimeError,), {}),
+            getDevice=lambda: Device().id,
+            memGetInfo=lambda: (self._pool.size - self._pool.used, self._pool.size),
+        )
+        driver.__dict__.update(CUDADriverError=type("CUDADriverError", (RuntimeError,), {}))
+        modules = (cupy, cuda, memory, runtime, driver)
+        return {module.__name__: module for module in modules}
+
+    def _pool_facade(self) -> Any:
+        pool = self._pool
+        return SimpleNamespace(
+            free_all_blocks=lambda: None,
+            free_bytes=lambda: 0,
+            total_bytes=lambda: pool.used,
+            get_limit=lambda: pool.limit,
+            set_limit=lambda size: setattr(pool, "limit", size),
+        )
+
+    def _pinned(self, size: int) -> Memory:
+        buffer = np.empty(size, np.uint8)
+        with self._lock:
+            self.host_bytes += size
+
+        def free(buffer: Any = buffer) -> None:
+            self.host_bytes -= size
+
+        return Memory(buffer.ctypes.data, size, Device().id, free)
+
+    def _argsort(self, dtype: Any, order: int, keys: int, _: int, shape: tuple[int, ...]) -> None:
+        # Thrust's copy of keys and values; the rest of its scratch is small.
+        scratch = self._alloc(16 * shape[0] + shape[0] // 2)
+        values = at(keys, dtype, shape[0])
+        by_key = np.argsort(values, kind="stable")
+        at(order, np.int64, shape[0])[:] = by_key
+        values[:] = values[by_key]
+        del scratch
+
+    def _launch(
+        self, kernel: str, grid: Any, block: Any, arguments: Any, shared_bytes: int = 0
+    ) -> None:
+        for array in arguments:
+            assert not isinstance(array, Array) or array.gpu == Device().id
+        if 0 not in grid:
+            getattr(self, f"_{kernel}")(*arguments)
+
+    def _read_arrays(self, struct: Any) -> ReadArrays:
+        """The reads as the kernels find them."""
+        *pointers, uniform, bits = struct.tolist()
+        host = self.reads.arrays
+        arrays = [
+            at(pointer, array.dtype, array.size)
+            for pointer, array in zip(pointers, host[:5], strict=True)
+        ]
+        assert (uniform, bits) == host[5:]
+        return ReadArrays(*arrays, uniform, bits)
+
+    def _sign_reads(
+        self, struct: Any, first: Any, last: Any, k: Any, function: Any, kmers: Any, keys: Any,
+        places: Any,
+    ) -> None:  # fmt: skip
+        own_keys = np.empty((len(keys), last), np.uint64)
+        own_places = np.empty((len(keys), last), np.uint16)
+        spaces = [np.empty(kmers, np.uint64) for _ in range(2)]
+        arrays = self._read_arrays(struct)
+        minhash_cpu.sign_reads(
+            arrays, int(first), int(last), int(k), int(function), own_keys, own_places, *spaces
+        )
+        for row in range(len(keys)):
+            at(keys[row], np.uint64, last)[:] = own_keys[row]
+            at(places[row], np.uint16, last)[:] = own_places[row]
+
+    def _mark_shared(self, keys: Any, count: Any, stays: Any) -> None:
+        assert len(keys) == count
+        same = keys[1:] == keys[:-1]
+        stays[:] = 0
+        stays[1:] |= same
+        stays[:-1] |= same
+
+    def _fill_table(
+        self, keys: Any, ids: Any, count: Any, stays: Any, entry: Any, places: Any, column: Any,
+        columns: Any, table_ids: Any, table_places: Any, slots: Any,
+    ) -> None:  # fmt: skip
+        assert slots.shape[1] == columns
+        table_ids[entry[-1]] = 1 << 31
+        kept = np.flatnonzero(stays)
+        begins = np.ones(len(keys), bool)
+        begins[1:] = keys[1:] != keys[:-1]
+        reads = ids[kept].astype(np.uint32)
+        table_ids[: len(kept)] = reads | (begins[kept].astype(np.uint32) << np.uint32(31))
+        table_places[: len(kept)] = places[reads]
+        slots[reads, column] = np.arange(len(kept))
+
+    def table_arrays(self, struct: Any) -> TableArrays:
+        """The tables as the kernels find them."""
+        pointers, slots, hashes = struct.tolist()
+        count = self.reads.reads
+        ids = np.zeros((hashes, count + 1), np.uint32)
+        places = np.zeros((hashes, count + 1), np.uint16)
+        both = at(pointers, np.int64, 2 * hashes).reshape(hashes, 2).tolist()
+        for table, entries in enumerate(self.tables.entries):
+            ids[table, : entries + 1] = at(both[table][0], np.uint32, entries + 1)
+            places[table, :entries] = at(both[table][1], np.uint16, entries)
+        return TableArrays(ids, places, at(slots, np.uint32, count * hashes).reshape(-1, hashes))
+
+    def _correct_anchors(
+        self, reads: Any, unknown: Any, tables: Any, weights: Any, rules: Any, results: Any,
+        numbers: Any, anchors: Any, count: Any, workspace: Any, size: Any,
+    ) -> None:  # fmt: skip
+        assert count == len(anchors)
+        result = _Results(results.tolist(), self.reads.reads)
+        every = CROWDED_TIERS.get(int(numbers[0]))
+        anchors = np.array(anchors)
+        if every:
+            later = anchors[::every]
+            at(result.crowded, np.uint32, len(later))[:] = later
+            result.crowded_count[0] = len(later)
+            anchors = np.delete(anchors, slice(None, None, every))
+        with self._lock:
+            self.corrected[Device().id] += len(anchors)
+        self._correct(self._read_arrays(reads), self.table_arrays(tables), anchors, result)
+
+    def _correct(
+        self, reads: ReadArrays, tables: TableArrays, anchors: Any, result: _Results
+    ) -> None:
+        parameters, host = self.parameters, self.reads
+        space = cpu.Workspace.allocate(
+            host.max_length, parameters.minhash.hashes, parameters.margin
+        )
+        rules = parameters.rules(self.coverage, paired=host.paired)
+        weights = quality_weights(reads.quality_bits)
+        done: Any = 0
+        while done < len(anchors):
+            done, records, votes = cpu.correct_anchors(
+                reads, host.unknown, tables, weights, rules, anchors, done, space
+            )
+            result.add_records(space, records)
+            for read, vote in zip(space.vote_reads[:votes], space.vote_hashes[:votes], strict=True):
+                result.vote(read, vote)
+        result.counters[:] += space.counters.astype(np.uint64)
+
+
+class _Results:
+    """The struct of results that the kernel takes."""
+
+    def __init__(self, pointers: list[int], reads: int) -> None:
+        kinds = list(correct_gpu.RESULTS.values())
+        by_read = [*pointers[:7], pointers[9], pointers[10]]
+        arrays = [at(one, kind, reads) for one, kind in zip(by_read, kinds, strict=True)]
+        (
+            self.classes, self.edit_start, self.edit_count, self.complete_start,
+            self.complete_count, self.edit_hash, self.complete_hash, self.vote_hash,
+            self.vote_state,
+        ) = arrays  # fmt: skip
+        self.edits = pointers[7]
+        self.edit_total = at(pointers[8], np.uint64, 1)
+        self.counters = at(pointers[11], np.uint64, cpu.COUNTERS)
+        self.crowded = pointers[12]
+        self.crowded_count = at(pointers[13], np.int32, 1)
+
+    def _append(self, edits: Any) -> int:
+        begin = int(self.edit_total[0])
+        at(self.edits + 4 * begin, np.uint32, len(edits))[:] = edits
+        self.edit_total[0] += np.uint64(len(edits))
+        return begin
+
+    def add_records(self, space: cpu.Workspace, records: Any) -> None:
+        ends = [0, *space.edit_ends[:records].ravel().tolist()]
+        parts = [space.edits[begin:end] for begin, end in itertools.pairwise(ends)]
+        for record in range(int(records)):
+            read, kind = space.edit_reads[record], space.classes[record]
+            own, complete = parts[2 * record], parts[2 * record + 1]
+            self.classes[read] = kind
+            self.edit_start[read] = self._append(own)
+            self.edit_count[read] = len(own)
+            if kind == cpu.LOW_QUALITY:
+                self.edit_hash[read], self.complete_hash[read] = space.edit_hashes[record]
+                self.complete_start[read] = self._append(complete)
+                self.complete_count[read] = len(complete)
+
+    def vote(self, read: Any, vote: Any) -> None:
+        if self.vote_hash[read] == 0:
+            self.vote_hash[read] = vote
+        elif self.vote_hash[read] != vote:
+            self.vote_state[read] |= np.uint32(1 << 31)
+        self.vote_state[read] += np.uint32(1)
+
+
+@contextmanager
+def using_allocator(allocator: Callable[[int], Memory]) -> Iterator[None]:
+    """As CuPy's, for this thread."""
+    before = getattr(_here, "allocator", None)
+    _here.allocator = allocator
+    try:
+        yield
+    finally:
+        _here.allocator = before
+
+
+def function_allocator(take: Callable[[int, int], int], free: Callable[[int, int], None]) -> Any:
+    """As CuPy's ``PythonFunctionAllocator``."""
+
+    def malloc(size: int) -> Memory:
+        device = Device().id
+        pointer = take(size, device)
+        return Memory(pointer, size, device, lambda: free(pointer, device))
+
+    return SimpleNamespace(malloc=malloc)

@@ -1,0 +1,104 @@
+"""Reads, and budgets of GPU memory that force each thing that a plan can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from random import Random
+
+import numpy as np
+
+from ngsgpu.correct import CorrectionParameters, MinhashParameters
+from ngsgpu.correct.corrections import Corrections
+from ngsgpu.correct.gpu_plan import GpuPlan, ReadMemory, plan_gpu
+from ngsgpu.errors import DeviceError
+from ngsgpu.readset import ReadSet
+from tests.gpu.test_correct import simulate
+
+COVERAGE = 20.0
+ENOUGH = 1 << 44
+
+NAMES = [
+    "everything on the GPU",
+    "as little as that takes",
+    "smaller batches",
+    "slots",
+    "a table",
+    "half of the tables",
+    "all tables",
+    "qualities",
+    "planes",
+    "the smallest",
+]
+
+
+def make_reads(seed: int) -> tuple[ReadSet, CorrectionParameters]:
+    """At most 600 reads, and how to correct them."""
+    random = Random(seed)
+    paired = random.random() < 0.5
+    letters, qualities = simulate(random, paired=paired, quality=random.random() < 0.8)
+    reads = ReadSet.from_sequences(
+        letters[:600], qualities and qualities[:600], paired=paired, quality_bits=8
+    )
+    minhash = MinhashParameters(kmer=random.choice([12, 20]), hashes=random.choice([5, 20, 40]))
+    return reads, CorrectionParameters(minhash=minhash)
+
+
+def assert_equal(found: Corrections, expected: Corrections) -> None:
+    """Compare all but the order of edits."""
+    for field in fields(expected):
+        if field.name not in ("edits", "edit_start"):
+            ours, theirs = getattr(found, field.name), getattr(expected, field.name)
+            assert np.array_equal(ours, theirs), field.name
+    for read in np.flatnonzero(expected.edit_count):
+        count = expected.edit_count[read]
+        ours = found.edits[found.edit_start[read] :][:count]
+        assert np.array_equal(ours, expected.edits[expected.edit_start[read] :][:count])
+
+
+def plan_with(memory: ReadMemory, parameters: CorrectionParameters, budget: int) -> GpuPlan:
+    """The plan for a budget, on a host that has enough."""
+    return plan_gpu(memory, parameters, budget=budget, host_budget=ENOUGH)
+
+
+def largest_budget(
+    memory: ReadMemory, parameters: CorrectionParameters, holds: Callable[[GpuPlan], bool]
+) -> int:
+    """The largest budget whose plan is as wanted; it stays so with smaller ones."""
+    low, high = 0, ENOUGH
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            wanted = holds(plan_with(memory, parameters, middle))
+        except DeviceError:
+            wanted = True
+        low, high = (middle, high) if wanted else (low, middle)
+    return low
+
+
+def budgets(memory: ReadMemory, parameters: CorrectionParameters) -> dict[str, int]:
+    """For each thing that a plan can do the largest budget that makes it, the largest first."""
+    hashes = parameters.minhash.hashes
+    rich = plan_with(memory, parameters, ENOUGH)
+
+    def largest(holds: Callable[[GpuPlan], bool]) -> int:
+        return largest_budget(memory, parameters, holds)
+
+    def tables(most: int) -> int:
+        # Where qualities or bases move, tables come back.
+        return largest(lambda plan: plan.placement.tables <= most or bool(plan.placement.moved))
+
+    return {
+        "everything on the GPU": ENOUGH,
+        "as little as that takes": rich.total,
+        "smaller batches": largest(
+            lambda plan: plan.batches != rich.batches or not plan.placement.slots
+        ),
+        "slots": largest(lambda plan: not plan.placement.slots),
+        "a table": tables(hashes - 1),
+        "half of the tables": tables(hashes // 2),
+        "all tables": tables(0),
+        "qualities": largest(lambda plan: bool(plan.placement.moved)),
+        "planes": largest(lambda plan: not plan.placement.planes),
+        "the smallest": 1 + largest(lambda plan: False),
+    }

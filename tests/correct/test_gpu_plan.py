@@ -1,0 +1,151 @@
+"""What a correction takes on a GPU, and what lies on the host where that is too much."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+import pytest
+
+from ngsgpu.correct import CorrectionParameters, MinhashParameters
+from ngsgpu.correct.gpu_batches import BatchSizes
+from ngsgpu.correct.gpu_plan import GpuPlan, ReadMemory, plan_gpu
+from ngsgpu.errors import DeviceError
+from tests.correct.gpu_cases import ENOUGH, budgets, largest_budget, plan_with
+
+GIB = 1 << 30
+LARGE = ReadMemory.expected(30_600_000, 3_060_000_000, 100, paired=True, quality_bits=8)
+"""30 million reads of 100 bases."""
+
+
+def random_reads(random: Random) -> ReadMemory:
+    reads = 2 * random.choice([0, 1, 50, 100_000, 30_000_000, 400_000_000])
+    length = random.choice([1, 50, 100, 300])
+    bases = reads * length if random.random() < 0.5 else reads * length * 3 // 4
+    return ReadMemory.expected(
+        reads, bases, length, paired=random.random() < 0.5, quality_bits=random.choice([8, 2, 0])
+    )
+
+
+def rank(plan: GpuPlan) -> tuple[int, ...]:
+    """The larger, the better."""
+    place = plan.placement
+    flags = (place.planes, place.planes and place.qualities, place.slots)
+    return (*map(int, flags), place.tables, plan.batches.edit_bytes)
+
+
+def test_expected_memory() -> None:
+    assert (LARGE.planes, LARGE.qualities, LARGE.other) == (32 * LARGE.reads, 100 * LARGE.reads, 0)
+    mixed = ReadMemory.expected(1000, 90_000, 100, paired=False, quality_bits=2)
+    assert not mixed.uniform
+    assert (mixed.planes, mixed.qualities, mixed.other) == (32_000, 22_500 + 1000, 20_000)
+
+
+def test_everything_on_the_gpu() -> None:
+    parameters = CorrectionParameters()
+    plan = plan_with(LARGE, parameters, 130 * GIB)
+    assert plan.placement.tables == 48
+    assert plan.placement.slots
+    assert plan.placement.moved == ()
+    assert plan.host == 0
+    assert plan.batches == BatchSizes()
+    tables = 48 * 6 * (LARGE.reads + 33) + 48 * 4 * LARGE.reads
+    assert (plan.reads, plan.tables) == (LARGE.total, tables)
+    # Building takes no more than correcting, so that it costs no memory.
+    assert plan.total < LARGE.total + tables + 1.1 * plan.correcting
+    assert plan.total < 22.5e9
+    assert re.fullmatch(
+        r"20\.\d GiB of 130\.0 GiB: reads 3\.8 GiB, tables 13\.7 GiB, work 3\.\d GiB", plan.line()
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_less_memory_moves_more_to_the_host(seed: int) -> None:
+    random = Random(seed)
+    reads = random_reads(random)
+    hashes = random.choice([1, 16, 48, 255])
+    parameters = CorrectionParameters(minhash=MinhashParameters(hashes=hashes))
+    smallest = 1 + largest_budget(reads, parameters, lambda plan: False)
+    whole = plan_with(reads, parameters, ENOUGH).total
+    steps = sorted({random.randrange(smallest, whole + 2) for _ in range(60)} | {smallest, whole})
+    before: GpuPlan | None = None
+    for budget in steps:
+        plan = plan_with(reads, parameters, budget)
+        assert plan.total <= budget
+        place = plan.placement
+        slots = 4 * reads.reads * hashes
+        assert plan.host == (
+            (hashes - place.tables) * 6 * (reads.reads + 33)
+            + (0 if place.slots else slots)
+            + sum(getattr(reads, name) for name in place.moved)
+        )
+        assert plan.reads + sum(getattr(reads, name) for name in place.moved) == reads.total
+        if not place.planes:
+            assert not (place.qualities and reads.qualities)
+        if place.moved or place.tables < hashes:
+            assert not place.slots
+        if before is not None:
+            assert rank(plan) >= rank(before)
+        before = plan
+    assert before is not None
+    assert plan_with(reads, parameters, whole) == plan_gpu(
+        reads, parameters, budget=whole, host_budget=ENOUGH
+    )
+    with pytest.raises(DeviceError, match="takes at least"):
+        plan_with(reads, parameters, smallest - 1)
+
+
+def test_batches_become_smaller_before_anything_moves() -> None:
+    order = list(budgets(LARGE, CorrectionParameters()).items())
+    assert [budget for _, budget in order] == sorted((b for _, b in order), reverse=True)
+    plan = plan_with(LARGE, CorrectionParameters(), dict(order)["smaller batches"])
+    assert plan.host == 0
+    assert plan.batches.edit_bytes < BatchSizes().edit_bytes
+    names = ["slots", "a table", "half of the tables", "all tables", "qualities", "planes"]
+    lines = [plan_with(LARGE, CorrectionParameters(), dict(order)[name]).line() for name in names]
+    moved = [line.partition("on the host ")[2].partition(": ")[2] for line in lines]
+    assert moved[:4] == [
+        "slots",
+        "slots, 1 of 48 tables",
+        "slots, 24 of 48 tables",
+        "slots, 48 of 48 tables",
+    ]
+    assert moved[4].endswith("qualities")
+    assert moved[5].endswith("qualities, planes")
+
+
+def test_eight_gibibytes_suffice_for_thirty_million_reads() -> None:
+    plan = plan_with(LARGE, CorrectionParameters(), 8 * GIB)
+    assert plan.total <= 8 * GIB
+    assert plan.document() | {"planned_bytes": 0} == {
+        "planned_bytes": 0,
+        "budget_bytes": 8 * GIB,
+        "read_bytes": LARGE.total,
+        "table_bytes": plan.tables,
+        "building_bytes": plan.building,
+        "correcting_bytes": plan.correcting,
+        "host_bytes": plan.host,
+        "tables_on_host": 48 - plan.placement.tables,
+        "slots_on_host": True,
+        "reads_on_host": [],
+        "edit_bytes": plan.batches.edit_bytes,
+        "workspace_blocks": plan.batches.workspace_blocks,
+    }
+
+
+def test_too_little_memory_is_told() -> None:
+    with pytest.raises(DeviceError) as caught:
+        plan_with(LARGE, CorrectionParameters(), GIB)
+    assert re.fullmatch(
+        r"correcting 30,600,000 reads takes at least 1\.\d GiB of GPU memory, with 17\.4 GiB on "
+        r"the host, and 1\.0 GiB may be used; use a GPU with more memory, raise --gpu-memory, or "
+        r"use --backend cpu",
+        str(caught.value),
+    )
+    with pytest.raises(DeviceError) as caught:
+        plan_gpu(LARGE, CorrectionParameters(), budget=8 * GIB, host_budget=GIB)
+    assert re.fullmatch(
+        r"correcting with 8\.0 GiB of GPU memory needs [\d.]+ GiB of page-locked host memory and "
+        r"1\.0 GiB may be used; .*",
+        str(caught.value),
+    )
