@@ -191,9 +191,7 @@ def _copy_scores(
 
 
 @njit(nogil=True, cache=True)
-def _header(
-    mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer, of_pair: bool
-) -> int:
+def _header(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer, of_pair: bool) -> int:
     """Append a header line without the white space at its end.
 
     That of a pair is the first mate's up to its last slash, and beyond the character after the
@@ -289,9 +287,9 @@ def _consensus(
             letters[k] = base1
             scores[k] = tables.agree[score1 * SCORES + score2]
         else:
-            takes_first = score1 > score2
-            if score1 == score2:
-                takes_first = prefer_first or base2 == _N
+            takes_first = score1 > score2 or (
+                score1 == score2 and (prefer_first or bool(base2 == _N))
+            )
             letters[k] = base1 if takes_first else base2
             scores[k] = tables.differ[score1 * SCORES + score2]
             mismatches += not is_unknown
@@ -420,7 +418,8 @@ def merge_records(
         _load(mates1, i, offset, first)
         _load_reversed(mates2, i, offset, second)
         known1 = pack(first.words, length1, first.planes)
-        known = pack(second.words, length2, second.planes) and known1
+        known2 = pack(second.words, length2, second.planes)
+        known = known1 and known2
         best[0] = rules.max_mismatch_density
         best[1] = -1
         place = best_overlap(

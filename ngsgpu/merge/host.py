@@ -164,7 +164,9 @@ def merge_some(
     if wanted.interleaved:
         first, second = first + second, 0
     outputs = Outputs(
-        *(np.empty(size, dtype=np.uint8) for size in (merged, first, second)),
+        np.empty(merged, dtype=np.uint8),
+        np.empty(first, dtype=np.uint8),
+        np.empty(second, dtype=np.uint8),
         wanted.unmerged,
         wanted.interleaved,
     )

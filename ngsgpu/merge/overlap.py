@@ -1,8 +1,9 @@
 """Finding the overlap of a pair, 64 bases at a time.
 
 A read is three bit planes: two that tell its bases apart, and one of unknown bases; the second
-read's are those of its reverse complement. Base i is bit ``i % 64`` of word ``i // 64``. Mismatches of an overlap are then a few instructions for 64 bases, and the first 64
-mostly show that it is not the one.
+read's are those of its reverse complement. Base i is bit ``i % 64`` of word ``i // 64``. Mismatches
+of an overlap are then a few instructions for 64 bases, and the first 64 mostly show that it is not
+the one.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def best_overlap(
     min_overlap: Integer,
     max_overlap: Integer,
     best: NDArray[np.float32],
-) -> int:
+) -> Integer:
     """Where the second read begins within the first one, at their best overlap.
 
     Overlaps are tried from the longest in which the second read does not begin before the first
@@ -112,8 +113,8 @@ def best_overlap(
         shift = np.uint64(start & 63)
         at = start >> 6
         words = (length + 63) >> 6
-        mismatches = 0
-        overlap = length
+        mismatches = np.int64(0)
+        overlap = np.int64(length)
         word = 0
         while word < words and mismatches <= limit:
             different = (_shifted(first[LOW], at + word, shift) ^ second[LOW, word]) | (
@@ -130,8 +131,10 @@ def best_overlap(
             mismatches += np.int64(popcount(different & inside))
             word += 1
         if mismatches > limit:
-            # So many mismatches are as many known bases, or else it cannot be the best.
-            if place == TOO_SHORT and (known or _known(first, second, start, length) >= min_overlap):
+            # It cannot be the best.
+            if place == TOO_SHORT and (
+                known or _known(first, second, start, length) >= min_overlap
+            ):
                 place = NOTHING
             continue
         if overlap < min_overlap:
@@ -162,9 +165,9 @@ def best_overlap(
 @njit(nogil=True, cache=True)
 def _known(
     first: NDArray[np.uint64], second: NDArray[np.uint64], start: Integer, length: Integer
-) -> int:
+) -> Integer:
     """Bases of an overlap that are known in both reads."""
-    count = length
+    count = np.int64(length)
     for word in range((length + 63) >> 6):
         hidden = _shifted(first[HIDDEN], (start >> 6) + word, np.uint64(start & 63))
         hidden |= second[HIDDEN, word]
@@ -183,9 +186,9 @@ def _mismatch_scores(
     length: Integer,
     score1: NDArray[np.uint8],
     score2: NDArray[np.uint8],
-) -> int:
+) -> Integer:
     """Sum of the lower scores of the mismatching bases of an overlap."""
-    total = 0
+    total = np.int64(0)
     shift = np.uint64(start & 63)
     for word in range((length + 63) >> 6):
         at = (start >> 6) + word
@@ -197,7 +200,8 @@ def _mismatch_scores(
         if left < 64:
             different &= (np.uint64(1) << np.uint64(left)) - np.uint64(1)
         while different:
-            i = 64 * word + np.int64(popcount((different & (~different + np.uint64(1))) - np.uint64(1)))
+            trailing_zeros = popcount((different & (~different + np.uint64(1))) - np.uint64(1))
+            i = 64 * word + np.int64(trailing_zeros)
             total += min(np.int64(score1[start + i]), np.int64(score2[i]))
             different &= different - np.uint64(1)
     return total

@@ -20,7 +20,7 @@ MIN_TRIMMED = 30
 """Shortest fragment that adapters are trimmed from: shorter overlaps occur by chance."""
 
 SAMPLED_PAIRS = 10_000
-"""Pairs whose lengths decide what ``auto`` means; a fixed number, so that batches decide nothing."""
+"""Pairs whose lengths decide what ``auto`` means: a fixed number, whatever the batches."""
 
 HIGHEST_SCORE = 93
 """Highest Phred score that a printable character can stand for."""
@@ -125,7 +125,7 @@ class MergeParameters:
             if value is not None and self.max_overlap is not None:
                 raise UsageError(f"{option} is for --max-overlap auto; add that, or leave it out")
         if self.fragment_length is None and (self.fragment_deviation or self.read_length):
-            raise UsageError("--max-overlap auto needs --fragment-length to go by the lengths given")
+            raise UsageError("--read-length and --fragment-deviation need --fragment-length")
 
     @property
     def outward(self) -> Outward:

@@ -11,10 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from ngsgpu.device.inventory import numba_cache
-from ngsgpu.errors import DeviceError, UsageError
+from ngsgpu.errors import UsageError
 from ngsgpu.io.atomic import check_distinct
 from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
 from ngsgpu.io.writer import OutputSet
@@ -22,7 +20,7 @@ from ngsgpu.merge import cpu, lengths
 from ngsgpu.merge.cpu import FIRST_OUTPUT, MERGED_OUTPUT, SECOND_OUTPUT, Mates
 from ngsgpu.merge.host import PAIRS_A_TASK, Pieces, Tally, Wanted, merge_on_cpu
 from ngsgpu.merge.inputs import PairInput, plan_inputs, sample_lengths
-from ngsgpu.merge.params import MergeParameters, Outward, Rules
+from ngsgpu.merge.params import MergeParameters, Rules
 from ngsgpu.merge.qualities import QualityTables, quality_tables
 from ngsgpu.merge.stats import MergeStatistics
 from ngsgpu.progress import Progress
@@ -182,7 +180,7 @@ class MergeRunOptions:
 def merge_files(
     in1: Sequence[str | Path],
     in2: Sequence[str | Path] = (),
-    outputs: MergeOutputs = MergeOutputs(),  # noqa: B008  # frozen
+    outputs: MergeOutputs = MergeOutputs(),
     *,
     interleaved: bool = False,
     parameters: MergeParameters | None = None,
@@ -267,8 +265,8 @@ class _Run:
                 if len(pieces[number]):
                     files.write(index, pieces[number])
 
-        batches = chain.from_iterable(self._batches(lane) for lane in self.inputs)
-        mean, longest, batches = sample_lengths(batches)
+        read = chain.from_iterable(self._batches(lane) for lane in self.inputs)
+        mean, longest, batches = sample_lengths(read)
         rules, tables = self.rules(mean, longest)
         with self.progress.stage("merging", unit="pairs") as stage:
             return merge_on_cpu(
