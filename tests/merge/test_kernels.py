@@ -93,13 +93,13 @@ def test_long_reads(tmp_path: Path, length: int) -> None:
     fragment = "".join(rng.choices("ACGT", k=length + 30))
     pairs = []
     for number in range(2):
-        mates = []
+        mates: list[Record] = []
         for strand in (fragment, fragment.translate(str.maketrans("ACGT", "TGCA"))[::-1]):
             called = "".join(rng.choice("ACGT") if rng.random() < 0.01 else b for b in strand)
             qualities = bytes(33 + rng.randint(2, 41) for _ in range(length))
             mates.append(Record(b"%d" % number, called[:length].encode(), qualities))
         pairs.append((mates[0], mates[1]))
-    parameters = MergeParameters(min_overlap=length - 40, max_overlap=length, allow_outies=True)
+    parameters = MergeParameters(min_overlap=length - 31, max_overlap=length)
     found = merge_to_bytes(tmp_path, write_pairs(tmp_path, pairs), parameters)
     assert found == expected(pairs, parameters)
     assert len(found[0]) > 2 * length
