@@ -432,7 +432,7 @@ def merge_records(
                 second.planes, length2, first.planes, length1, known, second.scores, first.scores,
                 rules.min_outward, rules.max_overlap, best,
             )  # fmt: skip
-            outward = other >= 0
+            outward = bool(other >= 0)
             place = other if outward else max(place, other)
         counters[PAIRS] += 1
         if place < 0:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from ngsgpu.device.inventory import numba_cache
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import DeviceError, InputError, UsageError
 from ngsgpu.io.atomic import check_distinct
 from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
 from ngsgpu.io.writer import OutputSet
@@ -31,6 +31,10 @@ PACKAGE = Path(__file__).parents[1]
 
 MANY_BEYOND = 0.5
 """Part of the merged pairs that may overlap by more than ``max_overlap`` without a warning."""
+
+
+_SAMPLE_CHUNK_BYTES = 1 << 20
+_GPU_CHUNK_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,15 +235,40 @@ class _Run:
 
     def run(self) -> MergeStatistics:
         """Read, merge, write."""
+        if self.options.backend == "cuda" and self._suits_the_gpu():
+            from ngsgpu.io.gpu_feed import IrregularInputError
+
+            try:
+                return self._run_on("cuda")
+            except (IrregularInputError, InputError) as reason:
+                logger.debug("merging on the CPU: %s", reason)
+            except DeviceError as error:
+                if not self.options.may_fall_back:
+                    raise
+                logger.warning("%s; going on with the CPU", error)
+        return self._run_on("cpu")
+
+    def _suits_the_gpu(self) -> bool:
+        """Whether everything can be read again, and taken back, should the GPU not be able to."""
+        reads = self.outputs.reads.values()
+        suits = all(lane.is_regular for lane in self.inputs) and all(
+            path != "-" and (Path(path).is_file() or not Path(path).exists()) for path in reads
+        )
+        if not suits:
+            logger.info("standard input or output, or a pipe: merging on the CPU")
+        return suits
+
+    def _run_on(self, backend: Literal["cpu", "cuda"]) -> MergeStatistics:
         begin = time.monotonic()
-        if numba_cache(PACKAGE).files == 0:
+        self.backend = backend
+        if backend == "cpu" and numba_cache(PACKAGE).files == 0:
             logger.info("compiling kernels (first start only, up to half a minute)")
         reads, texts = self.outputs.reads, self.outputs.text_paths
         with (
             OutputSet([*reads.values(), *texts], threads=self.options.threads) as files,
             Progress(self.options.progress) as self.progress,
         ):
-            tally = self._merge(files)
+            tally = self._merge_on_gpu(files) if backend == "cuda" else self._merge_on_cpu(files)
             merged_s = time.monotonic() - begin
             contents = self.outputs.texts(tally)
             statistics = self.statistics(tally)
@@ -252,21 +281,20 @@ class _Run:
         self._warn(tally)
         return statistics
 
-    def _merge(self, files: OutputSet) -> Tally:
-        if self.options.backend == "cuda":
-            raise UsageError("not yet")
-        return self._merge_on_cpu(files)
+    @property
+    def _places(self) -> dict[int, int]:
+        """For each output of the kernels that is written, its index among the files."""
+        return {number: index for index, number in enumerate(self.outputs.reads)}
 
     def _merge_on_cpu(self, files: OutputSet) -> Tally:
-        places = {number: index for index, number in enumerate(self.outputs.reads)}
+        places = self._places
 
         def write(pieces: Pieces) -> None:
             for number, index in places.items():
                 if len(pieces[number]):
                     files.write(index, pieces[number])
 
-        read = chain.from_iterable(self._batches(lane) for lane in self.inputs)
-        mean, longest, batches = sample_lengths(read)
+        mean, longest, batches = sample_lengths(self._batches(self.options.chunk_bytes))
         rules, tables = self.rules(mean, longest)
         with self.progress.stage("merging", unit="pairs") as stage:
             return merge_on_cpu(
@@ -280,12 +308,42 @@ class _Run:
                 advance=stage.advance,
             )
 
-    def _batches(self, lane: PairInput) -> Iterator[tuple[Mates, Mates]]:
-        return lane.batches(
-            threads=self.options.threads,
-            phred_offset=self.phred_offset,
-            chunk_bytes=self.options.chunk_bytes,
-        )
+    def _merge_on_gpu(self, files: OutputSet) -> Tally:
+        from ngsgpu.device.errors import cuda_errors
+        from ngsgpu.device.gpu_memory import limited_gpu_memory
+        from ngsgpu.merge.gpu import merge_on_gpu
+
+        mean, longest = 0.0, 0
+        if self.parameters.max_overlap is None:
+            with closing(self._batches(_SAMPLE_CHUNK_BYTES)) as batches:
+                mean, longest, _ = sample_lengths(batches)
+        rules, tables = self.rules(mean, longest)
+        with (
+            limited_gpu_memory(self.options.gpu_memory),
+            cuda_errors("merging"),
+            self.progress.stage("merging", unit="pairs") as stage,
+        ):
+            return merge_on_gpu(
+                self.inputs,
+                rules,
+                tables,
+                self.outputs.wanted,
+                files,
+                self._places,
+                phred_offset=self.phred_offset,
+                threads=self.options.threads,
+                chunk_bytes=min(self.options.chunk_bytes, _GPU_CHUNK_BYTES),
+                memory=self.options.gpu_memory,
+                advance=stage.advance,
+            )
+
+    def _batches(self, chunk_bytes: int) -> Generator[tuple[Mates, Mates], None, None]:
+        for lane in self.inputs:
+            yield from lane.batches(
+                threads=self.options.threads,
+                phred_offset=self.phred_offset,
+                chunk_bytes=chunk_bytes,
+            )
 
     def rules(self, mean_length: float, longest: int) -> tuple[Rules, QualityTables]:
         """What decides, for reads of some lengths."""
