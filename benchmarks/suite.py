@@ -153,11 +153,25 @@ def evaluate(bench: Bench, job: Job) -> dict[str, Any]:
 
 
 def evaluate_merging(bench: Bench, program: Program) -> dict[str, Any]:
-    """Accuracy of what a merger wrote, and its check sum, which tells if two agree."""
+    """Accuracy of what a merger wrote, and its check sum, which tells if two agree.
+
+    For ngsgpu under ``edgar`` also the accuracy with posterior probabilities as qualities.
+    """
     job = program.job(bench.work)
     if not program.orders:
         job = program.job(replace(bench.work, threads=1))
         bench.run(job)
+    found = _against_fragments(bench, job)
+    with (bench.directory / job.outputs[0]).open("rb") as merged:
+        found["sha256"] = hashlib.file_digest(merged, "sha256").hexdigest()
+    if "--quality flash" in job.command:
+        other = replace(job, command=job.command.replace("--quality flash", "--quality edgar"))
+        bench.run(other)
+        found["edgar"] = _against_fragments(bench, other)
+    return found
+
+
+def _against_fragments(bench: Bench, job: Job) -> dict[str, Any]:
     measure(
         [
             *("ngsgpu", "evaluate", "merging", "--truth", str(bench.reads / TRUTH)),
@@ -167,9 +181,7 @@ def evaluate_merging(bench: Bench, program: Program) -> dict[str, Any]:
         environment=bench.environment,
     )
     document = json.loads((bench.directory / "e.json").read_text())
-    kept = {key: document[key] for key in ("pairs", "rates", "bases", "calibration")}
-    with (bench.directory / job.outputs[0]).open("rb") as merged:
-        return kept | {"sha256": hashlib.file_digest(merged, "sha256").hexdigest()}
+    return {key: document[key] for key in ("pairs", "rates", "bases", "calibration")}
 
 
 def compare_backends(bench: Bench, program: Program) -> dict[str, Any]:
