@@ -187,6 +187,9 @@ class _Run:
         self._rules = cupy.asarray(flat_rules(rules, wanted))
         self._agree, self._differ = (cupy.asarray(table) for table in tables)
         self._classes = device_classes()
+        # The kernel has about a kilobyte besides the planes.
+        limit = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
+        self._shared_bytes = int(limit) - 2048
         self._stream = cupy.cuda.get_current_stream()
         self._copies = cupy.cuda.Stream(non_blocking=True)
         self._bad_pair = cupy.full(1, NO_PAIR, dtype=cupy.uint64)
@@ -283,6 +286,8 @@ class _Run:
     ) -> None:
         grid = (-(-pairs // TILE_PAIRS),)
         words = plane_words(max(first[0].max_length, second[0].max_length))
+        if shared_bytes(words) > self._shared_bytes:
+            raise IrregularInputError("the reads are too long for the GPU's shared memory")
         common = (
             *_records(*first),
             *_records(*second),
