@@ -267,7 +267,8 @@ def _ranked_lineages(parent, rank, order, ranks):  # type: ignore[no-untyped-def
         node = order[i]
         above = parent[node]
         if above != node:
-            lineages[node] = lineages[above]
+            for j in range(ranks):
+                lineages[node, j] = lineages[above, j]
         if rank[node] < ranks and lineages[node, rank[node]] < 0:
             lineages[node, rank[node]] = node
     return lineages
