@@ -157,7 +157,7 @@ def _rank_codes(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def _hash(text: NDArray[np.uint8]) -> int:
-    return int(_fnv(text, 0, len(text)))
+    return int(fnv64(text, 0, len(text)))
 
 
 def _refuse_duplicates(path: Path, taxid: NDArray[np.int64], lines: NDArray[np.int32]) -> None:
@@ -306,7 +306,7 @@ def _read_merged(path: Path, taxonomy: Taxonomy) -> tuple[NDArray[np.int64], NDA
 
 
 @njit(nogil=True, cache=True)
-def _fnv(data, start, end):  # type: ignore[no-untyped-def]
+def fnv64(data, start, end):  # type: ignore[no-untyped-def]
     """FNV-1a of bytes, 64 bits."""
     state = np.uint64(0xCBF29CE484222325)
     for i in range(start, end):
@@ -389,7 +389,7 @@ def _parse_nodes(data, first_line, taxid, parent, hashes, lines):  # type: ignor
             if field < 0:
                 return count, start
             end, at = _field_end(data, field)
-            hashes[count] = _fnv(data, field, end)
+            hashes[count] = fnv64(data, field, end)
             lines[count] = line
             count += 1
         at = _line_after(data, at)
