@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.params import SketchParameters
+from ngsgpu.classify.references import windows_of_lengths
 from ngsgpu.classify.taxonomy import RANKS, SEQUENCE, Taxonomy, rank_name
 
 
@@ -22,8 +24,7 @@ class Labels:
         target_bytes: uint8, names of the sequences, one after the other.
         target_start: int64[t + 1], where each begins, and the end of the last.
         target_length: int64[t], bases.
-        window_length: bases of a window.
-        window_stride: bases from the beginning of a window to that of the next.
+        sketch: how the sequences were cut into windows.
     """
 
     taxonomy: Taxonomy
@@ -31,8 +32,7 @@ class Labels:
     target_bytes: NDArray[np.uint8]
     target_start: NDArray[np.int64]
     target_length: NDArray[np.int64]
-    window_length: int
-    window_stride: int
+    sketch: SketchParameters
 
     @property
     def nodes(self) -> int:
@@ -66,12 +66,8 @@ class Labels:
         return by_node
 
     def windows(self) -> NDArray[np.int64]:
-        """Windows of each reference sequence, int64[t].
-
-        Windows begin every stride; the last is the first one that reaches the sequence's end.
-        """
-        beyond = np.maximum(self.target_length - self.window_length, 0)
-        return 1 + -(-beyond // self.window_stride)
+        """Windows of each reference sequence, int64[t]."""
+        return windows_of_lengths(self.target_length, self.sketch)
 
     @cached_property
     def used_calls(self) -> NDArray[np.int64]:

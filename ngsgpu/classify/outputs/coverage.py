@@ -10,29 +10,29 @@ from numpy.typing import NDArray
 from ngsgpu.classify.labels import Labels
 from ngsgpu.classify.taxonomy import GENUS, SPECIES
 
-HEADER: Final = "target\ttaxid\tname\tlength\twindows\tcovered\treads\tbin_bases\tbins\n"
+HEADER: Final = "target\ttaxid\tname\tlength\twindows\tcovered\tmean_reads\tbin_bases\tbins\n"
 BINS: Final = 200
 """Parts that a sequence is shown in, at most."""
 
 
 def coverage_table(labels: Labels, window_reads: NDArray[np.int32], most: int = 100) -> str:
-    """A line for each of the reference sequences with most mapped reads a window.
+    """A line for each of the reference sequences with most covered windows.
 
     ``bins`` has, separated by commas, the largest number of reads on any window of each of up to
     200 equal parts of the sequence, ``bin_bases`` bases each. The name is that of the species
-    or genus, if there is one, otherwise of the taxon itself.
+    or genus, if there is one, otherwise of the taxon itself; ``mean_reads`` is a mean over windows.
 
     Args:
         labels: the reference sequences.
         window_reads: int32, reads (or pairs) whose best range covers each window of all
             sequences, one after the other.
-        most: lines at most; sequences with more covered windows first.
+        most: lines at most.
     """
     windows = labels.windows()
     first = np.concatenate([[0], np.cumsum(windows)])
-    sums = np.concatenate([[0], np.cumsum(window_reads, dtype=np.int64)])
+    running = np.concatenate([[0], np.cumsum(window_reads, dtype=np.int64)])
     covers = np.concatenate([[0], np.cumsum(window_reads > 0, dtype=np.int64)])
-    reads = sums[first[1:]] - sums[first[:-1]]
+    sums = running[first[1:]] - running[first[:-1]]
     covered = covers[first[1:]] - covers[first[:-1]]
     order = np.argsort(-covered, kind="stable")[:most]
     lines = [HEADER]
@@ -44,7 +44,7 @@ def coverage_table(labels: Labels, window_reads: NDArray[np.int32], most: int = 
         lines.append(
             f"{labels.target_name(target)}\t{labels.taxonomy.taxid[node]}\t{_name(labels, node)}\t"
             f"{labels.target_length[target]}\t{windows[target]}\t{covered[target]}\t"
-            f"{reads[target]}\t{width * labels.window_stride}\t{','.join(map(str, bins))}\n"
+            f"{sums[target] / windows[target]:.4f}\t{width * labels.sketch.stride}\t{','.join(map(str, bins))}\n"
         )
     return "".join(lines)
 

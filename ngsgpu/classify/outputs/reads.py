@@ -82,7 +82,7 @@ class ReadTableWriter:
             reads.window_begin[part], reads.window_end[part],
             self._text, self._start, self._row,
             labels.target_bytes, labels.target_start, labels.target_length,
-            labels.window_length, labels.window_stride, self._shown, out,
+            labels.sketch.window, labels.sketch.stride, self._shown, out,
         )  # fmt: skip
         return out[:used]
 
