@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
-from ngsgpu.classify.references import windows_of_lengths
 from ngsgpu.classify.taxonomy import RANKS, SEQUENCE, Taxonomy, rank_name
 
 
@@ -67,7 +66,8 @@ class Labels:
 
     def windows(self) -> NDArray[np.int64]:
         """Windows of each reference sequence, int64[t]."""
-        return windows_of_lengths(self.target_length, self.sketch)
+        windows = [self.sketch.windows(length) for length in self.target_length.tolist()]
+        return np.array(windows, dtype=np.int64)
 
     @cached_property
     def used_calls(self) -> NDArray[np.int64]:

@@ -40,11 +40,12 @@ def coverage_table(labels: Labels, window_reads: NDArray[np.int32], most: int = 
         part = window_reads[first[target] : first[target + 1]]
         width = -(-len(part) // BINS)
         bins = np.maximum.reduceat(part, np.arange(0, len(part), width))
+        numbers = ",".join(map(str, bins))
         node = int(labels.node_of_target[target])
         lines.append(
             f"{labels.target_name(target)}\t{labels.taxonomy.taxid[node]}\t{_name(labels, node)}\t"
             f"{labels.target_length[target]}\t{windows[target]}\t{covered[target]}\t"
-            f"{sums[target] / windows[target]:.4f}\t{width * labels.sketch.stride}\t{','.join(map(str, bins))}\n"
+            f"{sums[target] / windows[target]:.4f}\t{width * labels.sketch.stride}\t{numbers}\n"
         )
     return "".join(lines)
 
