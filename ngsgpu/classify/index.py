@@ -38,6 +38,8 @@ COUNT_BITS: Final = 16
 MOST_IN_ENTRY: Final = (1 << COUNT_BITS) - 1
 ENTRIES_A_BUCKET: Final = 8
 MOST_LOCATIONS: Final = (1 << 32) - 1
+REMOVED: Final = (1 << 32) - 1
+"""The window of a pair that removes its key; comes after all other pairs."""
 
 _PART_PAIRS: Final = 1 << 14
 _MOST_PART_BITS: Final = 14
@@ -96,17 +98,19 @@ NO_TAXA: Final = WindowTaxa(np.zeros(1, dtype=np.uint32), np.zeros(0, dtype=np.i
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """(key, window) pairs of consecutive targets.
+    """(key, window) pairs of pieces of targets, in the order of targets and windows.
 
     Attributes:
         keys: uint32[pairs].
-        windows: uint32[pairs], ascending, numbers within the target.
-        start: int64[targets + 1], where each target's pairs begin.
+        windows: uint32[pairs], numbers within the target.
+        start: int64[pieces + 1], where each piece's pairs begin.
+        target: int64[pieces], the piece's target.
     """
 
     keys: NDArray[np.uint32]
     windows: NDArray[np.uint32]
     start: NDArray[np.int64]
+    target: NDArray[np.int64]
 
 
 @njit(nogil=True, cache=True)
@@ -117,10 +121,10 @@ def _count_parts(
     part_shift: Integer,
     counts: NDArray[np.int64],
 ) -> None:
-    """Count the pairs of each part, those of targets with a negative ``shift`` left out."""
-    for target in range(shift.size):
-        if shift[target] >= 0:
-            for i in range(start[target], start[target + 1]):
+    """Count the pairs of each part, those of pieces with a negative ``shift`` left out."""
+    for piece in range(shift.size):
+        if shift[piece] >= 0:
+            for i in range(start[piece], start[piece + 1]):
                 counts[keys[i] >> part_shift] += 1
 
 
@@ -135,11 +139,11 @@ def _distribute(
     pairs: NDArray[np.uint64],
 ) -> None:
     """Put each pair into its part, as key and window of the partition in one word."""
-    for target in range(shift.size):
-        if shift[target] >= 0:
-            for i in range(start[target], start[target + 1]):
+    for piece in range(shift.size):
+        if shift[piece] >= 0:
+            for i in range(start[piece], start[piece + 1]):
                 part = keys[i] >> part_shift
-                window = np.uint64(windows[i]) + np.uint64(shift[target])
+                window = np.uint64(windows[i]) + np.uint64(shift[piece])
                 pairs[place[part]] = (np.uint64(keys[i]) << np.uint64(32)) | window
                 place[part] += 1
 
@@ -234,6 +238,8 @@ def _condense_part(
         while end < pairs.size and pairs[end] >> np.uint64(32) == key:
             end += 1
         kept = end - i
+        if pairs[end - 1] & _WINDOW_MASK == _WINDOW_MASK:  # see REMOVED
+            kept = 0
         if kept > limits.locations:
             kept = 0 if limits.remove_overfull else limits.locations
         if limits.taxa > 0 and _has_more_taxa(pairs, i, end, first_window, taxon, limits.taxa):
@@ -344,6 +350,14 @@ def keys_of_locations(index: Index) -> NDArray[np.uint32]:
     return keys
 
 
+def removed_keys(index: Index) -> NDArray[np.uint32]:
+    """Keys that an index knows of without a location, ascending."""
+    place = np.flatnonzero(index.entries & MOST_IN_ENTRY == 0)
+    bucket = np.searchsorted(index.directory[:, 0], place, side="right") - 1
+    rest = index.entries[place] >> COUNT_BITS
+    return ((bucket << (KEY_BITS - index.bits)) | rest).astype(np.uint32)
+
+
 def directory_bits(entries: int) -> int:
     """Bits of the directory for so many entries."""
     return max(FEWEST_BITS, min(28, (-(-entries // ENTRIES_A_BUCKET) - 1).bit_length()))
@@ -365,9 +379,9 @@ def build_index(
     """Sort pairs into an index.
 
     Args:
-        pairs: in the order of the targets.
-        shifts: for each of ``pairs`` int64[targets], what to add to the number of a window to
-            make it one of the partition; -1 for targets of other partitions. Ascending.
+        pairs: in the order of the targets and windows.
+        shifts: for each of ``pairs`` int64[pieces], what to add to the number of a window to make
+            it one of the partition; -1 for pieces of other partitions.
         limits: which locations stay.
         taxa: of the windows, where ``limits`` is about them.
         threads: how many threads work; the result does not depend on it.

@@ -106,29 +106,33 @@ def sketch_sequence(
     codes: NDArray[np.uint8],
     start: Integer,
     end: Integer,
+    first: Integer,
+    last: Integer,
     rules: SketchRules,
     smallest: NDArray[np.uint32],
     keys: NDArray[np.uint32],
     windows: NDArray[np.uint32],
     at: Integer,
 ) -> np.int64:
-    """Sketch all windows of a sequence.
+    """Sketch windows of a sequence.
 
     Args:
         codes: uint8, holds the sequence in ``codes[start:end]``.
         start: its first base.
         end: its end.
+        first: first window to sketch.
+        last: end of the windows to sketch; at most ``windows_of()``.
         rules: windows and sketches.
         smallest: uint32[sketch], scratch.
-        keys: uint32, takes the keys; ``windows_of() * sketch`` more have to fit.
-        windows: uint32, takes the number within the sequence of each key's window; an empty
-            array where that is not wanted.
+        keys: uint32, takes the keys, at most ``sketch`` a window.
+        windows: uint32, takes the number of each key's window; an empty array where that is not
+            wanted.
         at: where to begin in ``keys``.
 
     Returns:
         The end of what was written.
     """
-    for window in range(windows_of(end - start, rules)):
+    for window in range(first, last):
         begin = start + window * rules.stride
         count = sketch_window(codes, begin, min(begin + rules.window, end), rules, smallest)
         for i in range(count):
@@ -137,3 +141,51 @@ def sketch_sequence(
             windows[at : at + count] = window
         at += count
     return at
+
+
+@njit(nogil=True, cache=True)
+def sketch_pieces(
+    codes: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    rules: SketchRules,
+    keys: NDArray[np.uint32],
+    windows: NDArray[np.uint32],
+    key_start: NDArray[np.int64],
+) -> None:
+    """Sketch pieces of sequences, each some consecutive windows of one.
+
+    Args:
+        codes: uint8, holds sequence of piece i in ``codes[start[i]:end[i]]``.
+        start: int64[pieces].
+        end: int64[pieces].
+        first: int64[pieces], first window.
+        last: int64[pieces], end of the windows.
+        rules: windows and sketches.
+        keys: uint32, takes the keys.
+        windows: uint32, takes the number within its sequence of each key's window.
+        key_start: int64[pieces + 1], takes where the keys of each piece begin.
+    """
+    smallest = np.empty(rules.sketch, dtype=np.uint32)
+    at = np.int64(0)
+    for i in range(start.size):
+        key_start[i] = at
+        at = sketch_sequence(
+            codes, start[i], end[i], first[i], last[i], rules, smallest, keys, windows, at
+        )
+    key_start[start.size] = at
+
+
+@njit(nogil=True, cache=True)
+def unpack_sequences(
+    data: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    codes: NDArray[np.uint8],
+) -> None:
+    """Write the codes of sequences one after the other; see ``unpack_bases``."""
+    at = np.int64(0)
+    for i in range(start.size):
+        at = unpack_bases(data, start[i], end[i], codes, at)
