@@ -50,13 +50,14 @@ _DATABASES: Final = frozenset(
 )  # fmt: skip
 """Words between the bars of a header that are no accessions."""
 
-_KEY_COLUMNS: Final = ("accession.version", "accession", "assembly_accession", "gbrs_paired_asm")
+_KEY_COLUMNS: Final = ("accession.version", "accession", "assembly_accession")
 _HEADER_LINES: Final = 10
 
 _LF: Final = 10
 _CR: Final = 13
 _TAB: Final = 9
 _HASH: Final = 35
+_DOT: Final = 46
 
 
 def map_targets(
@@ -167,11 +168,20 @@ class _Keys:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Which columns of a table hold keys (at most two) and the taxid."""
+    """Which columns of a table hold keys (at most two) and the taxid.
+
+    Attributes:
+        first_key: the column of keys.
+        second_key: another one, or the same.
+        taxid: the column of taxids.
+        of_assemblies: whether keys are accessions of assemblies, which count without their
+            version, too, as these tables list but the newest.
+    """
 
     first_key: int
     second_key: int
     taxid: int
+    of_assemblies: bool = False
 
 
 def _taxids_of_keys(path: Path, keys: _Keys) -> NDArray[np.int64]:
@@ -184,7 +194,7 @@ def _taxids_of_keys(path: Path, keys: _Keys) -> NDArray[np.int64]:
             columns, start = _columns(block)
         bad = _look_up_lines(
             block.data[start:], columns.first_key, columns.second_key, columns.taxid,
-            keys.text, keys.start, keys.slots, found,
+            columns.of_assemblies, keys.text, keys.start, keys.slots, found,
         )  # fmt: skip
         if bad >= 0:
             raise InputError(
@@ -210,7 +220,8 @@ def _columns(block: LineBlock) -> tuple[_Columns, int]:
         if "taxid" in fields:
             known = [fields.index(name) for name in _KEY_COLUMNS if name in fields]
             known = (known or [0])[:2]
-            return _Columns(known[0], known[-1], fields.index("taxid")), end + 1
+            of_assemblies = fields[known[0]] == "assembly_accession"
+            return _Columns(known[0], known[-1], fields.index("taxid"), of_assemblies), end + 1
         if line and not line.startswith("#"):
             return _without_header(fields), at
         at = end + 1
@@ -252,7 +263,7 @@ def _enter_keys(text, start, slots):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _look_up_lines(data, first_key, second_key, taxid, text, start, slots, found):  # type: ignore[no-untyped-def]
+def _look_up_lines(data, first_key, second_key, taxid, of_assemblies, text, start, slots, found):  # type: ignore[no-untyped-def]
     """Enter the taxids of the lines whose key columns hold a key that has none yet.
 
     Returns:
@@ -277,6 +288,11 @@ def _look_up_lines(data, first_key, second_key, taxid, text, start, slots, found
             end = at - 1 if data[at] == _LF and at > begin and data[at - 1] == _CR else at
             if column == first_key:
                 key_a, _ = _find(data, begin, end, text, start, slots)
+                if of_assemblies:
+                    stem = end
+                    while stem > begin and data[stem - 1] != _DOT:
+                        stem -= 1
+                    key_b, _ = _find(data, begin, max(stem - 1, begin), text, start, slots)
             elif column == second_key:
                 key_b, _ = _find(data, begin, end, text, start, slots)
             if column == taxid and 0 < end - begin <= 18:
