@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.taxonomy import NO_RANK, RANK_CODES, ROOT, Taxonomy
 from ngsgpu.errors import InputError
+from ngsgpu.io.keys import fnv64
 from ngsgpu.io.lines import LineBlock, read_line_blocks
 
 _SYNONYMS: Final = {
@@ -303,15 +304,6 @@ def _read_merged(path: Path, taxonomy: Taxonomy) -> tuple[NDArray[np.int64], NDA
 
 
 # --- kernels --------------------------------------------------------------------------------------
-
-
-@njit(nogil=True, cache=True)
-def fnv64(data, start, end):  # type: ignore[no-untyped-def]
-    """FNV-1a of bytes, 64 bits."""
-    state = np.uint64(0xCBF29CE484222325)
-    for i in range(start, end):
-        state = (state ^ np.uint64(data[i])) * np.uint64(0x100000001B3)
-    return state
 
 
 @njit(nogil=True, cache=True)

@@ -29,10 +29,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ngsgpu.classify.dump import fnv64
 from ngsgpu.classify.taxonomy import Taxonomy
 from ngsgpu.errors import InputError
 from ngsgpu.io.batch import printable
+from ngsgpu.io.keys import KeyTable, find_key
 from ngsgpu.io.lines import LineBlock, read_line_blocks
 
 logger = logging.getLogger("ngsgpu")
@@ -125,12 +125,10 @@ def keys_of(name: bytes, file: str) -> Iterator[bytes]:
 
 
 class _Keys:
-    """The keys of all sequences that are looked for, in a hash table for the kernel.
+    """The keys of all sequences that are looked for.
 
     Attributes:
-        text: uint8, all keys one after the other.
-        start: int64[keys + 1], where each begins.
-        slots: int32, a power of two of them, a key or -1; collisions go to the next slot.
+        table: the keys.
     """
 
     def __init__(
@@ -145,10 +143,7 @@ class _Keys:
         self._of_target = np.array([key for row in rows for key in row], dtype=np.int32)
         self._first = np.cumsum([0, *map(len, rows)])
         self._open = np.ones(len(targets), dtype=np.bool_)
-        self.text = np.frombuffer(b"".join(numbers), dtype=np.uint8)
-        self.start = np.cumsum([0, *map(len, numbers)]).astype(np.int64)
-        self.slots = np.full(1 << (2 * len(numbers)).bit_length(), -1, dtype=np.int32)
-        _enter_keys(self.text, self.start, self.slots)
+        self.table = KeyTable.of(numbers)
 
     @property
     def is_complete(self) -> bool:
@@ -186,7 +181,8 @@ class _Columns:
 
 def _taxids_of_keys(path: Path, keys: _Keys) -> NDArray[np.int64]:
     """Taxids that one table gives to the keys, int64[keys]; 0 where none."""
-    found = np.zeros(len(keys.start) - 1, dtype=np.int64)
+    found = np.zeros(len(keys.table), dtype=np.int64)
+    table = keys.table
     columns: _Columns | None = None
     for block in read_line_blocks(path):
         start = 0
@@ -194,7 +190,7 @@ def _taxids_of_keys(path: Path, keys: _Keys) -> NDArray[np.int64]:
             columns, start = _columns(block)
         bad = _look_up_lines(
             block.data[start:], columns.first_key, columns.second_key, columns.taxid,
-            columns.of_assemblies, keys.text, keys.start, keys.slots, found,
+            columns.of_assemblies, table.text, table.start, table.end, table.slots, found,
         )  # fmt: skip
         if bad >= 0:
             raise InputError(
@@ -236,34 +232,9 @@ def _without_header(fields: list[str]) -> _Columns:
 
 
 @njit(nogil=True, cache=True)
-def _find(data, begin, end, text, start, slots):  # type: ignore[no-untyped-def]
-    """(key equal to the bytes or -1, slot where it is or would be)."""
-    mask = slots.size - 1
-    slot = np.int64(fnv64(data, begin, end) & np.uint64(mask))
-    length = end - begin
-    while slots[slot] >= 0:
-        key = slots[slot]
-        at = start[key]
-        same = start[key + 1] - at == length
-        i = 0
-        while same and i < length:
-            same = text[at + i] == data[begin + i]
-            i += 1
-        if same:
-            return key, slot
-        slot = (slot + 1) & mask
-    return -1, slot
-
-
-@njit(nogil=True, cache=True)
-def _enter_keys(text, start, slots):  # type: ignore[no-untyped-def]
-    for key in range(start.size - 1):
-        _, slot = _find(text, start[key], start[key + 1], text, start, slots)
-        slots[slot] = key
-
-
-@njit(nogil=True, cache=True)
-def _look_up_lines(data, first_key, second_key, taxid, of_assemblies, text, start, slots, found):  # type: ignore[no-untyped-def]
+def _look_up_lines(
+    data, first_key, second_key, taxid, of_assemblies, text, start, stop, slots, found
+):  # type: ignore[no-untyped-def]
     """Enter the taxids of the lines whose key columns hold a key that has none yet.
 
     Returns:
@@ -287,14 +258,14 @@ def _look_up_lines(data, first_key, second_key, taxid, of_assemblies, text, star
                 at += 1
             end = at - 1 if data[at] == _LF and at > begin and data[at - 1] == _CR else at
             if column == first_key:
-                key_a, _ = _find(data, begin, end, text, start, slots)
+                key_a, _ = find_key(data, begin, end, text, start, stop, slots)
                 if of_assemblies:
                     stem = end
                     while stem > begin and data[stem - 1] != _DOT:
                         stem -= 1
-                    key_b, _ = _find(data, begin, max(stem - 1, begin), text, start, slots)
+                    key_b, _ = find_key(data, begin, max(stem - 1, begin), text, start, stop, slots)
             elif column == second_key:
-                key_b, _ = _find(data, begin, end, text, start, slots)
+                key_b, _ = find_key(data, begin, end, text, start, stop, slots)
             if column == taxid and 0 < end - begin <= 18:
                 number = 0
                 for i in range(begin, end):
