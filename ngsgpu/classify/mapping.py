@@ -232,9 +232,9 @@ def _without_header(fields: list[str]) -> _Columns:
 
 
 @njit(nogil=True, cache=True)
-def _look_up_lines(
+def _look_up_lines(  # type: ignore[no-untyped-def]
     data, first_key, second_key, taxid, of_assemblies, text, start, stop, slots, found
-):  # type: ignore[no-untyped-def]
+):
     """Enter the taxids of the lines whose key columns hold a key that has none yet.
 
     Returns:

@@ -67,6 +67,19 @@ class Taxonomy:
     merged_taxid: NDArray[np.int64]
     merged_index: NDArray[np.int32]
 
+    @classmethod
+    def bare(cls) -> Taxonomy:
+        """A root and nothing below it, for databases without a taxonomy."""
+        return cls(
+            taxid=np.ones(1, dtype=np.int64),
+            parent=np.zeros(1, dtype=np.int32),
+            rank=np.full(1, ROOT, dtype=np.uint8),
+            name_bytes=np.frombuffer(b"root", dtype=np.uint8),
+            name_start=np.array([0, 4], dtype=np.int64),
+            merged_taxid=np.zeros(0, dtype=np.int64),
+            merged_index=np.zeros(0, dtype=np.int32),
+        )
+
     def __len__(self) -> int:
         return len(self.taxid)
 
