@@ -119,7 +119,9 @@ def ranked_nodes(
     if taxonomy is None:
         raise UsageError("--ambiguous-rank needs a --taxonomy")
     if rank not in RANK_CODES or rank == "sequence":
-        raise UsageError(f"--ambiguous-rank {rank!r} is no rank; choose one of {', '.join(RANK_CODES)}")
+        raise UsageError(
+            f"--ambiguous-rank {rank!r} is no rank; choose one of {', '.join(RANK_CODES)}"
+        )
     lineages = taxonomy.ranked_lineages()
     return np.where(node < 0, np.int32(-1), lineages[node, RANK_CODES[rank]]).astype(np.int32)
 
@@ -574,7 +576,9 @@ def pairs_of(partition: Partition) -> Pairs:
     windows = index.locations[order]
     start = np.searchsorted(windows, partition.first_window.astype(np.int64))
     own = np.repeat(partition.first_window[:-1], np.diff(start))
-    return Pairs(keys[order], windows - own, start.astype(np.int64), partition.target.astype(np.int64))
+    return Pairs(
+        keys[order], windows - own, start.astype(np.int64), partition.target.astype(np.int64)
+    )
 
 
 def _remove_others(database: Database) -> None:

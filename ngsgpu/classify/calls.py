@@ -21,7 +21,7 @@ from ngsgpu.sequence.types import Integer
 @njit(nogil=True, cache=True)
 def _common_rank(
     lineages: NDArray[np.int32], first: Integer, second: Integer, lowest: Integer
-) -> np.int64:
+) -> Integer:
     """The lowest rank from ``lowest`` up at which two nodes have the same taxon, or -1."""
     if first < 0 or second < 0:
         return -1
@@ -84,14 +84,14 @@ def _call(
     target_node: NDArray[np.int32],
     kept: NDArray[np.uint8],
     rules: QueryRules,
-) -> np.int64:
+) -> Integer:
     """The call of a query whose candidate at place ``first`` is the best that counts."""
     hits = np.int64(best.hits[query, first])
     if hits < rules.min_hits or hits * PER_MILLION < features * rules.confidence:
         return np.int64(-1)
     target = best.target[query, first]
     node = np.int64(target_node[target])
-    rank = np.int64(0)
+    rank: Integer = np.int64(0)
     call = np.int64(lineages.shape[0] + target)
     if rules.lowest > 0:
         call = np.int64(best.taxon[query, first])

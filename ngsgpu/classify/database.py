@@ -16,6 +16,7 @@ the one that the manifest means.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -80,7 +81,7 @@ class TargetTable:
     def names(self) -> list[bytes]:
         """All names."""
         text, starts = self.name_bytes.tobytes(), self.name_start.tolist()
-        return [text[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        return [text[a:b] for a, b in itertools.pairwise(starts)]
 
     def name(self, target: int) -> str:
         """A target's name."""

@@ -215,7 +215,7 @@ def _condense_part(
     taxon: NDArray[np.int32],
     entries: NDArray[np.uint64],
     locations: NDArray[np.uint32],
-) -> tuple[np.int64, np.int64]:
+) -> tuple[Integer, Integer]:
     """Make entries and locations of the sorted pairs of a part.
 
     Args:
@@ -304,7 +304,7 @@ def _write_part(
 @njit(nogil=True, cache=True)
 def find_key(
     directory: NDArray[np.uint32], entries: NDArray[np.uint32], bits: Integer, key: np.uint32
-) -> tuple[np.int64, np.int64]:
+) -> tuple[Integer, Integer]:
     """Look a key up.
 
     Returns:
@@ -312,8 +312,8 @@ def find_key(
     """
     bucket = np.int64(key >> np.uint32(32 - bits))
     wanted = key & np.uint32((np.int64(1) << (32 - bits)) - 1)
-    location = np.int64(directory[bucket, 1])
-    count = 0
+    location: Integer = np.int64(directory[bucket, 1])
+    count: Integer = 0
     for i in range(directory[bucket, 0], directory[bucket + 1, 0]):
         entry = entries[i]
         remainder = entry >> np.uint32(COUNT_BITS)

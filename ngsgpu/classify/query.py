@@ -78,9 +78,11 @@ class CandidateArrays(NamedTuple):
         """Lists without a candidate."""
         shape = queries, most
         return cls(
-            np.full(shape, -1, dtype=np.int32),
-            *(np.zeros(shape, dtype=np.int32) for _ in range(3)),
-            np.full(shape, -1, dtype=np.int32),
+            target=np.full(shape, -1, dtype=np.int32),
+            hits=np.zeros(shape, dtype=np.int32),
+            window_begin=np.zeros(shape, dtype=np.int32),
+            window_end=np.zeros(shape, dtype=np.int32),
+            taxon=np.full(shape, -1, dtype=np.int32),
         )
 
 
@@ -121,7 +123,7 @@ def sketch_queries(
     """
     smallest = np.empty(rules.sketch, dtype=np.uint32)
     no_windows = np.empty(0, dtype=np.uint32)
-    at = 0
+    at: Integer = np.int64(0)
     for i in range(first.start.size):
         key_start[i] = at
         end = unpack_bases(first.data, first.start[i], first.end[i], codes, 0)
@@ -147,7 +149,7 @@ def look_up(
     partition: PartitionArrays,
     location: NDArray[np.int64],
     count: NDArray[np.int64],
-) -> np.int64:
+) -> Integer:
     """Find the locations of keys.
 
     Args:
@@ -320,7 +322,7 @@ def _scan_ranges(
             target += 1
         target_end = np.int64(partition.first_window[target + 1])
         left = i
-        hits = 1
+        hits: Integer = 1
         begin = end = window
         i += 1
         while i < count and np.int64(found[i]) < target_end:
@@ -389,3 +391,21 @@ def add_candidates(
         elif _merge_runs(values, spare, ends, runs):
             found = spare
         _scan_ranges(found, count, span[query], partition, best, query)
+
+
+@njit(nogil=True, cache=True)
+def merge_candidates(other: CandidateArrays, best: CandidateArrays) -> None:
+    """Put the candidates of ``other`` into the lists of the same queries."""
+    for query in range(best.target.shape[0]):
+        for i in range(other.target.shape[1]):
+            if other.target[query, i] < 0:
+                break
+            insert_candidate(
+                best,
+                query,
+                other.target[query, i],
+                other.hits[query, i],
+                other.window_begin[query, i],
+                other.window_end[query, i],
+                other.taxon[query, i],
+            )

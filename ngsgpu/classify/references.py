@@ -134,7 +134,7 @@ class TargetCollector:
 
     def __init__(self, known: Sequence[bytes] = (), files: Sequence[str] = ()) -> None:
         self.targets = Targets(files=list(files))
-        self._place: dict[bytes, int] = {name: -1 for name in known}
+        self._place: dict[bytes, int] = dict.fromkeys(known, -1)
 
     def add(self, batch: RecordBatch) -> None:
         """Add the records of a batch.
@@ -200,8 +200,7 @@ def deal_out(windows: NDArray[np.int64], file: Sequence[int], partitions: int) -
         return np.zeros(len(windows), dtype=np.int32)
     if len(windows) < partitions:
         raise UsageError(
-            f"{len(windows)} reference sequences cannot fill {partitions} partitions; "
-            "ask for fewer"
+            f"{len(windows)} reference sequences cannot fill {partitions} partitions; ask for fewer"
         )
     pieces = _pieces(windows, np.asarray(file, dtype=np.int64), partitions)
     weights = np.add.reduceat(windows, pieces[:-1])

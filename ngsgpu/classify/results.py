@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
+
+from ngsgpu.sequence.types import Integer
 
 UNCLASSIFIED: Final = -1
 NO_TARGET: Final = -1
@@ -110,8 +113,44 @@ class SampleTotals:
             calls: int32[n].
             bases: of its queries.
         """
-        called = calls[calls >= 0]
-        self.counts += np.bincount(called, minlength=len(self.counts))
+        self.unclassified += int(_count(calls, self.counts))
         self.queries += len(calls)
         self.bases += bases
-        self.unclassified += len(calls) - len(called)
+
+
+@njit(nogil=True, cache=True)
+def _count(calls: NDArray[np.int32], counts: NDArray[np.int64]) -> Integer:
+    """Count calls; returns how many are none."""
+    unclassified = 0
+    for i in range(calls.size):
+        if calls[i] >= 0:
+            counts[calls[i]] += 1
+        else:
+            unclassified += 1
+    return unclassified
+
+
+@njit(nogil=True, cache=True)
+def count_windows(
+    call: NDArray[np.int32],
+    target: NDArray[np.int32],
+    window_begin: NDArray[np.int32],
+    window_end: NDArray[np.int32],
+    first_window: NDArray[np.int64],
+    window_reads: NDArray[np.int32],
+) -> None:
+    """Count the queries with a call on each window of their best candidates' ranges.
+
+    Args:
+        call: int32[n].
+        target: int32[n].
+        window_begin: int32[n].
+        window_end: int32[n].
+        first_window: int64[targets], where each target's windows begin in ``window_reads``.
+        window_reads: see ``SampleTotals``.
+    """
+    for i in range(call.size):
+        if call[i] >= 0:
+            first = first_window[target[i]]
+            for window in range(first + window_begin[i], first + window_end[i] + 1):
+                window_reads[window] += 1

@@ -23,7 +23,7 @@ _NONE = LOW_32
 @njit(nogil=True, cache=True)
 def unpack_bases(
     data: NDArray[np.uint8], start: Integer, end: Integer, codes: NDArray[np.uint8], at: Integer
-) -> np.int64:
+) -> Integer:
     """Write the codes of the bases in ``data[start:end]``, line ends left out.
 
     Returns:
@@ -38,7 +38,7 @@ def unpack_bases(
 
 
 @njit(nogil=True, cache=True)
-def windows_of(length: Integer, rules: SketchRules) -> np.int64:
+def windows_of(length: Integer, rules: SketchRules) -> Integer:
     """``SketchParameters.windows`` for kernels."""
     if length <= rules.window:
         return 1 if length >= rules.kmer else 0
@@ -53,7 +53,7 @@ def sketch_window(
     end: Integer,
     rules: SketchRules,
     smallest: NDArray[np.uint32],
-) -> np.int64:
+) -> Integer:
     """Find the smallest distinct k-mer hashes of ``codes[start:end]``.
 
     Args:
@@ -113,7 +113,7 @@ def sketch_sequence(
     keys: NDArray[np.uint32],
     windows: NDArray[np.uint32],
     at: Integer,
-) -> np.int64:
+) -> Integer:
     """Sketch windows of a sequence.
 
     Args:
@@ -169,7 +169,7 @@ def sketch_pieces(
         key_start: int64[pieces + 1], takes where the keys of each piece begin.
     """
     smallest = np.empty(rules.sketch, dtype=np.uint32)
-    at = np.int64(0)
+    at: Integer = np.int64(0)
     for i in range(start.size):
         key_start[i] = at
         at = sketch_sequence(
@@ -186,6 +186,6 @@ def unpack_sequences(
     codes: NDArray[np.uint8],
 ) -> None:
     """Write the codes of sequences one after the other; see ``unpack_bases``."""
-    at = np.int64(0)
+    at: Integer = np.int64(0)
     for i in range(start.size):
         at = unpack_bases(data, start[i], end[i], codes, at)

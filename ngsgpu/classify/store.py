@@ -100,7 +100,9 @@ def check_sizes(folder: Path, files: Mapping[str, Mapping[str, int]]) -> None:
             size = path.stat().st_size
         except OSError as error:
             reason = os.strerror(error.errno or 0)
-            raise InputError(path, f"a part of the database is missing ({reason})", REMEDY) from error
+            raise InputError(
+                path, f"a part of the database is missing ({reason})", REMEDY
+            ) from error
         if size != known["bytes"]:
             cause = f"has {size:,} bytes where the database had {known['bytes']:,}"
             if size < known["bytes"]:
@@ -136,7 +138,9 @@ def open_array(folder: Path, name: str, dtype: type[np.generic], ndim: int = 1) 
         small = path.stat().st_size < 4096
         array = np.load(path, mmap_mode=None if small else "c", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(path, f"a part of the database cannot be read ({error})", REMEDY) from error
+        raise InputError(
+            path, f"a part of the database cannot be read ({error})", REMEDY
+        ) from error
     if array.dtype != dtype or array.ndim != ndim:
         raise InputError(path, "does not hold what belongs here", REMEDY)
     return np.asarray(array)
