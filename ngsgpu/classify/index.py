@@ -302,6 +302,12 @@ def _write_part(
 
 
 @njit(nogil=True, cache=True)
+def bucket_of(key: np.uint32, bits: Integer) -> Integer:
+    """The line of the directory for a key."""
+    return np.int64(key >> np.uint32(32 - bits))
+
+
+@njit(nogil=True, cache=True)
 def find_key(
     directory: NDArray[np.uint32], entries: NDArray[np.uint32], bits: Integer, key: np.uint32
 ) -> tuple[Integer, Integer]:
@@ -310,7 +316,7 @@ def find_key(
     Returns:
         Its first location and how many it has.
     """
-    bucket = np.int64(key >> np.uint32(32 - bits))
+    bucket = bucket_of(key, bits)
     wanted = key & np.uint32((np.int64(1) << (32 - bits)) - 1)
     location: Integer = np.int64(directory[bucket, 1])
     count: Integer = 0

@@ -18,9 +18,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ngsgpu.classify.index import find_key
+from ngsgpu.classify.index import bucket_of, find_key
 from ngsgpu.classify.params import SketchRules
 from ngsgpu.classify.sketch import sketch_sequence, unpack_bases, windows_of
+from ngsgpu.sequence.prefetch import prefetch
 from ngsgpu.sequence.types import Integer
 
 BLOCK_BITS: Final = 6
@@ -28,6 +29,11 @@ BLOCK_BITS: Final = 6
 
 _INSERTION_SORTED: Final = 24
 """Locations that are sorted by insertion; more are sorted by merging."""
+
+
+_AHEAD: Final = 16
+"""Keys by which the processor is asked for memory before it is needed."""
+_QUERIES_AHEAD: Final = 2
 
 
 class PartitionArrays(NamedTuple):
@@ -162,10 +168,16 @@ def look_up(
     Returns:
         The most locations of a query.
     """
-    for i in range(key_start[-1]):
-        location[i], count[i] = find_key(
-            partition.directory, partition.entries, partition.bits, keys[i]
-        )
+    directory, entries, bits = partition.directory, partition.entries, partition.bits
+    total_keys = key_start[-1]
+    for i in range(-2 * _AHEAD, total_keys):
+        # The lines of keys that come later are on their way while this one is looked up.
+        if i + 2 * _AHEAD < total_keys:
+            prefetch(directory, 2 * bucket_of(keys[i + 2 * _AHEAD], bits))
+        if 0 <= i + _AHEAD < total_keys:
+            prefetch(entries, np.int64(directory[bucket_of(keys[i + _AHEAD], bits), 0]))
+        if i >= 0:
+            location[i], count[i] = find_key(directory, entries, bits, keys[i])
     most = np.int64(0)
     for query in range(key_start.size - 1):
         total = np.int64(0)
@@ -198,27 +210,29 @@ def _merge_runs(
         begin = np.int64(0)
         merged = 0
         for run in range(0, runs, 2):
-            i = begin
-            middle = ends[run]
-            end = ends[run + 1] if run + 1 < runs else middle
+            # Unsigned indices are not looked at for being negative.
+            i = np.uintp(begin)
+            middle = np.uintp(ends[run])
+            end = ends[run + 1] if run + 1 < runs else ends[run]
+            last = np.uintp(end)
             j = middle
-            out = begin
-            while i < middle and j < end:
+            out = i
+            while i < middle and j < last:
                 left = values[i]
                 right = values[j]
-                takes_left = left <= right
-                spare[out] = left if takes_left else right
-                i += np.int64(takes_left)
-                j += np.int64(not takes_left)
-                out += 1
+                takes_left = np.uintp(left <= right)
+                spare[out] = min(left, right)
+                i += takes_left
+                j += np.uintp(1) - takes_left
+                out += np.uintp(1)
             while i < middle:
                 spare[out] = values[i]
-                i += 1
-                out += 1
-            while j < end:
+                i += np.uintp(1)
+                out += np.uintp(1)
+            while j < last:
                 spare[out] = values[j]
-                j += 1
-                out += 1
+                j += np.uintp(1)
+                out += np.uintp(1)
             ends[merged] = end
             merged += 1
             begin = end
@@ -373,6 +387,10 @@ def add_candidates(
         best: the lists.
     """
     for query in range(key_start.size - 1):
+        if query + _QUERIES_AHEAD < key_start.size - 1:
+            later = query + _QUERIES_AHEAD
+            for i in range(key_start[later], key_start[later + 1]):
+                prefetch(partition.locations, location[i])
         count = np.int64(0)
         runs = 0
         for i in range(key_start[query], key_start[query + 1]):

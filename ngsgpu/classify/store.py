@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -143,6 +144,8 @@ def open_array(folder: Path, name: str, dtype: type[np.generic], ndim: int = 1) 
         ) from error
     if array.dtype != dtype or array.ndim != ndim:
         raise InputError(path, "does not hold what belongs here", REMEDY)
+    if isinstance(array.base, mmap.mmap):
+        array.base.madvise(mmap.MADV_WILLNEED)
     return np.asarray(array)
 
 
