@@ -138,7 +138,8 @@ def _partition_of(
     sketch = parameters.sketch.sketch
     number = request.number or 1
     if request.bytes is not None:
-        number = max(1, -(-index_bytes(_expected_locations(windows, parameters)) // request.bytes))
+        wanted = -(-index_bytes(_expected_locations(windows, parameters)) // request.bytes)
+        number = max(1, min(wanted, len(targets)))
     while True:
         dealt = deal_out(windows, targets.file, number)
         largest = int(np.bincount(dealt, weights=windows).max())
