@@ -6,10 +6,29 @@ from dataclasses import dataclass
 
 from ngsgpu.classify.params import QueryParameters, SketchParameters
 
-RANKS = (
-    "sequence form variety subspecies species subgenus genus subtribe tribe subfamily family "
-    "suborder order subclass class subphylum phylum subkingdom kingdom domain root"
-).split()
+RANKS = [
+    "sequence",
+    "form",
+    "variety",
+    "subspecies",
+    "species",
+    "subgenus",
+    "genus",
+    "subtribe",
+    "tribe",
+    "subfamily",
+    "family",
+    "suborder",
+    "order",
+    "subclass",
+    "class",
+    "subphylum",
+    "phylum",
+    "subkingdom",
+    "kingdom",
+    "domain",
+    "root",
+]
 
 
 def hash32(x: int) -> int:

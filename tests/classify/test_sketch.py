@@ -162,7 +162,7 @@ def test_index_holds_the_first_locations_of_each_key(
         threads=threads,
     )
     absent = [key ^ 1 for key in keys if key ^ 1 not in expected]
-    assert look_up_all(index, [*expected, *absent]) == expected | dict.fromkeys(absent, [])
+    assert look_up_all(index, [*expected, *absent]) == expected | {key_0: [] for key_0 in absent}
     assert index.locations.tolist() == [own for key in sorted(expected) for own in expected[key]]
     assert keys_of_locations(index).tolist() == [
         key for key in sorted(expected) for _ in expected[key]
