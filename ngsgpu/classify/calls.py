@@ -5,6 +5,11 @@ MetaCache's rule (Kobus 2022, section 6.4.3): a query whose best candidate has f
 one, from the best down, whose hits exceed ``(best - min_hits) * hit_difference`` lifts it to the
 lowest rank from the call's own upwards at which both have the same taxon. A call above the highest
 rank is none.
+
+Two rules are our own. With ``confidence``, a query whose best candidate has less than this part of
+its features stays unclassified; with ``species_confidence``, one that has less than that part is
+not called a species, or anything below, but the next rank that the lineage has. Both are off where
+MetaCache's calls are wanted.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query import CandidateArrays
+from ngsgpu.classify.taxonomy import SPECIES
 from ngsgpu.sequence.types import Integer
 
 
@@ -105,6 +111,11 @@ def _call(
             continue
         rank = _common_rank(lineages, node, target_node[other], rank)
         if rank < 0 or rank > rules.highest:
+            return np.int64(-1)
+        call = np.int64(lineages[node, rank])
+    if rank <= SPECIES and hits * PER_MILLION < features * rules.species_confidence:
+        rank = _common_rank(lineages, node, node, SPECIES + 1)
+        if rank < 0:
             return np.int64(-1)
         call = np.int64(lineages[node, rank])
     return call if rank <= rules.highest else np.int64(-1)

@@ -180,6 +180,7 @@ class Engine:
             min_hits=parameters.hits_needed(self.sketch.sketch),
             difference=round(parameters.hit_difference * PER_MILLION),
             confidence=round(parameters.confidence * PER_MILLION),
+            species_confidence=round(parameters.species_confidence * PER_MILLION),
             insert_size=parameters.insert_size,
             lowest=lowest,
             highest=highest,

@@ -1,6 +1,9 @@
 """Parameters of databases and of classification.
 
-Defaults are those of MetaCache 2.6 (Kobus 2022, sections 6.4 and 9) unless it is said otherwise.
+The method is MetaCache's (Kobus 2022, section 6.4). Windows and limits have the values of its
+version 2.6; sketches are larger and calls are decided by other values, which find more at the
+same precision (``docs/classify.md`` has the curves). ``METACACHE_SKETCH`` and ``METACACHE_CALLS``
+are its own.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ class SketchParameters:
     """
 
     kmer: int = 16
-    sketch: int = 16
+    sketch: int = 24
     window: int = 127
     stride: int = 112
 
@@ -113,6 +116,7 @@ class QueryRules(NamedTuple):
     min_hits: int
     difference: int
     confidence: int
+    species_confidence: int
     insert_size: int
     lowest: int
     highest: int
@@ -129,16 +133,19 @@ class QueryParameters:
             candidate has to fall behind, not to count; 0 to 1.
         confidence: part of the query's features that have to be hits of the best candidate; 0 to
             1.
+        species_confidence: the same part, below which a call is not a species or lower, but the
+            next rank; 0 to 1.
         candidates: how many reference sequences (or taxa of the lowest rank) are looked at.
         insert_size: bases that a pair may span on a target; at least the query's own are taken.
         lowest: lowest rank of a call.
         highest: highest rank of a call; above it queries are unclassified.
     """
 
-    min_hits: int | None = None
+    min_hits: int | None = 3
     hit_difference: float = 1.0
-    confidence: float = 0.0
-    candidates: int = 2
+    confidence: float = 0.15
+    species_confidence: float = 0.25
+    candidates: int = 6
     insert_size: int = 0
     lowest: str = "sequence"
     highest: str = "domain"
@@ -150,6 +157,10 @@ class QueryParameters:
             raise UsageError(f"--hit-difference must be 0 to 1, not {self.hit_difference:g}")
         if not 0 <= self.confidence <= 1:
             raise UsageError(f"--confidence must be 0 to 1, not {self.confidence:g}")
+        if not 0 <= self.species_confidence <= 1:
+            raise UsageError(
+                f"--species-confidence must be 0 to 1, not {self.species_confidence:g}"
+            )
         if not 1 <= self.candidates <= 64:
             raise UsageError(f"--candidates must be from 1 to 64, not {self.candidates}")
         if self.insert_size < 0:
@@ -162,3 +173,12 @@ class QueryParameters:
         if sketch >= 6:
             return sketch // 3
         return 2 if sketch >= 4 else 1
+
+
+METACACHE_SKETCH: Final = SketchParameters(sketch=16)
+"""Windows and sketches of MetaCache's databases."""
+
+METACACHE_CALLS: Final = QueryParameters(
+    min_hits=None, confidence=0.0, species_confidence=0.0, candidates=2
+)
+"""With these, and its sketches, calls are MetaCache's."""

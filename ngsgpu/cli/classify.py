@@ -63,12 +63,11 @@ CoverageFilter = Annotated[
     ),
 ]
 MinHits = Annotated[
-    int | None,
+    int,
     typer.Option(
         "--min-hits",
         metavar="N",
         help="Features that a read has to share with its best candidate.",
-        show_default="a third of the sketch",
     ),
 ]
 HitDifference = Annotated[
@@ -84,6 +83,22 @@ Confidence = Annotated[
     float,
     typer.Option(
         "--confidence", metavar="X", help="Part of a read's features that must hit, 0 to 1."
+    ),
+]
+SpeciesConfidence = Annotated[
+    float,
+    typer.Option(
+        "--species-confidence",
+        metavar="X",
+        help="The same, below which a call is no species, but the next rank.",
+    ),
+]
+Metacache = Annotated[
+    bool,
+    typer.Option(
+        "--metacache",
+        help="Decide as MetaCache does by default, whatever the four options above say (for a "
+        "database with --sketch 16).",
     ),
 ]
 CandidatesKept = Annotated[
@@ -181,10 +196,12 @@ def classify(
     stats: Stats = None,
     columns: Columns = "taxon,score,target,range",
     abundance_rank: AbundanceRank = "species",
-    min_hits: MinHits = None,
+    min_hits: MinHits = 3,
     hit_difference: HitDifference = 1.0,
-    confidence: Confidence = 0.0,
-    candidates_kept: CandidatesKept = 2,
+    confidence: Confidence = 0.15,
+    species_confidence: SpeciesConfidence = 0.25,
+    candidates_kept: CandidatesKept = 6,
+    metacache: Metacache = False,
     insert_size: InsertSize = 0,
     lowest: Lowest = "sequence",
     highest: Highest = "domain",
@@ -229,7 +246,15 @@ def classify(
     )
     outputs.check(len(found))
     parameters = _parameters(
-        min_hits, hit_difference, confidence, candidates_kept, insert_size, lowest, highest
+        min_hits,
+        hit_difference,
+        confidence,
+        species_confidence,
+        candidates_kept,
+        metacache,
+        insert_size,
+        lowest,
+        highest,
     )
     rules = _rules(columns, abundance_rank, coverage_filter)
     opened = _database(database, references or [], taxonomy, maps or [], options)
@@ -273,10 +298,12 @@ def classify_merge(
     stats: Stats = None,
     columns: Columns = "taxon,score,target,range",
     abundance_rank: AbundanceRank = "species",
-    min_hits: MinHits = None,
+    min_hits: MinHits = 3,
     hit_difference: HitDifference = 1.0,
-    confidence: Confidence = 0.0,
-    candidates_kept: CandidatesKept = 2,
+    confidence: Confidence = 0.15,
+    species_confidence: SpeciesConfidence = 0.25,
+    candidates_kept: CandidatesKept = 6,
+    metacache: Metacache = False,
     insert_size: InsertSize = 0,
     lowest: Lowest = "sequence",
     highest: Highest = "domain",
@@ -301,7 +328,15 @@ def classify_merge(
     classifier = Classifier(
         open_database(database),
         _parameters(
-            min_hits, hit_difference, confidence, candidates_kept, insert_size, lowest, highest
+            min_hits,
+            hit_difference,
+            confidence,
+            species_confidence,
+            candidates_kept,
+            metacache,
+            insert_size,
+            lowest,
+            highest,
         ),
         partitions=[],
         rules=_rules(columns, abundance_rank, coverage_filter),
@@ -328,21 +363,31 @@ def _options(threads: int, quiet: bool) -> ClassifyOptions:
 
 
 def _parameters(
-    min_hits: int | None,
+    min_hits: int,
     hit_difference: float,
     confidence: float,
+    species_confidence: float,
     candidates: int,
+    metacache: bool,
     insert_size: int,
     lowest: str,
     highest: str,
 ) -> QueryParameters:
-    from ngsgpu.classify.params import QueryParameters
+    from dataclasses import replace
 
-    return QueryParameters(
-        min_hits=min_hits,
+    from ngsgpu.classify.params import METACACHE_CALLS, QueryParameters
+
+    parameters = METACACHE_CALLS
+    if not metacache:
+        parameters = QueryParameters(
+            min_hits=min_hits,
+            confidence=confidence,
+            species_confidence=species_confidence,
+            candidates=candidates,
+        )
+    return replace(
+        parameters,
         hit_difference=hit_difference,
-        confidence=confidence,
-        candidates=candidates,
         insert_size=insert_size,
         lowest=lowest,
         highest=highest,

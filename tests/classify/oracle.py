@@ -81,16 +81,19 @@ class Oracle:
         for feature, found in self.locations.items():
             self.locations[feature] = found[: self.max_locations]
 
-    def candidates(
-        self, mates: list[str], parameters: QueryParameters
-    ) -> list[tuple[int, int, int, int]]:
-        """(target, hits, first window, last window) of the best ones, best first."""
-        features = [
+    def features(self, mates: list[str]) -> list[int]:
+        return [
             feature
             for mate in mates
             for window in windows(mate, self.sketch)
             for feature in sketch(window, self.sketch)
         ]
+
+    def candidates(
+        self, mates: list[str], parameters: QueryParameters
+    ) -> list[tuple[int, int, int, int]]:
+        """(target, hits, first window, last window) of the best ones, best first."""
+        features = self.features(mates)
         found: dict[int, list[int]] = {}
         for feature in features:
             for target, window in self.locations.get(feature, []):
@@ -128,6 +131,9 @@ class Oracle:
         needed = parameters.hits_needed(self.sketch.sketch)
         if not best or best[0][1] < needed:
             return None
+        part = best[0][1] / len(self.features(mates))
+        if part < parameters.confidence:
+            return None
         top = best[0][0]
         call: tuple[str, int] | None = ("sequence", top)
         if parameters.lowest != "sequence":
@@ -143,4 +149,8 @@ class Oracle:
                         break
                 else:
                     return None
+        if call[0] in RANKS[:5] and part < parameters.species_confidence:
+            call = self.at_or_above(top, RANKS[5])
+        if call is None:
+            return None
         return call if RANKS.index(call[0]) <= RANKS.index(parameters.highest) else None
