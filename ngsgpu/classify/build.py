@@ -8,12 +8,14 @@ targets and deals them out afterwards.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,17 +50,20 @@ from ngsgpu.classify.references import (
     Targets,
     deal_out,
     find_references,
+    read_ahead,
     read_reference,
 )
-from ngsgpu.classify.sketching import sketch_batches
+from ngsgpu.classify.sketching import Unpacked, sketch_batches
 from ngsgpu.classify.store import whole_folder
 from ngsgpu.classify.taxonomy import RANK_CODES, Taxonomy, load_taxonomy
 from ngsgpu.device.memory import available_memory, format_size
-from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.batch import RecordBatch, printable
+from ngsgpu.errors import DeviceError, InputError, UsageError
+from ngsgpu.io.batch import printable
 from ngsgpu.progress import Progress
 
 logger = logging.getLogger("ngsgpu")
+
+_Result = TypeVar("_Result")
 
 BYTES_A_LOCATION_BUILT: Final = 28
 """Memory that building takes for a location: pairs, sorted pairs, the index."""
@@ -75,11 +80,17 @@ class BuildOptions:
         threads: how many threads work.
         memory: bytes that may be taken; None for what the machine has free.
         progress: whether to show progress.
+        backend: ``cpu`` or ``cuda``.
+        may_fall_back: whether the CPU may do what the GPU cannot hold.
+        gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
     """
 
     threads: int = 1
     memory: int | None = None
     progress: bool = False
+    backend: Literal["cpu", "cuda"] = "cpu"
+    may_fall_back: bool = False
+    gpu_memory: int | None = None
 
     @property
     def budget(self) -> int:
@@ -245,6 +256,56 @@ def index_partition(
     return Partition(number, target, first_window, index)
 
 
+class _Builder:
+    """Sketches references and builds indexes, on the GPU where one is to be used.
+
+    The index with features of many taxa removed is built on the CPU: it is rarely wanted.
+    """
+
+    def __init__(self, parameters: DatabaseParameters, options: BuildOptions) -> None:
+        self._parameters = parameters
+        self._threads = options.threads
+        self._on_gpu = options.backend == "cuda" and not parameters.ambiguous_rank
+
+    def sketch(self, batches: Iterable[Unpacked], advance: Callable[[int], None]) -> list[Any]:
+        """Sketch references; what it gives is for ``index``."""
+        if self._on_gpu:
+            from ngsgpu.classify.gpu import sketch_on_gpu
+            from ngsgpu.device.errors import cuda_errors
+
+            with cuda_errors("sketching references"):
+                return list(sketch_on_gpu(batches, self._parameters.sketch, advance))
+        return list(
+            sketch_batches(batches, self._parameters.sketch, threads=self._threads, advance=advance)
+        )
+
+    def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
+        """Build the index of a partition."""
+        if self._on_gpu:
+            from ngsgpu.classify.gpu import index_on_gpu
+            from ngsgpu.device.errors import cuda_errors
+
+            with cuda_errors("building an index"):
+                return index_on_gpu(database, number, sketches)
+        return index_partition(database, number, sketches, threads=self._threads)
+
+
+def _on_device(options: BuildOptions, work: Callable[[BuildOptions], _Result]) -> _Result:
+    """Do work with the backend that was chosen, or on the CPU where the GPU cannot and may not."""
+    if options.backend == "cpu":
+        return work(options)
+    from ngsgpu.device.gpu_memory import limited_gpu_memory
+
+    try:
+        with limited_gpu_memory(options.gpu_memory):
+            return work(options)
+    except DeviceError as error:
+        if not options.may_fall_back:
+            raise
+        logger.warning("%s; going on with the CPU", error)
+        return work(replace(options, backend="cpu"))
+
+
 def collect_targets(
     files: Sequence[str], options: BuildOptions, collector: TargetCollector, progress: Progress
 ) -> None:
@@ -337,51 +398,73 @@ def build_database(
         UsageError: what is asked for is not possible.
     """
     parameters = parameters or DatabaseParameters()
-    options = options or BuildOptions()
-    request = request or PartitionRequest()
+    wanted = request or PartitionRequest()
     files = find_references(references)
-    if path is not None and not _fits(files, parameters, options):
-        logger.info("the references do not fit into memory at once: building part by part")
-        database = plan_database(
-            files, path, parameters=parameters, taxonomy=taxonomy, maps=maps, request=request,
-            options=options,
-        )  # fmt: skip
-        with whole_folder(database.path) as folder:
-            there = replace(database, path=folder)
-            write_manifest(there)
-            for number in range(len(database.partitions)):
-                build_partition(there, number, options)
-        return open_database(database.path)
+
+    def work(own: BuildOptions) -> Database:
+        if path is not None and not _fits(files, parameters, own):
+            return _build_part_by_part(files, Path(path), parameters, taxonomy, maps, wanted, own)
+        return _build_at_once(
+            files, None if path is None else Path(path), parameters, taxonomy, maps, wanted, own
+        )
+
+    return _on_device(options or BuildOptions(), work)
+
+
+def _build_part_by_part(
+    files: Sequence[str],
+    path: Path,
+    parameters: DatabaseParameters,
+    taxonomy: str | Path | None,
+    maps: Sequence[str | Path],
+    request: PartitionRequest,
+    options: BuildOptions,
+) -> Database:
+    """Plan a database and build its partitions one after the other."""
+    logger.info("the references do not fit into memory at once: building part by part")
+    database = plan_database(
+        files, path, parameters=parameters, taxonomy=taxonomy, maps=maps, request=request,
+        options=options,
+    )  # fmt: skip
+    with whole_folder(path) as folder:
+        there = replace(database, path=folder)
+        write_manifest(there)
+        for number in range(len(database.partitions)):
+            _build_partition(there, number, options)
+    return open_database(path)
+
+
+def _build_at_once(
+    files: Sequence[str],
+    path: Path | None,
+    parameters: DatabaseParameters,
+    taxonomy: str | Path | None,
+    maps: Sequence[str | Path],
+    request: PartitionRequest,
+    options: BuildOptions,
+) -> Database:
+    """Sketch all references, then deal them out and build the partitions."""
     tree = None if taxonomy is None else load_taxonomy(taxonomy)
     collector = TargetCollector()
     with Progress(options.progress) as progress:
         with progress.stage("sketching references", unit="bases") as stage:
-            pairs = sketch_batches(
-                _all_batches(files, collector, options),
-                parameters.sketch,
-                threads=options.threads,
-                advance=stage.advance,
-            )
+            builder = _Builder(parameters, options)
+            pairs = builder.sketch(_all_batches(files, collector, options), stage.advance)
         targets = collector.targets
         node = taxa_of(targets, tree, maps)
         partition = _partition_of(targets, parameters, request)
-        place = Path() if path is None else Path(path)
-        database = assemble_database(place, targets, parameters, tree, node, partition)
+        database = assemble_database(path or Path(), targets, parameters, tree, node, partition)
         numbers = range(len(database.partitions))
         with progress.stage("building", total=len(numbers), unit="partitions") as stage:
             if path is None:
                 for number in numbers:
-                    database.loaded[number] = index_partition(
-                        database, number, pairs, threads=options.threads
-                    )
+                    database.loaded[number] = builder.index(database, number, pairs)
                     stage.advance()
                 return database
             with whole_folder(database.path) as folder:
                 there = replace(database, path=folder)
                 for number in numbers:
-                    write_partition(
-                        there, index_partition(there, number, pairs, threads=options.threads)
-                    )
+                    write_partition(there, builder.index(there, number, pairs))
                     stage.advance()
                 write_manifest(there)
     return database
@@ -401,13 +484,13 @@ def _fits(files: Sequence[str], parameters: DatabaseParameters, options: BuildOp
 
 def _all_batches(
     files: Sequence[str], collector: TargetCollector, options: BuildOptions, first: int = 0
-) -> Iterator[tuple[RecordBatch, NDArray[np.int64]]]:
-    """All records of files and their targets' numbers, collecting the targets."""
-    for path in files:
-        for batch in read_reference(path, threads=options.threads):
+) -> Iterator[Unpacked]:
+    """All sequences of files, collecting the targets."""
+    with closing(read_ahead(files, options.threads)) as batches:
+        for _, batch, codes, start in batches:
             begin = first + len(collector.targets)
             collector.add(batch)
-            yield batch, np.arange(begin, begin + len(batch), dtype=np.int64)
+            yield Unpacked(codes, start, np.arange(begin, begin + len(batch), dtype=np.int64))
 
 
 def build_partition(
@@ -420,54 +503,56 @@ def build_partition(
         UsageError: there is no such partition.
         OutputError: it cannot be written.
     """
-    options = options or BuildOptions()
     if not 0 <= number < len(database.partitions):
         raise UsageError(
             f"there is no partition {number}; the database has {len(database.partitions)}, "
             "counted from 0"
         )
+    return _on_device(
+        options or BuildOptions(), lambda own: _build_partition(database, number, own)
+    )
+
+
+def _build_partition(database: Database, number: int, options: BuildOptions) -> Partition:
     total = int(database.targets.length[database.targets.partition == number].sum())
+    builder = _Builder(database.parameters, options)
     with Progress(options.progress) as progress:
         with progress.stage(f"sketching partition {number}", total=total, unit="bases") as stage:
-            pairs = sketch_batches(
-                _planned_batches(database, number, options),
-                database.parameters.sketch,
-                threads=options.threads,
-                advance=stage.advance,
-            )
-        partition = index_partition(database, number, pairs, threads=options.threads)
+            pairs = builder.sketch(_planned_batches(database, number, options), stage.advance)
+        partition = builder.index(database, number, pairs)
         write_partition(database, partition)
     return partition
 
 
-def _planned_batches(
-    database: Database, number: int, options: BuildOptions
-) -> Iterator[tuple[RecordBatch, NDArray[np.int64]]]:
-    """The records of a partition's files and their targets' numbers, -1 for other partitions."""
+def _planned_batches(database: Database, number: int, options: BuildOptions) -> Iterator[Unpacked]:
+    """The sequences of a partition's files, those of other partitions left out."""
     targets = database.targets
     names = targets.names()
     wanted = targets.partition == number
     first_target = np.searchsorted(targets.file, np.arange(len(targets.files) + 1))
-    for file, path in enumerate(targets.files):
-        begin, end = int(first_target[file]), int(first_target[file + 1])
-        if not wanted[begin:end].any():
-            continue
-        at = begin
-        for batch in read_reference(path, threads=options.threads):
-            after = at + len(batch)
+    span = dict(zip(targets.files, itertools.pairwise(first_target.tolist()), strict=True))
+    files = [path for path, (begin, end) in span.items() if wanted[begin:end].any()]
+    done = {path: span[path][0] for path in files}
+    with closing(read_ahead(files, options.threads)) as batches:
+        for path, batch, codes, start in batches:
+            at, end = done[path], span[path][1]
+            after = done[path] = at + len(batch)
             same = after <= end and (batch.seq_len == targets.length[at:after]).all()
             if not same or batch.names() != names[at:after]:
-                at = end + 1
-                break
+                raise _other_references(path)
             here = np.arange(at, after, dtype=np.int64)
-            yield batch, np.where(wanted[at:after], here, -1)
-            at = after
-        if at != end:
-            raise InputError(
-                path,
-                "the sequences are not those that were there when the database was planned",
-                "plan the database again with `ngsgpu db plan`",
-            )
+            yield Unpacked(codes, start, np.where(wanted[at:after], here, -1))
+    for path in files:
+        if done[path] != span[path][1]:
+            raise _other_references(path)
+
+
+def _other_references(path: str) -> InputError:
+    return InputError(
+        path,
+        "the sequences are not those that were there when the database was planned",
+        "plan the database again with `ngsgpu db plan`",
+    )
 
 
 def add_references(

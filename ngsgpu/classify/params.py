@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from ngsgpu.errors import UsageError
 
 MOST_KMER: Final = 16
-MOST_SKETCH: Final = 64
+MOST_SKETCH: Final = 32
 MOST_WINDOW: Final = 1 << 16
 KEEP_ALL: Final = (1 << 31) - 1
 """Limit of locations that is none."""

@@ -10,8 +10,9 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,13 +23,17 @@ from ngsgpu.classify.merge import check_files, join_blocks, merged_blocks
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.tree import CountedTree, tree_of
 from ngsgpu.classify.params import QueryParameters
-from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules, SampleRun
+from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules, SampleRun, as_it_is
 from ngsgpu.classify.samples import PLACEHOLDER, Sample, SampleOutputs, queries_of
 from ngsgpu.classify.stats import ClassificationStatistics
 from ngsgpu.device.inventory import numba_cache
+from ngsgpu.errors import DeviceError
 from ngsgpu.io.atomic import check_distinct, write_text_atomically
 from ngsgpu.io.reader import PhredOffset
 from ngsgpu.progress import Progress, Stage
+
+if TYPE_CHECKING:
+    from ngsgpu.classify.gpu import DeviceEngine
 
 logger = logging.getLogger("ngsgpu")
 
@@ -68,6 +73,7 @@ class Classifier:
         if numba_cache(PACKAGE).files == 0:
             logger.info("compiling kernels (first start only, up to half a minute)")
         self.engine = Engine(database, parameters or QueryParameters(), partitions)
+        self._device = self._device_engine()
 
     def classify(
         self,
@@ -94,7 +100,9 @@ class Classifier:
             check_distinct(inputs, list(outputs.of_sample(sample.name).named().values()))
         with Progress(self.options.progress) as progress:
 
-            def source(sample: Sample, stage: Stage) -> tuple[Iterator[Queries], Any]:
+            def source(sample: Sample, stage: Stage) -> tuple[Iterator[Any], Any]:
+                if self._device is not None:
+                    return self._device_blocks(sample, phred_offset, stage), as_it_is
                 return self._queries(sample, phred_offset, stage), self.engine.find_candidates
 
             return self._run(samples, outputs, source, progress)
@@ -149,6 +157,48 @@ class Classifier:
         if outputs.biom is not None and PLACEHOLDER not in outputs.biom:
             write_text_atomically(outputs.biom, biom_table(trees))
         return done
+
+    def _device_engine(self) -> DeviceEngine | None:
+        """The partitions on a GPU, if one is to be used and can hold them."""
+        options = self.options
+        if options.backend == "cpu" or not self.engine.partitions:
+            return None
+        from ngsgpu.classify.gpu import DeviceEngine
+        from ngsgpu.device.errors import cuda_errors
+        from ngsgpu.device.gpu_memory import limit_pool
+
+        try:
+            with cuda_errors("copying the database to the GPU"):
+                if options.gpu_memory is not None:
+                    limit_pool(options.gpu_memory)
+                return DeviceEngine(self.engine)
+        except DeviceError as error:
+            if not options.may_fall_back:
+                raise
+            logger.warning("%s; going on with the CPU", error)
+            self.options = replace(options, backend="cpu", device="")
+            return None
+
+    def _device_blocks(
+        self, sample: Sample, phred_offset: PhredOffset, stage: Stage
+    ) -> Iterator[QueryBlock]:
+        """The sample's queries, with candidates that the GPU found."""
+        from ngsgpu.classify.gpu_source import GPU_CHUNK_BYTES, DeviceSource
+        from ngsgpu.device.errors import cuda_errors
+
+        assert self._device is not None
+        source = DeviceSource(
+            self._device,
+            threads=self.options.threads,
+            queries_a_task=4 * self.options.queries_a_task,
+            chunk_bytes=min(self.options.chunk_bytes, GPU_CHUNK_BYTES),
+            phred_offset=phred_offset,
+        )
+        for lane in sample.lanes:
+            with cuda_errors(f"classifying {lane.inputs[0]}"):
+                for block in source.blocks(lane):
+                    yield block
+                    stage.advance(len(block))
 
     def _queries(
         self, sample: Sample, phred_offset: PhredOffset, stage: Stage

@@ -7,7 +7,9 @@ and of the records in them.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
+from ngsgpu.classify.sketch import unpack_sequences
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.batch import RecordBatch, first_word, printable
 from ngsgpu.io.reader import CHUNK_BYTES, read_batches
@@ -26,6 +29,7 @@ MOST_WINDOWS: Final = (1 << 32) - 1
 
 _ENDINGS: Final = (".fa", ".fna", ".fasta", ".fas", ".ffn", ".fsa")
 _PACKED: Final = (".gz", ".bgz", ".bz2", ".xz")
+_SMALL_FILE: Final = 256 << 20
 _SHARE: Final = 8
 """Files with less than 1/8 of a partition's share of windows stay in one partition."""
 
@@ -127,6 +131,68 @@ def read_reference(path: str, *, threads: int = 1) -> Iterator[RecordBatch]:
         yield batch
     if records == 0:
         raise InputError(path, "there is no sequence in the file", "download it again or leave it")
+
+
+def unpack_batch(batch: RecordBatch) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Codes of the sequences of a batch, and where each begins; as in ``Unpacked``."""
+    start = np.zeros(len(batch) + 1, dtype=np.int64)
+    np.cumsum(batch.seq_len, out=start[1:])
+    codes = np.empty(int(start[-1]), dtype=np.uint8)
+    unpack_sequences(batch.data, batch.seq_start, batch.seq_end, codes)
+    return codes, start
+
+
+def read_ahead(
+    files: Sequence[str], threads: int
+) -> Generator[tuple[str, RecordBatch, NDArray[np.uint8], NDArray[np.int64]], None, None]:
+    """Read files of reference sequences, several at a time.
+
+    Large files are read one at a time, batch by batch, so that little waits in memory.
+
+    Yields:
+        A file's name, a batch of its records, and their codes (see ``unpack_batch``), in order.
+
+    Raises:
+        InputError: see ``read_reference``.
+    """
+    coming = iter(files)
+    waiting: deque[tuple[str, Future[list[_Batch]] | None]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-reference") as pool:
+        try:
+            while True:
+                while len(waiting) <= threads and (path := next(coming, None)) is not None:
+                    small = _size(path) <= _SMALL_FILE
+                    waiting.append((path, pool.submit(_read_whole, path) if small else None))
+                if not waiting:
+                    return
+                path, future = waiting.popleft()
+                batches = future.result() if future is not None else _batches(path, threads)
+                for batch, codes, start in batches:
+                    yield path, batch, codes, start
+        finally:
+            for _, future in waiting:
+                if future is not None:
+                    future.cancel()
+
+
+_Batch = tuple[RecordBatch, NDArray[np.uint8], NDArray[np.int64]]
+
+
+def _batches(path: str, threads: int) -> Iterator[_Batch]:
+    for batch in read_reference(path, threads=threads):
+        yield batch, *unpack_batch(batch)
+
+
+def _read_whole(path: str) -> list[_Batch]:
+    return list(_batches(path, 1))
+
+
+def _size(path: str) -> int:
+    """Bytes of a file; 0 where that cannot be told, which reading it will."""
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
 
 
 class TargetCollector:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,10 @@ class ClassifyOptions:
         queries_a_task: queries that a thread takes at a time.
         chunk_bytes: bytes of a file that are handled at a time.
         progress: whether to show progress.
-        backend_note: why the backend was chosen, for the statistics.
+        backend: ``cpu`` or ``cuda``.
+        may_fall_back: whether the CPU may do what the GPU cannot hold.
+        gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
+        device: what computes, in words, for the statistics.
         command: the command line, for the statistics.
     """
 
@@ -62,7 +65,10 @@ class ClassifyOptions:
     queries_a_task: int = QUERIES_A_TASK
     chunk_bytes: int = CHUNK_BYTES
     progress: bool = False
-    backend_note: str = ""
+    backend: Literal["cpu", "cuda"] = "cpu"
+    may_fall_back: bool = False
+    gpu_memory: int | None = None
+    device: str = ""
     command: tuple[str, ...] = ()
 
 
@@ -153,7 +159,7 @@ class SampleRun:
                 file = CandidateFile("the temporary file of candidates", spill)
                 engine = self._engine
                 blocks = file.blocks(engine.taxon_of_target, len(engine.target_node))
-                return self._classify(blocks, _as_it_is, kept, outputs, place, begin)
+                return self._classify(blocks, as_it_is, kept, outputs, place, begin)
 
     def _in_order(
         self, items: Iterator[_Item], work: Callable[[_Item], _Result]
@@ -305,8 +311,8 @@ class SampleRun:
         database = engine.database
         return ClassificationStatistics(
             sample=self._name,
-            backend="cpu",
-            device=f"CPU, {options.threads} threads",
+            backend=options.backend,
+            device=options.device or f"CPU, {options.threads} threads",
             command=list(options.command),
             parameters=asdict(engine.parameters)
             | {"min_hits": engine.rules.min_hits, "coverage_filter": self._rules.coverage_share},
@@ -339,5 +345,6 @@ class SampleRun:
         return {rank_name(rank): int(ranks[rank]) for rank in np.flatnonzero(ranks).tolist()}
 
 
-def _as_it_is(block: QueryBlock) -> QueryBlock:
+def as_it_is(block: QueryBlock) -> QueryBlock:
+    """For items that are blocks with candidates already."""
     return block

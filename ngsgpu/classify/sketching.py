@@ -1,8 +1,7 @@
 """Sketching reference files: read, unpack, and sketch on several threads.
 
-The main thread splits files into records and unpacks the bases; tasks of about a million bases
-are sketched by a pool. The order of the pairs is that of the targets and windows, however the
-tasks are cut.
+Threads read whole files ahead and unpack the bases; tasks of about a million bases are sketched
+by a pool. The order of the pairs is that of the targets and windows, however the tasks are cut.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.index import Pairs
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.references import windows_of_lengths
-from ngsgpu.classify.sketch import sketch_pieces, unpack_sequences
-from ngsgpu.io.batch import RecordBatch
+from ngsgpu.classify.sketch import sketch_pieces
 
 WINDOWS_A_TASK: Final = 8192
 
@@ -36,8 +34,23 @@ class Pieces:
     target: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """Consecutive reference sequences as codes.
+
+    Attributes:
+        codes: uint8, one sequence after the other; see ``unpack_bases``.
+        start: int64[n + 1], where each begins, and the end of the last.
+        target: int64[n], number of each one's target; -1: leave it out.
+    """
+
+    codes: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    target: NDArray[np.int64]
+
+
 def sketch_batches(
-    batches: Iterable[tuple[RecordBatch, NDArray[np.int64]]],
+    batches: Iterable[Unpacked],
     parameters: SketchParameters,
     *,
     threads: int = 1,
@@ -47,7 +60,7 @@ def sketch_batches(
     """Sketch reference sequences.
 
     Args:
-        batches: records and the number of each one's target, in order; -1: leave it out.
+        batches: the sequences, in order.
         parameters: windows and sketches.
         threads: how many threads sketch.
         windows_a_task: windows that a thread takes at a time; the result, but for how it is cut,
@@ -57,36 +70,20 @@ def sketch_batches(
     done: list[Pairs] = []
     tasks: deque[Future[Pairs]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-sketch") as pool:
-        for batch, target in batches:
-            codes, ends = _unpack(batch, target)
-            for pieces in _cut(ends, target[target >= 0], parameters, windows_a_task):
-                tasks.append(pool.submit(_sketch, codes, pieces, parameters))
+        for batch in batches:
+            for pieces in _cut(batch, parameters, windows_a_task):
+                tasks.append(pool.submit(_sketch, batch.codes, pieces, parameters))
                 while len(tasks) > 4 * threads + 16:
                     done.append(tasks.popleft().result())
-            advance(len(codes))
+            advance(len(batch.codes))
         done += [task.result() for task in tasks]
     return done
 
 
-def _unpack(
-    batch: RecordBatch, target: NDArray[np.int64]
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Codes of the wanted sequences, one after the other, and where each one ends."""
-    wanted = target >= 0
-    ends = np.cumsum(batch.seq_len[wanted], dtype=np.int64)
-    codes = np.empty(int(ends[-1]) if len(ends) > 0 else 0, dtype=np.uint8)
-    unpack_sequences(batch.data, batch.seq_start[wanted], batch.seq_end[wanted], codes)
-    return codes, ends
-
-
-def _cut(
-    ends: NDArray[np.int64],
-    target: NDArray[np.int64],
-    parameters: SketchParameters,
-    windows_a_task: int,
-) -> Iterator[Pieces]:
+def _cut(batch: Unpacked, parameters: SketchParameters, windows_a_task: int) -> Iterator[Pieces]:
     """Cut sequences into tasks of about as many windows."""
-    starts = np.append(np.int64(0), ends[:-1])
+    wanted = batch.target >= 0
+    starts, ends, target = batch.start[:-1][wanted], batch.start[1:][wanted], batch.target[wanted]
     windows = windows_of_lengths(ends - starts, parameters)
     last = np.cumsum(windows)
     first = last - windows

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ngsgpu.cli.correct import PhredChoice
+from ngsgpu.cli.correct import BackendChoice, PhredChoice
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,6 +119,28 @@ Highest = Annotated[
 Threads = Annotated[
     int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
 ]
+BackendOption = Annotated[
+    BackendChoice,
+    typer.Option("--backend", metavar="auto|cpu|cuda", help="What computes; all give the same."),
+]
+Gpus = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus",
+        metavar="N",
+        help="GPUs to lease, of which one is used; 0: none.",
+        show_default="1, if there are any",
+    ),
+]
+GpuMemory = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu-memory",
+        metavar="SIZE",
+        help="Memory of the GPU that may be used.",
+        show_default="what is free",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
 
 
@@ -211,6 +233,9 @@ def classify(
         typer.Option(metavar="auto|33|64", help="What quality characters count from."),
     ] = PhredChoice.auto,
     threads: Threads = 0,
+    backend: BackendOption = BackendChoice.auto,
+    gpus: Gpus = None,
+    gpu_memory: GpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Classify reads by the reference sequences they share features with (MetaCache).
@@ -226,8 +251,12 @@ def classify(
 
                         ngsgpu classify-merge -d DB 0.cand 1.cand -o calls.tsv
     """
+    from dataclasses import replace
+
     from ngsgpu.classify.pipeline import Classifier
     from ngsgpu.classify.samples import SampleOutputs, one_sample, read_samples
+    from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.memory import parse_size
 
     options = _options(threads, quiet)
     if (samples is None) == (not in1):
@@ -257,16 +286,23 @@ def classify(
         highest,
     )
     rules = _rules(columns, abundance_rank, coverage_filter)
-    opened = _database(database, references or [], taxonomy, maps or [], options)
-    classifier = Classifier(
-        opened,
-        parameters,
-        partitions=None if only_partition is None else [only_partition],
-        rules=rules,
-        options=options,
-    )
     offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
-    done = classifier.classify(found, outputs, phred_offset=offset)  # type: ignore[arg-type]
+    with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
+        options = replace(
+            options,
+            backend=chosen.name,
+            may_fall_back=backend is BackendChoice.auto,
+            gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
+            device=str(chosen) if chosen.name == "cuda" else "",
+        )
+        classifier = Classifier(
+            _database(database, references or [], taxonomy, maps or [], options),
+            parameters,
+            partitions=None if only_partition is None else [only_partition],
+            rules=rules,
+            options=options,
+        )
+        done = classifier.classify(found, outputs, phred_offset=offset)  # type: ignore[arg-type]
     _say(done, quiet or candidates is not None)
 
 
@@ -422,7 +458,13 @@ def _database(
         None,
         taxonomy=taxonomy,
         maps=maps,
-        options=BuildOptions(threads=options.threads, progress=options.progress),
+        options=BuildOptions(
+            threads=options.threads,
+            progress=options.progress,
+            backend=options.backend,
+            may_fall_back=options.may_fall_back,
+            gpu_memory=options.gpu_memory,
+        ),
     )
 
 

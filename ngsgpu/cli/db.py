@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ngsgpu.cli.classify import BackendOption, GpuMemory, Gpus
+from ngsgpu.cli.correct import BackendChoice
 from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ PartitionMemory = Annotated[
 ]
 Kmer = Annotated[int, typer.Option("--kmer", metavar="K", help="k-mer length, 4 to 16.")]
 Sketch = Annotated[
-    int, typer.Option("--sketch", metavar="N", help="Features of a window, 1 to 64.")
+    int, typer.Option("--sketch", metavar="N", help="Features of a window, 1 to 32.")
 ]
 Window = Annotated[int, typer.Option("--window", metavar="N", help="Bases of a window.")]
 Stride = Annotated[
@@ -182,6 +184,9 @@ def build(
     max_taxa: MaxTaxa = 1,
     threads: Threads = 0,
     memory: Memory = None,
+    backend: BackendOption = BackendChoice.auto,
+    gpus: Gpus = None,
+    gpu_memory: GpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Build a database from reference sequences.
@@ -195,30 +200,42 @@ def build(
 
                         ngsgpu db build -d DB --only-partition 0      (and 1, 2, 3)
     """
+    from dataclasses import replace
+
     from ngsgpu.classify.build import build_database, build_partition
     from ngsgpu.classify.database import open_database
+    from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.memory import parse_size
 
     if not database:
         raise UsageError("name the database with -d")
-    options = _options(threads, memory, quiet)
-    if only_partition is not None:
-        if references or taxonomy or maps or partitions or partition_memory:
-            raise UsageError(
-                "--only-partition builds what was planned with `ngsgpu db plan`: give -d alone"
-            )
-        build_partition(open_database(database), only_partition, options)
-        return
-    built = build_database(
-        references or [],
-        database,
-        parameters=_parameters(
-            kmer, sketch, window, stride, max_locations, remove_overfull, ambiguous_rank, max_taxa
-        ),
-        taxonomy=taxonomy,
-        maps=maps or [],
-        request=_request(partitions, partition_memory),
-        options=options,
+    planned = only_partition is not None
+    if planned and (references or taxonomy or maps or partitions or partition_memory):
+        raise UsageError(
+            "--only-partition builds what was planned with `ngsgpu db plan`: give -d alone"
+        )
+    parameters = _parameters(
+        kmer, sketch, window, stride, max_locations, remove_overfull, ambiguous_rank, max_taxa
     )
+    with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
+        options = replace(
+            _options(threads, memory, quiet),
+            backend=chosen.name,
+            may_fall_back=backend is BackendChoice.auto,
+            gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
+        )
+        if only_partition is not None:
+            build_partition(open_database(database), only_partition, options)
+            return
+        built = build_database(
+            references or [],
+            database,
+            parameters=parameters,
+            taxonomy=taxonomy,
+            maps=maps or [],
+            request=_request(partitions, partition_memory),
+            options=options,
+        )
     if not quiet:
         typer.echo("\n".join(_partition_lines(built, built=built.built())), err=True)
 

@@ -21,9 +21,9 @@ from ngsgpu.classify.index import (
 )
 from ngsgpu.classify.params import KEEP_ALL, SketchParameters
 from ngsgpu.classify.query import most_keys
-from ngsgpu.classify.references import deal_out, windows_of_lengths
+from ngsgpu.classify.references import deal_out, unpack_batch, windows_of_lengths
 from ngsgpu.classify.sketch import sketch_sequence, unpack_bases, windows_of
-from ngsgpu.classify.sketching import sketch_batches
+from ngsgpu.classify.sketching import Unpacked, sketch_batches
 from ngsgpu.errors import UsageError
 from ngsgpu.io.reader import read_batches
 from tests.classify import oracle
@@ -90,7 +90,8 @@ def test_sketching_files_does_not_depend_on_tasks(world: Any, windows_a_task: in
     for path in world.references:
         batches = []
         for batch in read_batches(path):
-            batches.append((batch, np.arange(first, first + len(batch))))
+            target = np.arange(first, first + len(batch))
+            batches.append(Unpacked(*unpack_batch(batch), target))
             first += len(batch)
         pairs += sketch_batches(batches, own, threads=threads, windows_a_task=windows_a_task)
     found = [
