@@ -88,7 +88,8 @@ def read_origins(path: str | Path, taxonomy: Taxonomy) -> Origins:
             block, start, name=columns.name, values=(columns.taxid, *columns.ranks.values())
         )
         values, first, which = np.unique(lines.value, return_index=True, return_inverse=True)
-        for value, row in zip(values.tolist(), first.tolist(), strict=True):
+        by_line = np.argsort(first)
+        for value, row in zip(values[by_line].tolist(), first[by_line].tolist(), strict=True):
             if value not in known:
                 known[value] = len(taxids)
                 taxid, lineage = _origin(block, lines, row, columns, taxonomy, ranked)
