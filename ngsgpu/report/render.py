@@ -4,50 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ngsgpu._version import __version__
 from ngsgpu.report import content, plots, tables
+from ngsgpu.report.classification import classification_section
 from ngsgpu.report.collect import SampleResults, collect
-from ngsgpu.report.content import Table
+from ngsgpu.report.section import Figure, SampleSection
 from ngsgpu.report.study import Study
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A plot and what it shows."""
-
-    svg: str
-    caption: str
-    is_wide: bool = False
-
-
-@dataclass
-class SampleSection:
-    """Tables and figures of one sample in one section of the report."""
-
-    name: str
-    label: str
-    kind: str
-    tables: list[tuple[str, Table]] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
-    details: list[tuple[str, Table]] = field(default_factory=list)
-
-    @property
-    def wide_figures(self) -> list[Figure]:
-        """Figures that take a line of their own."""
-        return [figure for figure in self.figures if figure.is_wide]
-
-    @property
-    def small_figures(self) -> list[Figure]:
-        """Figures that stand beside tables."""
-        return [figure for figure in self.figures if not figure.is_wide]
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to show."""
-        return not (self.tables or self.figures)
 
 
 def render_report(study: Study) -> str:
@@ -82,6 +46,17 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "outcomes": _outcomes(samples),
         "correction": [_correction(results, n) for n, results in enumerate(samples)],
         "assembly": [_assembly(results, n) for n, results in enumerate(samples)],
+        "classification": [
+            classification_section(
+                results.sample.name,
+                results.sample.label,
+                results.sample.kind,
+                results.classification,
+                n,
+            )
+            for n, results in enumerate(samples)
+            if results.classification is not None
+        ],
         "costs": tables.cost_table(samples),
         "cost_figure": _costs(samples),
         "stages": tables.stage_table(samples),
