@@ -77,7 +77,7 @@ class TargetCoverage:
         windows: all windows.
         covered: windows with reads.
         bin_bases: bases of a bin.
-        bins: int64[n], largest number of reads on a window of each bin.
+        bins: int64[n], reads of the windows of each bin, added up.
     """
 
     target: str

@@ -108,21 +108,21 @@ def _write_label(axes: Any, arc: Arc) -> None:
     if is_outer:
         if width < 1 / 220:
             return
-        axes.text(2 * math.pi * middle, _HOLE + len(RINGS) + 0.12, arc.taxon.name, fontsize=7.5,
+        axes.text(2 * math.pi * middle, _HOLE + len(RINGS) + 0.12, arc.taxon.name, fontsize=9,
                   ha="right" if is_left else "left", va="center", rotation_mode="anchor",
                   rotation=degrees + 180 if is_left else degrees)  # fmt: skip
         return
     # Along the ring where that is longer than the ring is broad, otherwise across it.
     length = 2 * math.pi * radius * width
-    if length > 1.2 and length > 0.155 * len(arc.taxon.name):
+    if length > 1.2 and length > 0.185 * len(arc.taxon.name):
         turn = -360 * middle + (180 if 0.25 < middle < 0.75 else 0)
         text = arc.taxon.name
-    elif length > 0.24:
+    elif length > 0.3:
         turn = degrees + (180 if is_left else 0)
-        text = _shortened(arc.taxon.name, 8)
+        text = _shortened(arc.taxon.name, 7)
     else:
         return
-    axes.text(2 * math.pi * middle, radius, text, fontsize=6.5, ha="center", va="center",
+    axes.text(2 * math.pi * middle, radius, text, fontsize=7.8, ha="center", va="center",
               rotation=turn, rotation_mode="anchor")  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def abundance_bars(name: str, samples: Sequence[tuple[str, Sequence[Share], int]
 def genome_coverage(name: str, targets: Sequence[TargetCoverage]) -> str:
     """Reads along reference sequences, one strip each; an even strip is a true find.
 
-    Parts of a sequence without reads stay white.
+    Each strip has a scale of its own; parts of a sequence without reads stay white.
     """
 
     def paint(figure: Figure) -> None:
@@ -189,7 +189,7 @@ def genome_coverage(name: str, targets: Sequence[TargetCoverage]) -> str:
                            color=MUTED, weight="normal")  # fmt: skip
             axes.tick_params(labelsize=7.5)
         panels[-1].set_xlabel("position (Mb)")
-        figure.supylabel("reads on a window", fontsize=9, color=INK)
+        figure.supylabel("reads", fontsize=9, color=INK)
 
     return draw(name, (8.6, 0.7 + 0.68 * len(targets)), paint)
 

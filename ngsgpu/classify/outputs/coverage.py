@@ -18,8 +18,8 @@ BINS: Final = 200
 def coverage_table(labels: Labels, window_reads: NDArray[np.int32], most: int = 100) -> str:
     """A line for each of the reference sequences with most covered windows.
 
-    ``bins`` has, separated by commas, the largest number of reads on any window of each of up to
-    200 equal parts of the sequence, ``bin_bases`` bases each. The name is that of the species
+    ``bins`` has, separated by commas, the reads of the windows of each of up to 200 equal parts of
+    the sequence, added up, ``bin_bases`` bases each. The name is that of the species
     or genus, if there is one, otherwise of the taxon itself; ``mean_reads`` is a mean over windows.
 
     Args:
@@ -39,7 +39,7 @@ def coverage_table(labels: Labels, window_reads: NDArray[np.int32], most: int = 
     for target in order[covered[order] > 0].tolist():
         part = window_reads[first[target] : first[target + 1]]
         width = -(-len(part) // BINS)
-        bins = np.maximum.reduceat(part, np.arange(0, len(part), width))
+        bins = np.add.reduceat(part.astype(np.int64), np.arange(0, len(part), width))
         numbers = ",".join(map(str, bins))
         node = int(labels.node_of_target[target])
         lines.append(
