@@ -98,22 +98,15 @@ _SHOWN: Final = ("species", "genus")
 
 def rank_table(evaluation: Mapping[str, Any]) -> Table:
     """Precision, sensitivity and F1 of each run at species and genus."""
-    runs = evaluation.get("runs", [])
     rows = []
-    for run in runs:
-        cells = []
-        for rank in _SHOWN:
-            rates = run["ranks"].get(rank, {})
-            cells += [
-                words.decimal(rates.get(rate), 3) for rate in ("precision", "sensitivity", "f1")
-            ]
-        abundance = run.get("abundance") or {}
-        cells += [words.percent(abundance.get(name)) for name in ("false_positives", "deviation")]
-        rows.append((str(run["name"]), *cells))
-    headings = ["run"]
     for rank in _SHOWN:
-        headings += [f"{rank}: precision", "sensitivity", "F1"]
-    return Table((*headings, "false positives", "deviation"), rows)
+        for run in evaluation.get("runs", []):
+            rates = run["ranks"].get(rank)
+            if rates is not None:
+                cells = (rates.get(rate) for rate in ("precision", "sensitivity", "f1"))
+                rows.append((str(run["name"]), rank, *(words.decimal(cell, 3) for cell in cells)))
+    headings = ("run", "rank", "precision", "sensitivity", "F1")
+    return Table(headings, rows, text_columns=frozenset({1}))
 
 
 def _add_trade_off(section: SampleSection, evaluation: Mapping[str, Any], number: int) -> None:
@@ -164,4 +157,7 @@ def deviation_table(evaluation: Mapping[str, Any]) -> Table | None:
         )
         for taxon in taxa_shown[:40]
     ]
+    for what, name in (("false positives", "false_positives"), ("all deviations", "deviation")):
+        found = (words.percent(run["abundance"][name]) for run in runs)
+        rows.append((f"sum of {what}", "", *found))
     return Table(("taxon", "expected", *(str(run["name"]) for run in runs)), rows)

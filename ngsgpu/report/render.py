@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ngsgpu._version import __version__
@@ -44,8 +44,8 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "overview": content.overview(samples),
         "sample_table": content.sample_table(samples),
         "outcomes": _outcomes(samples),
-        "correction": [_correction(results, n) for n, results in enumerate(samples)],
-        "assembly": [_assembly(results, n) for n, results in enumerate(samples)],
+        "correction": _sections(samples, _correction),
+        "assembly": _sections(samples, _assembly),
         "classification": [
             classification_section(
                 results.sample.name,
@@ -68,6 +68,18 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "missing": content.missing_table(samples),
         "has_truth": any(results.evaluation is not None for results in samples),
     }
+
+
+def _sections(
+    samples: Sequence[SampleResults], make: Callable[[SampleResults, int], SampleSection]
+) -> list[SampleSection]:
+    """A stage's section of each sample; none of samples that only were classified."""
+    made = [(results, make(results, number)) for number, results in enumerate(samples)]
+    return [
+        section
+        for results, section in made
+        if results.classification is None or not section.is_empty
+    ]
 
 
 def _commands(samples: Sequence[SampleResults]) -> list[tuple[str, str]]:
