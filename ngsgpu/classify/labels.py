@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
+from ngsgpu.classify.references import windows_of_lengths
 from ngsgpu.classify.taxonomy import RANKS, SEQUENCE, Taxonomy, rank_name
+from ngsgpu.io.keys import KeyTable
+
+_TAB: Final = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +72,7 @@ class Labels:
 
     def windows(self) -> NDArray[np.int64]:
         """Windows of each reference sequence, int64[t]."""
-        windows = [self.sketch.windows(length) for length in self.target_length.tolist()]
-        return np.array(windows, dtype=np.int64)
+        return windows_of_lengths(self.target_length, self.sketch)
 
     @cached_property
     def used_calls(self) -> NDArray[np.int64]:
@@ -86,24 +91,70 @@ class Labels:
 
 
 def texts(labels: Labels) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int32]]:
-    r"""Taxid, rank and name, with tabs between, of every call that can occur.
+    """Taxid, rank and name, with tabs between, of every call that can occur.
 
     Returns:
         The text uint8; starts int64[rows + 1]; the row of each call int32[nodes + targets + 1].
         The last row, and row of call -1, says that there is no call; so does that of a call which
         cannot occur.
     """
-    parts = []
-    taxids = labels.taxonomy.taxid
-    sequence = RANKS[SEQUENCE]
-    for call in labels.used_calls.tolist():
-        if call < labels.nodes:
-            rank, name = rank_name(int(labels.taxonomy.rank[call])), labels.taxonomy.name(call)
-        else:
-            rank, name = sequence, labels.target_name(call - labels.nodes)
-        parts.append(f"{taxids[labels.node_of_call(call)]}\t{rank}\t{name}".encode())
-    parts.append(b"0\tno rank\tunclassified")
-    rows = np.full(labels.nodes + labels.targets + 1, len(parts) - 1, dtype=np.int32)
-    rows[labels.used_calls] = np.arange(len(parts) - 1)
-    starts = np.cumsum([0, *map(len, parts)]).astype(np.int64)
-    return np.frombuffer(b"".join(parts), dtype=np.uint8), starts, rows
+    calls = labels.used_calls
+    taxonomy = labels.taxonomy
+    ranks = KeyTable.of(rank_name(rank).encode() for rank in range(len(RANKS) + 1))
+    rank = np.minimum(taxonomy.rank, len(RANKS))
+    nodes = np.concatenate([calls[: len(calls) - labels.targets], labels.node_of_target])
+    name_start = np.concatenate([taxonomy.name_start[:-1], labels.target_start[:-1]])
+    name_end = np.concatenate([taxonomy.name_start[1:], labels.target_start[1:]])
+    rank_of_call = np.where(calls < labels.nodes, rank[nodes], SEQUENCE)
+    lengths = (
+        _digits(taxonomy.taxid[nodes])
+        + (ranks.end - ranks.start)[rank_of_call]
+        + (name_end - name_start)[calls]
+        + 2
+    )
+    none = np.frombuffer(b"0\tno rank\tunclassified", dtype=np.uint8)
+    start = np.concatenate([[0], np.cumsum(lengths), [int(lengths.sum()) + len(none)]])
+    start = start.astype(np.int64)
+    text = np.empty(int(start[-1]), dtype=np.uint8)
+    _write_texts(
+        calls, labels.nodes, taxonomy.taxid[nodes], rank_of_call, ranks.text, ranks.start,
+        ranks.end, taxonomy.name_bytes, labels.target_bytes, name_start, name_end, start, text,
+    )  # fmt: skip
+    text[start[-2] :] = none
+    rows = np.full(labels.nodes + labels.targets + 1, len(calls), dtype=np.int32)
+    rows[calls] = np.arange(len(calls))
+    return text, start, rows
+
+
+def _digits(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Decimal digits of numbers above 0."""
+    powers = np.array([10**exponent for exponent in range(1, 19)], dtype=np.int64)
+    return np.asarray(np.searchsorted(powers, numbers, side="right") + 1, dtype=np.int64)
+
+
+@njit(nogil=True, cache=True)
+def _write_texts(  # type: ignore[no-untyped-def]
+    calls, nodes, taxid, rank, rank_text, rank_start, rank_end,
+    node_names, target_names, name_start, name_end, start, text,
+):  # fmt: skip
+    """Write the texts of calls, each from its start on."""
+    for i in range(calls.size):
+        at = start[i]
+        value = taxid[i]
+        end = start[i + 1]
+        begin = name_start[calls[i]]
+        length = name_end[calls[i]] - begin
+        source = node_names if calls[i] < nodes else target_names
+        for j in range(length):
+            text[end - length + j] = source[begin + j]
+        width = rank_end[rank[i]] - rank_start[rank[i]]
+        tab = end - length - 1
+        text[tab] = _TAB
+        for j in range(width):
+            text[tab - width + j] = rank_text[rank_start[rank[i]] + j]
+        tab -= width + 1
+        text[tab] = _TAB
+        while tab > at:
+            tab -= 1
+            text[tab] = 48 + value % 10
+            value //= 10
