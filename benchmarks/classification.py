@@ -155,7 +155,9 @@ def prepare(
     with (folder / "labelled.fna").open("wb") as labelled:
         for path in references:
             content = path.read_bytes()
-            records = (gzip.decompress(content) if path.suffix == ".gz" else content).split(b">")[1:]
+            records = (gzip.decompress(content) if path.suffix == ".gz" else content).split(b">")[
+                1:
+            ]
             for copy in range(copies + 1):
                 target = folder / f"{path.name.split('.')[0]}_{copy}.fna"
                 with target.open("wb") as out:

@@ -330,7 +330,8 @@ def layout_files(
     ``results/{sample}/correct/stats.json``, ``evaluate/correction.json``,
     ``kmers/{raw,corrected}.tsv``, ``assembly/{raw,corrected}/contigs.fasta`` (or ``.fa``),
     ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``,
-    ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv``,
+    ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv`` (or in a folder
+    of ``classify`` for each database, of which the first is shown),
     ``evaluate/classification.json``, and ``benchmarks/{rule}/{sample}*.tsv`` (also
     ``benchmarks/{rule}/{sample}/{variant}.tsv``).
 
@@ -350,10 +351,12 @@ def layout_files(
         return {variant: path for variant, path in found.items() if path is not None}
 
     joint = present(folder / "quast/report.tsv")
+    of_databases = sorted(folder.glob(f"classify/*/{sample}.kraken2.report.txt"))
+    calls = of_databases[0].parent if of_databases else folder / "classify"
     classified = {
-        "report": present(folder / f"classify/{sample}.kraken2.report.txt"),
-        "abundance": present(folder / "classify/abundance.tsv"),
-        "coverage": present(folder / "classify/coverage.tsv"),
+        "report": present(calls / f"{sample}.kraken2.report.txt"),
+        "abundance": present(calls / "abundance.tsv"),
+        "coverage": present(calls / "coverage.tsv"),
         "evaluation": present(folder / "evaluate/classification.json"),
     }
     return SampleFiles(
@@ -415,9 +418,9 @@ def study_from_layout(
     folder = Path(results)
     corrected = {path.parent.parent.name for path in folder.glob("*/correct/stats.json")}
     classified = {
-        path.parent.parent.name
-        for path in folder.glob("*/classify/*.kraken2.report.txt")
-        if path.name == f"{path.parent.parent.name}.kraken2.report.txt"
+        path.relative_to(folder).parts[0]
+        for path in folder.glob("*/classify/**/*.kraken2.report.txt")
+        if path.name == f"{path.relative_to(folder).parts[0]}.kraken2.report.txt"
     }
     names = sorted(corrected | classified)
     if not names:

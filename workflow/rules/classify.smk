@@ -78,8 +78,8 @@ rule merge_candidates:
         krona="results/{sample}/classify/{database}/{sample}.krona.txt",
         cami="results/{sample}/classify/{database}/{sample}.profile",
         biom="results/{sample}/classify/{database}/{sample}.biom",
-        abundance="results/{sample}/classify/{database}/{sample}.abundance.tsv",
-        coverage="results/{sample}/classify/{database}/{sample}.coverage.tsv",
+        abundance="results/{sample}/classify/{database}/abundance.tsv",
+        coverage="results/{sample}/classify/{database}/coverage.tsv",
         stats="results/{sample}/classify/{database}/stats.json",
     log:
         "logs/merge_candidates/{database}/{sample}.log",
