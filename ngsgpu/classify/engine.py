@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.calls import call_queries
 from ngsgpu.classify.database import Database, Partition
+from ngsgpu.classify.evidence import lift, weigh
 from ngsgpu.classify.labels import Labels
 from ngsgpu.classify.params import PER_MILLION, QueryParameters, QueryRules
 from ngsgpu.classify.query import (
@@ -268,14 +269,24 @@ class Engine:
             paired=queries.paired,
         )
 
-    def call(self, block: QueryBlock, kept: NDArray[np.uint8] | None = None) -> CalledReads:
+    def call(
+        self,
+        block: QueryBlock,
+        kept: NDArray[np.uint8] | None = None,
+        believed: NDArray[np.bool_] | None = None,
+        doubtful_confidence: float = 0.0,
+    ) -> CalledReads:
         """Call queries by their candidates.
 
         Args:
             block: the queries.
             kept: uint8[targets], 0 for targets that do not count; None: all count.
+            believed: bool[targets], see ``ngsgpu.classify.evidence``; None: all are.
+            doubtful_confidence: see there.
         """
-        best = block.candidates
+        best, doubtful = block.candidates, None
+        if believed is not None:
+            best, doubtful = weigh(best, believed, self.rules)
         call = np.empty(len(block), dtype=np.int32)
         place = np.empty(len(block), dtype=np.int64)
         call_queries(
@@ -284,6 +295,12 @@ class Engine:
         )  # fmt: skip
         row, there = np.arange(len(block)), place >= 0
         column = np.maximum(place, 0)
+        if doubtful is not None:
+            lift(
+                call, doubtful, np.where(there, best.hits[row, column], np.int32(0)),
+                block.features, self.target_node, self.lineages, self.rules.highest,
+                round(doubtful_confidence * PER_MILLION),
+            )  # fmt: skip
         return CalledReads(
             names=block.names,
             name_start=block.name_start,

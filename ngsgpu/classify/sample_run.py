@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import BinaryIO, Literal, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from ngsgpu.classify.abundance import estimate_abundance, rank_code
 from ngsgpu.classify.candidate_file import END_BLOCK, CandidateFile, CandidateHeader, encode_block
 from ngsgpu.classify.coverage import CoverageCounter
 from ngsgpu.classify.engine import Engine, QueryBlock
+from ngsgpu.classify.evidence import EvidenceParameters, SpeciesEvidence
 from ngsgpu.classify.outputs.abundance import abundance_table
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.cami import cami_profile
@@ -80,11 +81,18 @@ class OutputRules:
         columns: groups of columns of the table of reads; see ``ReadTableWriter``.
         abundance_rank: rank of the table of abundances.
         coverage_share: of the coverage filter; 0: no filter.
+        evidence: when species are believed.
     """
 
     columns: tuple[str, ...] = ("taxon", "score", "target", "range")
     abundance_rank: str = "species"
     coverage_share: float = 0.0
+    evidence: EvidenceParameters = field(default_factory=EvidenceParameters)
+
+    @property
+    def looks_twice(self) -> bool:
+        """Whether all reads have to be looked at before the first is called."""
+        return self.coverage_share > 0 or self.evidence.species_evidence > 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.coverage_share < 1:
@@ -92,6 +100,19 @@ class OutputRules:
                 f"--coverage-filter must be from 0 to below 1, not {self.coverage_share:g}"
             )
         rank_code(self.abundance_rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What a first look at all reads says of the targets; None: nothing is known against any.
+
+    Attributes:
+        kept: uint8[targets], 0 for those that the coverage filter drops.
+        believed: bool[targets], see ``ngsgpu.classify.evidence``.
+    """
+
+    kept: NDArray[np.uint8] | None = None
+    believed: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +173,14 @@ class SampleRun:
             place = {name: index for index, name in enumerate(names)}
             if "candidates" in place:
                 return self._write_candidates(items, find, outputs, begin)
-            if self._rules.coverage_share == 0:
-                return self._classify(items, find, None, outputs, place, begin)
+            if not self._rules.looks_twice:
+                return self._classify(items, find, Trust(), outputs, place, begin)
             with tempfile.TemporaryFile(prefix="ngsgpu-candidates-") as spill:
-                kept = self._filter(items, find, spill)
+                trust = self._look(items, find, spill)
                 file = CandidateFile("the temporary file of candidates", spill)
                 engine = self._engine
                 blocks = file.blocks(engine.taxon_of_target, len(engine.target_node))
-                return self._classify(blocks, as_it_is, kept, outputs, place, begin)
+                return self._classify(blocks, as_it_is, trust, outputs, place, begin)
 
     def _in_order(
         self, items: Iterator[_Item], work: Callable[[_Item], _Result]
@@ -219,24 +240,39 @@ class SampleRun:
             lowest=parameters.lowest,
         )
 
-    def _filter(
+    def _look(
         self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock], spill: BinaryIO
-    ) -> NDArray[np.uint8]:
-        """Keep all candidates in a file and find which targets the coverage filter keeps."""
-        counter = CoverageCounter(self._engine.database.windows, self._engine.rules.min_hits)
+    ) -> Trust:
+        """Keep all candidates in a file and find which targets count, and which are believed."""
+        engine, rules = self._engine, self._rules
+        share, evident = rules.coverage_share, rules.evidence.species_evidence
+        counter = CoverageCounter(engine.database.windows, engine.rules.min_hits) if share else None
+        evidence = (
+            SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
+            if evident
+            else None
+        )
         try:
             spill.write(self._header().line())
             for encoded, block in self._encoded(items, find):
                 spill.write(encoded)
                 best = block.candidates
-                counter.add(Candidates(best.target, best.hits, best.window_begin, best.window_end))
+                if counter is not None:
+                    counter.add(
+                        Candidates(best.target, best.hits, best.window_begin, best.window_end)
+                    )
+                if evidence is not None:
+                    evidence.add(best, block.features)
             spill.write(END_BLOCK)
             spill.seek(0)
         except OSError as error:
             raise output_error(tempfile.gettempdir(), error) from error
-        dropped = counter.dropped(self._rules.coverage_share)
-        self._dropped = int(dropped.sum())
-        return (~dropped).astype(np.uint8)
+        kept = None
+        if counter is not None:
+            dropped = counter.dropped(share)
+            self._dropped = int(dropped.sum())
+            kept = (~dropped).astype(np.uint8)
+        return Trust(kept, None if evidence is None else evidence.believed(evident))
 
     def _new_totals(self) -> SampleTotals:
         calls = len(self._engine.taxonomy) + len(self._engine.target_node)
@@ -246,7 +282,7 @@ class SampleRun:
         self,
         items: Iterator[_Item],
         find: Callable[[_Item], QueryBlock],
-        kept: NDArray[np.uint8] | None,
+        trust: Trust,
         outputs: OutputSet,
         place: dict[str, int],
         begin: float,
@@ -262,7 +298,9 @@ class SampleRun:
 
         def work(item: _Item) -> _Called:
             block = find(item)
-            reads = self._engine.call(block, kept)
+            reads = self._engine.call(
+                block, trust.kept, trust.believed, self._rules.evidence.doubtful_confidence
+            )
             texts = [writer.text(reads) for writer in self._writers.values()]
             return _Called(texts, reads, block.bases)
 
@@ -315,7 +353,8 @@ class SampleRun:
             device=options.device or f"CPU, {options.threads} threads",
             command=list(options.command),
             parameters=asdict(engine.parameters)
-            | {"min_hits": engine.rules.min_hits, "coverage_filter": self._rules.coverage_share},
+            | {"min_hits": engine.rules.min_hits, "coverage_filter": self._rules.coverage_share}
+            | asdict(self._rules.evidence),
             database={
                 "path": str(database.path),
                 "digest": database.digest,

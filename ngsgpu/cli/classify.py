@@ -53,6 +53,25 @@ Columns = Annotated[
         help="Columns of -o beside the read: taxon, score, target, range, in this order.",
     ),
 ]
+SpeciesEvidence = Annotated[
+    float,
+    typer.Option(
+        "--species-evidence",
+        metavar="X",
+        help="Median part of the features of its reads that must hit for a species to be "
+        "believed; reads of others are called at the next rank. Looks at all reads twice; 0: "
+        "believe all, look once.",
+    ),
+]
+DoubtfulConfidence = Annotated[
+    float,
+    typer.Option(
+        "--doubtful-confidence",
+        metavar="X",
+        help="With --species-evidence: part of a read's features that must hit where no species "
+        "that is believed is near.",
+    ),
+]
 CoverageFilter = Annotated[
     float,
     typer.Option(
@@ -228,6 +247,8 @@ def classify(
     lowest: Lowest = "sequence",
     highest: Highest = "domain",
     coverage_filter: CoverageFilter = 0.0,
+    species_evidence: SpeciesEvidence = 0.0,
+    doubtful_confidence: DoubtfulConfidence = 0.2,
     phred_offset: Annotated[
         PhredChoice,
         typer.Option(metavar="auto|33|64", help="What quality characters count from."),
@@ -285,7 +306,9 @@ def classify(
         lowest,
         highest,
     )
-    rules = _rules(columns, abundance_rank, coverage_filter)
+    rules = _rules(
+        columns, abundance_rank, coverage_filter, species_evidence, doubtful_confidence, metacache
+    )
     offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
         options = replace(
@@ -344,6 +367,8 @@ def classify_merge(
     lowest: Lowest = "sequence",
     highest: Highest = "domain",
     coverage_filter: CoverageFilter = 0.0,
+    species_evidence: SpeciesEvidence = 0.0,
+    doubtful_confidence: DoubtfulConfidence = 0.2,
     threads: Threads = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -375,7 +400,14 @@ def classify_merge(
             highest,
         ),
         partitions=[],
-        rules=_rules(columns, abundance_rank, coverage_filter),
+        rules=_rules(
+            columns,
+            abundance_rank,
+            coverage_filter,
+            species_evidence,
+            doubtful_confidence,
+            metacache,
+        ),
         options=options,
     )
     _say([classifier.merge(candidates, outputs, sample)], quiet)
@@ -430,11 +462,20 @@ def _parameters(
     )
 
 
-def _rules(columns: str, abundance_rank: str, coverage_filter: float) -> OutputRules:
+def _rules(
+    columns: str,
+    abundance_rank: str,
+    coverage_filter: float,
+    species_evidence: float,
+    doubtful_confidence: float,
+    metacache: bool,
+) -> OutputRules:
+    from ngsgpu.classify.evidence import EvidenceParameters
     from ngsgpu.classify.sample_run import OutputRules
 
     groups = tuple(name for name in columns.split(",") if name)
-    return OutputRules(groups, abundance_rank, coverage_filter)
+    evidence = EvidenceParameters(0.0 if metacache else species_evidence, doubtful_confidence)
+    return OutputRules(groups, abundance_rank, coverage_filter, evidence)
 
 
 def _database(
