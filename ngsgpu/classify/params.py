@@ -182,3 +182,6 @@ METACACHE_CALLS: Final = QueryParameters(
     min_hits=None, confidence=0.0, species_confidence=0.0, candidates=2
 )
 """With these, and its sketches, calls are MetaCache's."""
+
+CALLS_BY_EVIDENCE: Final = QueryParameters(min_hits=2, confidence=0.12, species_confidence=0.0)
+"""For calls by the evidence for species in the whole sample; see ``ngsgpu.classify.evidence``."""

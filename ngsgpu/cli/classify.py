@@ -82,11 +82,12 @@ CoverageFilter = Annotated[
     ),
 ]
 MinHits = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--min-hits",
         metavar="N",
         help="Features that a read has to share with its best candidate.",
+        show_default="2; 3 without --species-evidence",
     ),
 ]
 HitDifference = Annotated[
@@ -99,17 +100,21 @@ HitDifference = Annotated[
     ),
 ]
 Confidence = Annotated[
-    float,
+    float | None,
     typer.Option(
-        "--confidence", metavar="X", help="Part of a read's features that must hit, 0 to 1."
+        "--confidence",
+        metavar="X",
+        help="Part of a read's features that must hit, 0 to 1.",
+        show_default="0.12; 0.15 without --species-evidence",
     ),
 ]
 SpeciesConfidence = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--species-confidence",
         metavar="X",
         help="The same, below which a call is no species, but the next rank.",
+        show_default="0; 0.25 without --species-evidence",
     ),
 ]
 Metacache = Annotated[
@@ -237,17 +242,17 @@ def classify(
     stats: Stats = None,
     columns: Columns = "taxon,score,target,range",
     abundance_rank: AbundanceRank = "species",
-    min_hits: MinHits = 3,
+    min_hits: MinHits = None,
     hit_difference: HitDifference = 1.0,
-    confidence: Confidence = 0.15,
-    species_confidence: SpeciesConfidence = 0.25,
+    confidence: Confidence = None,
+    species_confidence: SpeciesConfidence = None,
     candidates_kept: CandidatesKept = 6,
     metacache: Metacache = False,
     insert_size: InsertSize = 0,
     lowest: Lowest = "sequence",
     highest: Highest = "domain",
     coverage_filter: CoverageFilter = 0.0,
-    species_evidence: SpeciesEvidence = 0.0,
+    species_evidence: SpeciesEvidence = 0.35,
     doubtful_confidence: DoubtfulConfidence = 0.2,
     phred_offset: Annotated[
         PhredChoice,
@@ -300,6 +305,7 @@ def classify(
         hit_difference,
         confidence,
         species_confidence,
+        species_evidence,
         candidates_kept,
         metacache,
         insert_size,
@@ -357,17 +363,17 @@ def classify_merge(
     stats: Stats = None,
     columns: Columns = "taxon,score,target,range",
     abundance_rank: AbundanceRank = "species",
-    min_hits: MinHits = 3,
+    min_hits: MinHits = None,
     hit_difference: HitDifference = 1.0,
-    confidence: Confidence = 0.15,
-    species_confidence: SpeciesConfidence = 0.25,
+    confidence: Confidence = None,
+    species_confidence: SpeciesConfidence = None,
     candidates_kept: CandidatesKept = 6,
     metacache: Metacache = False,
     insert_size: InsertSize = 0,
     lowest: Lowest = "sequence",
     highest: Highest = "domain",
     coverage_filter: CoverageFilter = 0.0,
-    species_evidence: SpeciesEvidence = 0.0,
+    species_evidence: SpeciesEvidence = 0.35,
     doubtful_confidence: DoubtfulConfidence = 0.2,
     threads: Threads = 0,
     quiet: Quiet = False,
@@ -393,6 +399,7 @@ def classify_merge(
             hit_difference,
             confidence,
             species_confidence,
+            species_evidence,
             candidates_kept,
             metacache,
             insert_size,
@@ -431,10 +438,11 @@ def _options(threads: int, quiet: bool) -> ClassifyOptions:
 
 
 def _parameters(
-    min_hits: int,
+    min_hits: int | None,
     hit_difference: float,
-    confidence: float,
-    species_confidence: float,
+    confidence: float | None,
+    species_confidence: float | None,
+    species_evidence: float,
     candidates: int,
     metacache: bool,
     insert_size: int,
@@ -443,14 +451,18 @@ def _parameters(
 ) -> QueryParameters:
     from dataclasses import replace
 
-    from ngsgpu.classify.params import METACACHE_CALLS, QueryParameters
+    from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
 
     parameters = METACACHE_CALLS
     if not metacache:
-        parameters = QueryParameters(
-            min_hits=min_hits,
-            confidence=confidence,
-            species_confidence=species_confidence,
+        usual = CALLS_BY_EVIDENCE if species_evidence > 0 else QueryParameters()
+        parameters = replace(
+            usual,
+            min_hits=usual.min_hits if min_hits is None else min_hits,
+            confidence=usual.confidence if confidence is None else confidence,
+            species_confidence=(
+                usual.species_confidence if species_confidence is None else species_confidence
+            ),
             candidates=candidates,
         )
     return replace(

@@ -17,6 +17,7 @@ from ngsgpu.classify.build import (
     plan_database,
 )
 from ngsgpu.classify.database import Database, open_database, write_manifest
+from ngsgpu.classify.evidence import EvidenceParameters
 from ngsgpu.classify.params import METACACHE_CALLS, DatabaseParameters, QueryParameters
 from ngsgpu.classify.pipeline import Classifier
 from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
@@ -157,7 +158,7 @@ def test_result_does_not_depend_on_threads_and_chunks(
     chunk_bytes: int,
 ):
     sample = single(world.fasta("t.fa", world.reads))
-    rules = OutputRules(coverage_share=0.1)
+    rules = OutputRules(coverage_share=0.1, evidence=EvidenceParameters(0.4))
     expected = run(database, sample, tmp_path / "a", rules=rules)
     options = ClassifyOptions(threads, queries_a_task, chunk_bytes)
     assert run(database, sample, tmp_path / "b", options=options, rules=rules) == expected
@@ -195,8 +196,12 @@ def test_any_number_of_partitions_gives_the_same(
             options=ClassifyOptions(queries_a_task=5 + partition),
         )
         classifier.classify([sample], SampleOutputs(candidates=str(files[-1])))
-    for share in (0.0, 0.2):
-        rules = OutputRules(coverage_share=share)
+    for rules in (
+        OutputRules(),
+        OutputRules(coverage_share=0.2),
+        OutputRules(evidence=EvidenceParameters(0.4)),
+        OutputRules(coverage_share=0.2, evidence=EvidenceParameters(0.4)),
+    ):
         merger = Classifier(cut, parameters, partitions=[], rules=rules)
         merger.merge(files[::-1], outputs_in(tmp_path / "merged"))
         whole = run(database, sample, tmp_path / "whole", parameters, rules=rules)
