@@ -4,7 +4,8 @@ Three data sets have names, and are made from a folder of genomes; any FASTA fil
 
 - S: the first 5 Mb of human chromosome 20 and yeast, 2 x 100 bases, 30 x, fragments of 300;
 - L: bacterial genomes of about 102 Mb in all, the same profile: about 30.6 million reads;
-- M: E. coli K-12, 834,552 pairs of 2 x 150 bases whose mates overlap, fragments of 240.
+- M: E. coli K-12, 834,552 pairs of 2 x 150 bases whose mates overlap, fragments of 240;
+  M20 is M twenty times, one copy behind the other, and so is any other number.
 
 ``python -m benchmarks.datasets S L --genomes GENOMES --folder DATA`` writes ``DATA/S/r1.fq`` and
 so on, and leaves alone what is there already. References are cut into pieces of a megabase, so
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -54,6 +56,7 @@ class DataSet:
         insert: mean length of the fragments, in bases.
         deviation: standard deviation of that.
         seed: of the first piece; each has its own.
+        copies: how often the pairs are in the files, one after the other.
     """
 
     name: str
@@ -66,6 +69,7 @@ class DataSet:
     insert: int = 300
     deviation: int = 10
     seed: int = 1
+    copies: int = 1
 
     @property
     def art(self) -> str:
@@ -128,11 +132,15 @@ NAMED = {
 }
 
 
+REPEATED = re.compile(r"M([1-9]\d*)")
+"""Names of the data sets that are M several times."""
+
+
 def data_set(name: str, genomes: Path | None, **drawn: int) -> DataSet:
     """A named data set, or that of a FASTA file.
 
     Args:
-        name: S, L, M, or the path of a FASTA file.
+        name: S, L, M, M20 and so on, or the path of a FASTA file.
         genomes: folder of genomes for those with names, with folders ``bacteria`` and
             ``eukaryote``.
         drawn: settings of a FASTA file's data set.
@@ -140,15 +148,18 @@ def data_set(name: str, genomes: Path | None, **drawn: int) -> DataSet:
     Raises:
         BenchmarkError: the genomes are not there.
     """
-    if name not in NAMED:
+    repeated = REPEATED.fullmatch(name)
+    if name not in NAMED and not repeated:
         path = Path(name)
         made = DataSet(path.name.removesuffix(".gz").rpartition(".")[0] or path.name, (path,))
         made = replace(made, **drawn)  # type: ignore[arg-type]
     elif genomes is None:
         raise BenchmarkError(f"data set {name} is made from genomes; name their folder: --genomes")
     else:
-        recipe = NAMED[name]
+        recipe = NAMED["M" if repeated else name]
         made = DataSet(name, tuple(recipe.genomes(genomes)), **recipe.settings)
+        if repeated:
+            made = replace(made, copies=int(repeated[1]))
     for path in made.genomes:
         if not path.is_file():
             raise BenchmarkError(f"data set {name}: {path} is not there")
@@ -182,6 +193,8 @@ def make(data: DataSet, folder: Path, *, processes: int, truth: bool) -> dict[st
             return found
     shutil.rmtree(folder, ignore_errors=True)
     pieces = folder / "pieces"
+    if truth and data.copies > 1:
+        raise BenchmarkError(f"{data.name}: reads that are there several times have no truth")
     bases = _cut(data, pieces)
     count = len(list(pieces.iterdir()))
     names = [*MATES, *([TRUTH] if truth else [])]
@@ -192,11 +205,13 @@ def make(data: DataSet, folder: Path, *, processes: int, truth: bool) -> dict[st
             for name in names
         ]
     shutil.rmtree(pieces)
+    for name in MATES:
+        _repeat(folder / name, data.copies)
     document = {
         "name": data.name,
         "made": spec,
         "genome_bases": bases,
-        "reads": 2 * (lines[0] // 4),
+        "reads": 2 * (lines[0] // 4) * data.copies,
         "pieces": count,
         "simulation": data.art,
         "truth": truth,
@@ -258,11 +273,23 @@ def _move(part: Path, target: int, at: int) -> int:
     return lines
 
 
+def _repeat(path: Path, copies: int) -> None:
+    """Append a file to itself until it is there so often."""
+    size = path.stat().st_size
+    with path.open("rb", buffering=0) as source, path.open("ab", buffering=0) as target:
+        left = size * (copies - 1)
+        while left:
+            # Never beyond the first copy, which stays as it is.
+            source.seek((size * copies - left) % size)
+            block = source.read(min(COPY_BYTES, size - source.tell()))
+            left -= target.write(block)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make data sets and say what they are."""
     parser = argparse.ArgumentParser(prog="datasets", description="Make simulated reads.")
     add = parser.add_argument
-    add("data", nargs="+", help="S, L, M, or FASTA files")
+    add("data", nargs="+", help="S, L, M, M20 and so on, or FASTA files")
     add("--genomes", type=Path, help="folder of genomes for S, L and M")
     add("--folder", type=Path, required=True, help="each data set gets a folder in it")
     add("--truth", action="store_true", help="write the error-free reads as well")

@@ -69,11 +69,13 @@ class Program:
         job: the command for a task, with what the program's authors advise.
         report: what a finished run, in its directory, says of itself: seconds by stage in
             ``parts`` and more.
+        orders: whether the output is in the order of the input with several threads, too.
     """
 
     version: str
     job: Callable[[Work], Job]
     report: Callable[[Path], dict[str, Any]] = lambda directory: {}
+    orders: bool = True
 
     @property
     def is_here(self) -> bool:
@@ -103,7 +105,7 @@ def ngsgpu_report(directory: Path) -> dict[str, Any]:
     """What ``--stats`` wrote: seconds, memory, and what was decided."""
     stats = json.loads((directory / NGSGPU_STATISTICS).read_text())
     parts = {part: seconds for part, seconds in stats["time_s"].items() if part != "total"}
-    kept = ("backend", "device", "coverage", "corrected", "memory")
+    kept = ("backend", "device", "coverage", "corrected", "pairs", "memory", "gpu_memory")
     return {"parts": parts, "statistics": {key: stats[key] for key in kept if key in stats}}
 
 
@@ -143,10 +145,22 @@ def care_report(directory: Path) -> dict[str, Any]:
     return {"parts": parts}
 
 
+def ngsgpu_merge(work: Work) -> Job:
+    """Our own merging, by FLASH's rules, to the files that FLASH writes."""
+    prefix = f"{work.backend}_merged"
+    command = (
+        f"ngsgpu merge -q --backend {work.backend} -t {work.threads} -i r1.fq -I r2.fq "
+        f"--quality flash --flash-prefix {prefix} --stats {NGSGPU_STATISTICS}"
+    )
+    names = ("extendedFrags", "notCombined_1", "notCombined_2")
+    return Job(command, tuple(f"{prefix}.{name}.fastq" for name in names))
+
+
 def flash(work: Work) -> Job:
     """FLASH with an overlap of up to 65 bases."""
     command = f"flash -m 10 -M 65 -x 0.25 -t {work.threads} -q -d flash -o reads r1.fq r2.fq"
-    return Job(command, ("flash/reads.extendedFrags.fastq",))
+    names = ("extendedFrags", "notCombined_1", "notCombined_2")
+    return Job(command, tuple(f"flash/reads.{name}.fastq" for name in names))
 
 
 NGSGPU = "ngsgpu"
@@ -162,7 +176,10 @@ STAGES: dict[str, dict[str, Program]] = {
         "lighter": Program("lighter -v", lighter),
         "bfc": Program("bfc -v", bfc),
     },
-    "merge": {"flash": Program("flash --version", flash)},
+    "merge": {
+        NGSGPU: Program("ngsgpu --version", ngsgpu_merge, ngsgpu_report),
+        "flash": Program("flash --version", flash, orders=False),
+    },
 }
 NAMES = sorted({name for table in STAGES.values() for name in table})
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import filecmp
+import hashlib
 import json
 import os
 import shutil
@@ -25,7 +26,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.datasets import MATES, NAMED, TRUTH, DataSet, data_set, make
+from benchmarks.datasets import MATES, NAMED, REPEATED, TRUTH, DataSet, data_set, make
 from benchmarks.measuring import (
     ROOT,
     BenchmarkError,
@@ -151,6 +152,38 @@ def evaluate(bench: Bench, job: Job) -> dict[str, Any]:
     return {key: document[key] for key in ("totals", "rates", "reads", "indel_reads", "all_reads")}
 
 
+def evaluate_merging(bench: Bench, program: Program) -> dict[str, Any]:
+    """Accuracy of what a merger wrote, and its check sum, which tells if two agree.
+
+    For ngsgpu under ``edgar`` also the accuracy with posterior probabilities as qualities.
+    """
+    job = program.job(bench.work)
+    if not program.orders:
+        job = program.job(replace(bench.work, threads=1))
+        bench.run(job)
+    found = _against_fragments(bench, job)
+    with (bench.directory / job.outputs[0]).open("rb") as merged:
+        found["sha256"] = hashlib.file_digest(merged, "sha256").hexdigest()
+    if "--quality flash" in job.command:
+        other = replace(job, command=job.command.replace("--quality flash", "--quality edgar"))
+        bench.run(other)
+        found["edgar"] = _against_fragments(bench, other)
+    return found
+
+
+def _against_fragments(bench: Bench, job: Job) -> dict[str, Any]:
+    measure(
+        [
+            *("ngsgpu", "evaluate", "merging", "--truth", str(bench.reads / TRUTH)),
+            *("--json", "e.json", "-i", MATES[0], "-I", MATES[1], "-m", job.outputs[0]),
+        ],
+        bench.directory,
+        environment=bench.environment,
+    )
+    document = json.loads((bench.directory / "e.json").read_text())
+    return {key: document[key] for key in ("pairs", "rates", "bases", "calibration")}
+
+
 def compare_backends(bench: Bench, program: Program) -> dict[str, Any]:
     """Whether the other backend of ngsgpu writes the same bytes, and how long it takes."""
     other = "cpu" if bench.work.backend == "cuda" else "cuda"
@@ -199,19 +232,20 @@ def measure_data_set(
         entry: dict[str, Any] = {"program": program_name, "command": job.command}
         if not settings.accuracy_only:
             entry["runs"] = runs[program_name]
-        entry["accuracy"] = evaluate(bench, job) if wants_truth(name, stage, settings) else None
+        entry["accuracy"] = None
+        if wants_truth(name, settings):
+            merges = stage == "merge"
+            entry["accuracy"] = evaluate_merging(bench, program) if merges else evaluate(bench, job)
         described["programs"].append(entry)
     if ours is not None and name in settings.parity:
         described["parity"] = compare_backends(bench, ours)
     return described
 
 
-def wants_truth(name: str, stage: str, settings: argparse.Namespace) -> bool:
+def wants_truth(name: str, settings: argparse.Namespace) -> bool:
     """Whether the accuracy on a data set is to be told."""
-    if stage != "correct":
-        return False
     if settings.evaluate is None:
-        return name != "L"
+        return name != "L" and not REPEATED.fullmatch(name)
     return name in settings.evaluate
 
 
@@ -233,7 +267,7 @@ def prepare(
         data,
         reads,
         processes=settings.threads,
-        truth=wants_truth(data.name, data.stage, settings),
+        truth=wants_truth(data.name, settings),
     )
     for mate in MATES:
         (directory / mate).symlink_to(reads / mate)
@@ -298,7 +332,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("-t", "--threads", type=int, default=os.cpu_count() or 1, help="of every program")
     add("--repeats", type=int, default=3, help="measurements of each program")
     add("--accuracy-only", action="store_true", help="run each program once and record no times")
-    add("--evaluate", nargs="*", metavar="DATA", help="tell the accuracy on these; all but L")
+    add("--evaluate", nargs="*", metavar="DATA", help="tell the accuracy on these; all but L, M20")
     add(
         "--parity", nargs="*", metavar="DATA", default=[], help="compare ngsgpu's backends on these"
     )

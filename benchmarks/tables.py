@@ -70,12 +70,25 @@ def time_cells(
     ]
 
 
+def wrong_merges(pairs: dict[str, int]) -> float | None:
+    """Merged reads of a wrong length per million merged reads."""
+    wrong = pairs["wrong"] + pairs["apart_merged"]
+    merged = wrong + pairs["right"] + pairs["near"]
+    return 1e6 * wrong / merged if merged else None
+
+
 def accuracy_cells(accuracy: dict[str, Any] | None) -> list[str]:
-    """Sensitivity, false corrections and what is left; dashes where they are not known."""
+    """Sensitivity, false corrections or merges, and errors left; dashes where not known."""
     if accuracy is None:
         return ["-"] * len(ACCURACY)
-    totals, rates = accuracy["totals"], accuracy["rates"]
-    sensitivity, false = rates["sensitivity"], rates["fp_per_million_corrections"]
+    rates = accuracy["rates"]
+    sensitivity = rates["sensitivity"]
+    if "totals" in accuracy:
+        totals, false = accuracy["totals"], rates["fp_per_million_corrections"]
+    else:
+        bases = accuracy["bases"]
+        totals = {"bases": bases["after"] or 1, "errors_after": bases["errors_after"]}
+        false = wrong_merges(accuracy["pairs"])
     return [
         "-" if sensitivity is None else f"{sensitivity:.4f}",
         "-" if false is None else f"{false:,.1f}",

@@ -2,11 +2,12 @@
 # Sets up what the demo or the tests need, inside the checkout as far as possible:
 #   scripts/setup.sh demo    .venv with ngsgpu and Snakemake; ART, SPAdes, QUAST
 #   scripts/setup.sh test    the same, and what the tests and checks need: also CuPy and CUDA's
-#                            compiler, by which kernels are compiled without a GPU
+#                            compiler, by which kernels are compiled without a GPU, and FLASH,
+#                            which merging is compared with
 #
-# Python packages come through pip into .venv and .tools/quast. ART, SPAdes and minimap2 are taken
-# from the PATH if they are there; else from conda environments under .tools/conda, where conda,
-# mamba or micromamba is on the PATH; else from the system's packages (apt-get as root or by sudo).
+# Python packages come through pip into .venv and .tools/quast. ART, SPAdes, minimap2 and FLASH are
+# taken from the PATH if they are there; else from conda environments under .tools/conda, where
+# conda, mamba or micromamba is on the PATH; else from the system's packages (apt-get as root or by sudo).
 # Running it again is quick: what is up to date stays as it is.
 #
 # PYTHON names the interpreter to use instead of the newest on the PATH.
@@ -184,6 +185,7 @@ main() {
     setup_tool art_illumina art art-nextgen-simulation-tools
     setup_tool spades.py spades spades
     setup_quast
+    if [[ $1 == test ]]; then setup_tool flash flash flash; fi
 }
 
 main "$@"

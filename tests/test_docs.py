@@ -114,6 +114,13 @@ def test_options_of_correct_are_described():
             assert longest in page, longest
 
 
+def test_options_of_merge_are_described():
+    page = (ROOT / "docs" / "merge.md").read_text()
+    for option in get_command(app).commands["merge"].params:
+        longest = max(option.opts, key=len)
+        assert longest in page or longest == "--help", longest
+
+
 def test_versions_agree():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == ngsgpu.__version__

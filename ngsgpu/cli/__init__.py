@@ -26,7 +26,7 @@ from ngsgpu.errors import NgsgpuError
 
 app = typer.Typer(
     name="ngsgpu",
-    help="Correct Illumina short reads and measure the result.",
+    help="Correct and merge Illumina short reads and measure the result.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -52,7 +52,7 @@ def _options(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Correct Illumina short reads and measure the result."""
+    """Correct and merge Illumina short reads and measure the result."""
     _log_to_stderr()
 
 
@@ -80,9 +80,10 @@ def _log_to_stderr() -> None:
 
 
 def _register() -> None:
-    from ngsgpu.cli import classify, correct, db, doctor, evaluate, gpu, kmers, report
+    from ngsgpu.cli import classify, correct, db, doctor, evaluate, gpu, kmers, merge, report
 
     correct.register(app)
+    merge.register(app)
     kmers.register(app)
     db.register(app)
     classify.register(app)

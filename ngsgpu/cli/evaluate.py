@@ -15,6 +15,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Compare results with the truth.")
     group.command(name="correction")(correction)
     group.command(name="classification")(classification)
+    group.command(name="merging")(merging)
     app.add_typer(group, name="evaluate")
 
 
@@ -211,3 +212,52 @@ def classification(
     if json_path is not None:
         write_text_atomically(json_path, json.dumps(evaluation.document()) + "\n")
     print_ranks(evaluation)
+
+
+def merging(
+    truth: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE", help="SAM, BAM or CRAM of the error-free pairs (art_illumina -ef)."
+        ),
+    ],
+    in1: Annotated[
+        list[Path],
+        typer.Option("-i", "--in1", metavar="FILE", help="First mates; repeat for lanes."),
+    ],
+    in2: Annotated[list[Path], typer.Option("-I", "--in2", metavar="FILE", help="Second mates.")],
+    merged: Annotated[
+        list[Path],
+        typer.Option(
+            "-m", "--merged", metavar="FILE", help="Merged reads, in the order of the pairs."
+        ),
+    ],
+    min_overlap: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Pairs with so many common bases count as overlapping."
+        ),
+    ] = 10,
+    json_path: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all counts here.")
+    ] = None,
+    threads: Annotated[
+        int,
+        typer.Option("-t", "--threads", min=1, metavar="N", help="Threads that decompress."),
+    ] = 1,
+) -> None:
+    """Compare merged reads with the fragments they came from.
+
+    Prints a table: pairs merged to the right length, to a wrong one, or not at all; error rates of
+    the reads and of the merged reads. The file of --json also has the errors seen at each quality.
+    """
+    import json
+
+    from ngsgpu.evaluate.merging import evaluate_merging
+    from ngsgpu.evaluate.table import print_rows
+    from ngsgpu.io.atomic import write_text_atomically
+
+    evaluation = evaluate_merging(truth, in1, in2, merged, min_overlap=min_overlap, threads=threads)
+    if json_path is not None:
+        write_text_atomically(json_path, json.dumps(evaluation.document()) + "\n")
+    print_rows("Merging against the truth", ("", ""), evaluation.rows())

@@ -10,17 +10,17 @@
 
 // One table; in device memory or in page-locked memory of the host, which kernels read as well.
 struct Table {
-    const uint32_t* ids;     // [entries + 1]
-    const uint16_t* places;  // [entries]
-    int64_t entries;
+    const uint32_t* ids;     // [entries + 1 + LOOK_AHEAD]; what is behind the mark means nothing
+    const uint16_t* places;  // as many
 };
 
 struct Tables {
     const Table* table;     // [hashes]
     const uint32_t* slots;  // [reads, hashes]
-    int64_t hashes;
+    int32_t hashes;
 };
 
+constexpr int LOOK_AHEAD = 32;  // so that a warp may read on behind the last entry
 constexpr uint32_t BUCKET_START = 0x80000000u;
 constexpr uint32_t NO_SLOT = 0xFFFFFFFFu;
 constexpr uint64_t FREE_ENTRY = ~0ull;
@@ -110,16 +110,13 @@ struct Around {
 
 __device__ __forceinline__ Around look_around(const Tables& tables, int table, uint32_t slot,
                                               int lane) {
-    const Table own = tables.table[table];
+    const uint32_t* ids = tables.table[table].ids;
+    const uint16_t* places = tables.table[table].places;
     const int64_t back = int64_t(slot) - lane, ahead = int64_t(slot) + 1 + lane;
-    Around around = {BUCKET_START, BUCKET_START, 0, 0};
+    Around around = {BUCKET_START, ids[ahead], 0, places[ahead]};
     if (back >= 0) {
-        around.back = own.ids[back];
-        around.back_place = own.places[back];
-    }
-    if (ahead < own.entries) {
-        around.ahead = own.ids[ahead];
-        around.ahead_place = own.places[ahead];
+        around.back = ids[back];
+        around.back_place = places[back];
     }
     return around;
 }
@@ -160,11 +157,10 @@ __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables
                                                 const Rules& rules, int64_t anchor,
                                                 const Candidates& c, int* crowded_any, int warp,
                                                 int warps, int lane) {
-    const int hashes = int(tables.hashes);
-    const uint32_t* slots = tables.slots + anchor * hashes;
-    for (int first = warp; first < hashes; first += 32 * warps) {
+    const uint32_t* slots = tables.slots + anchor * tables.hashes;
+    for (int first = warp; first < tables.hashes; first += 32 * warps) {
         const int own_table = first + lane * warps;
-        const uint32_t own_slot = own_table < hashes ? slots[own_table] : NO_SLOT;
+        const uint32_t own_slot = own_table < tables.hashes ? slots[own_table] : NO_SLOT;
         unsigned left = __ballot_sync(~0u, own_slot != NO_SLOT);
         if (!left) continue;
         int next = __ffs(left) - 1;

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes, EditBuffers
+from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes, EditFetcher
 from ngsgpu.correct.params import CorrectionParameters, Rules, quality_weights
 from ngsgpu.device.arena import lasting
 from ngsgpu.device.kernels import KernelModule
@@ -207,15 +207,13 @@ class AnchorCorrector:
 
         self.batch = sizes.anchors(self.reads.max_length, self.mates)
         most = max(1, min(len(self.anchors), self.batch))
-        buffers = 2 if len(self.anchors) > self.batch else 1
         edits = max(1, most * self.mates * 2 * self.reads.max_length)
-        self._edits = EditBuffers([cupy.empty(edits, dtype=cupy.uint32) for _ in range(buffers)])
+        self._edits = EditFetcher(cupy.empty(edits, dtype=cupy.uint32))
         self._edit_total = cupy.zeros(1, dtype=cupy.uint64)
         self._crowded = cupy.empty(most, dtype=cupy.uint32)
         self._left = cupy.empty(most, dtype=cupy.uint32)
         self._crowded_count = cupy.zeros(2, dtype=cupy.int32)
-        processors = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
-        self._workspace_blocks = min(sizes.workspace_blocks, 2 * processors, most)
+        self._workspace_blocks = min(sizes.workspace_blocks, most)
         size = self._workspace_blocks * workspace_block_bytes(self.tiers)
         self._workspace = cupy.empty(size, dtype=cupy.uint8)
 
@@ -236,7 +234,7 @@ class AnchorCorrector:
 
     def give_back(self) -> None:
         """Let go of the memory that only batches need."""
-        self._edits.buffers.clear()
+        self._edits.buffer = None
         del self._workspace, self._crowded, self._left
 
     @property
@@ -244,14 +242,14 @@ class AnchorCorrector:
         """The edits of all batches, in the order in which the results count them."""
         return self._edits.fetched
 
-    def _struct(self, edits: Any) -> Any:
+    def _struct(self) -> Any:
         """The kernel's struct of pointers; edits are counted over all batches."""
         import cupy
 
         results = self.results
         arrays = [
             *(results[name] for name in list(RESULTS)[:7]),
-            edits,
+            self._edits.buffer,
             self._edit_total,
             results["vote_hash"],
             results["vote_state"],
@@ -265,7 +263,7 @@ class AnchorCorrector:
 
     def _correct(self, anchors: Any) -> None:
         """Correct a batch of anchors (first mates where paired)."""
-        struct = self._struct(self._edits.next())
+        struct = self._struct()
         for tier in range(len(self.tiers)):
             self._crowded_count[:] = 0
             self._launch(tier, struct, anchors)

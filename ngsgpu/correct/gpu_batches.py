@@ -13,20 +13,24 @@ from numpy.typing import NDArray
 
 ANCHORS_A_BATCH: Final = 1 << 20
 
+COPIES: Final = 2
+COPY_SHARE: Final = 16
+"""Edits of ``COPIES`` batches may be on their way to the host; each takes this part of the memory
+for a batch, or its batch waits for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class BatchSizes:
     """Memory for what a batch of anchors needs; the result does not depend on it.
 
     Attributes:
-        edit_bytes: for the edits of two batches (one is corrected, one is copied to the host), of
-            which most is never written.
+        edit_bytes: for the edits of a batch, of which most is never written.
         workspace_blocks: blocks that work on anchors with very many candidates, whose memory is
             not in shared memory.
     """
 
     edit_bytes: int = 1 << 30
-    workspace_blocks: int = 264
+    workspace_blocks: int = 528
 
     def smaller(self) -> BatchSizes:
         """Half of it."""
@@ -34,15 +38,15 @@ class BatchSizes:
 
     def anchors(self, max_length: int, mates: int) -> int:
         """Anchors of a batch, at least 1."""
-        room = self.edit_bytes // 2 // (8 * max(1, max_length) * mates)
+        room = self.edit_bytes // (8 * max(1, max_length) * mates)
         return max(1, min(ANCHORS_A_BATCH, room))
 
 
 def batch_bytes(sizes: BatchSizes, anchors: int, max_length: int, mates: int) -> int:
     """Bytes of the edits and lists of a batch, where there are ``anchors`` in all."""
-    batch = sizes.anchors(max_length, mates)
-    buffers = 2 if anchors > batch else 1
-    return min(anchors, batch) * (buffers * mates * 2 * max_length * 4 + 2 * 4)
+    batch = min(anchors, sizes.anchors(max_length, mates))
+    edits = batch * mates * 2 * max_length * 4
+    return edits + COPIES * (edits // COPY_SHARE) + batch * 2 * 4
 
 
 class AnchorBatches:
@@ -72,19 +76,21 @@ class AnchorBatches:
             yield slice(start, start + self._batch)
 
 
-class EditBuffers:
-    """Edits of a batch on the GPU, copied to the host while the next batch is corrected.
+class EditFetcher:
+    """Copies the edits of a batch to the host while the next batch is corrected; a context manager.
+
+    What was written of the buffer is set aside on the GPU for that, where there is room.
 
     Args:
-        buffers: uint32 arrays on the current GPU, which take turns.
+        buffer: uint32 array on the current GPU, for the edits of a batch.
 
     Attributes:
         total: edits so far.
-        fetched: those of finished batches, when the block has ended.
+        fetched: the edits of all batches, when the block has ended.
     """
 
-    def __init__(self, buffers: list[Any]) -> None:
-        self.buffers = buffers
+    def __init__(self, buffer: Any) -> None:
+        self.buffer = buffer
         self.total = 0
         self.fetched: list[NDArray[np.uint32]] = []
         self._copies: list[Future[NDArray[np.uint32]]] = []
@@ -102,19 +108,25 @@ class EditBuffers:
             self.fetched += [copy.result() for copy in self._copies]
         self._copies.clear()
 
-    def next(self) -> Any:
-        """The buffer for the next batch; waits until its last edits were copied."""
-        if len(self._copies) >= len(self.buffers):
-            self._copies[-len(self.buffers)].result()
-        return self.buffers[len(self._copies) % len(self.buffers)]
-
     def fetch(self, total: int) -> None:
         """Begin to copy the edits of the batch that ended, with which there are ``total``."""
-        buffer = self.buffers[len(self._copies) % len(self.buffers)]
-        self._copies.append(self._thread.submit(self._copy, buffer, total - self.total))
-        self.total = total
+        import cupy
 
-    def _copy(self, buffer: Any, count: int) -> NDArray[np.uint32]:
+        written = self.buffer[: total - self.total]
+        self.total = total
+        if len(self._copies) >= COPIES:
+            self._copies[-COPIES].result()
+        try:
+            aside = written.copy()
+        except MemoryError:
+            self._copies.append(self._thread.submit(self._get, written))
+            self._copies[-1].result()
+            return
+        # The copy is in the buffer's stream, what fetches it in another.
+        cupy.cuda.get_current_stream().synchronize()
+        self._copies.append(self._thread.submit(self._get, aside))
+
+    def _get(self, edits: Any) -> NDArray[np.uint32]:
         with self._device:
-            edits: NDArray[np.uint32] = buffer[:count].get(stream=self._stream)
-        return edits
+            fetched: NDArray[np.uint32] = edits.get(stream=self._stream)
+        return fetched

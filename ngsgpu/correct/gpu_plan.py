@@ -19,7 +19,7 @@ from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.gpu_memory import gpu_memory
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import DeviceError
-from ngsgpu.minhash.gpu import ENTRY_BYTES, SLOT_BYTES, SMALL_BYTES, SORT_BYTES, pass_bytes
+from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, SORT_BYTES, pass_bytes, table_bytes
 from ngsgpu.sequence.codec import words_for
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def plan_gpu(
         if smallest.total > budget:
             continue
         # Every table takes as much as another.
-        a_table = max(1, ENTRY_BYTES * (reads.reads + 1))
+        a_table = table_bytes(reads.reads)
         more = min(hashes - placement.tables, (budget - smallest.total) // a_table)
         placement = replace(placement, tables=placement.tables + more)
         fitting = (plan(placement, level) for level in range(len(levels)))
@@ -335,7 +335,7 @@ def _plan(
     count, hashes = reads.reads, parameters.minhash.hashes
     mates = 2 if reads.paired else 1
     anchors = count // mates
-    a_table = ENTRY_BYTES * (count + 1)
+    a_table = table_bytes(count)
     slots = SLOT_BYTES * count * hashes
     signatures = min(functions, hashes) * pass_bytes(placement.slots) * count
     # Reads that are too short for a k-mer are left out by a list of the others.

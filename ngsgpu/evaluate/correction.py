@@ -80,7 +80,7 @@ class Counter:
         )
 
 
-class _Stream:
+class RecordStream:
     """The records of several files, one after the other, in portions that the caller chooses."""
 
     def __init__(self, paths: Sequence[str | Path], threads: int) -> None:
@@ -153,14 +153,14 @@ def evaluate_correction(
     if interleaved and in2 is not None:
         raise UsageError("--interleaved reads hold both mates; leave --in2 and --out2 out")
     members = [(in1, out1)] if in2 is None or out2 is None else [(in1, out1), (in2, out2)]
-    before = [_Stream(_list(source), threads) for source, _ in members]
-    after = [_Stream(_list(target), threads) for _, target in members]
+    before = [RecordStream(listed(source), threads) for source, _ in members]
+    after = [RecordStream(listed(target), threads) for _, target in members]
     group = len(members)
-    true = Counterparts(_list(truth), group=group, what="true reads")
+    true = Counterparts(listed(truth), group=group, what="true reads")
     aligned = (
         None
         if alignments is None
-        else Counterparts(_list(alignments), group=group, what="alignments")
+        else Counterparts(listed(alignments), group=group, what="alignments")
     )
     counter = Counter()
     done = 0
@@ -185,7 +185,8 @@ def evaluate_correction(
     )
 
 
-def _list(paths: Paths) -> list[str | Path]:
+def listed(paths: Paths) -> list[str | Path]:
+    """One path or several as a list."""
     return [paths] if isinstance(paths, str | Path) else list(paths)
 
 
@@ -194,7 +195,7 @@ def _even(count: int) -> int:
     return count if count == 1 else count - count % 2
 
 
-def _portion(before: Sequence[_Stream], after: Sequence[_Stream]) -> int:
+def _portion(before: Sequence[RecordStream], after: Sequence[RecordStream]) -> int:
     """Records that every file still has; 0 when all end together."""
     streams = [*before, *after]
     count = min(stream.left for stream in streams)
@@ -210,8 +211,8 @@ def _portion(before: Sequence[_Stream], after: Sequence[_Stream]) -> int:
 
 
 def _step(
-    before: Sequence[_Stream],
-    after: Sequence[_Stream],
+    before: Sequence[RecordStream],
+    after: Sequence[RecordStream],
     true: Counterparts,
     aligned: Counterparts | None,
     counter: Counter,
@@ -352,7 +353,7 @@ def evaluate_arrays(
     nothing = np.zeros(count, dtype=np.int64)
     table = RecordTable(
         true, nothing, nothing, np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.bool_),
-        true_start, true_lengths, claims,
+        true_start, true_lengths, claims, nothing,
     )  # fmt: skip
     place = np.zeros(count, dtype=np.uint8) if mates is None else mates.astype(np.uint8)
     counter = Counter()

@@ -183,7 +183,7 @@ def _compact(table: RecordTable) -> RecordTable:
     _copy_ranges(table.data, table.seq_start, table.seq_len, data, seq_start)
     return RecordTable(
         data, name_start, seq_start, table.mate, table.reverse, seq_start, table.seq_len,
-        table.claim,
+        table.claim, table.span,
     )  # fmt: skip
 
 
@@ -207,6 +207,7 @@ def _join(tables: Sequence[RecordTable]) -> RecordTable:
         moved("seq_start"),
         kept("seq_len"),
         np.concatenate([table.claim for table in tables]),
+        kept("span"),
     )
 
 

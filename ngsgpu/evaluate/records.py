@@ -44,6 +44,7 @@ class RecordTable:
         seq_start: int64 [n], first base.
         seq_len: int64 [n], number of bases.
         claim: int32 [n], what the alignment says of indels (``cpu.CLAIM_*`` or mismatches).
+        span: int64 [n], length of the fragment (SAM's TLEN without its sign), 0 if not known.
     """
 
     data: NDArray[np.uint8]
@@ -54,6 +55,7 @@ class RecordTable:
     seq_start: NDArray[np.int64]
     seq_len: NDArray[np.int64]
     claim: NDArray[np.int32]
+    span: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.name_start)
@@ -70,6 +72,7 @@ class RecordTable:
             self.seq_start[rows],
             self.seq_len[rows],
             self.claim[rows],
+            self.span[rows],
         )
 
     def take(self, rows: NDArray[np.int64]) -> RecordTable:
@@ -83,6 +86,7 @@ class RecordTable:
             self.seq_start[rows],
             self.seq_len[rows],
             self.claim[rows],
+            self.span[rows],
         )
 
 
@@ -183,16 +187,17 @@ def _parse(
 ) -> tuple[RecordTable, int, int, bool]:
     """Records of a block, the bytes and lines they take, and whether a bad line follows."""
     capacity = int(np.count_nonzero(data == ord("\n")))
-    wide = np.empty((4, capacity), dtype=np.int64)
+    wide = np.zeros((5, capacity), dtype=np.int64)
     mate = np.empty(capacity, dtype=np.uint8)
     reverse = np.empty(capacity, dtype=np.bool_)
     claim = np.empty(capacity, dtype=np.int32)
     parse = parse_aln if is_aln else parse_sam
     count, used, lines, is_bad = parse(data, not last, wide, mate, reverse, claim)
-    name_start, name_end, seq_start, seq_len = wide[:, :count]
+    name_start, name_end, seq_start, seq_len, span = wide[:, :count]
     table = RecordTable(
-        data, name_start, name_end, mate[:count], reverse[:count], seq_start, seq_len, claim[:count]
-    )
+        data, name_start, name_end, mate[:count], reverse[:count], seq_start, seq_len,
+        claim[:count], span,
+    )  # fmt: skip
     return table, int(used), int(lines), bool(is_bad)
 
 
@@ -262,7 +267,8 @@ def parse_sam(
     Args:
         data: uint8, text that starts with a line.
         keep_even: leave the last record in the text if the number is odd.
-        wide: int64[4, lines], set to start and end of names, start and number of bases.
+        wide: int64[5, lines], zeros, set to start and end of names, start and number of bases,
+            and the length of the fragment where that is known.
         mate: uint8[lines], set.
         reverse: bool[lines], set.
         claim: int32[lines], set.
@@ -307,6 +313,9 @@ def parse_sam(
                 wide[1, count] = stop
                 wide[2, count] = fields[9]
                 wide[3, count] = bases
+                for p in range(fields[8], fields[9] - 1):
+                    if ord("0") <= data[p] <= ord("9"):
+                        wide[4, count] = 10 * wide[4, count] + data[p] - ord("0")
                 mate[count] = 1 if flag & 0x40 else (2 if flag & 0x80 else named)
                 reverse[count] = flag & 0x10 != 0
                 claim[count] = _cigar_claim(data, fields[5], fields[6] - 1, bases)

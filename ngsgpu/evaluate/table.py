@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from ngsgpu.evaluate.outcomes import ClassificationEvaluation, Run
 from ngsgpu.evaluate.result import CorrectionEvaluation
@@ -47,24 +48,44 @@ def rows(evaluation: CorrectionEvaluation) -> list[tuple[str, str, str]]:
 
 def plain_table(evaluation: CorrectionEvaluation) -> str:
     """The table as aligned text, for logs and files."""
-    lines = [_HEADINGS, *rows(evaluation)]
-    first, second, third = (max(len(line[i]) for line in lines) for i in range(3))
-    return "".join(f"{a:<{first}}  {b:>{second}}  {c:>{third}}\n" for a, b, c in lines)
+    return aligned([_HEADINGS, *rows(evaluation)])
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as text in columns: the first to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = ""
+    for first, *others in lines:
+        cells = [f"{first:<{widths[0]}}"]
+        cells += [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
+        text += "  ".join(cells) + "\n"
+    return text
 
 
 def print_table(evaluation: CorrectionEvaluation) -> None:
     """Write the table to standard output."""
+    print_rows("Correction against the truth", _HEADINGS, rows(evaluation))
+
+
+def print_rows(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    """Write a table to standard output.
+
+    Args:
+        title: shown on a terminal.
+        headings: of the columns; a line of empty ones is left out elsewhere.
+        lines: the cells.
+    """
     if not sys.stdout.isatty():
-        sys.stdout.write(plain_table(evaluation))
+        sys.stdout.write(aligned([headings, *lines] if any(headings) else lines))
         return
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="Correction against the truth")
-    table.add_column(_HEADINGS[0])
-    for heading in _HEADINGS[1:]:
+    table = Table(title=title, show_header=any(headings))
+    table.add_column(headings[0])
+    for heading in headings[1:]:
         table.add_column(heading, justify="right")
-    for row in rows(evaluation):
+    for row in lines:
         table.add_row(*row)
     Console().print(table)
 

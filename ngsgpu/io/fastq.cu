@@ -23,10 +23,6 @@ struct Found {
     u32 full;  // whether there are more lines than there is room for
 };
 
-__device__ __forceinline__ u32 record_start(const u32* line_end, u32 begin, u32 record) {
-    return record == 0 ? begin : line_end[4 * record - 1] + 1;
-}
-
 }  // namespace
 
 // Count the line feeds of each tile of a chunk.

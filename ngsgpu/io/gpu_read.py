@@ -34,9 +34,9 @@ logger = logging.getLogger("ngsgpu")
 CHUNK_BYTES: Final = 16 << 20
 """Small enough for the L2 cache of a GPU, and for many threads to have one each."""
 
-_SMALLEST_CHUNK: Final = 1 << 16
-_MOST_READERS: Final = 12
-_NO_PAIR: Final = 2**64 - 1
+SMALLEST_CHUNK: Final = 1 << 16
+MOST_READERS: Final = 12
+NO_PAIR: Final = 2**64 - 1
 
 
 class Lane(Protocol):
@@ -105,7 +105,7 @@ def read_to_device(
     """
     if memory is not None:
         # The slots take about an eighth of the memory.
-        chunk_bytes = min(chunk_bytes, max(_SMALLEST_CHUNK, memory // 96))
+        chunk_bytes = min(chunk_bytes, max(SMALLEST_CHUNK, memory // 96))
     try:
         with cuda_errors("reading the input to the GPU"):
             reader = _Reader(lanes, quality_bits, phred_offset, threads, chunk_bytes, advance)
@@ -207,7 +207,7 @@ class _Reader:
             quality_bits=quality_bits,
             phred_offset=64 if phred_offset == 64 else 33,
         )
-        self._bad_pair = cupy.full(1, _NO_PAIR, dtype=cupy.uint64)
+        self._bad_pair = cupy.full(1, NO_PAIR, dtype=cupy.uint64)
         self._empty: list[str] = []
         self._input_bytes = 0
 
@@ -218,7 +218,7 @@ class _Reader:
             self._input_bytes = sum(file.stat().st_size for file in files)
         except OSError as error:
             raise IrregularInputError(str(error)) from error
-        readers = min(self._threads, _MOST_READERS)
+        readers = min(self._threads, MOST_READERS)
         with ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool:
             places = tuple(self._read_lane(lane, pool, readers) for lane in self._lanes)
         reads = self._packer.finish(paired=self._lanes[0].paired)
@@ -255,7 +255,7 @@ class _Reader:
                 self._pack(lane, cursors, count)
             if any(cursor.left() for cursor in cursors):
                 raise IrregularInputError("the files have different numbers of reads")
-            if int(self._bad_pair[0]) != _NO_PAIR:
+            if int(self._bad_pair[0]) != NO_PAIR:
                 raise IrregularInputError(f"pair {int(self._bad_pair[0]) + 1} is not one of mates")
             self._empty += [cursor.path for cursor in cursors if not cursor.segments]
             return LanePlaces(tuple(cursor.places() for cursor in cursors), first_read)
@@ -270,23 +270,52 @@ class _Reader:
             if lane.interleaved:
                 record2 += 1
             step = 2 if lane.interleaved else 1
-            KERNELS.launch(
-                "check_mates",
-                blocks_for(count // step),
-                (THREADS,),
-                (
-                    *_headers(first, record1),
-                    *_headers(second, record2),
-                    np.uint32(step),
-                    np.uint32(count // step),
-                    np.uint64(self._packer.reads // 2),
-                    self._bad_pair,
-                ),
+            check_mates(
+                (first, record1),
+                (second, record2),
+                step=step,
+                pairs=count // step,
+                first_pair=self._packer.reads // 2,
+                bad_pair=self._bad_pair,
             )
         self._packer.add(parts, count)
         for cursor in cursors:
             cursor.used += count
         self._advance(count * len(cursors))
+
+
+def check_mates(
+    first: tuple[ParsedChunk, int],
+    second: tuple[ParsedChunk, int],
+    *,
+    step: int,
+    pairs: int,
+    first_pair: int,
+    bad_pair: Any,
+) -> None:
+    """Check on the device that records have the names of mates, by the rule of ``io.pairs``.
+
+    Args:
+        first: chunk and number in it of the first mate of the first pair.
+        second: the same of its second mate.
+        step: from one pair's record to the next one's.
+        pairs: how many.
+        first_pair: number of the first pair.
+        bad_pair: uint64[1] on the device, becomes the smallest number of a pair that is none.
+    """
+    KERNELS.launch(
+        "check_mates",
+        blocks_for(pairs),
+        (THREADS,),
+        (
+            *_headers(*first),
+            *_headers(*second),
+            np.uint32(step),
+            np.uint32(pairs),
+            np.uint64(first_pair),
+            bad_pair,
+        ),
+    )
 
 
 def _headers(chunk: ParsedChunk, record: int) -> tuple[Any, ...]:

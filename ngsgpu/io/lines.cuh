@@ -57,6 +57,11 @@ __device__ __forceinline__ u32 block_exclusive_sum(u32 value, u32* total) {
     return before + sum - value;
 }
 
+// First byte of a record, of which the lines end at ``line_end``.
+__device__ __forceinline__ u32 record_start(const u32* line_end, u32 begin, u32 record) {
+    return record == 0 ? begin : line_end[4 * record - 1] + 1;
+}
+
 // End of the text of a line without the carriage return before its line feed, if it has one.
 __device__ __forceinline__ u32 without_return(const u8* raw, u32 start, u32 feed) {
     return feed > start && raw[feed - 1] == '\r' ? feed - 1 : feed;

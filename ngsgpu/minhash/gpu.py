@@ -33,6 +33,10 @@ THREADS = 128
 ENTRY_BYTES = 4 + 2
 """What an entry takes in a table: its read and its place."""
 
+LOOK_AHEAD = 32
+"""Entries behind the last of a table that kernels may read, whatever there is; of
+``candidates.cuh``."""
+
 SLOT_BYTES = 4
 SIGNATURE_BYTES = 8 + 2
 """What a read's signature under one function takes: key and place."""
@@ -54,8 +58,8 @@ class DeviceTables:
     What lies in page-locked host memory is read over the bus.
 
     Attributes:
-        ids: for each table uint32[its entries + 1].
-        places: for each table uint16[its entries + 1], of which the last means nothing.
+        ids: for each table uint32[its entries + 1 + LOOK_AHEAD].
+        places: for each table uint16, as many; what is behind the entries means nothing.
         slots: uint32[reads, hashes].
         entries: entries of each table.
         pointers: int64[hashes, 2], where ids and places of each table lie.
@@ -189,7 +193,7 @@ class _Builder:
             keys = keys[self._long_enough]
         count = len(keys)
         if count == 0:
-            self._append(0)[0][:] = 1 << 31
+            self._append(0)[0][:1] = 1 << 31
             return
         members = _sort(keys)
         if self._long_enough is not None:
@@ -222,13 +226,13 @@ class _Builder:
         """Room for the next table's ids and places, in one piece."""
         import cupy
 
-        size = (entries + 1) * ENTRY_BYTES
+        size = table_bytes(entries)
         with lasting():
             if len(self.entries) < self._on_device:
                 table = cupy.empty(size, dtype=cupy.uint8)
             else:
                 table = mapped_empty(size, cupy.uint8)
-        ids_bytes = 4 * (entries + 1)
+        ids_bytes = size // ENTRY_BYTES * 4
         self._ids.append(table[:ids_bytes].view(cupy.uint32))
         self._places.append(table[ids_bytes:].view(cupy.uint16))
         self.entries.append(entries)
@@ -238,16 +242,20 @@ class _Builder:
         """The tables, when all are built."""
         import cupy
 
-        each = zip(self._ids, self._places, self.entries, strict=True)
+        pairs = zip(self._ids, self._places, strict=True)
         with lasting():
             pointers = cupy.array(
-                [[ids.data.ptr, places.data.ptr, entries] for ids, places, entries in each],
-                dtype=cupy.int64,
+                [[ids.data.ptr, places.data.ptr] for ids, places in pairs], dtype=cupy.int64
             )
             struct = cupy.array(
                 [pointers.data.ptr, self._slots.data.ptr, len(self.entries)], dtype=cupy.int64
             )
         return DeviceTables(self._ids, self._places, self._slots, self.entries, pointers, struct)
+
+
+def table_bytes(entries: int) -> int:
+    """Bytes of a table."""
+    return (entries + 1 + LOOK_AHEAD) * ENTRY_BYTES
 
 
 def pass_bytes(slots_on_device: bool) -> int:

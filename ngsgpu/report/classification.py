@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ngsgpu.report import taxon_plots, words
 from ngsgpu.report.content import Table
-from ngsgpu.report.section import Figure, SampleSection
+from ngsgpu.report.sections import Figure, SampleSection
 from ngsgpu.report.taxa import Classification, Composition, TargetCoverage
 
 _MOST_STRIPS: Final = 10

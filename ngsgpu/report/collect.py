@@ -108,6 +108,8 @@ class SampleResults:
         sample: its entry in the study.
         correct: statistics of the correction.
         evaluation: comparison with the truth.
+        merge: statistics of the merging of pairs.
+        merging: comparison of merged reads with the truth.
         kmers: histograms by variant.
         contigs: lengths by variant, longest first.
         quast: QUAST's metrics.
@@ -119,6 +121,8 @@ class SampleResults:
     sample: Sample
     correct: Json | None = None
     evaluation: Json | None = None
+    merge: Json | None = None
+    merging: Json | None = None
     kmers: dict[str, Spectrum] = field(default_factory=dict)
     contigs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     quast: Quast | None = None
@@ -167,6 +171,12 @@ def collect(sample: Sample) -> SampleResults:
             results.evaluation = Json(files.evaluation, document)
     else:
         missing.append("comparison with the truth (the truth of real reads is not known)")
+    # Not every study merges, so that is no lack.
+    if files.merge is not None and _present(files.merge, "statistics of merging", missing):
+        results.merge = Json(files.merge, read_json(files.merge, "ngsgpu.merge", 1))
+    if files.merging is not None and _present(files.merging, "truth of merged reads", missing):
+        document = read_json(files.merging, "ngsgpu.evaluate.merging", 1)
+        results.merging = Json(files.merging, document)
     for variant, path in _each(files.kmers, "k-mer spectrum of the {} reads", missing):
         results.kmers[variant] = sources.read_spectrum(path)
     for variant, path in _each(files.contigs, "contigs of the {} reads", missing):

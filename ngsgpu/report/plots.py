@@ -261,6 +261,58 @@ def spectra(name: str, histograms: Mapping[str, Spectrum]) -> str:
     return draw(name, SMALL, paint)
 
 
+def fragment_lengths(name: str, counts: Sequence[tuple[int, int]]) -> str:
+    """How many fragments have which length.
+
+    Args:
+        name: prefix of ids.
+        counts: lengths, ascending, and their counts.
+    """
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        first, last = counts[0][0], counts[-1][0]
+        heights = np.zeros(last - first + 1)
+        for length, count in counts:
+            heights[length - first] = count
+        edges = np.arange(first, last + 2) - 0.5
+        axes.stairs(heights, edges, fill=True, color=AFTER, linewidth=0)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("length of the fragment (bases)")
+        axes.set_ylabel("pairs")
+        _thousands(axes.yaxis)
+
+    return draw(name, SMALL, paint)
+
+
+def calibration(name: str, parts: Mapping[str, Sequence[tuple[float, float, float]]]) -> str:
+    """Quality that the errors speak for, by the quality given.
+
+    Args:
+        name: prefix of ids.
+        parts: label to given quality, observed quality and bases.
+    """
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        highest = max((max(row[:2]) for rows in parts.values() for row in rows), default=1.0)
+        axes.plot([0, highest], [0, highest], color=MUTED, linewidth=0.8, linestyle=":")
+        most = max((row[2] for rows in parts.values() for row in rows), default=1.0)
+        for colour, (label, rows) in zip((AFTER, AMBER), parts.items(), strict=True):
+            given, observed, bases = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+            sizes = 8 + 60 * np.sqrt(bases / most)
+            axes.scatter(
+                given, observed, s=sizes, color=colour, label=label, alpha=0.8, linewidth=0
+            )
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("quality given")
+        axes.set_ylabel("quality observed")
+        axes.legend(loc="upper left")
+
+    return draw(name, SMALL, paint)
+
+
 def nx_curves(name: str, lengths: Mapping[str, NDArray[np.int64]], reference: float | None) -> str:
     """Length of the shortest contig needed to cover each share of the assembly or genome.
 

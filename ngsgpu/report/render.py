@@ -10,7 +10,8 @@ from ngsgpu._version import __version__
 from ngsgpu.report import content, plots, tables
 from ngsgpu.report.classification import classification_section
 from ngsgpu.report.collect import SampleResults, collect
-from ngsgpu.report.section import Figure, SampleSection
+from ngsgpu.report.merging import merging_sections
+from ngsgpu.report.sections import Figure, SampleSection
 from ngsgpu.report.study import Study
 
 
@@ -45,6 +46,7 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "sample_table": content.sample_table(samples),
         "outcomes": _outcomes(samples),
         "correction": _sections(samples, _correction),
+        "merging": merging_sections(samples),
         "assembly": _sections(samples, _assembly),
         "classification": [
             classification_section(

@@ -63,6 +63,9 @@ VARIANTS: tuple[Variant, ...] = ("raw", "corrected")
 CLASSIFICATION_FILES = ("report", "abundance", "coverage", "evaluation")
 """Kraken's report, the tables of abundances and of coverage, and the comparison with the truth."""
 
+_SINGLE_FILES = ("correct", "evaluation", "merge", "merging")
+"""Names of the files of which a sample has one."""
+
 _REMEDY = "see the schema in the documentation of ngsgpu report"
 
 
@@ -73,6 +76,8 @@ class SampleFiles:
     Attributes:
         correct: statistics of ``ngsgpu correct`` (JSON).
         evaluation: result of ``ngsgpu evaluate correction`` (JSON).
+        merge: statistics of ``ngsgpu merge`` (JSON).
+        merging: result of ``ngsgpu evaluate merging`` (JSON).
         kmers: k-mer histograms (TSV) of the ``raw`` and ``corrected`` reads.
         contigs: assemblies (FASTA) of the ``raw`` and ``corrected`` reads.
         quast: QUAST's ``report.tsv`` with both assemblies under the key ``all``, or one report
@@ -85,6 +90,8 @@ class SampleFiles:
 
     correct: Path | None = None
     evaluation: Path | None = None
+    merge: Path | None = None
+    merging: Path | None = None
     kmers: Mapping[str, Path] = field(default_factory=dict)
     contigs: Mapping[str, Path] = field(default_factory=dict)
     quast: Mapping[str, Path] = field(default_factory=dict)
@@ -144,10 +151,10 @@ def _sample_document(sample: Sample, folder: Path) -> dict[str, Any]:
         return os.path.relpath(path, folder)
 
     files: dict[str, Any] = {}
-    if sample.files.correct is not None:
-        files["correct"] = relative(sample.files.correct)
-    if sample.files.evaluation is not None:
-        files["evaluation"] = relative(sample.files.evaluation)
+    for name in _SINGLE_FILES:
+        path: Path | None = getattr(sample.files, name)
+        if path is not None:
+            files[name] = relative(path)
     for name in ("kmers", "contigs", "quast", "classification"):
         paths: Mapping[str, Path] = getattr(sample.files, name)
         if paths:
@@ -227,7 +234,7 @@ class _Reader:
         files = self.mapping(entry.get("files"), f"{key}.files")
         self.known(
             files,
-            {"correct", "evaluation", "kmers", "contigs", "quast", "classification", "benchmarks"},
+            {*_SINGLE_FILES, "kmers", "contigs", "quast", "classification", "benchmarks"},
             f"{key}.files",
         )
         quast = files.get("quast")
@@ -243,6 +250,8 @@ class _Reader:
             files=SampleFiles(
                 correct=self.file(files.get("correct"), f"{key}.files.correct"),
                 evaluation=self.file(files.get("evaluation"), f"{key}.files.evaluation"),
+                merge=self.file(files.get("merge"), f"{key}.files.merge"),
+                merging=self.file(files.get("merging"), f"{key}.files.merging"),
                 kmers=self.files(files.get("kmers"), f"{key}.files.kmers", both),
                 contigs=self.files(files.get("contigs"), f"{key}.files.contigs", both),
                 quast=self.files(quast, f"{key}.files.quast", both | {"all"}),
@@ -328,6 +337,7 @@ def layout_files(
     """Files of one sample that are present in the workflow's layout.
 
     ``results/{sample}/correct/stats.json``, ``evaluate/correction.json``,
+    ``merge/stats.json``, ``evaluate/merging.json``,
     ``kmers/{raw,corrected}.tsv``, ``assembly/{raw,corrected}/contigs.fasta`` (or ``.fa``),
     ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``,
     ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv`` (or in a folder
@@ -362,6 +372,8 @@ def layout_files(
     return SampleFiles(
         correct=present(folder / "correct/stats.json"),
         evaluation=present(folder / "evaluate/correction.json"),
+        merge=present(folder / "merge/stats.json"),
+        merging=present(folder / "evaluate/merging.json"),
         kmers=both("kmers/{}.tsv"),
         contigs=both("assembly/{}/contigs.fasta", "assembly/{}/contigs.fa"),
         quast={"all": joint} if joint is not None else both("quast/{}/report.tsv"),
@@ -394,6 +406,8 @@ def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None
         files = SampleFiles(
             correct=given.correct or found.correct,
             evaluation=given.evaluation or found.evaluation,
+            merge=given.merge or found.merge,
+            merging=given.merging or found.merging,
             kmers=given.kmers or found.kmers,
             contigs=given.contigs or found.contigs,
             quast=given.quast or found.quast,

@@ -20,6 +20,12 @@ EVALUATION = {
     "all_reads": {},
     "by_position": [1, 2, 3],
 }
+MERGING = {
+    "pairs": {"right": 1, "near": 0, "wrong": 2, "apart_merged": 1},
+    "rates": {"sensitivity": 0.25},
+    "bases": {"after": 100, "errors_after": 1},
+    "calibration": {},
+}
 STATISTICS = {"time_s": {"read": 1.0, "total": 2.0}, "memory": {"peak_rss_bytes": 3}}
 PROGRAMS = {
     # A pair a piece, named after it; the command line goes where the test can see it.
@@ -33,7 +39,10 @@ PROGRAMS = {
         correct) cp r1.fq "${{12}}"; cp r2.fq "${{14}}"
             echo '{json.dumps(STATISTICS)}' > "${{16}}"
             [ $4 = "$SPOILED" ] && echo >> "${{12}}"; true;;
-        evaluate) grep -q . $4 && echo '{json.dumps(EVALUATION)}' > e.json;;
+        merge) cp r1.fq "${{14}}.extendedFrags.fastq"
+            echo '{json.dumps(STATISTICS)}' > "${{16}}";;
+        evaluate) [ $2 = merging ] && echo '{json.dumps(MERGING)}' > e.json && exit
+            grep -q . $4 && echo '{json.dumps(EVALUATION)}' > e.json;;
         esac""",
     "lighter": """[ "$1" = -v ] && { echo Lighter v1.1.2; exit; }
         cp r1.fq lighter/r1.cor.fq; cp r2.fq lighter/r2.cor.fq""",

@@ -126,3 +126,15 @@ def test_command(genomes, programs, tmp_path, capsys):
     assert "8 reads of 3,500 bases" in capsys.readouterr().out
     assert main(["S", "--folder", str(tmp_path)]) == 1
     assert "--genomes" in capsys.readouterr().err
+
+
+def test_a_data_set_several_times(genomes, programs, tmp_path):
+    data = data_set("M3", genomes)
+    assert (data.name, data.copies, data.stage) == ("M3", 3, "merge")
+    once = make(data_set("M", genomes), tmp_path / "M", processes=1, truth=False)
+    made = make(data, tmp_path / "M3", processes=1, truth=False)
+    assert made["reads"] == 3 * once["reads"] > 0
+    for mate in ("r1.fq", "r2.fq"):
+        assert (tmp_path / "M3" / mate).read_bytes() == 3 * (tmp_path / "M" / mate).read_bytes()
+    with pytest.raises(BenchmarkError, match="have no truth"):
+        make(data, tmp_path / "M3", processes=1, truth=True)

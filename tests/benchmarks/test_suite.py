@@ -93,8 +93,10 @@ def test_pairs_are_merged(tmp_path, arguments, monkeypatch):
     monkeypatch.setattr(suite, "data_set", data_set_to_merge)
     assert main(arguments) == 0
     one = json.loads((tmp_path / "results" / "out.json").read_text())["datasets"][0]
-    assert [entry["program"] for entry in one["programs"]] == ["flash"]
-    assert one["programs"][0]["accuracy"] is None
+    assert [entry["program"] for entry in one["programs"]] == ["ngsgpu", "flash"]
+    ours, theirs = (entry["accuracy"] for entry in one["programs"])
+    assert ours["rates"]["sensitivity"] == 0.25
+    assert ours["sha256"] == theirs["sha256"]
 
 
 def test_a_program_that_fails_is_named(tmp_path, arguments, programs, capsys):

@@ -33,6 +33,16 @@ def test_times_and_accuracy():
     assert "| 10.00 (8.00-20.00) | 3.33 | 100,000 | 1.5 | 1.00 | - |" in second
 
 
+def test_accuracy_of_merging():
+    entry = program("ngsgpu", [run_of(2.0)])
+    entry["accuracy"] = {
+        "pairs": {"right": 90, "near": 5, "wrong": 3, "apart_merged": 2},
+        "rates": {"sensitivity": 0.9},
+        "bases": {"after": 2_000_000, "errors_after": 5},
+    }
+    assert table(document(entry)).splitlines()[2].endswith("| 0.9000 | 50,000.0 | 2.5 |")
+
+
 def test_accuracy_alone():
     lines = table(document(program("bfc", [], None, None), accuracy_only=True)).splitlines()
     assert lines[0] == (

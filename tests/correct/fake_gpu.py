@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -44,8 +44,6 @@ class OutOfMemoryError(MemoryError):
 
 class Device:
     """As CuPy's; which one is current is known of each thread."""
-
-    attributes: ClassVar = {"MultiProcessorCount": 2}
 
     def __init__(self, number: int | None = None) -> None:
         self.id = _stack()[-1] if number is None else number
@@ -104,6 +102,11 @@ class Array(np.ndarray[Any, Any]):
     def device(self) -> Device:  # type: ignore[override]
         """Whose memory it is."""
         return Device(self.gpu)
+
+    def copy(self, order: object = "C") -> Array:  # type: ignore[override]
+        """A copy in the memory of the current GPU."""
+        copy: Array = sys.modules["cupy"].asarray(self)
+        return copy
 
     def get(self, stream: object = None, out: Any = None) -> Any:
         """A copy on the host."""
@@ -190,10 +193,9 @@ class FakeGpus:
         """Stand in for CuPy and the kernels."""
         for name, module in self._modules().items():
             monkeypatch.setitem(sys.modules, name, module)
-        monkeypatch.setattr(minhash_gpu, "KERNELS", SimpleNamespace(launch=self._launch))
-        fitting = lambda kernel, threads, shared_bytes: 132  # noqa: E731
-        correct_kernels = SimpleNamespace(launch=self._launch, resident_blocks=fitting)
-        monkeypatch.setattr(correct_gpu, "KERNELS", correct_kernels)
+        kernels = SimpleNamespace(launch=self._launch, resident_blocks=lambda *sizes: 4)
+        monkeypatch.setattr(minhash_gpu, "KERNELS", kernels)
+        monkeypatch.setattr(correct_gpu, "KERNELS", kernels)
         return self
 
     def _alloc(self, size: int) -> Memory | None:
@@ -242,7 +244,9 @@ class FakeGpus:
             ndarray=lambda shape, dtype, memptr: place(shape, dtype, memptr),
         )  # fmt: skip
         cuda.__dict__.update(
-            Device=Device, Stream=lambda non_blocking: None, memory=memory, runtime=runtime,
+            Device=Device, Stream=lambda non_blocking: None,
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
+            memory=memory, runtime=runtime,
             driver=driver, PinnedMemory=self._pinned, thrust=SimpleNamespace(argsort=self._argsort),
             UnownedMemory=lambda pointer, size, owner, device: owner,
             MemoryPointer=lambda memory, offset: memory, using_allocator=using_allocator,
@@ -348,7 +352,7 @@ class FakeGpus:
         count = self.reads.reads
         ids = np.zeros((hashes, count + 1), np.uint32)
         places = np.zeros((hashes, count + 1), np.uint16)
-        both = at(pointers, np.int64, 3 * hashes).reshape(hashes, 3).tolist()
+        both = at(pointers, np.int64, 2 * hashes).reshape(hashes, 2).tolist()
         for table, entries in enumerate(self.tables.entries):
             ids[table, : entries + 1] = at(both[table][0], np.uint32, entries + 1)
             places[table, :entries] = at(both[table][1], np.uint16, entries)

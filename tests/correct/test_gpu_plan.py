@@ -49,7 +49,7 @@ def test_everything_on_the_gpu() -> None:
     assert plan.placement.moved == ()
     assert plan.host == 0
     assert plan.batches == BatchSizes()
-    tables = 48 * 6 * (LARGE.reads + 1) + 48 * 4 * LARGE.reads
+    tables = 48 * 6 * (LARGE.reads + 33) + 48 * 4 * LARGE.reads
     assert (plan.reads, plan.tables) == (LARGE.total, tables)
     # Building takes no more than correcting, so that it costs no memory.
     assert plan.total < LARGE.total + tables + 1.1 * plan.correcting
@@ -75,7 +75,7 @@ def test_less_memory_moves_more_to_the_host(seed: int) -> None:
         place = plan.placement
         slots = 4 * reads.reads * hashes
         assert plan.host == (
-            (hashes - place.tables) * 6 * (reads.reads + 1)
+            (hashes - place.tables) * 6 * (reads.reads + 33)
             + (0 if place.slots else slots)
             + sum(getattr(reads, name) for name in place.moved)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -22,13 +23,13 @@ from ngsgpu.correct.plan import plan_correction
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
-from tests.correct.fake_gpu import FakeGpus
+from tests.correct.fake_gpu import Array, FakeGpus, OutOfMemoryError
 from tests.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
 
 RESERVE = 512 << 20
 """What is left to CUDA itself."""
 
-SMALL = BatchSizes(edit_bytes=1 << 16, workspace_blocks=2)
+SMALL = BatchSizes(edit_bytes=1 << 15, workspace_blocks=2)
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])
@@ -177,6 +178,26 @@ def test_memory_that_runs_out_again(monkeypatch: pytest.MonkeyPatch, step: str) 
     assert (gpus.pools[0].used, gpus.host_bytes) == (0, 0)
 
 
+def test_edits_that_cannot_be_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, parameters = make_reads(7)
+    gpus = FakeGpus(reads, parameters, COVERAGE).install(monkeypatch)
+    expected = correct_on_cpu(reads, gpus.tables, parameters, COVERAGE)
+    copy, refused = Array.copy, []
+
+    def without_room(array: Array) -> Array:
+        if sys._getframe(1).f_code.co_name == "fetch":
+            refused.append(array.size)
+            raise OutOfMemoryError(array.nbytes, 0)
+        return copy(array)
+
+    monkeypatch.setattr(Array, "copy", without_room)
+    with GpuCorrection(reads, parameters, COVERAGE, batches=SMALL) as run:
+        run.place_reads()
+        run.build_tables()
+        assert_equal(run.correct(), expected)
+    assert len(refused) > 3
+
+
 def test_one_of_several_gpus_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     reads, parameters = make_reads(7)
     gpus = FakeGpus(reads, parameters, COVERAGE, sizes=(1 << 40, 1 << 40))
@@ -194,8 +215,6 @@ def test_one_of_several_gpus_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_limit_leaves_out_what_others_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     reads, parameters = make_reads(7)
     gpus = FakeGpus(reads, parameters, COVERAGE, sizes=(1 << 31,)).install(monkeypatch)
     others = sys.modules["cupy"].empty(1000 << 20, np.uint8)

@@ -55,16 +55,22 @@ def test_little_memory_changes_nothing(
         assert gpu._tables is not None
         for table, entries in enumerate(tables.entries):
             ids, places = gpu._tables.ids[table], gpu._tables.places[table]
+            expected_ids, expected_places = tables.arrays.ids[table], tables.arrays.places[table]
             assert is_on_host(ids) == (table >= placement.tables)
-            assert np.array_equal(ids.get(), tables.arrays.ids[table, : entries + 1])
-            assert np.array_equal(places[:entries].get(), tables.arrays.places[table, :entries])
+            assert np.array_equal(values(ids[: entries + 1]), expected_ids[: entries + 1])
+            assert np.array_equal(values(places[:entries]), expected_places[:entries])
         assert is_on_host(gpu._tables.slots) == (not placement.slots)
-        assert np.array_equal(gpu._tables.slots.get(), tables.arrays.slots)
+        assert np.array_equal(values(gpu._tables.slots), tables.arrays.slots)
         assert gpu._reads is not None
         assert is_on_host(gpu._reads.planes) == (not placement.planes)
         if reads.arrays.qualities.size:
             assert is_on_host(gpu._reads.qualities) == (not placement.qualities)
     assert_equal(found, expected)
+
+
+def values(array: Any) -> Any:
+    """What kernels find in an array, wherever it lies."""
+    return (array + array.dtype.type(0)).get()
 
 
 def is_on_host(array: Any) -> bool:
@@ -96,7 +102,7 @@ def test_several_gpus_and_batches_change_nothing(
         COVERAGE,
         gpu_memory=memory,
         gpus=gpus,
-        batches=BatchSizes(edit_bytes=1 << 16, workspace_blocks=2),
+        batches=BatchSizes(edit_bytes=1 << 15, workspace_blocks=2),
     ) as run:
         run.place_reads()
         run.build_tables()

@@ -31,6 +31,8 @@ def test_dry_run_has_every_step_of_every_sample(snakemake: Snakemake) -> None:
     assert counted["join_truth"] == 2
     assert counted["correct_pairs"] == 2
     assert counted["correct_single"] == 1
+    assert counted["merge_pairs"] == 2
+    assert counted["evaluate_merging"] == 1
     assert counted["assemble_reads"] == counted["count_kmers"] == 6
     assert counted["evaluate_assemblies"] == 3
     assert counted["evaluate_correction"] == 1
@@ -94,6 +96,30 @@ def test_gpus_granted_choose_the_backend(
     result = snakemake("--dry-run", "-p", *limit, "--configfile", "more.yaml", "--", target)
     assert result.returncode == 0, result.stdout
     assert f"{options} --memory" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("reads", "first"),
+    [
+        ("raw", "-i data/na12878_lane1_R1.fastq.gz -i data/na12878_lane2_R1.fastq.gz"),
+        ("corrected", "-i results/na12878_8kb/correct/R1.fastq.gz"),
+    ],
+)
+def test_merging_takes_the_reads_it_is_told(
+    snakemake: Snakemake, study: Path, reads: str, first: str
+) -> None:
+    (study / "more.yaml").write_text(f"merge: {{reads: {reads}, gpu: 1}}\n")
+    target = "results/na12878_8kb/merge/stats.json"
+    result = snakemake("--dry-run", "-p", "--configfile", "more.yaml", "--", target)
+    assert result.returncode == 0, result.stdout
+    assert f"ngsgpu merge {first} -I " in result.stdout
+    assert "--backend cuda --gpus 1 --ihist" in result.stdout
+
+
+def test_no_merging_unless_wanted(snakemake: Snakemake) -> None:
+    result = snakemake("--dry-run", "--quiet", "rules", "--config", "merge={reads: none}")
+    assert result.returncode == 0, result.stdout
+    assert "merge_pairs" not in jobs(result.stdout)
 
 
 def test_report_of_multiqc_on_demand(snakemake: Snakemake) -> None:

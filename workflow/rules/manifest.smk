@@ -35,7 +35,15 @@ def sheet_options():
 
 def config_text():
     """What decides the results in the config, as JSON in a fixed order."""
-    keys = ("genomes", "simulate", "correct", "kmers", "assemble", "quast")
+    keys = (
+        "genomes",
+        "simulate",
+        "correct",
+        "merge",
+        "kmers",
+        "assemble",
+        "quast",
+    )
     return json.dumps({key: config[key] for key in keys}, sort_keys=True)
 
 

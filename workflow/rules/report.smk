@@ -56,6 +56,11 @@ rule write_report:
         study="results/study.json",
         correct=every_sample("results/{sample}/correct/stats.json"),
         evaluation=every_sample("results/{sample}/evaluate/correction.json", DATASETS),
+        merge=every_sample("results/{sample}/merge/stats.json", merged_samples()),
+        merging=every_sample(
+            "results/{sample}/evaluate/merging.json",
+            set(DATASETS).intersection(merged_samples()),
+        ),
         kmers=every_sample("results/{sample}/kmers/{arm}.tsv"),
         contigs=every_sample("results/{sample}/assembly/{arm}/contigs.fasta"),
         quast=every_sample("results/{sample}/quast/report.tsv"),

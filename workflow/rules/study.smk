@@ -98,19 +98,42 @@ def raw_second(wildcards):
     return STUDY[wildcards.sample].second
 
 
+def arm_files(name, arm):
+    """Files of the first mates (or of single-end reads) and of the second of a sample in an arm."""
+    sample = STUDY[name]
+    if arm == RAW:
+        return sample.first, sample.second
+    folder = f"results/{name}/correct"
+    if not sample.second:
+        return [f"{folder}/reads.fastq.gz"], []
+    return [f"{folder}/R1.fastq.gz"], [f"{folder}/R2.fastq.gz"]
+
+
 def arm_first(wildcards):
     """Files of the first mates, or of single-end reads, in one arm of the comparison."""
-    if wildcards.arm == RAW:
-        return raw_first(wildcards)
-    name = "R1" if raw_second(wildcards) else "reads"
-    return [f"results/{wildcards.sample}/correct/{name}.fastq.gz"]
+    return arm_files(wildcards.sample, wildcards.arm)[0]
 
 
 def arm_second(wildcards):
     """Files of the second mates in one arm of the comparison; none if single-end."""
-    if wildcards.arm == RAW or not raw_second(wildcards):
-        return raw_second(wildcards)
-    return [f"results/{wildcards.sample}/correct/R2.fastq.gz"]
+    return arm_files(wildcards.sample, wildcards.arm)[1]
+
+
+def merged_samples():
+    """Samples whose pairs are merged: none, or all that have mates."""
+    if config["merge"]["reads"] == "none":
+        return []
+    return [name for name, sample in STUDY.items() if sample.second]
+
+
+def merged_arm_first(wildcards):
+    """Files of the first mates that are merged."""
+    return arm_files(wildcards.sample, config["merge"]["reads"])[0]
+
+
+def merged_arm_second(wildcards):
+    """Files of the second mates that are merged."""
+    return arm_files(wildcards.sample, config["merge"]["reads"])[1]
 
 
 def reference_if_known(wildcards):

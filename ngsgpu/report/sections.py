@@ -1,4 +1,4 @@
-"""What a section of the report holds: figures, and the tables of one sample."""
+"""What a section of the report is made of."""
 
 from __future__ import annotations
 

@@ -1,0 +1,290 @@
+"""``ngsgpu merge``: make one read of two that overlap."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ngsgpu.cli.correct import BackendChoice, PhredChoice
+from ngsgpu.errors import UsageError
+
+Paths = list[str]
+
+
+class QualityChoice(StrEnum):
+    """Values of ``--quality``."""
+
+    edgar = "edgar"
+    flash = "flash"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(name="merge")(merge)
+
+
+def merge(
+    in1: Annotated[
+        Paths | None,
+        typer.Option("-i", "--in1", metavar="FILE", help="First mates; repeat for each lane."),
+    ] = None,
+    in2: Annotated[
+        Paths | None,
+        typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("-o", "--out", metavar="FILE", help="Merged reads.")
+    ] = None,
+    unmerged1: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="First mates of the other pairs; without it those pairs are left out.",
+        ),
+    ] = None,
+    unmerged2: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Second mates of the other pairs.")
+    ] = None,
+    flash_prefix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PREFIX",
+            help="Write the five files that FLASH writes, with its names, instead of -o and "
+            "--unmerged.",
+        ),
+    ] = None,
+    compress: Annotated[
+        bool, typer.Option("-z", "--compress", help="Compress the reads of --flash-prefix.")
+    ] = False,
+    to_stdout: Annotated[bool, typer.Option("-c", "--to-stdout", help="The same as -o -.")] = False,
+    interleaved_in: Annotated[
+        bool, typer.Option("--interleaved-in", help="-i holds both mates of pairs, in turn.")
+    ] = False,
+    interleaved_out: Annotated[
+        bool,
+        typer.Option("--interleaved-out", help="--unmerged1 gets both mates of pairs, in turn."),
+    ] = False,
+    min_overlap: Annotated[
+        int, typer.Option("-m", "--min-overlap", metavar="N", help="Shortest overlap, in bases.")
+    ] = 10,
+    max_overlap: Annotated[
+        str,
+        typer.Option(
+            "-M",
+            "--max-overlap",
+            metavar="N|auto",
+            help="Overlaps longer than this are scored as if they were this long; auto: see "
+            "--fragment-length.",
+        ),
+    ] = "65",
+    max_mismatch_density: Annotated[
+        float,
+        typer.Option(
+            "-x",
+            "--max-mismatch-density",
+            metavar="X",
+            help="Most mismatches in an overlap, as a part of its scored length.",
+        ),
+    ] = 0.25,
+    read_length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Average read length for --max-overlap auto.",
+            show_default="that of the first 10,000 pairs",
+        ),
+    ] = None,
+    fragment_length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Average fragment length for --max-overlap auto, which without it is the length "
+            "of the longest of the first 10,000 pairs' reads.",
+        ),
+    ] = None,
+    fragment_deviation: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Standard deviation of the fragment length for --max-overlap auto.",
+            show_default="a tenth of the fragment length",
+        ),
+    ] = None,
+    allow_outies: Annotated[
+        bool,
+        typer.Option(
+            "--allow-outies", help="Also merge pairs whose reads point away from each other."
+        ),
+    ] = False,
+    trim_adapters: Annotated[
+        bool,
+        typer.Option(
+            "--trim-adapters",
+            help="Find pairs whose reads go beyond the end of their fragment, and cut them there.",
+        ),
+    ] = False,
+    correct_only: Annotated[
+        bool,
+        typer.Option(
+            "--correct-only",
+            help="Merge nothing: write both reads of all pairs to --unmerged1 and --unmerged2, "
+            "corrected where they overlap.",
+        ),
+    ] = False,
+    quality: Annotated[
+        QualityChoice,
+        typer.Option(
+            metavar="edgar|flash",
+            help="Qualities of merged bases: posterior probabilities, or FLASH's rule, by which "
+            "the output is FLASH's to the byte.",
+        ),
+    ] = QualityChoice.edgar,
+    max_quality: Annotated[
+        int, typer.Option(metavar="Q", help="With edgar: highest quality in overlaps, 2 to 93.")
+    ] = 41,
+    cap_mismatch_quals: Annotated[
+        bool,
+        typer.Option(
+            "--cap-mismatch-quals", help="With flash: a quality of at most 2 where bases differ."
+        ),
+    ] = False,
+    hist: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write how many merged reads have which length."),
+    ] = None,
+    histogram: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The same, as bars of asterisks.")
+    ] = None,
+    ihist: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the fragments' lengths as BBMap's ihist."),
+    ] = None,
+    stats: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write what was seen and done here (JSON)."),
+    ] = None,
+    phred_offset: Annotated[
+        PhredChoice,
+        typer.Option(
+            metavar="auto|33|64",
+            help="What quality characters count from; auto takes 33 and refuses what looks like "
+            "64.",
+        ),
+    ] = PhredChoice.auto,
+    threads: Annotated[
+        int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
+    ] = 0,
+    backend: Annotated[
+        BackendChoice,
+        typer.Option(metavar="auto|cpu|cuda", help="What computes; all give the same bytes."),
+    ] = BackendChoice.auto,
+    gpus: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="GPUs to lease, of which merging uses one; 0: none.",
+            show_default="1, if there are any",
+        ),
+    ] = None,
+    gpu_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Memory of the GPU that may be used.", show_default="what is free"
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    """Merge the reads of pairs that overlap (FLASH).
+
+    Of all overlaps of the two reads that are long enough, the one with the fewest mismatches for
+    its length is taken. Input is FASTQ, plain, gzip, BGZF, bzip2 or xz; an output whose name ends
+    in .gz is compressed (BGZF). The file - is standard input or output. Pairs keep their order.
+
+    Merge:    ngsgpu merge -i R1.fq -I R2.fq -o M.fq --unmerged1 U1.fq --unmerged2 U2.fq
+
+    FLASH:    ngsgpu merge -i R1.fq -I R2.fq --flash-prefix out --quality flash
+    """
+    import logging
+
+    from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.memory import parse_size, usable_cpus
+    from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
+
+    if quiet:
+        logging.getLogger("ngsgpu").setLevel(logging.WARNING)
+    if threads < 0:
+        raise UsageError(f"--threads must be 0 or more, not {threads}")
+    parameters = MergeParameters(
+        min_overlap=min_overlap,
+        max_overlap=_max_overlap(max_overlap),
+        max_mismatch_density=max_mismatch_density,
+        allow_outies=allow_outies,
+        quality=quality.value,
+        cap_mismatch_quals=cap_mismatch_quals,
+        max_quality=max_quality,
+        trim_adapters=trim_adapters,
+        correct_only=correct_only,
+        read_length=read_length,
+        fragment_length=fragment_length,
+        fragment_deviation=fragment_deviation,
+    )
+    if to_stdout:
+        if out is not None:
+            raise UsageError("--to-stdout is -o -; give one of them")
+        out = "-"
+    if flash_prefix is not None:
+        if any(path is not None for path in (out, unmerged1, unmerged2, hist, histogram)):
+            raise UsageError(
+                "--flash-prefix names all outputs; leave out -o, --to-stdout, --unmerged1, "
+                "--unmerged2, --hist and --histogram"
+            )
+        outputs = MergeOutputs.of_flash(
+            flash_prefix,
+            interleaved=interleaved_out,
+            compressed=compress,
+            by_direction=allow_outies,
+            ihist=ihist,
+            stats=stats,
+        )
+    else:
+        if compress:
+            raise UsageError("--compress is for --flash-prefix; else give names that end in .gz")
+        if unmerged1 is not None and (unmerged2 is None) != interleaved_out:
+            raise UsageError(
+                "pairs that are not merged go to --unmerged1 and --unmerged2, or, with "
+                "--interleaved-out, to --unmerged1 alone"
+            )
+        outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
+    outputs.check(parameters)
+    with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
+        statistics = merge_files(
+            in1 or [],
+            in2 or [],
+            outputs,
+            interleaved=interleaved_in,
+            parameters=parameters,
+            phred_offset="auto" if phred_offset is PhredChoice.auto else int(phred_offset.value),  # type: ignore[arg-type]
+            options=MergeRunOptions(
+                threads=threads or usable_cpus(),
+                progress=not quiet,
+                backend=chosen.name,
+                may_fall_back=backend is BackendChoice.auto,
+                gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
+                backend_note=chosen.reason,
+                command=("ngsgpu", *sys.argv[1:]),
+            ),
+        )
+        if not quiet:
+            typer.echo("\n".join(statistics.summary()), err=True)
+
+
+def _max_overlap(text: str) -> int | None:
+    if text == "auto":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--max-overlap must be auto or a number, not {text!r}") from None

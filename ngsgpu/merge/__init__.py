@@ -1,0 +1,14 @@
+"""Merging of overlapping pairs: both reads of a short fragment become one longer read (FLASH).
+
+Read in this order: ``params`` (what decides), ``qualities`` (what becomes of two bases and their
+qualities), ``overlap`` and ``cpu`` (the kernels: finding the overlap, writing the records),
+``host`` (batches on threads), ``kernels.cu`` and ``gpu`` (the same on a GPU), ``lengths``
+(histograms of lengths as files), ``pipeline`` (files to files), ``stats``. The method is described
+in ``docs/merge.md``.
+"""
+
+from ngsgpu.merge.params import MergeParameters
+from ngsgpu.merge.pipeline import MergeOutputs, MergeRunOptions, merge_files
+from ngsgpu.merge.stats import MergeStatistics
+
+__all__ = ["MergeOutputs", "MergeParameters", "MergeRunOptions", "MergeStatistics", "merge_files"]

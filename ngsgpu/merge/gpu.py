@@ -1,0 +1,363 @@
+"""Merging on a GPU: records split on the device, one batch after the other, written by threads.
+
+A batch is as many pairs as the chunks of both files have in common. Two kernels make the bytes of
+its outputs, which are copied back and written while the next batch is read and merged.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any, Final
+
+import numpy as np
+
+from ngsgpu.device.kernels import KernelModule
+from ngsgpu.io.diagnose import PhredOffset
+from ngsgpu.io.gpu_feed import IrregularInputError, Keeper, open_feed
+from ngsgpu.io.gpu_parse import HEADROOM, THREADS, WARPS, ParsedChunk, Parser, device_classes
+from ngsgpu.io.gpu_read import CHUNK_BYTES, MOST_READERS, NO_PAIR, SMALLEST_CHUNK, check_mates
+from ngsgpu.io.gpu_write import DeviceWriter
+from ngsgpu.io.writer import OutputSet
+from ngsgpu.merge.cpu import COUNTERS, Counts
+from ngsgpu.merge.host import DENSITIES, Tally, Wanted
+from ngsgpu.merge.inputs import PairInput
+from ngsgpu.merge.params import Rules
+from ngsgpu.merge.qualities import QualityTables
+from ngsgpu.readset.readset import MAX_READ_LENGTH
+
+logger = logging.getLogger("ngsgpu")
+
+KERNELS: Final = KernelModule("ngsgpu.merge")
+TILE_PAIRS: Final = 64
+"""Pairs of a block; kTilePairs of the kernels."""
+
+OUTPUTS: Final = 3
+_PLANES: Final = 3
+_BATCHES: Final = 3
+"""Batches on the device: one in the making, and two on their way to the files."""
+
+_MEMORY_A_CHUNK_BYTE: Final = 32
+"""Device memory, in chunks: slots of two files, outputs of three batches, and what is found."""
+
+_MOST: Final = 2 * MAX_READ_LENGTH + 1
+_DEVICE_TO_HOST: Final = 2
+
+
+def merge_on_gpu(
+    lanes: Sequence[PairInput],
+    rules: Rules,
+    tables: QualityTables,
+    wanted: Wanted,
+    files: OutputSet,
+    places: Mapping[int, int],
+    *,
+    phred_offset: PhredOffset,
+    threads: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
+    memory: int | None = None,
+    advance: Callable[[int], None] = lambda pairs: None,
+) -> Tally:
+    """Merge all pairs of some files on the current GPU; equal to ``ngsgpu.merge.host``.
+
+    Args:
+        lanes: regular files.
+        rules: what decides.
+        tables: scores of merged bases.
+        wanted: what is written.
+        files: the outputs.
+        places: for each output of the kernels that is written, its index in ``files``.
+        phred_offset: as for ``ngsgpu.io.reader.read_batches``.
+        threads: threads that read and write.
+        chunk_bytes: bytes of a file that are handled at a time; the result does not depend on it.
+        memory: bytes of device memory that may be taken; makes chunks smaller.
+        advance: called with the number of pairs merged since the last call.
+
+    Raises:
+        InputError: a file cannot be opened or inflated.
+        IrregularInputError: an input is wrong or unusual; the CPU decides. What was written then
+            is worthless.
+        OutputError: an output cannot be written.
+        DeviceError: CUDA fails.
+    """
+    if memory is not None:
+        chunk_bytes = min(chunk_bytes, max(SMALLEST_CHUNK, memory // _MEMORY_A_CHUNK_BYTE))
+    readers = min(threads, MOST_READERS)
+    with (
+        DeviceWriter(files, threads=readers) as writer,
+        ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool,
+    ):
+        run = _Run(rules, tables, wanted, writer, places, chunk_bytes, advance)
+        for lane in lanes:
+            run.merge_lane(lane, pool, readers, phred_offset)
+        run.finish()
+        return run.tally()
+
+
+def flat_rules(rules: Rules, wanted: Wanted) -> Any:
+    """The rules as the kernels' struct, on the host: int32, one of them a float32's bits."""
+    numbers = [
+        int(value.view(np.int32)) if isinstance(value, np.float32) else int(value)
+        for value in rules
+    ]
+    return np.array([*numbers, int(wanted.unmerged), int(wanted.interleaved)], dtype=np.int32)
+
+
+def plane_words(longest: int) -> int:
+    """Words of a plane of a read, with the one behind it."""
+    return -(-longest // 32) + 1
+
+
+def shared_bytes(words: int) -> int:
+    """Shared memory of a block of ``find_overlaps``."""
+    return 4 * WARPS * 2 * _PLANES * words
+
+
+class _Cursor:
+    """How far into its records a file was merged."""
+
+    def __init__(self, path: str, parser: Parser) -> None:
+        self.path = path
+        self.parser = parser
+        self.chunk: ParsedChunk | None = None
+        self.used = 0
+
+    def left(self) -> int:
+        """Records of the chunk that were not merged yet; goes on to the next chunk if none."""
+        while self.chunk is None or self.used == self.chunk.records:
+            self.chunk = self.parser.next_chunk()
+            self.used = 0
+            if self.chunk is None:
+                return 0
+        return self.chunk.records - self.used
+
+
+class _Batch:
+    """Device memory for what becomes of the pairs of a batch."""
+
+    def __init__(self, sizes: Sequence[int], pairs: int) -> None:
+        import cupy
+
+        self.outputs = [cupy.empty(size, dtype=cupy.uint8) for size in sizes]
+        self.found = cupy.empty(pairs, dtype=cupy.int32)
+        self.offsets = cupy.empty(OUTPUTS * pairs, dtype=cupy.uint32)
+        self.tile_bytes = cupy.empty(OUTPUTS * (pairs // TILE_PAIRS + 1), dtype=cupy.uint32)
+        self.totals = cupy.empty(OUTPUTS, dtype=cupy.uint32)
+        self._memory = cupy.cuda.alloc_pinned_memory(4 * OUTPUTS)
+        self._sizes = np.frombuffer(self._memory, np.uint32, OUTPUTS)
+        self.made = cupy.cuda.Event(disable_timing=True)
+        self.copied: list[Any] = []
+
+    def fetch_totals(self, stream: Any) -> None:
+        """Start to bring home how many bytes each output has."""
+        import cupy
+
+        cupy.cuda.runtime.memcpyAsync(
+            self._memory.ptr, self.totals.data.ptr, 4 * OUTPUTS, _DEVICE_TO_HOST, stream.ptr
+        )
+        self.made.record(stream)
+
+    def sizes(self) -> list[int]:
+        """Wait for the batch; bytes of each output."""
+        self.made.synchronize()
+        return [int(size) for size in self._sizes]
+
+
+class _Run:
+    """Everything on the device that one run needs."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        tables: QualityTables,
+        wanted: Wanted,
+        writer: DeviceWriter,
+        places: Mapping[int, int],
+        chunk_bytes: int,
+        advance: Callable[[int], None],
+    ) -> None:
+        import cupy
+
+        self._writer = writer
+        self._places = places
+        self._chunk_bytes = chunk_bytes
+        self._advance = advance
+        self._rules = cupy.asarray(flat_rules(rules, wanted))
+        self._agree, self._differ = (cupy.asarray(table) for table in tables)
+        self._classes = device_classes()
+        # The kernel has about a kilobyte besides the planes.
+        limit = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
+        self._shared_bytes = int(limit) - 2048
+        self._stream = cupy.cuda.get_current_stream()
+        self._copies = cupy.cuda.Stream(non_blocking=True)
+        self._bad_pair = cupy.full(1, NO_PAIR, dtype=cupy.uint64)
+        self._pairs = 0
+        # A record never grows by being written again, but for a last line feed.
+        one = HEADROOM + chunk_bytes + 64
+        self._sizes = [
+            2 * one if not rules.correct_only else 1,
+            (2 if wanted.interleaved else 1) * one if wanted.unmerged else 1,
+            one if wanted.unmerged else 1,
+        ]
+        self._batches: list[_Batch] = []
+        self._turn = 0
+        self._pending: _Batch | None = None
+        self._counters = cupy.zeros(len(COUNTERS), dtype=cupy.uint64)
+        self._lengths = cupy.zeros((2, _MOST), dtype=cupy.uint64)
+        self._inserts = cupy.zeros(_MOST, dtype=cupy.uint64)
+        self._overlaps = cupy.zeros(_MOST, dtype=cupy.uint64)
+        self._densities = cupy.zeros(DENSITIES, dtype=cupy.uint64)
+
+    def merge_lane(
+        self, lane: PairInput, pool: ThreadPoolExecutor, readers: int, phred_offset: PhredOffset
+    ) -> None:
+        """Merge the pairs of a lane."""
+        with ExitStack() as stack:
+            cursors = []
+            for path in lane.inputs:
+                feed = open_feed(
+                    path,
+                    pool,
+                    Keeper(0),
+                    threads=readers,
+                    chunk_bytes=self._chunk_bytes,
+                    ahead=2 + readers // len(lane.inputs),
+                )
+                stack.callback(feed.close)
+                parser = Parser(
+                    feed,
+                    chunk_bytes=self._chunk_bytes,
+                    interleaved=lane.interleaved,
+                    phred_offset=phred_offset,
+                    copies=self._copies,
+                )
+                stack.callback(self._copies.synchronize)
+                cursors.append(_Cursor(path, parser))
+            while count := min(cursor.left() for cursor in cursors):
+                self._merge(cursors, count)
+            if any(cursor.left() for cursor in cursors):
+                raise IrregularInputError("the files have different numbers of reads")
+            if int(self._bad_pair[0]) != NO_PAIR:
+                raise IrregularInputError(f"pair {int(self._bad_pair[0]) + 1} is not one of mates")
+            for cursor in cursors:
+                if cursor.parser.records == 0:
+                    logger.warning("%s: the file is empty", cursor.path)
+
+    def _merge(self, cursors: list[_Cursor], count: int) -> None:
+        """Merge the next ``count`` records of each file."""
+        parts = [(cursor.chunk, cursor.used) for cursor in cursors if cursor.chunk is not None]
+        step = 3 - len(parts)
+        first, (chunk2, record2) = parts[0], parts[-1]
+        second = (chunk2, record2 + step - 1)
+        pairs = count // step
+        check_mates(
+            first,
+            second,
+            step=step,
+            pairs=pairs,
+            first_pair=self._pairs,
+            bad_pair=self._bad_pair,
+        )
+        if not self._batches:
+            most = len(first[0].slot.seq_start)
+            self._batches = [_Batch(self._sizes, most) for _ in range(_BATCHES)]
+        batch = self._batches[self._turn]
+        self._turn = (self._turn + 1) % _BATCHES
+        for event in batch.copied:
+            self._stream.wait_event(event)
+        self._launch(batch, first, second, step, pairs)
+        batch.fetch_totals(self._stream)
+        self._send()
+        self._pending = batch
+        for cursor in cursors:
+            cursor.used += count
+        self._pairs += pairs
+        self._advance(pairs)
+
+    def _launch(
+        self,
+        batch: _Batch,
+        first: tuple[ParsedChunk, int],
+        second: tuple[ParsedChunk, int],
+        step: int,
+        pairs: int,
+    ) -> None:
+        grid = (-(-pairs // TILE_PAIRS),)
+        words = plane_words(max(first[0].max_length, second[0].max_length))
+        if shared_bytes(words) > self._shared_bytes:
+            raise IrregularInputError("the reads are too long for the GPU's shared memory")
+        common = (
+            *_records(*first),
+            *_records(*second),
+            np.uint32(step),
+            np.uint32(pairs),
+            self._rules,
+            self._classes,
+        )
+        KERNELS.launch(
+            "find_overlaps",
+            grid,
+            (THREADS,),
+            (
+                *common,
+                np.uint32(words),
+                batch.found,
+                batch.offsets,
+                batch.tile_bytes,
+                self._counters,
+                self._lengths,
+                self._inserts,
+                self._overlaps,
+                self._densities,
+                np.uint32(_MOST),
+            ),
+            shared_bytes=shared_bytes(words),
+        )
+        KERNELS.launch(
+            "write_records",
+            grid,
+            (THREADS,),
+            (
+                *common,
+                self._agree,
+                self._differ,
+                batch.found,
+                batch.offsets,
+                batch.tile_bytes,
+                *batch.outputs,
+                batch.totals,
+                self._counters,
+            ),
+        )
+
+    def _send(self) -> None:
+        """Send the last batch but one to the files, as its kernels have ended or end soon."""
+        batch, self._pending = self._pending, None
+        if batch is None:
+            return
+        sizes = batch.sizes()
+        batch.copied = [
+            self._writer.put(index, batch.outputs[number], sizes[number], batch.made)
+            for number, index in self._places.items()
+            if sizes[number]
+        ]
+
+    def finish(self) -> None:
+        """Send the last batch."""
+        self._send()
+
+    def tally(self) -> Tally:
+        """What was counted."""
+        tally = Tally()
+        counted = (self._counters, self._lengths, self._inserts, self._overlaps, self._densities)
+        tally.add(Counts(*(array.get().astype(np.int64) for array in counted)))
+        return tally
+
+
+def _records(chunk: ParsedChunk, record: int) -> tuple[Any, ...]:
+    """A chunk's records from one on, as the kernels take them."""
+    slot = chunk.slot
+    places = (slot.raw, slot.line_end, slot.seq_start, slot.qual_start, slot.lengths)
+    return *places, np.uint32(chunk.begin), np.uint32(record)

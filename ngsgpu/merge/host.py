@@ -1,0 +1,184 @@
+"""Merging batches of pairs on threads, and adding up what was counted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.merge.cpu import COUNTERS, Counts, Mates, Outputs, merge_records
+from ngsgpu.merge.params import Rules
+from ngsgpu.merge.qualities import QualityTables
+
+PAIRS_A_TASK = 8192
+DENSITIES = 101
+
+_SLACK = 64
+"""Bytes that an output may take beyond its input: a last line feed that the input lacks."""
+
+Pieces = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
+"""Bytes for the merged, the first and the second output."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was counted so far; see ``ngsgpu.merge.cpu.Counts``.
+
+    Attributes:
+        counters: int64[len(COUNTERS)].
+        lengths: int64[2, longest + 1].
+        inserts: int64[longest + 1].
+        overlaps: int64[longest + 1].
+        densities: int64[DENSITIES].
+    """
+
+    counters: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(len(COUNTERS), dtype=np.int64)
+    )
+    lengths: NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, 1), dtype=np.int64))
+    inserts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    overlaps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    densities: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(DENSITIES, dtype=np.int64)
+    )
+
+    def add(self, counts: Counts) -> None:
+        """Add the counts of some pairs."""
+        self.counters += counts.counters
+        self.lengths = _sum(self.lengths, counts.lengths)
+        self.inserts = _sum(self.inserts, counts.inserts)
+        self.overlaps = _sum(self.overlaps, counts.overlaps)
+        self.densities += counts.densities
+
+    def __getitem__(self, counter: int) -> int:
+        return int(self.counters[counter])
+
+
+def _sum(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sum of arrays whose last dimensions may differ."""
+    size = max(one.shape[-1], other.shape[-1])
+    total = np.zeros((*one.shape[:-1], size), dtype=np.int64)
+    total[..., : one.shape[-1]] += one
+    total[..., : other.shape[-1]] += other
+    return total
+
+
+def new_counts(longest: int) -> Counts:
+    """Counts of nothing.
+
+    Args:
+        longest: length of the longest read that two reads can be merged into.
+    """
+    return Counts(
+        np.zeros(len(COUNTERS), dtype=np.int64),
+        np.zeros((2, longest + 1), dtype=np.int64),
+        np.zeros(longest + 1, dtype=np.int64),
+        np.zeros(longest + 1, dtype=np.int64),
+        np.zeros(DENSITIES, dtype=np.int64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is written.
+
+    Attributes:
+        unmerged: pairs that stay, or both reads of all pairs that are corrected only.
+        interleaved: their mates alternate in one output.
+    """
+
+    unmerged: bool
+    interleaved: bool
+
+
+def merge_on_cpu(
+    batches: Iterator[tuple[Mates, Mates]],
+    rules: Rules,
+    tables: QualityTables,
+    wanted: Wanted,
+    write: Callable[[Pieces], None],
+    *,
+    threads: int = 1,
+    pairs_a_task: int = PAIRS_A_TASK,
+    advance: Callable[[int], None] = lambda pairs: None,
+) -> Tally:
+    """Merge all pairs.
+
+    Args:
+        batches: of pairs.
+        rules: what decides.
+        tables: scores of merged bases.
+        wanted: what is written.
+        write: takes the bytes of each output, in order.
+        threads: how many threads work; the result does not depend on it.
+        pairs_a_task: pairs a thread takes at a time; nor on this.
+        advance: called with the number of pairs merged since the last call.
+    """
+    tally = Tally()
+    tasks: deque[tuple[Future[tuple[Pieces, Counts]], int]] = deque()
+
+    def finish(leave: int) -> None:
+        while len(tasks) > leave:
+            task, pairs = tasks.popleft()
+            pieces, counts = task.result()
+            tally.add(counts)
+            write(pieces)
+            advance(pairs)
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-merge") as pool:
+        try:
+            for mates1, mates2 in batches:
+                total = len(mates1.seq_len)
+                for begin in range(0, total, pairs_a_task):
+                    end = min(begin + pairs_a_task, total)
+                    task = pool.submit(
+                        merge_some, rules, tables, mates1, mates2, begin, end, wanted
+                    )
+                    tasks.append((task, end - begin))
+                    finish(leave=2 * threads)
+            finish(leave=0)
+        except BaseException:
+            for task, _ in tasks:
+                task.cancel()
+            raise
+    return tally
+
+
+def merge_some(
+    rules: Rules,
+    tables: QualityTables,
+    mates1: Mates,
+    mates2: Mates,
+    begin: int,
+    end: int,
+    wanted: Wanted,
+) -> tuple[Pieces, Counts]:
+    """Merge the pairs ``begin`` up to ``end`` of a batch."""
+    rooms = [_output_bytes(mates, begin, end) for mates in (mates1, mates2)]
+    merged = 0 if rules.correct_only else sum(rooms)
+    first, second = rooms if wanted.unmerged else (0, 0)
+    if wanted.interleaved:
+        first, second = first + second, 0
+    outputs = Outputs(
+        np.empty(merged, dtype=np.uint8),
+        np.empty(first, dtype=np.uint8),
+        np.empty(second, dtype=np.uint8),
+        wanted.unmerged,
+        wanted.interleaved,
+    )
+    longest = sum(int(mates.seq_len[begin:end].max()) for mates in (mates1, mates2))
+    counts = new_counts(longest)
+    sizes = merge_records(rules, tables, mates1, mates2, begin, end, outputs, counts)
+    pieces = (outputs.merged[: sizes[0]], outputs.first[: sizes[1]], outputs.second[: sizes[2]])
+    return pieces, counts
+
+
+def _output_bytes(mates: Mates, begin: int, end: int) -> int:
+    """The most bytes that records take when written again: header, two lines, six other bytes."""
+    headers = mates.header_end[begin:end] - mates.header_start[begin:end]
+    bases = mates.seq_len[begin:end].sum(dtype=np.int64)
+    return int(headers.sum() + 2 * bases) + 6 * (end - begin) + _SLACK

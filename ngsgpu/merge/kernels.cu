@@ -1,0 +1,426 @@
+// Merging on the GPU: ngsgpu/merge/cpu.py over the records of parsed chunks.
+//
+// find_overlaps decides and says how many bytes each pair takes in each output; write_records
+// writes them. A block has kTilePairs pairs, a warp one at a time.
+#include "ngsgpu/merge/overlap.cuh"
+
+namespace {
+
+constexpr u32 kTilePairs = 64;
+constexpr u32 kWarps = kThreads / 32;
+constexpr u32 kOutputs = 3;  // merged, first, second
+constexpr int kTrimOutward = 2;  // Outward.TRIM
+constexpr u32 kScores = 128;
+
+// The counters of ngsgpu/merge/cpu.py, in its order.
+enum Counter {
+    kPairs,
+    kInward,
+    kOutward,
+    kShort,
+    kDissimilar,
+    kBeyond,
+    kOverlapBases,
+    kMismatches,
+    kUnknownBases,
+    kMerged,
+    kTrimmed,
+    kCorrected1,
+    kCorrected2,
+    kCounters
+};
+
+// Records of one mate in a parsed chunk.
+struct Mates {
+    const u8* raw;
+    const u32* line_end;
+    const u32* seq_start;
+    const u32* qual_start;
+    const int* lengths;
+    u32 begin;
+    u32 record;
+    u32 step;
+
+    __device__ __forceinline__ u32 number(u32 pair) const { return record + pair * step; }
+
+    __device__ __forceinline__ Read read(u32 pair, bool reversed) const {
+        const u32 i = number(pair);
+        return {raw + seq_start[i], raw + qual_start[i], lengths[i], reversed};
+    }
+};
+
+// A header without the white space at its end; a merged read's is [start, slash) and [resume, end).
+struct Header {
+    u32 start;
+    u32 slash;
+    u32 resume;
+    u32 end;
+
+    __device__ __forceinline__ u32 whole() const { return end - start; }
+    __device__ __forceinline__ u32 of_pair() const { return slash - start + end - resume; }
+};
+
+// Place of the last byte that is wanted, kNone if there is none; for a whole warp.
+template <typename Wanted>
+__device__ __forceinline__ u32 last_that(const u8* raw, u32 start, u32 end, u32 lane,
+                                         Wanted wanted) {
+    for (; end > start; end -= min(32u, end - start)) {
+        const u32 hits = __ballot_sync(kAll, lane < end - start && wanted(raw[end - 1 - lane]));
+        if (hits) return end - __ffs(hits);
+    }
+    return kNone;
+}
+
+__device__ __forceinline__ Header header_of(const Mates& mates, u32 pair, u32 lane) {
+    const u32 i = mates.number(pair);
+    const u8* raw = mates.raw;
+    Header header;
+    header.start = record_start(mates.line_end, mates.begin, i) + 1;
+    u32 end = without_return(raw, header.start, mates.line_end[4 * i]);
+    const u32 text = last_that(raw, header.start, end, lane, [](u8 byte) {
+        return byte != ' ' && (byte < '\t' || byte > '\r');
+    });
+    end = text == kNone ? header.start : text + 1;
+    const u32 slash =
+        last_that(raw, header.start, end, lane, [](u8 byte) { return byte == '/'; });
+    header.end = end;
+    header.slash = slash == kNone ? end : slash;
+    header.resume = header.slash + 2 < end && raw[header.slash + 2] == '#' ? header.slash + 2 : end;
+    return header;
+}
+
+// Bytes of a record.
+__device__ __forceinline__ u32 record_bytes(u32 header, int bases) { return header + 2 * bases + 6; }
+
+// What was decided about a pair: its place, twice, and one more if it is outward.
+__device__ __forceinline__ int coded(int place, bool outward) {
+    return place < 0 ? place : 2 * place + int(outward);
+}
+
+// A pair whose reads overlap, the one that begins first being ``first``.
+struct Overlap {
+    Read first;
+    Read second;
+    int place;
+    int length;
+    bool outward;
+};
+
+__device__ __forceinline__ Overlap overlap_of(const Read& read1, const Read& read2, int found) {
+    const bool outward = found & 1;
+    const Read& first = outward ? read2 : read1;
+    return {first, outward ? read1 : read2, found >> 1, first.length - (found >> 1), outward};
+}
+
+struct Called {
+    u32 code;
+    u32 score;
+};
+
+__device__ __forceinline__ Called call_of(const Read& read, int i, const u8* classes,
+                                          const Rules& rules) {
+    return {base_of(read, i, classes), u32(score_of(read, i, rules.phred_offset))};
+}
+
+// Decide base k of an overlap, as _consensus of ngsgpu/merge/cpu.py.
+__device__ __forceinline__ Called decide(const Overlap& overlap, int k, const u8* classes,
+                                         const Rules& rules, const u8* agree, const u8* differ) {
+    const Called one = call_of(overlap.first, overlap.place + k, classes, rules);
+    const Called two = call_of(overlap.second, k, classes, rules);
+    const bool unknown1 = one.code == kUnknown, unknown2 = two.code == kUnknown;
+    if (rules.never_unknown && (unknown1 || unknown2)) {
+        if (unknown1 && unknown2) return {kUnknown, min(one.score, two.score)};
+        return unknown1 ? two : one;
+    }
+    const u32 cell = one.score * kScores + two.score;
+    if (one.code == two.code) return {one.code, agree[cell]};
+    const bool prefers_first = (rules.prefer_first && !overlap.outward) || unknown2;
+    const bool takes_first = one.score > two.score || (one.score == two.score && prefers_first);
+    return {takes_first ? one.code : two.code, differ[cell]};
+}
+
+// Where the bytes of a warp go.
+struct Output {
+    u8* bytes;
+    u32 lane;
+
+    __device__ __forceinline__ void put(u8 byte) {
+        if (lane == 0) *bytes = byte;
+        ++bytes;
+    }
+
+    __device__ __forceinline__ void copy(const u8* raw, u32 start, u32 end) {
+        for (u32 i = lane; i < end - start; i += 32) bytes[i] = raw[start + i];
+        bytes += end - start;
+    }
+
+    __device__ __forceinline__ void put_header(const u8* raw, const Header& header, bool of_pair) {
+        put('@');
+        copy(raw, header.start, of_pair ? header.slash : header.end);
+        if (of_pair) copy(raw, header.resume, header.end);
+        put('\n');
+    }
+
+    // Put the bases and the qualities of a record, of which ``call`` gives base i.
+    template <typename Call>
+    __device__ __forceinline__ void put_bases(int count, int phred_offset, Call call) {
+        for (int i = int(lane); i < count; i += 32) {
+            const Called called = call(i);
+            bytes[i] = called.code < 4 ? u8(0x54474341u >> (8 * called.code)) : u8('N');
+            bytes[count + 3 + i] = u8(called.score + phred_offset);
+        }
+        bytes += count;
+        put('\n');
+        put('+');
+        put('\n');
+        bytes += count;
+        put('\n');
+    }
+};
+
+// Write a record as it was read, letters in one case and N for what is unknown.
+__device__ __forceinline__ void put_unchanged(Output* out, const Mates& mates, u32 pair,
+                                              const u8* classes) {
+    out->put_header(mates.raw, header_of(mates, pair, out->lane), false);
+    const Read read = mates.read(pair, false);
+    out->put_bases(read.length, 0, [&](int i) {
+        return Called{classes[read.bases[i]], u32(read.quals[i])};
+    });
+}
+
+// Write one read of an overlapping pair with the bases that were decided; the number of changed
+// bases that this lane wrote.
+__device__ __forceinline__ u32 put_corrected(Output* out, const Mates& mates, u32 pair,
+                                             const Overlap& overlap, bool is_first,
+                                             const u8* classes, const Rules& rules,
+                                             const u8* agree, const u8* differ) {
+    const Read& read = is_first ? overlap.first : overlap.second;
+    const int from = is_first ? overlap.place : 0;
+    const bool cut = overlap.outward && rules.outward == kTrimOutward;
+    const int begin = cut ? from : 0, end = cut ? from + overlap.length : read.length;
+    u32 changed = 0;
+    out->put_header(mates.raw, header_of(mates, pair, out->lane), false);
+    out->put_bases(end - begin, rules.phred_offset, [&](int j) {
+        const int i = read.reversed ? end - 1 - j : begin + j;
+        Called own = call_of(read, i, classes, rules);
+        if (i >= from && i < from + overlap.length) {
+            const Called decided = decide(overlap, i - from, classes, rules, agree, differ);
+            changed += decided.code != own.code;
+            own = decided;
+        }
+        if (read.reversed && own.code < 4) own.code ^= 3;
+        return own;
+    });
+    return changed;
+}
+
+__device__ __forceinline__ void put_merged(Output* out, const Mates& mates1, u32 pair,
+                                           const Overlap& overlap, const u8* classes,
+                                           const Rules& rules, const u8* agree, const u8* differ) {
+    const bool cut = overlap.outward && rules.outward == kTrimOutward;
+    const int shift = cut ? overlap.place : 0;
+    const int total = cut ? overlap.length : overlap.place + overlap.second.length;
+    out->put_header(mates1.raw, header_of(mates1, pair, out->lane), true);
+    out->put_bases(total, rules.phred_offset, [&](int j) {
+        const int i = j + shift;
+        if (i < overlap.place) return call_of(overlap.first, i, classes, rules);
+        if (i < overlap.first.length)
+            return decide(overlap, i - overlap.place, classes, rules, agree, differ);
+        return call_of(overlap.second, i - overlap.place, classes, rules);
+    });
+}
+
+// Copy a table of 256 bytes to shared memory; for a whole block.
+__device__ __forceinline__ void load_table(const u8* table, u8* shared) {
+    for (u32 i = threadIdx.x; i < 256; i += kThreads) shared[i] = table[i];
+}
+
+}  // namespace
+
+// Decide about each pair, and where in its tile's bytes of each output its records go.
+//
+// ``words``: of a plane, with the one behind it, for the longest read. ``found``: place and
+// direction, or why there is none. ``offsets``: u32[3][pairs], bytes before the pair's within its
+// tile; ``tile_bytes``: u32[3][tiles]. ``lengths``: [2][most], inward and outward; ``inserts`` and
+// ``overlaps``: [most].
+//
+// Grid: a block for kTilePairs pairs; block: kThreads, one warp a pair. Shared: planes of two reads
+// a warp. Bytes: bases and headers in (from L2), 16 out a pair. Operations: for reads of L bases
+// about L overlaps of 2 words and 12 instructions each, 10 an eight of bases for packing.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    find_overlaps(const u8* raw1, const u32* line_end1, const u32* seq_start1,
+                  const u32* qual_start1, const int* lengths1, u32 begin1, u32 record1,
+                  const u8* raw2, const u32* line_end2, const u32* seq_start2,
+                  const u32* qual_start2, const int* lengths2, u32 begin2, u32 record2, u32 step,
+                  u32 pairs, const Rules* rules_in, const u8* classes_in, u32 words, int* found,
+                  u32* offsets, u32* tile_bytes, u64* counters, u64* lengths, u64* inserts,
+                  u64* overlaps, u64* densities, u32 most) {
+    extern __shared__ u32 room[];
+    __shared__ u8 classes[256];
+    __shared__ u32 bytes[kOutputs][kTilePairs];
+    __shared__ u32 counted[kCounters];
+    load_table(classes_in, classes);
+    if (threadIdx.x < kCounters) counted[threadIdx.x] = 0;
+    for (u32 i = threadIdx.x; i < kOutputs * kTilePairs; i += kThreads)
+        bytes[i / kTilePairs][i % kTilePairs] = 0;
+    __syncthreads();
+    const Mates mates1 = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
+    const Mates mates2 = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
+    const Rules rules = *rules_in;
+    const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    u32* planes = room + warp * 2 * kPlanes * words;
+    const Planes first = planes_at(planes, words);
+    const Planes second = planes_at(planes + kPlanes * words, words);
+    for (u32 entry = warp; entry < kTilePairs; entry += kWarps) {
+        const u32 pair = blockIdx.x * kTilePairs + entry;
+        if (pair >= pairs) break;
+        const Read read1 = mates1.read(pair, false), read2 = mates2.read(pair, true);
+        const bool known1 = pack(read1, classes, planes, words, lane);
+        const bool known2 = pack(read2, classes, planes + kPlanes * words, words, lane);
+        const bool known = known1 && known2;
+        Best best = {rules.max_mismatch_density, -1, kNothing};
+        int place = best_overlap(first, read1, second, read2, known, rules.min_overlap, rules,
+                                 &best, lane);
+        bool outward = false;
+        if (rules.outward && !(place >= 0 && best.density == 0)) {
+            const int other = best_overlap(second, read2, first, read1, known, rules.min_outward,
+                                           rules, &best, lane);
+            outward = other >= 0;
+            place = outward ? other : max(place, other);
+        }
+        const Header header1 = header_of(mates1, pair, lane);
+        const Header header2 = header_of(mates2, pair, lane);
+        u32 sizes[kOutputs] = {0, 0, 0};
+        int size1 = read1.length, size2 = read2.length;
+        if (place >= 0) {
+            const Overlap overlap = overlap_of(read1, read2, coded(place, outward));
+            const int length = overlap.length;
+            const Planes& left = outward ? second : first;
+            const Planes& right = outward ? first : second;
+            u32 mismatches = 0, unknown = 0;
+            for (int word = int(lane); 32 * word < length; word += 32) {
+                const u32 inside = first_bits(length - 32 * word);
+                const u32 hidden = hidden_bases(left, place, right, word) & inside;
+                unknown += __popc(hidden);
+                mismatches += __popc(different_bases(left, place, right, word) & inside & ~hidden);
+            }
+            mismatches = __reduce_add_sync(kAll, mismatches);
+            unknown = __reduce_add_sync(kAll, unknown);
+            const bool cut = outward && rules.outward == kTrimOutward;
+            const u32 total = cut ? length : read1.length + read2.length - length;
+            if (cut) size1 = size2 = length;
+            if (!rules.correct_only) sizes[0] = record_bytes(header1.of_pair(), int(total));
+            if (lane == 0) {
+                atomicAdd(counted + (outward ? kOutward : kInward), 1u);
+                if (length > rules.max_overlap) atomicAdd(counted + kBeyond, 1u);
+                atomicAdd(counted + kOverlapBases, u32(length));
+                atomicAdd(counted + kMismatches, mismatches);
+                atomicAdd(counted + kUnknownBases, unknown);
+                atomicAdd(counted + kMerged, total);
+                if (cut) atomicAdd(counted + kTrimmed, u32(read1.length + read2.length - 2 * length));
+                atomicAdd(lengths + (outward ? most : 0) + total, 1ull);
+                atomicAdd(inserts + (outward ? u32(length) : total), 1ull);
+                atomicAdd(overlaps + length, 1ull);
+                atomicAdd(densities + 100 * mismatches / max(1u, length - unknown), 1ull);
+            }
+        }
+        if (rules.wanted && (place < 0 || rules.correct_only)) {
+            sizes[1] = record_bytes(header1.whole(), size1);
+            sizes[2] = record_bytes(header2.whole(), size2);
+            if (rules.interleaved) {
+                sizes[1] += sizes[2];
+                sizes[2] = 0;
+            }
+        }
+        if (lane == 0) {
+            atomicAdd(counted + kPairs, 1u);
+            if (place < 0) atomicAdd(counted + (place == kTooShort ? kShort : kDissimilar), 1u);
+            found[pair] = coded(place, outward);
+            for (u32 output = 0; output < kOutputs; ++output) bytes[output][entry] = sizes[output];
+        }
+        __syncwarp();  // before the planes are written again
+    }
+    __syncthreads();
+    if (threadIdx.x < kOutputs) {
+        u32 before = 0;
+        for (u32 entry = 0; entry < kTilePairs; ++entry) {
+            const u32 own = bytes[threadIdx.x][entry];
+            bytes[threadIdx.x][entry] = before;
+            before += own;
+        }
+        tile_bytes[threadIdx.x * gridDim.x + blockIdx.x] = before;
+    }
+    if (threadIdx.x < kCounters && counted[threadIdx.x])
+        atomicAdd(counters + threadIdx.x, u64(counted[threadIdx.x]));
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < kOutputs * kTilePairs; i += kThreads) {
+        const u32 pair = blockIdx.x * kTilePairs + i % kTilePairs;
+        if (pair < pairs) offsets[i / kTilePairs * pairs + pair] = bytes[i / kTilePairs][i % kTilePairs];
+    }
+}
+
+// Write the records of each pair to the outputs, and the bytes of each output to ``totals``.
+//
+// Grid and block as for find_overlaps. Bytes: the records in (from L2), the outputs out, and the
+// tables of scores (from L1). Operations: about 20 a byte.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    write_records(const u8* raw1, const u32* line_end1, const u32* seq_start1,
+                  const u32* qual_start1, const int* lengths1, u32 begin1, u32 record1,
+                  const u8* raw2, const u32* line_end2, const u32* seq_start2,
+                  const u32* qual_start2, const int* lengths2, u32 begin2, u32 record2, u32 step,
+                  u32 pairs, const Rules* rules_in, const u8* classes_in, const u8* agree,
+                  const u8* differ, const int* found, const u32* offsets, const u32* tile_bytes,
+                  u8* merged, u8* single1, u8* single2, u32* totals, u64* counters) {
+    __shared__ u8 classes[256];
+    __shared__ u32 before[kOutputs];
+    load_table(classes_in, classes);
+    if (threadIdx.x < kOutputs) before[threadIdx.x] = 0;
+    __syncthreads();
+    for (u32 output = 0; output < kOutputs; ++output) {
+        u32 sum = 0;
+        for (u32 tile = threadIdx.x; tile < blockIdx.x; tile += kThreads)
+            sum += tile_bytes[output * gridDim.x + tile];
+        sum = __reduce_add_sync(kAll, sum);
+        if ((threadIdx.x & 31) == 0 && sum) atomicAdd(before + output, sum);
+    }
+    __syncthreads();
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < kOutputs)
+        totals[threadIdx.x] =
+            before[threadIdx.x] + tile_bytes[threadIdx.x * gridDim.x + blockIdx.x];
+    const Mates mates1 = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
+    const Mates mates2 = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
+    const Rules rules = *rules_in;
+    const u32 lane = threadIdx.x & 31;
+    u32 changed1 = 0, changed2 = 0;
+    for (u32 entry = threadIdx.x / 32; entry < kTilePairs; entry += kWarps) {
+        const u32 pair = blockIdx.x * kTilePairs + entry;
+        if (pair >= pairs) break;
+        Output outputs[kOutputs] = {{merged + before[0] + offsets[pair], lane},
+                                    {single1 + before[1] + offsets[pairs + pair], lane},
+                                    {single2 + before[2] + offsets[2 * pairs + pair], lane}};
+        const int code = found[pair];
+        if (code >= 0 && !rules.correct_only) {
+            const Overlap overlap =
+                overlap_of(mates1.read(pair, false), mates2.read(pair, true), code);
+            put_merged(&outputs[0], mates1, pair, overlap, classes, rules, agree, differ);
+            continue;
+        }
+        if (!rules.wanted) continue;
+        Output* second = rules.interleaved ? &outputs[1] : &outputs[2];
+        if (code < 0) {
+            put_unchanged(&outputs[1], mates1, pair, classes);
+            put_unchanged(second, mates2, pair, classes);
+            continue;
+        }
+        const Overlap overlap = overlap_of(mates1.read(pair, false), mates2.read(pair, true), code);
+        changed1 += put_corrected(&outputs[1], mates1, pair, overlap, !overlap.outward, classes,
+                                  rules, agree, differ);
+        changed2 += put_corrected(second, mates2, pair, overlap, overlap.outward, classes, rules,
+                                  agree, differ);
+    }
+    changed1 = __reduce_add_sync(kAll, changed1);
+    changed2 = __reduce_add_sync(kAll, changed2);
+    if (lane != 0) return;
+    if (changed1) atomicAdd(counters + kCorrected1, u64(changed1));
+    if (changed2) atomicAdd(counters + kCorrected2, u64(changed2));
+}

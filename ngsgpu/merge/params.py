@@ -1,0 +1,187 @@
+"""Parameters of merging, and the numbers that the kernels compare with.
+
+Names and defaults are those of FLASH 1.2.11 (Magoč and Salzberg 2011), which the mode ``flash``
+agrees with to the byte; what is added to them is off or harmless by default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ngsgpu.errors import UsageError
+
+QualityModel = Literal["edgar", "flash"]
+
+MIN_TRIMMED = 30
+"""Shortest fragment that adapters are trimmed from: shorter overlaps occur by chance."""
+
+SAMPLED_PAIRS = 10_000
+"""Pairs whose lengths decide what ``auto`` means: a fixed number, whatever the batches."""
+
+HIGHEST_SCORE = 93
+"""Highest Phred score that a printable character can stand for."""
+
+
+class Outward(IntEnum):
+    """What is done about pairs whose reads begin within each other and end outside.
+
+    Attributes:
+        IGNORE: they are not looked for.
+        MERGE: they are merged, with what lies outside of the overlap.
+        TRIM: what lies outside of the overlap is adapter, and is taken away.
+    """
+
+    IGNORE = 0
+    MERGE = 1
+    TRIM = 2
+
+
+class Rules(NamedTuple):
+    """What the kernels compare with."""
+
+    min_overlap: int
+    max_overlap: int
+    max_mismatch_density: np.float32
+    outward: int
+    min_outward: int
+    phred_offset: int
+    prefer_first: int
+    never_unknown: int
+    correct_only: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergeParameters:
+    """How pairs are merged.
+
+    Attributes:
+        min_overlap: shortest overlap, in known bases.
+        max_overlap: overlaps longer than this are scored as if they were this long; None to take
+            it from the reads (see ``automatic_max_overlap``).
+        max_mismatch_density: most mismatches in an overlap, as a part of its (scored) length.
+        allow_outies: also merge pairs whose reads point away from each other.
+        quality: ``edgar`` gives merged bases their posterior error probabilities (Edgar and
+            Flyvbjerg 2015), ``flash`` what FLASH gives them.
+        cap_mismatch_quals: with ``flash``: mismatches get a quality of at most 2.
+        max_quality: with ``edgar``: highest score that agreeing bases get.
+        trim_adapters: take away what reads have beyond the end of their fragment.
+        correct_only: write both reads with their overlap corrected, instead of merged reads.
+        read_length: average read length for the automatic ``max_overlap``, in bases; None for
+            that of the reads.
+        fragment_length: average fragment length for it, in bases; None if not known.
+        fragment_deviation: standard deviation of it; None for a tenth of it.
+    """
+
+    min_overlap: int = 10
+    max_overlap: int | None = 65
+    max_mismatch_density: float = 0.25
+    allow_outies: bool = False
+    quality: QualityModel = "edgar"
+    cap_mismatch_quals: bool = False
+    max_quality: int = 41
+    trim_adapters: bool = False
+    correct_only: bool = False
+    read_length: int | None = None
+    fragment_length: int | None = None
+    fragment_deviation: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.min_overlap < 1:
+            raise UsageError(f"--min-overlap must be 1 or more, not {self.min_overlap}")
+        if self.max_overlap is not None and self.max_overlap < self.min_overlap:
+            raise UsageError(
+                f"--max-overlap {self.max_overlap} is below --min-overlap {self.min_overlap}; "
+                "raise the one, lower the other, or give --max-overlap auto"
+            )
+        if not 0 <= self.max_mismatch_density <= 1:
+            raise UsageError(
+                f"--max-mismatch-density must be from 0 to 1, not {self.max_mismatch_density:g}"
+            )
+        if self.quality not in ("edgar", "flash"):
+            raise UsageError(f"--quality must be edgar or flash, not {self.quality!r}")
+        if self.cap_mismatch_quals and self.quality != "flash":
+            raise UsageError("--cap-mismatch-quals belongs to --quality flash; add that")
+        if not 2 <= self.max_quality <= HIGHEST_SCORE:
+            raise UsageError(
+                f"--max-quality must be from 2 to {HIGHEST_SCORE}, not {self.max_quality}"
+            )
+        if self.allow_outies and self.trim_adapters:
+            raise UsageError(
+                "--allow-outies keeps what reads have beyond their overlap and --trim-adapters "
+                "takes it away; give one of them"
+            )
+        known = (
+            ("--read-length", self.read_length),
+            ("--fragment-length", self.fragment_length),
+            ("--fragment-deviation", self.fragment_deviation),
+        )
+        for option, value in known:
+            if value is not None and value < 1:
+                raise UsageError(f"{option} must be 1 or more, not {value}")
+            if value is not None and self.max_overlap is not None:
+                raise UsageError(f"{option} is for --max-overlap auto; add that, or leave it out")
+        if self.fragment_length is None and (self.fragment_deviation or self.read_length):
+            raise UsageError("--read-length and --fragment-deviation need --fragment-length")
+
+    @property
+    def outward(self) -> Outward:
+        """What is done about reads that reach beyond each other's beginnings."""
+        if self.trim_adapters:
+            return Outward.TRIM
+        return Outward.MERGE if self.allow_outies else Outward.IGNORE
+
+    def automatic_max_overlap(self, mean_length: float, longest: int) -> int:
+        """The ``max_overlap`` for reads of some lengths.
+
+        With a known fragment length it is FLASH's: the overlap of average reads from an average
+        fragment, and 2.5 standard deviations; cut to an integer. Without one it is the length of
+        the longest read, so that every overlap is scored by its whole length.
+
+        Args:
+            mean_length: of the reads, in bases.
+            longest: of the reads, in bases.
+
+        Raises:
+            UsageError: the fragments are too long for the reads to overlap.
+        """
+        if self.fragment_length is None:
+            return max(self.min_overlap, longest)
+        length = self.read_length if self.read_length is not None else round(mean_length)
+        deviation = self.fragment_deviation
+        if deviation is None:
+            deviation = max(1, round(self.fragment_length / 10))
+        overlap = int(2 * length - self.fragment_length + 2.5 * deviation)
+        if overlap < self.min_overlap:
+            raise UsageError(
+                f"reads of {length} bases from fragments of {self.fragment_length} bases overlap "
+                f"by at most {overlap} bases, below --min-overlap {self.min_overlap}; check "
+                "--read-length and --fragment-length, or give --max-overlap as a number"
+            )
+        return overlap
+
+    def rules(self, max_overlap: int, phred_offset: int) -> Rules:
+        """What the kernels compare with.
+
+        Args:
+            max_overlap: in bases, ``auto`` resolved.
+            phred_offset: what a quality character's code exceeds its score by.
+        """
+        outward = self.outward
+        min_outward = self.min_overlap
+        if outward is Outward.TRIM:
+            min_outward = max(min_outward, MIN_TRIMMED)
+        return Rules(
+            min_overlap=self.min_overlap,
+            max_overlap=max_overlap,
+            max_mismatch_density=np.float32(self.max_mismatch_density),
+            outward=int(outward),
+            min_outward=min_outward,
+            phred_offset=phred_offset,
+            prefer_first=int(self.quality == "edgar"),
+            never_unknown=int(self.quality == "edgar"),
+            correct_only=int(self.correct_only),
+        )

@@ -1,0 +1,389 @@
+"""Merging from files to files: read pairs, merge them, write what they became, in their order."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import time
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ngsgpu.device.inventory import numba_cache
+from ngsgpu.errors import DeviceError, InputError, UsageError
+from ngsgpu.io.atomic import check_distinct
+from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
+from ngsgpu.io.writer import OutputSet
+from ngsgpu.merge import cpu, lengths
+from ngsgpu.merge.cpu import FIRST_OUTPUT, MERGED_OUTPUT, SECOND_OUTPUT, Mates
+from ngsgpu.merge.host import PAIRS_A_TASK, Pieces, Tally, Wanted, merge_on_cpu
+from ngsgpu.merge.inputs import PairInput, plan_inputs, sample_lengths
+from ngsgpu.merge.params import MergeParameters, Rules
+from ngsgpu.merge.qualities import QualityTables, quality_tables
+from ngsgpu.merge.stats import MergeStatistics
+from ngsgpu.progress import Progress
+
+logger = logging.getLogger("ngsgpu")
+
+PACKAGE = Path(__file__).parents[1]
+
+MANY_BEYOND = 0.5
+"""Part of the merged pairs that may overlap by more than ``max_overlap`` without a warning."""
+
+
+_SAMPLE_CHUNK_BYTES = 1 << 20
+_GPU_CHUNK_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOutputs:
+    """Where everything is written; what is None is not written.
+
+    Attributes:
+        merged: the merged reads.
+        first: first mates of the other pairs, or of all that are corrected only.
+        second: second mates; without it, those of ``first`` follow one another in that file.
+        hist: numbers of merged reads by length.
+        histogram: the same as bars.
+        ihist: fragments by length, as BBMap writes them.
+        by_direction: also write ``hist`` and ``histogram`` of inward and outward pairs apart,
+            to names with ``.innie`` and ``.outie`` behind.
+        stats: everything counted, as JSON.
+    """
+
+    merged: str | Path | None = None
+    first: str | Path | None = None
+    second: str | Path | None = None
+    hist: str | Path | None = None
+    histogram: str | Path | None = None
+    ihist: str | Path | None = None
+    by_direction: bool = False
+    stats: str | Path | None = None
+
+    @classmethod
+    def of_flash(
+        cls,
+        prefix: str | Path,
+        *,
+        interleaved: bool = False,
+        compressed: bool = False,
+        by_direction: bool = False,
+        ihist: str | Path | None = None,
+        stats: str | Path | None = None,
+    ) -> MergeOutputs:
+        """The files that FLASH writes.
+
+        Args:
+            prefix: what their names begin with.
+            interleaved: whether the pairs that stay go to one file.
+            compressed: whether reads are compressed.
+            by_direction: as the attribute; FLASH does so with ``--allow-outies``.
+            ihist: as the attribute.
+            stats: as the attribute.
+        """
+        ending = "fastq.gz" if compressed else "fastq"
+        first, second = "notCombined_1", "notCombined_2"
+        if interleaved:
+            first = "notCombined"
+        return cls(
+            merged=f"{prefix}.extendedFrags.{ending}",
+            first=f"{prefix}.{first}.{ending}",
+            second=None if interleaved else f"{prefix}.{second}.{ending}",
+            hist=f"{prefix}.hist",
+            histogram=f"{prefix}.histogram",
+            ihist=ihist,
+            by_direction=by_direction,
+            stats=stats,
+        )
+
+    @property
+    def reads(self) -> dict[int, str]:
+        """Files of reads, by what the kernels call them."""
+        named = {
+            MERGED_OUTPUT: self.merged,
+            FIRST_OUTPUT: self.first,
+            SECOND_OUTPUT: self.second,
+        }
+        return {number: str(path) for number, path in named.items() if path is not None}
+
+    def texts(self, tally: Tally) -> dict[str, str]:
+        """Small files and what is written to them, but for the statistics."""
+        both = tally.lengths.sum(axis=0)
+        parts = {"": both}
+        if self.by_direction:
+            parts |= {".innie": tally.lengths[0], ".outie": tally.lengths[1]}
+        texts = {}
+        for ending, counts in parts.items():
+            if self.hist is not None:
+                texts[f"{self.hist}{ending}"] = lengths.numbers(counts)
+            if self.histogram is not None:
+                texts[f"{self.histogram}{ending}"] = lengths.bars(counts)
+        if self.ihist is not None:
+            texts[str(self.ihist)] = lengths.insert_sizes(tally.inserts, tally[cpu.PAIRS])
+        return texts
+
+    @property
+    def text_paths(self) -> list[str]:
+        """The small files, the statistics last if they are wanted."""
+        return [*self.texts(Tally()), *([] if self.stats is None else [str(self.stats)])]
+
+    @property
+    def wanted(self) -> Wanted:
+        """What of the pairs that stay is written, and how."""
+        return Wanted(self.first is not None, self.first is not None and self.second is None)
+
+    def check(self, parameters: MergeParameters) -> None:
+        """Refuse outputs that make no sense together.
+
+        Raises:
+            UsageError: says which.
+        """
+        if self.second is not None and self.first is None:
+            raise UsageError("--unmerged2 needs --unmerged1")
+        if parameters.correct_only:
+            if self.merged is not None:
+                raise UsageError("--correct-only merges nothing; leave out -o")
+            if self.first is None:
+                raise UsageError(
+                    "--correct-only needs an output for the reads: --unmerged1 and --unmerged2, or "
+                    "--unmerged1 and --interleaved-out"
+                )
+        elif self.merged is None:
+            raise UsageError("no output was given; name one for the merged reads with -o")
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRunOptions:
+    """How a run goes about it; none of these changes a byte of the output.
+
+    Attributes:
+        threads: how many threads work.
+        pairs_a_task: pairs that a thread takes at a time.
+        chunk_bytes: bytes of a file that are handled at a time.
+        progress: whether to show progress.
+        backend: ``cpu`` or ``cuda``.
+        may_fall_back: whether the CPU may do what the GPU cannot.
+        gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
+        backend_note: why the backend was chosen, for the statistics.
+        command: the command line, for the statistics.
+    """
+
+    threads: int = 1
+    pairs_a_task: int = PAIRS_A_TASK
+    chunk_bytes: int = CHUNK_BYTES
+    progress: bool = False
+    backend: Literal["cpu", "cuda"] = "cpu"
+    may_fall_back: bool = False
+    gpu_memory: int | None = None
+    backend_note: str = ""
+    command: tuple[str, ...] = ()
+
+
+def merge_files(
+    in1: Sequence[str | Path],
+    in2: Sequence[str | Path] = (),
+    outputs: MergeOutputs = MergeOutputs(),
+    *,
+    interleaved: bool = False,
+    parameters: MergeParameters | None = None,
+    phred_offset: PhredOffset = "auto",
+    options: MergeRunOptions | None = None,
+) -> MergeStatistics:
+    """Merge the overlapping pairs of files.
+
+    Args:
+        in1: files of first mates, or of interleaved mates; ``-`` is standard input. Several are
+            read one after the other.
+        in2: files of second mates, as many as ``in1``, or none.
+        outputs: where everything goes; a name that ends in ``.gz`` is compressed.
+        interleaved: whether ``in1`` holds both mates.
+        parameters: how pairs are merged.
+        phred_offset: 33, 64, or ``auto`` (33, unless a file looks like 64, which is refused).
+        options: threads and the like.
+
+    Raises:
+        InputError: an input cannot be read; no output was written.
+        UsageError: files or parameters do not fit together.
+        OutputError: an output cannot be written; none was.
+    """
+    run = _Run(
+        plan_inputs(in1, in2, interleaved=interleaved),
+        outputs,
+        parameters or MergeParameters(),
+        phred_offset,
+        options or MergeRunOptions(),
+    )
+    outputs.check(run.parameters)
+    check_distinct([*in1, *in2], [*outputs.reads.values(), *outputs.text_paths])
+    return run.run()
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run of ``merge_files``."""
+
+    inputs: list[PairInput]
+    outputs: MergeOutputs
+    parameters: MergeParameters
+    phred_offset: PhredOffset
+    options: MergeRunOptions
+    progress: Progress = field(default_factory=lambda: Progress(enabled=False))
+    max_overlap: int = 0
+    backend: str = "cpu"
+
+    def run(self) -> MergeStatistics:
+        """Read, merge, write."""
+        if self.options.backend == "cuda" and self._suits_the_gpu():
+            from ngsgpu.io.gpu_feed import IrregularInputError
+
+            try:
+                return self._run_on("cuda")
+            except (IrregularInputError, InputError) as reason:
+                logger.debug("merging on the CPU: %s", reason)
+            except DeviceError as error:
+                if not self.options.may_fall_back:
+                    raise
+                logger.warning("%s; going on with the CPU", error)
+        return self._run_on("cpu")
+
+    def _suits_the_gpu(self) -> bool:
+        """Whether everything can be read again, and taken back, should the GPU not be able to."""
+        reads = self.outputs.reads.values()
+        suits = all(lane.is_regular for lane in self.inputs) and all(
+            path != "-" and (Path(path).is_file() or not Path(path).exists()) for path in reads
+        )
+        if not suits:
+            logger.info("standard input or output, or a pipe: merging on the CPU")
+        return suits
+
+    def _run_on(self, backend: Literal["cpu", "cuda"]) -> MergeStatistics:
+        begin = time.monotonic()
+        self.backend = backend
+        if backend == "cpu" and numba_cache(PACKAGE).files == 0:
+            logger.info("compiling kernels (first start only, up to half a minute)")
+        reads, texts = self.outputs.reads, self.outputs.text_paths
+        with (
+            OutputSet([*reads.values(), *texts], threads=self.options.threads) as files,
+            Progress(self.options.progress) as self.progress,
+        ):
+            tally = self._merge_on_gpu(files) if backend == "cuda" else self._merge_on_cpu(files)
+            merged_s = time.monotonic() - begin
+            contents = self.outputs.texts(tally)
+            statistics = self.statistics(tally)
+            statistics.time_s["merge"] = round(merged_s, 3)
+            statistics.time_s["total"] = round(time.monotonic() - begin, 3)
+            if self.outputs.stats is not None:
+                contents[str(self.outputs.stats)] = statistics.to_json()
+            for index, path in enumerate(texts, start=len(reads)):
+                files.write(index, contents[path].encode())
+        self._warn(tally)
+        return statistics
+
+    @property
+    def _places(self) -> dict[int, int]:
+        """For each output of the kernels that is written, its index among the files."""
+        return {number: index for index, number in enumerate(self.outputs.reads)}
+
+    def _merge_on_cpu(self, files: OutputSet) -> Tally:
+        places = self._places
+
+        def write(pieces: Pieces) -> None:
+            for number, index in places.items():
+                if len(pieces[number]):
+                    files.write(index, pieces[number])
+
+        mean, longest, batches = sample_lengths(self._batches(self.options.chunk_bytes))
+        rules, tables = self.rules(mean, longest)
+        with self.progress.stage("merging", unit="pairs") as stage:
+            return merge_on_cpu(
+                batches,
+                rules,
+                tables,
+                self.outputs.wanted,
+                write,
+                threads=self.options.threads,
+                pairs_a_task=self.options.pairs_a_task,
+                advance=stage.advance,
+            )
+
+    def _merge_on_gpu(self, files: OutputSet) -> Tally:
+        from ngsgpu.device.errors import cuda_errors
+        from ngsgpu.device.gpu_memory import limited_gpu_memory
+        from ngsgpu.merge.gpu import merge_on_gpu
+
+        mean, longest = 0.0, 0
+        if self.parameters.max_overlap is None:
+            with closing(self._batches(_SAMPLE_CHUNK_BYTES)) as batches:
+                mean, longest, _ = sample_lengths(batches)
+        rules, tables = self.rules(mean, longest)
+        with (
+            limited_gpu_memory(self.options.gpu_memory),
+            cuda_errors("merging"),
+            self.progress.stage("merging", unit="pairs") as stage,
+        ):
+            return merge_on_gpu(
+                self.inputs,
+                rules,
+                tables,
+                self.outputs.wanted,
+                files,
+                self._places,
+                phred_offset=self.phred_offset,
+                threads=self.options.threads,
+                chunk_bytes=min(self.options.chunk_bytes, _GPU_CHUNK_BYTES),
+                memory=self.options.gpu_memory,
+                advance=stage.advance,
+            )
+
+    def _batches(self, chunk_bytes: int) -> Generator[tuple[Mates, Mates], None, None]:
+        for lane in self.inputs:
+            yield from lane.batches(
+                threads=self.options.threads,
+                phred_offset=self.phred_offset,
+                chunk_bytes=chunk_bytes,
+            )
+
+    def rules(self, mean_length: float, longest: int) -> tuple[Rules, QualityTables]:
+        """What decides, for reads of some lengths."""
+        offset = 33 if self.phred_offset == "auto" else self.phred_offset
+        if self.parameters.max_overlap is None:
+            self.max_overlap = self.parameters.automatic_max_overlap(mean_length, longest)
+            logger.info("max-overlap: %d bases", self.max_overlap)
+        else:
+            self.max_overlap = self.parameters.max_overlap
+        return (
+            self.parameters.rules(self.max_overlap, offset),
+            quality_tables(self.parameters, offset),
+        )
+
+    def _warn(self, tally: Tally) -> None:
+        """Say if most overlaps are longer than they are scored by."""
+        merged = tally[cpu.INWARD] + tally[cpu.OUTWARD]
+        if merged and tally[cpu.BEYOND] > MANY_BEYOND * merged:
+            logger.warning(
+                "%.1f %% of the overlaps are longer than --max-overlap %d, beyond which they are "
+                "scored too low; give --max-overlap auto",
+                100 * tally[cpu.BEYOND] / merged,
+                self.max_overlap,
+            )
+
+    def statistics(self, tally: Tally) -> MergeStatistics:
+        """What the run saw and did."""
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        note = f" ({self.options.backend_note})" if self.options.backend_note else ""
+        where = "GPU" if self.backend == "cuda" else f"{self.options.threads} CPU threads"
+        statistics = MergeStatistics(
+            backend=self.backend,
+            device=where + note,
+            command=list(self.options.command),
+            parameters=asdict(self.parameters) | {"phred_offset": self.phred_offset},
+            max_overlap={
+                "value": self.max_overlap,
+                "automatic": self.parameters.max_overlap is None,
+            },
+            memory={"peak_rss_bytes": peak},
+        )
+        statistics.count(tally)
+        return statistics

@@ -1,0 +1,105 @@
+"""Small simulated pairs of all kinds, and merging them from files to bytes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
+from tests.io.helpers import Record, fastq, write
+
+HEADERS = (
+    "read{number}/{mate}",
+    "read{number} {mate}:N:0:ACGT",
+    "read{number}/1#ACGT",
+    "read{number}/{mate} one/or two\t ",
+    "read{number}.{mate}",
+    "lane/1/read{number}",
+    "read{number}#ACGT/{mate}",
+)
+
+COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
+
+
+def reverse_complement(bases: str) -> str:
+    return bases.translate(COMPLEMENT)[::-1]
+
+
+def simulated_pairs(
+    seed: int,
+    count: int = 200,
+    *,
+    lengths: tuple[int, int] = (100, 100),
+    inserts: tuple[int, int] = (30, 220),
+    mixed: bool = False,
+    unknown: float = 0.0,
+    errors: float = 0.02,
+    outward: float = 0.0,
+    scores: tuple[int, int] = (2, 41),
+    offset: int = 33,
+) -> list[tuple[Record, Record]]:
+    """Pairs from random fragments, some of few letters only; adapters where reads go beyond."""
+    rng = random.Random(seed)
+    adapters = ["".join(rng.choices("ACGT", k=400)) for _ in range(2)]
+    pairs = []
+    for number in range(count):
+        letters = rng.choice(["ACGT", "ACGT", "ACGT", "AC", "A"])
+        fragment = "".join(rng.choices(letters, k=rng.randint(*inserts)))
+        records = []
+        strands = [fragment, reverse_complement(fragment)]
+        for mate, strand in enumerate(strands):
+            length = rng.randint(0, lengths[mate]) if mixed else lengths[mate]
+            bases = (strand + adapters[mate])[:length]
+            records.append(bases)
+        if rng.random() < outward:
+            records = [reverse_complement(bases) for bases in reversed(records)]
+        mates = []
+        for mate, bases in enumerate(records):
+            called = "".join(
+                rng.choice("ACGT") if rng.random() < errors else base for base in bases
+            )
+            called = "".join(
+                rng.choice("N.R") if rng.random() < unknown else base for base in called
+            )
+            if number % 7 == 3:
+                called = called.lower()
+            header = HEADERS[number % len(HEADERS)].format(number=number, mate=mate + 1)
+            qualities = bytes(offset + rng.randint(*scores) for _ in bases)
+            mates.append(Record(header.encode(), called.encode(), qualities))
+        pairs.append((mates[0], mates[1]))
+    return pairs
+
+
+def write_pairs(folder: Path, pairs: list[tuple[Record, Record]]) -> tuple[Path, Path]:
+    return (
+        write(folder / "1.fq", fastq(first for first, _ in pairs)),
+        write(folder / "2.fq", fastq(second for _, second in pairs)),
+    )
+
+
+def merge_to_bytes(
+    folder: Path,
+    inputs: tuple[Path, Path],
+    parameters: MergeParameters,
+    options: MergeRunOptions | None = None,
+    *,
+    phred_offset: int = 33,
+) -> tuple[bytes, bytes, bytes]:
+    """Merge files; the bytes of the three outputs, merged reads first."""
+    merged = None if parameters.correct_only else folder / "merged.fq"
+    outputs = MergeOutputs(merged, folder / "u1.fq", folder / "u2.fq")
+    merge_files(
+        [inputs[0]],
+        [inputs[1]],
+        outputs,
+        parameters=parameters,
+        phred_offset=phred_offset,  # type: ignore[arg-type]
+        options=options,
+    )
+    assert outputs.first is not None
+    assert outputs.second is not None
+    return (
+        b"" if merged is None else merged.read_bytes(),
+        Path(outputs.first).read_bytes(),
+        Path(outputs.second).read_bytes(),
+    )

@@ -1,0 +1,72 @@
+"""The section on merging: there when pairs were merged, with tables and plots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ngsgpu.errors import InputError
+from ngsgpu.merge import MergeOutputs, merge_files
+from ngsgpu.report.render import render_report
+from ngsgpu.report.study import fill_from_layout, read_study
+from tests.merge.data import simulated_pairs, write_pairs
+from tests.report.conftest import write_json
+from tests.report.test_report import Page
+
+EVALUATION: dict[str, Any] = {
+    "schema": "ngsgpu.evaluate.merging",
+    "schema_version": 1,
+    "pairs": {"overlapping": 1234, "right": 1200, "near": 4, "wrong": 5, "missed": 25, "apart": 7},
+    "rates": {"sensitivity": 0.9724, "precision": 0.9926, "error_rate_before": 0.002},
+    "calibration": {
+        "overlap": [
+            {"quality": 20, "bases": 1000, "errors": 9, "observed": 20.5},
+            {"quality": 41, "bases": 5000, "errors": 0, "observed": None},
+        ],
+        "alone": [],
+    },
+}
+
+
+@pytest.fixture
+def merged(results: Path, tmp_path: Path) -> Path:
+    """The results with merged pairs of the simulated sample."""
+    folder = results / "sim" / "merge"
+    folder.mkdir()
+    first, second = write_pairs(tmp_path, simulated_pairs(1, 50))
+    outputs = MergeOutputs(tmp_path / "m.fq", stats=folder / "stats.json")
+    merge_files([first], [second], outputs)
+    write_json(results / "sim/evaluate/merging.json", EVALUATION)
+    return results
+
+
+def test_section(manifest: Path, merged: Path) -> None:
+    study = fill_from_layout(read_study(manifest), merged, merged / "benchmarks")
+    page = Page(render_report(study))
+    assert "merging" in page.ids
+    assert page.tags["svg"] == 11
+    for words in ("1,234", "0.9724", "Lengths of the fragments", "on the dotted".capitalize()):
+        assert words in page.text, words
+
+
+def test_no_section_without_merging(manifest: Path, results: Path) -> None:
+    page = Page(render_report(fill_from_layout(read_study(manifest), results)))
+    assert "merging" not in page.ids
+    assert "merging" not in page.text.lower()
+
+
+def test_manifest_names_the_files(manifest: Path, merged: Path, tmp_path: Path) -> None:
+    study = fill_from_layout(read_study(manifest), merged)
+    study.write(tmp_path / "full.json")
+    assert read_study(tmp_path / "full.json").samples[0].files.merging is not None
+    (merged / "sim/merge/stats.json").unlink()
+    page = Page(render_report(read_study(tmp_path / "full.json")))
+    assert "statistics of merging (stats.json is not there)" in page.text
+
+
+def test_damaged_statistics(manifest: Path, merged: Path) -> None:
+    write_json(merged / "sim/merge/stats.json", {"schema": "ngsgpu.correct"})
+    with pytest.raises(InputError, match=r"stats\.json: it is not of the schema ngsgpu\.merge"):
+        render_report(fill_from_layout(read_study(manifest), merged))

@@ -1,0 +1,61 @@
+# Merging of overlapping pairs by `ngsgpu merge`, before or after correction as the config says.
+
+
+rule merge_pairs:
+    input:
+        first=merged_arm_first,
+        second=merged_arm_second,
+    output:
+        merged="results/{sample}/merge/merged.fastq.gz",
+        first="results/{sample}/merge/unmerged_R1.fastq.gz",
+        second="results/{sample}/merge/unmerged_R2.fastq.gz",
+        inserts="results/{sample}/merge/inserts.txt",
+        stats="results/{sample}/merge/stats.json",
+    log:
+        "logs/merge_pairs/{sample}.log",
+    benchmark:
+        "results/benchmarks/merge_pairs/{sample}.tsv"
+    wildcard_constraints:
+        sample=PAIRED,
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: config["merge"]["threads"]
+    resources:
+        mem_mb=config["merge"]["mem_mb"],
+        runtime=config["merge"]["runtime"],
+        gpu=config["merge"]["gpu"],
+    params:
+        reads=arm_reads,
+        backend=backend_options,
+        extra=config["merge"]["extra"],
+    shell:
+        "ngsgpu merge {params.reads} -o {output.merged} --unmerged1 {output.first}"
+        " --unmerged2 {output.second} --threads {threads} {params.backend}"
+        " --ihist {output.inserts} --stats {output.stats} {params.extra} 2> {log}"
+
+
+rule evaluate_merging:
+    input:
+        first=merged_arm_first,
+        second=merged_arm_second,
+        merged="results/{sample}/merge/merged.fastq.gz",
+        truth="results/{sample}/simulate/truth.sam.gz",
+    output:
+        json="results/{sample}/evaluate/merging.json",
+        table="results/{sample}/evaluate/merging.txt",
+    log:
+        "logs/evaluate_merging/{sample}.log",
+    benchmark:
+        "results/benchmarks/evaluate_merging/{sample}.tsv"
+    wildcard_constraints:
+        sample=one_of(DATASETS),
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=config["merge"]["mem_mb"],
+        runtime=240,
+        gpu=0,
+    shell:
+        "ngsgpu evaluate merging --truth {input.truth} --in1 {input.first} --in2 {input.second}"
+        " --merged {input.merged} --json {output.json} > {output.table} 2> {log}"
