@@ -85,10 +85,6 @@ class Labels:
             at = above[~used[above]]
         return np.concatenate([np.flatnonzero(used), self.nodes + np.arange(self.targets)])
 
-    def rank_of_call(self, call: int) -> int:
-        """Rank of a call, an index into ``RANKS`` or ``NO_RANK``."""
-        return SEQUENCE if call >= self.nodes else int(self.taxonomy.rank[call])
-
 
 def texts(labels: Labels) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int32]]:
     """Taxid, rank and name, with tabs between, of every call that can occur.

@@ -34,7 +34,6 @@ RANK_CODES: Final = {name: code for code, name in enumerate(RANKS)}
 SEQUENCE: Final = RANK_CODES["sequence"]
 SPECIES: Final = RANK_CODES["species"]
 GENUS: Final = RANK_CODES["genus"]
-DOMAIN: Final = RANK_CODES["domain"]
 ROOT: Final = RANK_CODES["root"]
 
 _REMEDY: Final = "make the taxonomy again from nodes.dmp and names.dmp"
@@ -66,19 +65,6 @@ class Taxonomy:
     name_start: NDArray[np.int64]
     merged_taxid: NDArray[np.int64]
     merged_index: NDArray[np.int32]
-
-    @classmethod
-    def bare(cls) -> Taxonomy:
-        """A root and nothing below it, for databases without a taxonomy."""
-        return cls(
-            taxid=np.ones(1, dtype=np.int64),
-            parent=np.zeros(1, dtype=np.int32),
-            rank=np.full(1, ROOT, dtype=np.uint8),
-            name_bytes=np.frombuffer(b"root", dtype=np.uint8),
-            name_start=np.array([0, 4], dtype=np.int64),
-            merged_taxid=np.zeros(0, dtype=np.int64),
-            merged_index=np.zeros(0, dtype=np.int32),
-        )
 
     def __len__(self) -> int:
         return len(self.taxid)

@@ -88,11 +88,6 @@ class TargetCoverage:
     bin_bases: int
     bins: NDArray[np.int64]
 
-    @property
-    def filled(self) -> float:
-        """Part of the bins with reads."""
-        return float(np.count_nonzero(self.bins) / max(len(self.bins), 1))
-
 
 def read_composition(path: Path) -> Composition:
     """Read a report in Kraken's format, with or without the columns of minimisers.
