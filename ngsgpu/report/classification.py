@@ -51,7 +51,10 @@ def classification_section(
             )
         )
     if found.evaluation:
-        section.tables.append(("Calls against the truth", rank_table(found.evaluation)))
+        for rank in _SHOWN:
+            table = rank_table(found.evaluation, rank)
+            if table.rows:
+                section.tables.append((f"Calls at {rank} against the truth", table))
         _add_trade_off(section, found.evaluation, number)
         deviation = deviation_table(found.evaluation)
         if deviation is not None:
@@ -96,17 +99,15 @@ def taxon_table(composition: Composition) -> Table:
 _SHOWN: Final = ("species", "genus")
 
 
-def rank_table(evaluation: Mapping[str, Any]) -> Table:
-    """Precision, sensitivity and F1 of each run at species and genus."""
+def rank_table(evaluation: Mapping[str, Any], rank: str) -> Table:
+    """Precision, sensitivity and F1 of each run at a rank."""
     rows = []
-    for rank in _SHOWN:
-        for run in evaluation.get("runs", []):
-            rates = run["ranks"].get(rank)
-            if rates is not None:
-                cells = (rates.get(rate) for rate in ("precision", "sensitivity", "f1"))
-                rows.append((str(run["name"]), rank, *(words.decimal(cell, 3) for cell in cells)))
-    headings = ("run", "rank", "precision", "sensitivity", "F1")
-    return Table(headings, rows, text_columns=frozenset({1}))
+    for run in evaluation.get("runs", []):
+        rates = run["ranks"].get(rank)
+        if rates is not None:
+            cells = (rates.get(rate) for rate in ("precision", "sensitivity", "f1"))
+            rows.append((str(run["name"]), *(words.decimal(cell, 3) for cell in cells)))
+    return Table(("run", "precision", "sensitivity", "F1"), rows)
 
 
 def _add_trade_off(section: SampleSection, evaluation: Mapping[str, Any], number: int) -> None:
