@@ -364,6 +364,23 @@ def test_confidence_and_coverage_filter_leave_reads_out(
     assert len({row[5] for row in covered}) < len({row[5] for row in plain})
 
 
+@pytest.mark.parametrize("share", [0.0, 1e-7])
+def test_what_is_looked_at_twice_may_go_through_a_file(
+    world: World,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    share: float,
+):
+    """All of it, or what memory of a few kilobytes does not hold."""
+    sample = single(world.fasta("twice.fa", world.reads))
+    rules = OutputRules(coverage_share=0.2)
+    expected = run(database, sample, tmp_path / "a", rules=rules)
+    monkeypatch.setattr("ngsgpu.classify.second_look.SHARE_OF_MEMORY", share)
+    options = ClassifyOptions(threads=2, queries_a_task=4)
+    assert run(database, sample, tmp_path / "b", rules=rules, options=options) == expected
+
+
 def test_candidate_files_that_do_not_belong_together(
     world: World, database: Database, tmp_path: Path
 ):
