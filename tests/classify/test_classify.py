@@ -8,18 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import (
-    BuildOptions,
-    PartitionRequest,
-    add_references,
-    build_database,
-    build_partition,
-    plan_database,
-)
+from ngsgpu.classify.build import build_database, build_partition
 from ngsgpu.classify.database import Database, open_database, write_manifest
 from ngsgpu.classify.evidence import EvidenceParameters
+from ngsgpu.classify.grow import add_references
 from ngsgpu.classify.params import METACACHE_CALLS, DatabaseParameters, QueryParameters
 from ngsgpu.classify.pipeline import Classifier
+from ngsgpu.classify.plan import BuildOptions, PartitionRequest, plan_database
 from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
 from ngsgpu.classify.samples import Sample, SampleOutputs, one_sample, read_samples
 from ngsgpu.errors import InputError, UsageError
