@@ -27,7 +27,7 @@ SEPARATOR = "_HiSeq"
 
 
 def main() -> int:
-    from ngsgpu.classify.build import BuildOptions, build_database
+    from ngsgpu.classify.build import build_database
     from ngsgpu.classify.engine import Engine
     from ngsgpu.classify.params import (
         METACACHE_CALLS,
@@ -35,6 +35,7 @@ def main() -> int:
         QueryParameters,
         SketchParameters,
     )
+    from ngsgpu.classify.plan import BuildOptions
     from ngsgpu.classify.samples import one_sample, queries_of
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)

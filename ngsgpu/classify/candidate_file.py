@@ -99,12 +99,34 @@ def _spread(count: NDArray[np.uint8], flat: NDArray[np.int32], rows: NDArray[np.
     return at
 
 
-def encode_block(block: QueryBlock) -> bytes:
-    """A block of queries as it stands in the file."""
-    best = block.candidates
+def _own_names(block: QueryBlock) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+    """The names of a block one after the other, and their lengths."""
     lengths = (block.name_end - block.name_start).astype(np.uint32)
     names = np.empty(int(lengths.sum(dtype=np.int64)), dtype=np.uint8)
     _copy_names(block.names, block.name_start, block.name_end, names)
+    return names, lengths
+
+
+def compact_block(block: QueryBlock) -> QueryBlock:
+    """The block in memory of its own, without the file's bytes that its names lie in."""
+    names, lengths = _own_names(block)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    return QueryBlock(
+        names=names,
+        name_start=ends - lengths,
+        name_end=ends,
+        length1=block.length1.copy(),
+        length2=block.length2.copy(),
+        features=block.features.copy(),
+        candidates=CandidateArrays(*(array.copy() for array in block.candidates)),
+        paired=block.paired,
+    )
+
+
+def encode_block(block: QueryBlock) -> bytes:
+    """A block of queries as it stands in the file."""
+    best = block.candidates
+    names, lengths = _own_names(block)
     there = best.target >= 0
     columns: dict[str, NDArray[Any]] = {
         "names": names,

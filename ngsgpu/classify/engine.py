@@ -108,6 +108,12 @@ class QueryBlock:
         return len(self.name_start)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        own = (self.names, self.name_start, self.name_end, self.length1, self.length2)
+        return sum(array.nbytes for array in (*own, self.features, *self.candidates))
+
+    @property
     def bases(self) -> int:
         """Of all queries."""
         return int(self.length1.sum(dtype=np.int64) + self.length2.sum(dtype=np.int64))

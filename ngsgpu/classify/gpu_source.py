@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,14 +24,12 @@ from ngsgpu.correct.lanes import Lane
 from ngsgpu.errors import InputError
 from ngsgpu.io.diagnose import PhredOffset
 from ngsgpu.io.gpu_feed import IrregularInputError, Keeper, open_feed
-from ngsgpu.io.gpu_parse import KERNELS as FASTQ_KERNELS
-from ngsgpu.io.gpu_parse import ParsedChunk, Parser, blocks_for
+from ngsgpu.io.gpu_parse import ParsedChunk, Parser
+from ngsgpu.io.gpu_read import MOST_READERS, NO_PAIR, check_mates
 
 logger = logging.getLogger("ngsgpu")
 
 GPU_CHUNK_BYTES: Final = 32 << 20
-_MOST_READERS: Final = 12
-_NO_PAIR: Final = 2**64 - 1
 
 
 class DeviceSource:
@@ -107,9 +105,9 @@ class DeviceSource:
     def _parsed_on_gpu(self, lane: Lane) -> Iterator[QueryBlock]:
         import cupy
 
-        readers = min(self._threads, _MOST_READERS)
+        readers = min(self._threads, MOST_READERS)
         copies = cupy.cuda.Stream(non_blocking=True)
-        bad_pair = cupy.full(1, _NO_PAIR, dtype=cupy.uint64)
+        bad_pair = cupy.full(1, NO_PAIR, dtype=cupy.uint64)
         pairs = 0
         with (
             ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool,
@@ -139,32 +137,26 @@ class DeviceSource:
                 parts = [(cursor.current, cursor.used) for cursor in cursors]
                 step = 2 if lane.interleaved else 1
                 if lane.paired:
-                    self._check_mates(parts, step, records // step, pairs, bad_pair)
+                    chunk, record = parts[-1]
+                    check_mates(
+                        parts[0],
+                        (chunk, record + step - 1),
+                        step=step,
+                        pairs=records // step,
+                        first_pair=pairs,
+                        bad_pair=bad_pair,
+                    )
                 block = self._block(parts, lane, records // step)
-                if int(bad_pair[0]) != _NO_PAIR:
+                if int(bad_pair[0]) != NO_PAIR:
                     raise IrregularInputError(f"pair {int(bad_pair[0]) + 1} is not one of mates")
-                pairs += len(block)
+                pairs += len(block)  # or single reads
                 yield block
                 for cursor in cursors:
                     cursor.used += records
             if any(cursor.left() for cursor in cursors):
                 raise IrregularInputError("the files have different numbers of reads")
-
-    def _check_mates(
-        self, parts: list[tuple[ParsedChunk, int]], step: int, count: int, pairs: int, bad: Any
-    ) -> None:
-        (first, record1), (second, record2) = parts[0], parts[-1]
-        record2 += step - 1
-        FASTQ_KERNELS.launch(
-            "check_mates",
-            blocks_for(count),
-            (THREADS,),
-            (
-                first.slot.raw, first.slot.line_end, np.uint32(first.begin), np.uint32(record1),
-                second.slot.raw, second.slot.line_end, np.uint32(second.begin),
-                np.uint32(record2), np.uint32(step), np.uint32(count), np.uint64(pairs), bad,
-            ),
-        )  # fmt: skip
+            if pairs == 0:
+                raise IrregularInputError("there are no reads, which the CPU's reader says")
 
     def _block(self, parts: list[tuple[ParsedChunk, int]], lane: Lane, queries: int) -> QueryBlock:
         """Candidates and names of the next queries."""

@@ -7,19 +7,18 @@ a pool of threads; what they give is put together in the order of the input.
 from __future__ import annotations
 
 import resource
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from typing import BinaryIO, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.abundance import estimate_abundance, rank_code
-from ngsgpu.classify.candidate_file import END_BLOCK, CandidateFile, CandidateHeader, encode_block
+from ngsgpu.classify.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.coverage import CoverageCounter
 from ngsgpu.classify.engine import Engine, QueryBlock
 from ngsgpu.classify.evidence import EvidenceParameters, SpeciesEvidence
@@ -33,10 +32,10 @@ from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.outputs.tree import tree_of
 from ngsgpu.classify.results import CalledReads, Candidates, SampleTotals, count_windows
 from ngsgpu.classify.samples import SampleOutputs
+from ngsgpu.classify.second_look import SecondLook
 from ngsgpu.classify.stats import ClassificationStatistics
 from ngsgpu.classify.taxonomy import NO_RANK, rank_name
 from ngsgpu.errors import UsageError
-from ngsgpu.io.atomic import output_error
 from ngsgpu.io.reader import CHUNK_BYTES
 from ngsgpu.io.writer import OutputSet
 
@@ -175,11 +174,9 @@ class SampleRun:
                 return self._write_candidates(items, find, outputs, begin)
             if not self._rules.looks_twice:
                 return self._classify(items, find, Trust(), outputs, place, begin)
-            with tempfile.TemporaryFile(prefix="ngsgpu-candidates-") as spill:
-                trust = self._look(items, find, spill)
-                file = CandidateFile("the temporary file of candidates", spill)
-                engine = self._engine
-                blocks = file.blocks(engine.taxon_of_target, len(engine.target_node))
+            with SecondLook(self._header()) as second:
+                trust = self._look(items, find, second)
+                blocks = second.blocks(self._engine)
                 return self._classify(blocks, as_it_is, trust, outputs, place, begin)
 
     def _in_order(
@@ -200,15 +197,6 @@ class SampleRun:
             for future in waiting:
                 future.cancel()
 
-    def _encoded(
-        self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock]
-    ) -> Iterator[tuple[bytes, QueryBlock]]:
-        def work(item: _Item) -> tuple[bytes, QueryBlock]:
-            block = find(item)
-            return encode_block(block), block
-
-        return self._in_order(items, work)
-
     def _write_candidates(
         self,
         items: Iterator[_Item],
@@ -220,7 +208,12 @@ class SampleRun:
             raise UsageError("--candidates is for one partition: give --only-partition")
         outputs.write(0, self._header().line())
         counted = self._new_totals()
-        for encoded, block in self._encoded(items, find):
+
+        def work(item: _Item) -> tuple[bytes, QueryBlock]:
+            block = find(item)
+            return encode_block(block), block
+
+        for encoded, block in self._in_order(items, work):
             outputs.write(0, encoded)
             counted.queries += len(block)
             counted.bases += block.bases
@@ -241,9 +234,9 @@ class SampleRun:
         )
 
     def _look(
-        self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock], spill: BinaryIO
+        self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock], second: SecondLook
     ) -> Trust:
-        """Keep all candidates in a file and find which targets count, and which are believed."""
+        """Keep all candidates and find which targets count, and which are believed."""
         engine, rules = self._engine, self._rules
         share, evident = rules.coverage_share, rules.evidence.species_evidence
         counter = CoverageCounter(engine.database.windows, engine.rules.min_hits) if share else None
@@ -252,21 +245,18 @@ class SampleRun:
             if evident
             else None
         )
-        try:
-            spill.write(self._header().line())
-            for encoded, block in self._encoded(items, find):
-                spill.write(encoded)
-                best = block.candidates
-                if counter is not None:
-                    counter.add(
-                        Candidates(best.target, best.hits, best.window_begin, best.window_end)
-                    )
-                if evidence is not None:
-                    evidence.add(best, block.features)
-            spill.write(END_BLOCK)
-            spill.seek(0)
-        except OSError as error:
-            raise output_error(tempfile.gettempdir(), error) from error
+
+        def work(item: _Item) -> tuple[QueryBlock | bytes, QueryBlock]:
+            block = find(item)
+            return second.prepare(block), block
+
+        for prepared, block in self._in_order(items, work):
+            second.keep(prepared)
+            best = block.candidates
+            if counter is not None:
+                counter.add(Candidates(best.target, best.hits, best.window_begin, best.window_end))
+            if evidence is not None:
+                evidence.add(best, block.features)
         kept = None
         if counter is not None:
             dropped = counter.dropped(share)

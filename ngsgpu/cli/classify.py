@@ -497,8 +497,9 @@ def _database(
     maps: list[str],
     options: ClassifyOptions,
 ) -> Database:
-    from ngsgpu.classify.build import BuildOptions, build_database
+    from ngsgpu.classify.build import build_database
     from ngsgpu.classify.database import open_database
+    from ngsgpu.classify.plan import BuildOptions
 
     if (database is None) == (not references):
         raise UsageError("name a database with -d, or references with --references")

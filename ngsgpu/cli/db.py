@@ -11,9 +11,9 @@ from ngsgpu.cli.correct import BackendChoice
 from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.build import BuildOptions, PartitionRequest
     from ngsgpu.classify.database import Database
     from ngsgpu.classify.params import DatabaseParameters
+    from ngsgpu.classify.plan import BuildOptions, PartitionRequest
 
 References = Annotated[
     list[str],
@@ -130,8 +130,8 @@ def plan(
     The database is made without indexes; `ngsgpu db build -d DIR --only-partition K` then builds
     each of them, in a job of its own if you like. Prints the partitions.
     """
-    from ngsgpu.classify.build import plan_database
     from ngsgpu.classify.database import write_manifest
+    from ngsgpu.classify.plan import plan_database
     from ngsgpu.classify.store import whole_folder
 
     options = _options(threads, None, quiet)
@@ -261,7 +261,7 @@ def add(
 
     They get the database's own taxonomy; --taxonomy only checks that it is the same one.
     """
-    from ngsgpu.classify.build import add_references
+    from ngsgpu.classify.grow import add_references
 
     new = add_references(
         database,
@@ -326,7 +326,7 @@ def verify(database: DatabasePath) -> None:
 def _options(threads: int, memory: str | None, quiet: bool) -> BuildOptions:
     import logging
 
-    from ngsgpu.classify.build import BuildOptions
+    from ngsgpu.classify.plan import BuildOptions
     from ngsgpu.device.memory import parse_size, usable_cpus
 
     if quiet:
@@ -341,7 +341,7 @@ def _options(threads: int, memory: str | None, quiet: bool) -> BuildOptions:
 
 
 def _request(partitions: int | None, memory: str | None) -> PartitionRequest:
-    from ngsgpu.classify.build import PartitionRequest
+    from ngsgpu.classify.plan import PartitionRequest
     from ngsgpu.device.memory import parse_size
 
     return PartitionRequest(partitions, None if memory is None else parse_size(memory))
@@ -381,8 +381,8 @@ def _parameters(
 
 def _partition_lines(database: Database, built: list[int] | None) -> list[str]:
     """A table of the partitions; ``built`` None leaves out whether they are there."""
-    from ngsgpu.classify.build import BYTES_A_LOCATION_BUILT
     from ngsgpu.classify.index import index_bytes
+    from ngsgpu.classify.plan import BYTES_A_LOCATION_BUILT
     from ngsgpu.device.memory import format_size
 
     sketch = database.parameters.sketch.sketch
@@ -404,8 +404,8 @@ def _partition_lines(database: Database, built: list[int] | None) -> list[str]:
 
 
 def _facts(database: Database) -> dict[str, Any]:
-    from ngsgpu.classify.build import BYTES_A_LOCATION_BUILT
     from ngsgpu.classify.index import index_bytes
+    from ngsgpu.classify.plan import BYTES_A_LOCATION_BUILT
 
     targets = database.targets
     built = set(database.built())

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import BuildOptions, build_database
+from ngsgpu.classify.build import build_database
 from ngsgpu.classify.database import Database, open_database
 from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.plan import BuildOptions
 from tests.classify.world import SKETCH, World, make_world
 
 

@@ -8,18 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import (
-    BuildOptions,
-    PartitionRequest,
-    add_references,
-    build_database,
-    build_partition,
-    plan_database,
-)
+from ngsgpu.classify.build import build_database, build_partition
 from ngsgpu.classify.database import Database, open_database, write_manifest
 from ngsgpu.classify.evidence import EvidenceParameters
+from ngsgpu.classify.grow import add_references
 from ngsgpu.classify.params import METACACHE_CALLS, DatabaseParameters, QueryParameters
 from ngsgpu.classify.pipeline import Classifier
+from ngsgpu.classify.plan import BuildOptions, PartitionRequest, plan_database
 from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
 from ngsgpu.classify.samples import Sample, SampleOutputs, one_sample, read_samples
 from ngsgpu.errors import InputError, UsageError
@@ -362,6 +357,23 @@ def test_confidence_and_coverage_filter_leave_reads_out(
     rules = OutputRules(coverage_share=0.5)
     covered = rows(run(database, sample, tmp_path / "c", rules=rules)["reads.tsv"])
     assert len({row[5] for row in covered}) < len({row[5] for row in plain})
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-7])
+def test_what_is_looked_at_twice_may_go_through_a_file(
+    world: World,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    share: float,
+):
+    """All of it, or what memory of a few kilobytes does not hold."""
+    sample = single(world.fasta("twice.fa", world.reads))
+    rules = OutputRules(coverage_share=0.2)
+    expected = run(database, sample, tmp_path / "a", rules=rules)
+    monkeypatch.setattr("ngsgpu.classify.second_look.SHARE_OF_MEMORY", share)
+    options = ClassifyOptions(threads=2, queries_a_task=4)
+    assert run(database, sample, tmp_path / "b", rules=rules, options=options) == expected
 
 
 def test_candidate_files_that_do_not_belong_together(

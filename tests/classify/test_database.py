@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import (
-    PartitionRequest,
-    add_references,
-    build_database,
-    plan_database,
-)
+from ngsgpu.classify.build import build_database
 from ngsgpu.classify.database import Database, open_database, verify_database, write_manifest
+from ngsgpu.classify.grow import add_references
 from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.plan import PartitionRequest, plan_database
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, NgsgpuError, UsageError
 from tests.classify.world import SKETCH, World

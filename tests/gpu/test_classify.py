@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ngsgpu.classify.build import BuildOptions, PartitionRequest, build_database
+from ngsgpu.classify.build import build_database
 from ngsgpu.classify.database import Database, open_database
 from ngsgpu.classify.params import (
     KEEP_ALL,
@@ -19,6 +19,7 @@ from ngsgpu.classify.params import (
     SketchParameters,
 )
 from ngsgpu.classify.pipeline import Classifier
+from ngsgpu.classify.plan import BuildOptions, PartitionRequest
 from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
 from ngsgpu.classify.samples import Sample, SampleOutputs, one_sample
 from ngsgpu.cli import main
