@@ -238,7 +238,7 @@ def test_reads_that_do_not_fit_stay_on_the_host(
     gpus.install(monkeypatch)
     gpus.refuse = first_time(lambda size: size == reads.arrays.qualities.nbytes)
     budget = budgets(ReadMemory.of(reads), parameters)["planes"]
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, logger="ngsgpu"):
         found, _ = correct_reads(reads, parameters, RunOptions(backend="cuda", gpu_memory=budget))
     assert_equal(found, expected)
     assert any("leaving them on the host" in record.message for record in caplog.records)
