@@ -1,0 +1,596 @@
+"""One extension task: a sequence that grows at its end by the consensus of reads that overlap it.
+
+A task begins with a read, laid in the direction in which it is to grow. The candidates are the
+reads that begin in the sequence and reach beyond its end; they stay, with their place, while the
+sequence grows, so that each is found and aligned once (``find_candidates``). Columns behind the
+end are decided 64 at a time: where all candidates agree, which is nearly everywhere, two words say
+so (``agreement``); other columns are weighed base by base (``weigh_column``), and where two bases
+have several reads each, the sequence stands before a branch (``branches``).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.correct.alignment import alignment_weight
+from ngsgpu.correct.params import SURE_WEIGHT, WEIGHT_BITS
+from ngsgpu.extend.params import Rules
+from ngsgpu.minhash.ends import (
+    EndSet,
+    EndTables,
+    empty_set,
+    find_begins,
+    has_flag,
+    hash_kmers,
+    set_flag,
+)
+from ngsgpu.readset import ReadArrays
+from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
+from ngsgpu.sequence.bits import popcount
+from ngsgpu.sequence.codec import bases_from, set_base
+from ngsgpu.sequence.types import Integer
+
+MAX_CANDIDATES = 512
+"""Candidates that a task has at a time; found later than these, a read is left out."""
+
+ALL = ~np.uint64(0)
+
+# Entries of a task's ``state``.
+LENGTH, SCANNED, CANDIDATES, STATUS, DOUBTS, START_LENGTH, FOUND_AT, TESTED = range(8)
+STATES = 8
+
+# Status of a task.
+RUNNING, STOPPED, FOUND, WAITING, NOT_BEGUN = range(5)
+
+BEST_QUALITY = 40
+WORST_QUALITY = 2
+QUALITY_A_READ = 12
+"""Phred score that a read adds to a base that it agrees with."""
+
+
+class Task(NamedTuple):
+    """State and workspace of one task.
+
+    Attributes:
+        codes: uint8[capacity], the sequence.
+        qualities: uint8[capacity], Phred scores of the bases behind the start read.
+        planes: uint64[2 x capacity / 64], its bit planes.
+        hashes: uint64[functions, capacity], of its k-mers.
+        end: int64[MAX_CANDIDATES], 2 x read + 1 where turned.
+        start: int64[MAX_CANDIDATES], where the candidate begins in the sequence.
+        mismatches: int64[MAX_CANDIDATES], in the overlap with the sequence.
+        left: int64[MAX_CANDIDATES], bases behind the sequence's end.
+        low: uint64[MAX_CANDIDATES], low plane of the first 64 of these.
+        high: uint64[MAX_CANDIDATES], high plane.
+        met: ends found so far; flagged are those that were candidates, unless a branch showed
+            them to be strangers.
+        state: int64[STATES].
+    """
+
+    codes: NDArray[np.uint8]
+    qualities: NDArray[np.uint8]
+    planes: NDArray[np.uint64]
+    hashes: NDArray[np.uint64]
+    end: NDArray[np.int64]
+    start: NDArray[np.int64]
+    mismatches: NDArray[np.int64]
+    left: NDArray[np.int64]
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    met: EndSet
+    state: NDArray[np.int64]
+
+    @classmethod
+    def allocate(cls, longest: int, functions: int) -> Task:
+        """Workspace for a sequence of up to ``longest`` bases."""
+        words = (longest + 63) // 64 + 2
+        return cls(
+            codes=np.zeros(64 * words, dtype=np.uint8),
+            qualities=np.zeros(64 * words, dtype=np.uint8),
+            planes=np.zeros(2 * words, dtype=np.uint64),
+            hashes=np.zeros((functions, 64 * words), dtype=np.uint64),
+            end=np.zeros(MAX_CANDIDATES, dtype=np.int64),
+            start=np.zeros(MAX_CANDIDATES, dtype=np.int64),
+            mismatches=np.zeros(MAX_CANDIDATES, dtype=np.int64),
+            left=np.zeros(MAX_CANDIDATES, dtype=np.int64),
+            low=np.zeros(MAX_CANDIDATES, dtype=np.uint64),
+            high=np.zeros(MAX_CANDIDATES, dtype=np.uint64),
+            met=EndSet.allocate(),
+            state=np.zeros(STATES, dtype=np.int64),
+        )
+
+
+@njit(nogil=True, cache=True, inline="always")
+def oriented_bases(
+    reads: ReadArrays, end: Integer, offset: Integer
+) -> tuple[np.uint64, np.uint64]:
+    """64 bases of a read in the direction of ``end``, from ``offset`` on."""
+    read = end >> 1
+    length = read_length(reads, read)
+    words = (length + 63) >> 6
+    return bases_from(reads.planes, plane_start(reads, read), words, length, end & 1, offset)
+
+
+@njit(nogil=True, cache=True)
+def append_bases(task: Task, low: np.uint64, high: np.uint64, count: Integer) -> None:
+    """Append up to 64 bases, given as planes, to the sequence."""
+    length = task.state[LENGTH]
+    words = len(task.planes) >> 1
+    mask = ALL >> np.uint64(64 - count)
+    low &= mask
+    high &= mask
+    word = length >> 6
+    bit = np.uint64(length & 63)
+    task.planes[word] |= low << bit
+    task.planes[words + word] |= high << bit
+    if bit != np.uint64(0):
+        back = np.uint64(64) - bit
+        task.planes[word + 1] |= low >> back
+        task.planes[words + word + 1] |= high >> back
+    for i in range(count):
+        place = np.uint64(i)
+        task.codes[length + i] = ((low >> place) & np.uint64(1)) | (
+            ((high >> place) & np.uint64(1)) << np.uint64(1)
+        )
+    task.state[LENGTH] = length + count
+
+
+@njit(nogil=True, cache=True)
+def begin_task(reads: ReadArrays, tables: EndTables, task: Task, end: Integer) -> None:
+    """Let a task begin with a read in a direction."""
+    task.planes[:] = 0
+    task.state[:] = 0
+    empty_set(task.met)
+    length = read_length(reads, end >> 1)
+    for offset in range(0, length, 64):
+        low, high = oriented_bases(reads, end, offset)
+        append_bases(task, low, high, min(np.int64(64), length - offset))
+    hash_kmers(tables, task.codes, 0, length, task.hashes)
+    task.state[SCANNED] = -1
+    task.state[TESTED] = -1
+    task.state[START_LENGTH] = length
+
+
+@njit(nogil=True, cache=True)
+def count_mismatches(
+    reads: ReadArrays, task: Task, end: Integer, start: Integer, overlap: Integer, most: Integer
+) -> np.int64:
+    """Mismatches of a read that begins at ``start`` with the sequence; stops above ``most``."""
+    words = len(task.planes) >> 1
+    length = task.state[LENGTH]
+    total = np.int64(0)
+    for offset in range(0, overlap, 64):
+        low, high = oriented_bases(reads, end, offset)
+        own_low, own_high = bases_from(task.planes, 0, words, length, 0, start + offset)
+        different = (low ^ own_low) | (high ^ own_high)
+        if overlap - offset < 64:
+            different &= ALL >> np.uint64(64 - (overlap - offset))
+        total += np.int64(popcount(different))
+        if total > most:
+            break
+    return total
+
+
+@njit(nogil=True, cache=True)
+def find_candidates(
+    reads: ReadArrays, tables: EndTables, rules: Rules, pair: Integer, task: Task, permille: int
+) -> None:
+    """Add the reads that now overlap the sequence far enough, but for the pair itself.
+
+    Args:
+        reads: the read arrays.
+        tables: where reads begin.
+        rules: the parameters as integers.
+        pair: the pair that the task belongs to.
+        task: the task.
+        permille: mismatches that an overlap may have, in thousandths of its length.
+    """
+    state = task.state
+    length = state[LENGTH]
+    overlap = max(rules.min_overlap, state[START_LENGTH] * rules.min_overlap_permille // 1000)
+    last = length - overlap
+    if last <= state[SCANNED]:
+        return
+    count = state[CANDIDATES]
+    found = find_begins(
+        tables,
+        task.hashes,
+        state[SCANNED] + 1,
+        last + 1,
+        rules.bucket_entries,
+        task.met,
+        task.end[count:],
+        task.start[count:],
+    )
+    state[SCANNED] = last
+    for i in range(count, count + found):
+        end = task.end[i]
+        start = task.start[i]
+        own = read_length(reads, end >> 1)
+        if end >> 2 == pair or start + own <= length:
+            continue
+        overlap = length - start
+        most = overlap * permille // 1000
+        mismatches = count_mismatches(reads, task, end, start, overlap, most)
+        if mismatches > most:
+            continue
+        task.end[count] = end
+        task.start[count] = start
+        task.mismatches[count] = mismatches
+        count += 1
+        set_flag(task.met, end, True)
+    state[CANDIDATES] = count
+
+
+@njit(nogil=True, cache=True)
+def correct_start(
+    reads: ReadArrays,
+    tables: EndTables,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    pair: Integer,
+    task: Task,
+) -> None:
+    """Replace bases of the start read, in the sequence, that its candidates show to be errors.
+
+    Candidates may have more mismatches for this once. A base is replaced by another one if
+    ``min_reads`` candidates are sure of that and hardly any candidate has the read's own.
+    """
+    state = task.state
+    length = state[LENGTH]
+    find_candidates(reads, tables, rules, pair, task, rules.start_mismatch_permille)
+    votes = np.zeros((length, 4), dtype=np.int64)
+    differing = np.zeros(length, dtype=np.int64)
+    words = len(task.planes) >> 1
+    any_votes = False
+    for i in range(state[CANDIDATES]):
+        if task.mismatches[i] == 0:
+            continue
+        end = task.end[i]
+        own_length = read_length(reads, end >> 1)
+        quality = quality_start(reads, end >> 1)
+        overlap = length - task.start[i]
+        for offset in range(0, overlap, 64):
+            low, high = oriented_bases(reads, end, offset)
+            own_low, own_high = bases_from(
+                task.planes, 0, words, length, 0, task.start[i] + offset
+            )
+            different = (low ^ own_low) | (high ^ own_high)
+            if overlap - offset < 64:
+                different &= ALL >> np.uint64(64 - (overlap - offset))
+            while different != np.uint64(0):
+                lowest = different & (~different + np.uint64(1))
+                different ^= lowest
+                place = np.int64(popcount(lowest - np.uint64(1)))
+                position = offset + place
+                column = task.start[i] + position
+                differing[column] += 1
+                if end & 1:
+                    position = own_length - 1 - position
+                if weights[quality_code(reads, quality, position)] >= SURE_WEIGHT:
+                    base = ((low & lowest) != np.uint64(0)) + 2 * ((high & lowest) != np.uint64(0))
+                    votes[column, base] += 1
+                    any_votes = True
+    if any_votes:
+        covering = np.zeros(length + 1, dtype=np.int64)
+        for i in range(state[CANDIDATES]):
+            covering[task.start[i]] += 1
+        replaced = False
+        for column in range(length):
+            if column > 0:
+                covering[column] += covering[column - 1]
+            best = 0
+            for base in range(1, 4):
+                if votes[column, base] > votes[column, best]:
+                    best = base
+            agreeing = covering[column] - differing[column]
+            if votes[column, best] >= rules.min_reads and 10 * agreeing <= votes[column, best]:
+                set_base(task.planes, 0, words, column, best)
+                task.codes[column] = best
+                replaced = True
+        if replaced:
+            hash_kmers(tables, task.codes, 0, length, task.hashes)
+    state[SCANNED] = -1
+    state[CANDIDATES] = 0
+    empty_set(task.met)
+
+
+@njit(nogil=True, cache=True)
+def look_ahead(reads: ReadArrays, task: Task) -> None:
+    """Take the first 64 bases of each candidate behind the sequence's end."""
+    length = task.state[LENGTH]
+    for i in range(task.state[CANDIDATES]):
+        end = task.end[i]
+        offset = length - task.start[i]
+        task.low[i], task.high[i] = oriented_bases(reads, end, offset)
+        task.left[i] = read_length(reads, end >> 1) - offset
+
+
+@njit(nogil=True, cache=True)
+def columns_covered(task: Task, reads: Integer) -> np.int64:
+    """Columns behind the end that at least ``reads`` candidates cover, at most 64."""
+    ends = np.zeros(66, dtype=np.int64)
+    for i in range(task.state[CANDIDATES]):
+        ends[min(task.left[i], 65)] += 1
+    covering = np.int64(0)
+    for columns in range(65, 0, -1):
+        covering += ends[columns]
+        if covering >= reads:
+            return np.int64(min(columns, 64))
+    return np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def agreement(
+    task: Task, columns: Integer
+) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Planes of the bases in the next columns, and which columns have more than one base."""
+    low_set = np.uint64(0)
+    low_clear = np.uint64(0)
+    high_set = np.uint64(0)
+    high_clear = np.uint64(0)
+    within = ALL >> np.uint64(64 - columns)
+    for i in range(task.state[CANDIDATES]):
+        valid = within
+        if task.left[i] < 64:
+            valid &= ALL >> np.uint64(64 - task.left[i])
+        low_set |= task.low[i] & valid
+        low_clear |= ~task.low[i] & valid
+        high_set |= task.high[i] & valid
+        high_clear |= ~task.high[i] & valid
+    return low_set, high_set, (low_set & low_clear) | (high_set & high_clear)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def base_in_column(task: Task, candidate: Integer, column: Integer) -> np.int64:
+    """Base of a candidate in a column behind the end, or -1 where it does not reach."""
+    if task.left[candidate] <= column:
+        return np.int64(-1)
+    place = np.uint64(column)
+    low = (task.low[candidate] >> place) & np.uint64(1)
+    high = (task.high[candidate] >> place) & np.uint64(1)
+    return np.int64(low | (high << np.uint64(1)))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def quality_in_column(
+    reads: ReadArrays, weights: NDArray[np.int32], task: Task, candidate: Integer, column: Integer
+) -> np.int64:
+    """Weight of the quality of a candidate's base in a column behind the end."""
+    end = task.end[candidate]
+    read = end >> 1
+    position = task.state[LENGTH] - task.start[candidate] + column
+    if end & 1:
+        position = read_length(reads, read) - 1 - position
+    return np.int64(weights[quality_code(reads, quality_start(reads, read), position)])
+
+
+@njit(nogil=True, cache=True)
+def weigh_column(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    task: Task,
+    column: Integer,
+    sums: NDArray[np.int64],
+    sure: NDArray[np.int64],
+) -> np.int64:
+    """Weight of each base in a column, and reads that are sure of it; return the heaviest base."""
+    sums[:] = 0
+    sure[:] = 0
+    length = task.state[LENGTH]
+    for i in range(task.state[CANDIDATES]):
+        base = base_in_column(task, i, column)
+        if base < 0:
+            continue
+        own = quality_in_column(reads, weights, task, i, column)
+        weight = alignment_weight(
+            task.mismatches[i], length - task.start[i], rules.max_mismatch_permille
+        )
+        sums[base] += max(np.int64(1), weight * own >> WEIGHT_BITS)
+        sure[base] += own >= SURE_WEIGHT
+    best = np.int64(0)
+    for base in range(1, 4):
+        if sums[base] > sums[best]:
+            best = np.int64(base)
+    return best
+
+
+@njit(nogil=True, cache=True)
+def is_branch(rules: Rules, sure: NDArray[np.int64], best: Integer) -> bool:
+    """Whether another base than the heaviest has so many sure reads that it is no error."""
+    total = np.int64(0)
+    for base in range(4):
+        total += sure[base]
+    for base in range(4):
+        if (
+            base != best
+            and sure[base] >= rules.branch_reads
+            and sure[base] * 1000 >= rules.branch_permille * total
+        ):
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True, inline="always")
+def is_paired(task: Task, candidate: Integer, partner: Task) -> bool:
+    """Whether a candidate's mate is, or was, a candidate of the partner, in the other direction."""
+    return has_flag(partner.met, task.end[candidate] ^ 3)
+
+
+@njit(nogil=True, cache=True)
+def take_branch(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    task: Task,
+    partner: Task,
+    column: Integer,
+    sums: NDArray[np.int64],
+) -> tuple[np.int64, bool]:
+    """Choose a base where the sequence may go on in several ways; return it, and whether sure.
+
+    Candidates whose mates the partner has seen decide, if there are enough; else they and those
+    that overlap the sequence farthest, which have most in common with where it comes from.
+    """
+    length = task.state[LENGTH]
+    anchor = task.state[START_LENGTH]
+    paired = np.zeros(4, dtype=np.int64)
+    decile = np.int64(0)
+    for i in range(task.state[CANDIDATES]):
+        base = base_in_column(task, i, column)
+        if base >= 0:
+            if is_paired(task, i, partner):
+                paired[base] += 1
+            else:
+                decile = max(decile, (length - task.start[i]) * 10 // anchor)
+    best = np.int64(0)
+    total = np.int64(0)
+    for base in range(4):
+        total += paired[base]
+        if paired[base] > paired[best]:
+            best = np.int64(base)
+    if paired[best] >= 2 and 4 * (total - paired[best]) <= paired[best]:
+        return best, True
+    sums[:] = 0
+    for i in range(task.state[CANDIDATES]):
+        base = base_in_column(task, i, column)
+        if base < 0:
+            continue
+        far = (length - task.start[i]) * 10 // anchor >= decile
+        if not far and not is_paired(task, i, partner):
+            continue
+        own = quality_in_column(reads, weights, task, i, column)
+        weight = alignment_weight(
+            task.mismatches[i], length - task.start[i], rules.max_mismatch_permille
+        )
+        sums[base] += max(np.int64(1), weight * own >> WEIGHT_BITS)
+    best = np.int64(0)
+    all_sums = np.int64(0)
+    for base in range(4):
+        all_sums += sums[base]
+        if sums[base] > sums[best]:
+            best = np.int64(base)
+    return best, 10 * (all_sums - sums[best]) < all_sums
+
+
+@njit(nogil=True, cache=True)
+def drop_strangers(task: Task, column: Integer, base: Integer) -> None:
+    """Drop the candidates with another base in a column."""
+    kept = np.int64(0)
+    for i in range(task.state[CANDIDATES]):
+        other = base_in_column(task, i, column)
+        if other >= 0 and other != base:
+            set_flag(task.met, task.end[i], False)
+            continue
+        task.end[kept] = task.end[i]
+        task.start[kept] = task.start[i]
+        task.mismatches[kept] = task.mismatches[i]
+        task.left[kept] = task.left[i]
+        task.low[kept] = task.low[i]
+        task.high[kept] = task.high[i]
+        kept += 1
+    task.state[CANDIDATES] = kept
+
+
+@njit(nogil=True, cache=True)
+def keep_candidates(rules: Rules, task: Task, low: np.uint64, high: np.uint64, n: Integer) -> None:
+    """After ``n`` columns were appended: drop candidates that end there or do not fit any more."""
+    mask = ALL >> np.uint64(64 - n)
+    length = task.state[LENGTH]
+    kept = np.int64(0)
+    for i in range(task.state[CANDIDATES]):
+        if task.left[i] <= n:
+            continue
+        different = ((task.low[i] ^ low) | (task.high[i] ^ high)) & mask
+        mismatches = task.mismatches[i] + np.int64(popcount(different))
+        if mismatches * 1000 > (length - task.start[i]) * rules.max_mismatch_permille:
+            continue
+        task.end[kept] = task.end[i]
+        task.start[kept] = task.start[i]
+        task.mismatches[kept] = mismatches
+        kept += 1
+    task.state[CANDIDATES] = kept
+
+
+@njit(nogil=True, cache=True)
+def score_columns(
+    task: Task, low: np.uint64, high: np.uint64, n: Integer, doubtful: np.uint64
+) -> None:
+    """Phred scores of the next ``n`` columns: what agrees, less what differs."""
+    length = task.state[LENGTH]
+    votes = np.zeros(64, dtype=np.int64)
+    for i in range(task.state[CANDIDATES]):
+        different = (task.low[i] ^ low) | (task.high[i] ^ high)
+        for column in range(min(n, task.left[i])):
+            votes[column] += 1 - 2 * np.int64((different >> np.uint64(column)) & np.uint64(1))
+    for column in range(n):
+        score = max(WORST_QUALITY, min(BEST_QUALITY, QUALITY_A_READ * votes[column]))
+        if (doubtful >> np.uint64(column)) & np.uint64(1):
+            score = WORST_QUALITY
+        task.qualities[length + column] = score
+
+
+@njit(nogil=True, cache=True)
+def advance(
+    reads: ReadArrays,
+    tables: EndTables,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    pair: Integer,
+    task: Task,
+    partner: Task,
+    partner_ready: bool,
+    limit: Integer,
+) -> np.int64:
+    """One iteration: let the sequence grow by up to ``rules.step`` bases; return its status.
+
+    Before a branch, unless the partner is ready, nothing is done and the status is ``WAITING``.
+    """
+    state = task.state
+    find_candidates(reads, tables, rules, pair, task, rules.max_mismatch_permille)
+    look_ahead(reads, task)
+    sums = np.zeros(4, dtype=np.int64)
+    sure = np.zeros(4, dtype=np.int64)
+    doubtful = np.uint64(0)
+    again = True
+    n = np.int64(0)
+    low = np.uint64(0)
+    high = np.uint64(0)
+    while again:
+        again = False
+        n = min(columns_covered(task, rules.min_reads), min(rules.step, limit - state[LENGTH]))
+        if n <= 0:
+            state[STATUS] = STOPPED
+            return np.int64(STOPPED)
+        low, high, mixed = agreement(task, n)
+        for column in range(n):
+            place = np.uint64(column)
+            if not (mixed >> place) & np.uint64(1):
+                continue
+            best = weigh_column(reads, weights, rules, task, column, sums, sure)
+            if is_branch(rules, sure, best):
+                if not partner_ready:
+                    return np.int64(WAITING)
+                best, certain = take_branch(reads, weights, rules, task, partner, column, sums)
+                if not certain:
+                    doubtful |= np.uint64(1) << place
+                drop_strangers(task, column, best)
+                again = True
+                break
+            bit = np.uint64(1) << place
+            low = (low & ~bit) | (bit if best & 1 else np.uint64(0))
+            high = (high & ~bit) | (bit if best & 2 else np.uint64(0))
+    doubtful &= ALL >> np.uint64(64 - n)
+    state[DOUBTS] += np.int64(popcount(doubtful))
+    score_columns(task, low, high, n, doubtful)
+    before = state[LENGTH]
+    append_bases(task, low, high, n)
+    hash_kmers(tables, task.codes, before, before + n, task.hashes)
+    keep_candidates(rules, task, low, high, n)
+    state[STATUS] = RUNNING
+    return np.int64(RUNNING)
