@@ -80,9 +80,10 @@ def _log_to_stderr() -> None:
 
 
 def _register() -> None:
-    from ngsgpu.cli import correct, doctor, evaluate, gpu, kmers, merge, report
+    from ngsgpu.cli import correct, doctor, evaluate, extend, gpu, kmers, merge, report
 
     correct.register(app)
+    extend.register(app)
     merge.register(app)
     kmers.register(app)
     evaluate.register(app)

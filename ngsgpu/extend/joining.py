@@ -62,9 +62,7 @@ def find_mate(reads: ReadArrays, rules: Rules, task: Task, mate: Integer) -> boo
         mismatches = np.int64(0)
         for offset in range(0, overlap, 64):
             low, high = oriented_bases(reads, mate, offset)
-            own_low, own_high = bases_from(
-                task.planes, 0, words, state[LENGTH], 0, start + offset
-            )
+            own_low, own_high = bases_from(task.planes, 0, words, state[LENGTH], 0, start + offset)
             different = (low ^ own_low) | (high ^ own_high)
             if overlap - offset < 64:
                 different &= ALL >> np.uint64(64 - (overlap - offset))
@@ -171,11 +169,7 @@ def write_gap(
         if with_first and i < first.state[LENGTH]:
             code = first.codes[i]
             quality = np.int64(first.qualities[i])
-        if (
-            with_third
-            and back < third.state[LENGTH]
-            and np.int64(third.qualities[back]) > quality
-        ):
+        if with_third and back < third.state[LENGTH] and np.int64(third.qualities[back]) > quality:
             code = np.uint8(3 - third.codes[back])
             quality = np.int64(third.qualities[back])
         result.codes[i - begin] = code

@@ -40,8 +40,10 @@ MAX_CANDIDATES = 512
 ALL = ~np.uint64(0)
 
 # Entries of a task's ``state``.
-LENGTH, SCANNED, CANDIDATES, STATUS, DOUBTS, START_LENGTH, FOUND_AT, TESTED = range(8)
-STATES = 8
+LENGTH, SCANNED, CANDIDATES, STATUS, DOUBTS, START_LENGTH, FOUND_AT, TESTED, STEPS, TAKEN = range(
+    10
+)
+STATES = 10
 
 # Status of a task.
 RUNNING, STOPPED, FOUND, WAITING, NOT_BEGUN = range(5)
@@ -105,9 +107,7 @@ class Task(NamedTuple):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def oriented_bases(
-    reads: ReadArrays, end: Integer, offset: Integer
-) -> tuple[np.uint64, np.uint64]:
+def oriented_bases(reads: ReadArrays, end: Integer, offset: Integer) -> tuple[np.uint64, np.uint64]:
     """64 bases of a read in the direction of ``end``, from ``offset`` on."""
     read = end >> 1
     length = read_length(reads, read)
@@ -223,6 +223,7 @@ def find_candidates(
         task.mismatches[count] = mismatches
         count += 1
         set_flag(task.met, end, True)
+        state[TAKEN] += 1
     state[CANDIDATES] = count
 
 
@@ -256,9 +257,7 @@ def correct_start(
         overlap = length - task.start[i]
         for offset in range(0, overlap, 64):
             low, high = oriented_bases(reads, end, offset)
-            own_low, own_high = bases_from(
-                task.planes, 0, words, length, 0, task.start[i] + offset
-            )
+            own_low, own_high = bases_from(task.planes, 0, words, length, 0, task.start[i] + offset)
             different = (low ^ own_low) | (high ^ own_high)
             if overlap - offset < 64:
                 different &= ALL >> np.uint64(64 - (overlap - offset))
@@ -325,9 +324,7 @@ def columns_covered(task: Task, reads: Integer) -> np.int64:
 
 
 @njit(nogil=True, cache=True)
-def agreement(
-    task: Task, columns: Integer
-) -> tuple[np.uint64, np.uint64, np.uint64]:
+def agreement(task: Task, columns: Integer) -> tuple[np.uint64, np.uint64, np.uint64]:
     """Planes of the bases in the next columns, and which columns have more than one base."""
     low_set = np.uint64(0)
     low_clear = np.uint64(0)
@@ -592,5 +589,6 @@ def advance(
     append_bases(task, low, high, n)
     hash_kmers(tables, task.codes, before, before + n, task.hashes)
     keep_candidates(rules, task, low, high, n)
+    state[STEPS] += 1
     state[STATUS] = RUNNING
     return np.int64(RUNNING)

@@ -14,6 +14,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
+
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)

@@ -97,11 +97,8 @@ def bases_from(
     The read's planes begin at ``planes[start]`` and at ``planes[start + words]``; ``offset`` is
     from 0 to ``length``. What lies past the end is not defined.
     """
-    if not turned:
-        first = offset
-    else:
-        # The bases before position ``length - offset``, in opposite order, inverted.
-        first = length - offset - 64
+    # Turned: the bases before position ``length - offset``, in opposite order, inverted.
+    first = length - offset - 64 if turned else offset
     if first < 0:
         low = planes[start] << np.uint64(-first) if first > -64 else np.uint64(0)
         high = planes[start + words] << np.uint64(-first) if first > -64 else np.uint64(0)
