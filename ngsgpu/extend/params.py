@@ -116,11 +116,13 @@ class ExtensionParameters:
         )
         for option, ratio in (
             ("--min-overlap-ratio", self.min_overlap_ratio),
-            ("--max-mismatch-ratio", self.max_mismatch_ratio),
             ("--confirm-ratio", self.confirm_ratio),
             ("--confirm-matches", self.confirm_matches),
         ):
             _within(option, 0 <= ratio <= 1, "from 0 to 1")
+        _within(
+            "--max-mismatch-ratio", 0.001 <= self.max_mismatch_ratio <= 0.2, "from 0.001 to 0.2"
+        )
         _within("--gap-mismatches", self.gap_mismatches >= 0, "0 or more")
         _within("--merge-overlap", self.merge_overlap >= 1, "1 or more")
 
