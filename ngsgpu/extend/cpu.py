@@ -63,9 +63,13 @@ class Workspace(NamedTuple):
     def allocate(cls, rules: Rules, longest_read: int, functions: int) -> Workspace:
         """Workspace for sequences as long as the rules let them become."""
         longest = longest_read + rules.max_length + rules.pair_slack + rules.step
-        tasks = [Task.allocate(longest, functions) for _ in range(4)]
         return cls(
-            *tasks, Connection.allocate(rules.max_length), np.zeros(COUNTERS, dtype=np.int64)
+            first=Task.allocate(longest, functions),
+            second=Task.allocate(longest, functions),
+            third=Task.allocate(longest, functions),
+            fourth=Task.allocate(longest, functions),
+            connection=Connection.allocate(rules.max_length),
+            counters=np.zeros(COUNTERS, dtype=np.int64),
         )
 
 
@@ -213,8 +217,8 @@ def keep_pair(rules: Rules, work: Workspace, row: Integer, results: Extensions) 
     if kind == NOT_CONNECTED:
         return
     gap = total - work.first.state[START_LENGTH] - work.third.state[START_LENGTH]
-    left = np.int64(0)
-    right = np.int64(0)
+    left: Integer = np.int64(0)
+    right: Integer = np.int64(0)
     if rules.outward:
         left = outward_bases(rules, work.fourth)
         right = outward_bases(rules, work.second)

@@ -218,7 +218,7 @@ def write_sequence(
     quality_at = at + whole + 3
     for i in range(whole):
         place = i - left
-        in_first = 0 <= place < lengths[0] and place < total
+        in_first: bool | np.bool = 0 <= place < lengths[0] and place < total
         in_second = second_begin <= place < total and place >= 0
         if in_first and in_second:
             mine, other = first[0][place], second[0][place - second_begin]
@@ -230,12 +230,11 @@ def write_sequence(
         elif in_second:
             letter, quality = second[0][place - second_begin], second[1][place - second_begin]
         else:
-            if place < 0:
-                source = i
-            elif place < total:
-                source = left + place - lengths[0]
-            else:
+            source: Integer = i
+            if place >= total:
                 source = left + gap + place - total
+            elif place >= 0:
+                source = left + place - lengths[0]
             letter = LETTERS[results.codes[row, source]]
             score = np.int64(results.qualities[row, source])
             if how.gap_quality >= 0:
@@ -280,12 +279,14 @@ def write_records(
     mates1 = borrowed(mates1)
     mates2 = borrowed(mates2)
     results = borrowed(results)
-    longest = 1
+    longest: Integer = 1
     for i in range(len(results.kind)):
         longest = max(longest, mates1.seq_len[begin + i], mates2.seq_len[begin + i])
     letters1, letters2 = np.empty(longest, np.uint8), np.empty(longest, np.uint8)
     qualities1, qualities2 = np.empty(longest, np.uint8), np.empty(longest, np.uint8)
-    at, at1, at2 = np.int64(0), np.int64(0), np.int64(0)
+    at: Integer = np.int64(0)
+    at1: Integer = np.int64(0)
+    at2: Integer = np.int64(0)
     marker = ord(">") if how.fasta else ord("@")
     for i in range(len(results.kind)):
         row = begin + i
