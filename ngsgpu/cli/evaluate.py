@@ -216,6 +216,7 @@ def extension(
     import json
 
     from ngsgpu.evaluate.extension import evaluate_extension, evaluate_mapped
+    from ngsgpu.evaluate.table import print_rows
     from ngsgpu.io.atomic import write_text_atomically
 
     if alignments is not None:
@@ -226,4 +227,4 @@ def extension(
         evaluation = evaluate_extension(truth or [], reference, extended)
     if json_path is not None:
         write_text_atomically(json_path, json.dumps(evaluation.document()) + "\n")
-    typer.echo("\n".join(evaluation.lines()))
+    print_rows("Extension", ("", ""), evaluation.rows())

@@ -331,8 +331,8 @@ def evaluate_extension(
     for path in extended:
         for batch in read_batches(path):
             rows = _rows(batch, pairs)
-            arrays = _compare(batch, rows, pairs, genome)
-            result.add(*arrays, batch.seq_len.astype(np.int64))
+            edits, differences, gaps, outward = _compare(batch, rows, pairs, genome)
+            result.add(edits, differences, gaps, outward, batch.seq_len.astype(np.int64))
     return result
 
 

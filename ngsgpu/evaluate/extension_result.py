@@ -149,8 +149,8 @@ class ExtensionEvaluation:
             },
         }
 
-    def lines(self) -> list[str]:
-        """A table for people."""
+    def rows(self) -> list[tuple[str, str]]:
+        """Lines of a table for people."""
         document = self.document()
         counts, rates = document["counts"], document["rates"]
 
@@ -178,14 +178,11 @@ class ExtensionEvaluation:
         rows.append(
             ("lengths", f"{lengths['min']:,} - {lengths['max']:,}, mean {lengths['mean'] or 0:.1f}")
         )
-        rows.append(
-            (
-                "found less true length",
-                "  ".join(f"{k}: {v:,}" for k, v in document["length_differences"].items()),
-            )
-        )
-        width = max(len(name) for name, _ in rows)
-        return [f"{name.ljust(width)}  {value}" for name, value in rows]
+        rows += [
+            (f"gaps longer than the true one by {label}", f"{count:,}")
+            for label, count in document["length_differences"].items()
+        ]
+        return rows
 
 
 def _ratio(part: int, whole: int) -> float | None:

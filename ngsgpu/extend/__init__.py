@@ -11,7 +11,7 @@ kernels: ``task`` grows one sequence, ``joining`` makes one connection of two, `
 four tasks of a pair, ``records`` writes. After Kallenborn (2024), chapter 8.
 """
 
-from ngsgpu.correct.pipeline import RunOptions
+from ngsgpu.correct.run import RunOptions
 from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.extend.pipeline import ExtensionOutputs, extend_files, extend_reads, plan_files
 from ngsgpu.extend.stats import ExtensionStatistics

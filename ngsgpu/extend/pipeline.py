@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.lanes import Lane, keep_streams, plan_lanes
-from ngsgpu.correct.pipeline import PACKAGE, RunOptions
+from ngsgpu.correct.run import RunOptions
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.extend import cpu
@@ -41,6 +41,8 @@ from ngsgpu.progress import Progress
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 
 logger = logging.getLogger("ngsgpu")
+
+PACKAGE = Path(__file__).parents[1]
 
 
 class ExtensionOutputs(NamedTuple):

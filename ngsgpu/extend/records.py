@@ -279,9 +279,9 @@ def write_records(
     mates1 = borrowed(mates1)
     mates2 = borrowed(mates2)
     results = borrowed(results)
-    longest: Integer = 1
-    for i in range(len(results.kind)):
-        longest = max(longest, mates1.seq_len[begin + i], mates2.seq_len[begin + i])
+    longest = 1
+    for i in range(begin, begin + len(results.kind)):
+        longest = max(longest, int(mates1.seq_len[i]), int(mates2.seq_len[i]))
     letters1, letters2 = np.empty(longest, np.uint8), np.empty(longest, np.uint8)
     qualities1, qualities2 = np.empty(longest, np.uint8), np.empty(longest, np.uint8)
     at: Integer = np.int64(0)

@@ -375,7 +375,7 @@ def weigh_column(
     column: Integer,
     sums: NDArray[np.int64],
     sure: NDArray[np.int64],
-) -> np.int64:
+) -> Integer:
     """Weight of each base in a column, and reads that are sure of it; return the heaviest base."""
     sums[:] = 0
     sure[:] = 0
@@ -390,10 +390,10 @@ def weigh_column(
         )
         sums[base] += max(np.int64(1), weight * own >> WEIGHT_BITS)
         sure[base] += own >= SURE_WEIGHT
-    best = np.int64(0)
-    for base in range(1, 4):
-        if sums[base] > sums[best]:
-            best = np.int64(base)
+    best: Integer = np.int64(0)
+    for other in range(1, 4):
+        if sums[other] > sums[best]:
+            best = np.int64(other)
     return best
 
 
@@ -428,7 +428,7 @@ def take_branch(
     partner: Task,
     column: Integer,
     sums: NDArray[np.int64],
-) -> tuple[np.int64, bool]:
+) -> tuple[Integer, bool]:
     """Choose a base where the sequence may go on in several ways; return it, and whether sure.
 
     Candidates whose mates the partner has seen decide, if there are enough; else they and those
@@ -445,12 +445,12 @@ def take_branch(
                 paired[base] += 1
             else:
                 decile = max(decile, (length - task.start[i]) * 10 // anchor)
-    best = np.int64(0)
+    best: Integer = np.int64(0)
     total = np.int64(0)
-    for base in range(4):
-        total += paired[base]
-        if paired[base] > paired[best]:
-            best = np.int64(base)
+    for other in range(4):
+        total += paired[other]
+        if paired[other] > paired[best]:
+            best = np.int64(other)
     if paired[best] >= 2 and 4 * (total - paired[best]) <= paired[best]:
         return best, True
     sums[:] = 0
@@ -468,10 +468,10 @@ def take_branch(
         sums[base] += max(np.int64(1), weight * own >> WEIGHT_BITS)
     best = np.int64(0)
     all_sums = np.int64(0)
-    for base in range(4):
-        all_sums += sums[base]
-        if sums[base] > sums[best]:
-            best = np.int64(base)
+    for other in range(4):
+        all_sums += sums[other]
+        if sums[other] > sums[best]:
+            best = np.int64(other)
     return best, 10 * (all_sums - sums[best]) < all_sums
 
 
@@ -555,12 +555,13 @@ def advance(
     sure = np.zeros(4, dtype=np.int64)
     doubtful = np.uint64(0)
     again = True
-    n = np.int64(0)
+    n: Integer = np.int64(0)
     low = np.uint64(0)
     high = np.uint64(0)
     while again:
         again = False
-        n = min(columns_covered(task, rules.min_reads), min(rules.step, limit - state[LENGTH]))
+        covered = columns_covered(task, rules.min_reads)
+        n = min(covered, np.int64(rules.step), limit - state[LENGTH])
         if n <= 0:
             state[STATUS] = STOPPED
             return np.int64(STOPPED)

@@ -394,7 +394,7 @@ def find_begins(
     )
     for function in range(len(hashes)):
         row = hashes[function]
-        best = np.int64(-1)
+        best: Integer = np.int64(-1)
         begin = first
         while begin < last:
             # The leftmost minimum of the window at ``begin``, and how many windows share it.

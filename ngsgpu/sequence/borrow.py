@@ -9,21 +9,27 @@ within it they need not be counted.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from numba import types
 from numba.extending import intrinsic
+
+_MEMORY = cast(Any, types).MemInfoPointer(types.voidptr)
+
+
+def _items(kind: Any) -> list[Any]:
+    return list(kind.types)
 
 
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
-        array.meminfo = context.get_constant_null(types.MemInfoPointer(types.voidptr))
+        array.meminfo = context.get_constant_null(_MEMORY)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
         items = [
             _without_owner(context, builder, item, builder.extract_value(value, i))
-            for i, item in enumerate(kind.types)
+            for i, item in enumerate(_items(kind))
         ]
         return context.make_tuple(builder, kind, items)
     return value
@@ -38,7 +44,7 @@ def _borrowed(typing_context: Any, value: Any) -> Any:
     return value(value), generate
 
 
-borrowed: Callable[[Any], Any] = intrinsic(_borrowed)
+borrowed = cast(Callable[[Any], Any], intrinsic(_borrowed))
 """An array, or a tuple of arrays, whose references are not counted; for kernels only.
 
 It must not outlive the kernel call that was given its owner.

@@ -100,13 +100,14 @@ def bases_from(
     # Turned: the bases before position ``length - offset``, in opposite order, inverted.
     first = length - offset - 64 if turned else offset
     if first < 0:
-        low = planes[start] << np.uint64(-first) if first > -64 else np.uint64(0)
-        high = planes[start + words] << np.uint64(-first) if first > -64 else np.uint64(0)
+        back = np.uint64(-first & 63)
+        low = np.uint64(planes[start] << back) if first > -64 else np.uint64(0)
+        high = np.uint64(planes[start + words] << back) if first > -64 else np.uint64(0)
     else:
         word = start + (first >> 6)
         bit = np.uint64(first & 63)
-        low = planes[word] >> bit
-        high = planes[word + words] >> bit
+        low = np.uint64(planes[word] >> bit)
+        high = np.uint64(planes[word + words] >> bit)
         if bit != np.uint64(0) and word + 1 < start + words:
             back = np.uint64(64) - bit
             low |= planes[word + 1] << back

@@ -58,7 +58,9 @@ def simulated_pairs(
     generator = np.random.default_rng(seed)
     genome = random_genome(generator, size, repeats=1, repeat_length=200)
     letters = LETTERS[genome].tobytes().decode()
-    first, second, fragments, starts, reverse = [], [], [], [], []
+    first: list[Record] = []
+    second: list[Record] = []
+    fragments, starts, reverse = [], [], []
     for i in range(coverage * size // (2 * LENGTH)):
         length = max(LENGTH, round(generator.normal(INSERT, sd)))
         start = int(generator.integers(0, size - length + 1))
