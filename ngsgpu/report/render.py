@@ -9,6 +9,7 @@ from typing import Any
 from ngsgpu._version import __version__
 from ngsgpu.report import content, plots, tables
 from ngsgpu.report.collect import SampleResults, collect
+from ngsgpu.report.extension import extension_sections
 from ngsgpu.report.merging import merging_sections
 from ngsgpu.report.sections import Figure, SampleSection
 from ngsgpu.report.study import Study
@@ -46,6 +47,7 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "outcomes": _outcomes(samples),
         "correction": [_correction(results, n) for n, results in enumerate(samples)],
         "merging": merging_sections(samples),
+        "extension": extension_sections(samples),
         "assembly": [_assembly(results, n) for n, results in enumerate(samples)],
         "costs": tables.cost_table(samples),
         "cost_figure": _costs(samples),
