@@ -67,6 +67,7 @@ class Library:
 
     @property
     def name(self) -> str:
+        """Fragments and reads in words."""
         return f"{self.insert}/{self.deviation}, 2 x {self.read_length}"
 
 
