@@ -215,7 +215,8 @@ def extension(
 
     import json
 
-    from ngsgpu.evaluate.extension import evaluate_extension, evaluate_mapped
+    from ngsgpu.evaluate.extension import evaluate_extension
+    from ngsgpu.evaluate.extension_mapped import evaluate_mapped
     from ngsgpu.evaluate.table import print_rows
     from ngsgpu.io.atomic import write_text_atomically
 

@@ -7,8 +7,9 @@ overlap its end; where the mate is reached, both reads and what lies between are
     extend_files(["R1.fastq.gz"], ["R2.fastq.gz"], outputs=ExtensionOutputs("extended.fastq"))
 
 ``params`` says what can be chosen, ``pipeline`` goes from files to files, ``host`` runs the
-kernels: ``task`` grows one sequence, ``joining`` makes one connection of two, ``cpu`` runs the
-four tasks of a pair, ``records`` writes. After Kallenborn (2024), chapter 8.
+kernels: ``task`` holds one sequence and its candidates, ``growth`` lets it grow, ``joining`` makes
+one connection of two, ``cpu`` runs the four tasks of a pair, ``records`` writes. After Kallenborn
+(2024), chapter 8.
 """
 
 from ngsgpu.correct.run import RunOptions

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.extend.growth import advance
 from ngsgpu.extend.joining import KINDS, NOT_CONNECTED, Connection, find_mate, join
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.task import (
@@ -25,7 +26,6 @@ from ngsgpu.extend.task import (
     TAKEN,
     WAITING,
     Task,
-    advance,
     begin_task,
     correct_start,
 )
