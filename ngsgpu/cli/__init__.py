@@ -80,12 +80,25 @@ def _log_to_stderr() -> None:
 
 
 def _register() -> None:
-    from ngsgpu.cli import correct, doctor, evaluate, extend, gpu, kmers, merge, report
+    from ngsgpu.cli import (
+        classify,
+        correct,
+        db,
+        doctor,
+        evaluate,
+        extend,
+        gpu,
+        kmers,
+        merge,
+        report,
+    )
 
     correct.register(app)
     extend.register(app)
     merge.register(app)
     kmers.register(app)
+    db.register(app)
+    classify.register(app)
     evaluate.register(app)
     report.register(app)
     gpu.register(app)

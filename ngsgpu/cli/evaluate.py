@@ -14,6 +14,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     group = typer.Typer(no_args_is_help=True, help="Compare results with the truth.")
     group.command(name="correction")(correction)
+    group.command(name="classification")(classification)
     group.command(name="merging")(merging)
     group.command(name="extension")(extension)
     app.add_typer(group, name="evaluate")
@@ -117,6 +118,101 @@ def correction(
 
         write_evaluation_content(document, mqc_prefix, sample or Path(mqc_prefix).name)
     print_table(evaluation)
+
+
+def classification(
+    classified: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE",
+            help="Table of reads of ngsgpu classify, Kraken's lines or MetaCache's output; repeat "
+            "to compare several.",
+        ),
+    ],
+    taxonomy: Annotated[
+        Path, typer.Option(metavar="DIR", help="NCBI's nodes.dmp, names.dmp and merged.dmp.")
+    ],
+    truth: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table with columns read (or label: what names begin with) and taxid; also "
+            "genus_taxid and the like for taxa that the taxonomy lacks.",
+        ),
+    ] = None,
+    references: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Names and taxids of the database's sequences: sensitivity then counts only "
+            "reads whose taxon has one.",
+        ),
+    ] = None,
+    composition: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Taxids and shares of what the sample is made of, to compare abundances with.",
+            show_default="the reads of the truth",
+        ),
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="What to call each file of --classified, in turn.",
+            show_default="the file's name",
+        ),
+    ] = None,
+    rank: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RANK",
+            help="A rank to compare at; repeat for more.",
+            show_default="species, genus, family, order, class, phylum and domain",
+        ),
+    ] = None,
+    abundance_rank: Annotated[
+        str, typer.Option(metavar="RANK", help="Rank of the abundances.")
+    ] = "species",
+    json_path: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all results here.")
+    ] = None,
+) -> None:
+    """Judge calls of reads by where the reads come from.
+
+    Prints precision, sensitivity and F1 at each rank, and how far the abundances are from the
+    sample's composition.
+    """
+    if truth is None and composition is None:
+        raise UsageError("there is nothing to compare with; give --truth, --composition or both")
+    names = [path.name for path in classified] if name is None else name
+    if len(names) != len(classified):
+        raise UsageError(f"{len(classified)} files of --classified, but {len(names)} of --name")
+
+    import json
+
+    from ngsgpu.classify.abundance import rank_code
+    from ngsgpu.classify.taxonomy import load_taxonomy
+    from ngsgpu.evaluate.classification import DEFAULT_RANKS, evaluate_classification
+    from ngsgpu.evaluate.table import print_ranks
+    from ngsgpu.io.atomic import write_text_atomically
+
+    ranks = rank or list(DEFAULT_RANKS)
+    for word in (*ranks, abundance_rank):
+        rank_code(word)
+    evaluation = evaluate_classification(
+        list(zip(names, classified, strict=True)),
+        load_taxonomy(taxonomy),
+        truth=truth,
+        references=references,
+        composition=composition,
+        ranks=ranks,
+        abundance_rank=abundance_rank,
+    )
+    if json_path is not None:
+        write_text_atomically(json_path, json.dumps(evaluation.document()) + "\n")
+    print_ranks(evaluation)
 
 
 def merging(

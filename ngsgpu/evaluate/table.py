@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from ngsgpu.evaluate.outcomes import ClassificationEvaluation, Run
 from ngsgpu.evaluate.result import CorrectionEvaluation
 
 _HEADINGS = ("", "reads without indels", "reads with indels")
@@ -87,3 +88,74 @@ def print_rows(title: str, headings: Sequence[str], lines: Sequence[Sequence[str
     for row in lines:
         table.add_row(*row)
     Console().print(table)
+
+
+_RANK_HEADINGS = ("rank", "precision", "sensitivity", "F1", "TP", "FP", "FN", "TN")
+
+
+def rank_rows(run: Run) -> list[tuple[str, ...]]:
+    """Lines of the table of a classification: outcomes at each rank."""
+
+    def rate(value: float | None) -> str:
+        return "-" if value is None else f"{value:.4f}"
+
+    return [
+        (
+            rank,
+            *(rate(value) for value in (counts.precision, counts.sensitivity, counts.f1)),
+            *(f"{number:,}" for number in (counts.tp, counts.fp, counts.fn, counts.tn)),
+        )
+        for rank, counts in run.ranks.items()
+    ]
+
+
+def _title(run: Run) -> str:
+    text = f"{run.name} ({run.program}): {run.reads:,} reads, {run.unclassified:,} unclassified"
+    return text + (f", {run.without_truth:,} without truth" if run.without_truth else "")
+
+
+def _abundance_line(run: Run) -> str:
+    if run.abundance is None:
+        return ""
+    found = run.abundance
+    return (
+        f"abundances at {found.rank}: false positives {100 * found.false_positives:.2f} %, "
+        f"sum of deviations {100 * found.deviation:.2f} %\n"
+    )
+
+
+def plain_ranks(evaluation: ClassificationEvaluation) -> str:
+    """The tables of all runs as aligned text."""
+    text = ""
+    for run in evaluation.runs:
+        lines = [_RANK_HEADINGS, *rank_rows(run)] if run.ranks else []
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text += f"{_title(run)}\n"
+        for line in lines:
+            cells = zip(line, widths, strict=True)
+            text += "  ".join(
+                f"{cell:<{width}}" if at == 0 else f"{cell:>{width}}"
+                for at, (cell, width) in enumerate(cells)
+            )
+            text += "\n"
+        text += _abundance_line(run)
+    return text
+
+
+def print_ranks(evaluation: ClassificationEvaluation) -> None:
+    """Write the tables of a classification to standard output."""
+    if not sys.stdout.isatty():
+        sys.stdout.write(plain_ranks(evaluation))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for run in evaluation.runs:
+        table = Table(title=_title(run))
+        for number, heading in enumerate(_RANK_HEADINGS):
+            table.add_column(heading, justify="left" if number == 0 else "right")
+        for row in rank_rows(run):
+            table.add_row(*row)
+        console.print(table)
+        console.print(_abundance_line(run), end="")

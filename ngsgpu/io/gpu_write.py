@@ -19,18 +19,24 @@ from ngsgpu.io.atomic import AtomicFile
 from ngsgpu.io.writer import OutputSet
 
 PIECE_BYTES: Final = 8 << 20
+WRITERS: Final = 4
+"""Threads that write: Linux lets one at a time into a file, and those that wait keep cores busy."""
+
+_AHEAD: Final = 12
+"""Pieces that may wait to be written."""
+
 _DEVICE_TO_HOST: Final = 2
 
 
 class DeviceWriter:
     """Appends device memory to outputs; use it as a context manager.
 
-    An output whose parts may be written in any order is written by all threads, any other by one
-    of its own, in order.
+    An output whose parts may be written in any order is written by several threads, any other by
+    one of its own, in order.
 
     Args:
         files: the outputs.
-        threads: threads that write.
+        threads: threads that there are; not more than ``WRITERS`` of them write.
         piece_bytes: bytes that are copied and written at a time; the result does not depend on it.
     """
 
@@ -40,8 +46,9 @@ class DeviceWriter:
         self._files = files
         self._device = cupy.cuda.runtime.getDevice()
         self._stream = cupy.cuda.Stream(non_blocking=True)
-        self._pinned = PinnedPool(piece_bytes, threads + 2)
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-write")
+        writers = min(threads, WRITERS)
+        self._pinned = PinnedPool(piece_bytes, writers + _AHEAD)
+        self._pool = ThreadPoolExecutor(writers, thread_name_prefix="ngsgpu-write")
         self._in_order: dict[int, ThreadPoolExecutor] = {}
         self._filled: dict[int, int] = {}
         self._tasks: deque[Future[None]] = deque()

@@ -15,6 +15,16 @@ from numpy.typing import NDArray
 from ngsgpu.merge.overlap import TOO_SHORT, best_overlap, pack
 from ngsgpu.merge.params import Outward, Rules
 from ngsgpu.merge.qualities import SCORES, QualityTables
+from ngsgpu.merge.records import (
+    Mates,
+    Read,
+    load,
+    load_reversed,
+    put_corrected,
+    put_merged,
+    put_unchanged,
+    room_for,
+)
 from ngsgpu.sequence.types import Integer
 
 # Counters of a run; the names are those of the statistics.
@@ -40,48 +50,9 @@ COUNTERS = (
 
 _IGNORE = int(Outward.IGNORE)
 _TRIM = int(Outward.TRIM)
-_LF = 10
-_PLUS = 43
-_AT = 64
-_SLASH = 47
-_HASH = 35
 _N = 78
 
 MERGED_OUTPUT, FIRST_OUTPUT, SECOND_OUTPUT = range(3)
-
-
-def _letter_tables() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """For each byte the letter that it is written as, and that of its complement."""
-    letters = np.full(256, _N, dtype=np.uint8)
-    complements = np.full(256, _N, dtype=np.uint8)
-    for letter, complement in zip(b"ACGT", b"TGCA", strict=True):
-        for byte in (letter, letter | 0x20):
-            letters[byte] = letter
-            complements[byte] = complement
-    return letters, complements
-
-
-LETTER, COMPLEMENT = _letter_tables()
-
-
-class Mates(NamedTuple):
-    """Records of one mate, as ``ngsgpu.io.batch.RecordBatch`` has them.
-
-    Attributes:
-        data: uint8, bytes of the file.
-        header_start: int64[n].
-        header_end: int64[n].
-        seq_start: int64[n].
-        qual_start: int64[n].
-        seq_len: int32[n].
-    """
-
-    data: NDArray[np.uint8]
-    header_start: NDArray[np.int64]
-    header_end: NDArray[np.int64]
-    seq_start: NDArray[np.int64]
-    qual_start: NDArray[np.int64]
-    seq_len: NDArray[np.int32]
 
 
 class Outputs(NamedTuple):
@@ -120,130 +91,11 @@ class Counts(NamedTuple):
     densities: NDArray[np.int64]
 
 
-class _Read(NamedTuple):
-    """A read in the direction of the fragment.
-
-    Attributes:
-        letters: uint8, ACGTN.
-        words: the same as uint64.
-        scores: uint8.
-        planes: uint64[3, words].
-    """
-
-    letters: NDArray[np.uint8]
-    words: NDArray[np.uint64]
-    scores: NDArray[np.uint8]
-    planes: NDArray[np.uint64]
-
-
-@njit(nogil=True, cache=True)
-def _room(longest: int) -> _Read:
-    """Room for a read of up to ``longest`` bases."""
-    words = (longest + 63) // 64 + 1
-    letters = np.empty(64 * words, dtype=np.uint8)
-    return _Read(
-        letters,
-        letters.view(np.uint64),
-        np.empty(64 * words, dtype=np.uint8),
-        np.empty((3, words + 1), dtype=np.uint64),
-    )
-
-
-@njit(nogil=True, cache=True)
-def _load(mates: Mates, i: Integer, offset: Integer, read: _Read) -> None:
-    """Take a first read as it is."""
-    start = mates.seq_start[i]
-    qualities = mates.qual_start[i]
-    for k in range(mates.seq_len[i]):
-        read.letters[k] = LETTER[mates.data[start + k]]
-        read.scores[k] = max(np.int64(mates.data[qualities + k]) - offset, 0)
-
-
-@njit(nogil=True, cache=True)
-def _load_reversed(mates: Mates, i: Integer, offset: Integer, read: _Read) -> None:
-    """Take the reverse complement of a second read."""
-    last = mates.seq_start[i] + mates.seq_len[i] - 1
-    last_quality = mates.qual_start[i] + mates.seq_len[i] - 1
-    for k in range(mates.seq_len[i]):
-        read.letters[k] = COMPLEMENT[mates.data[last - k]]
-        read.scores[k] = max(np.int64(mates.data[last_quality - k]) - offset, 0)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _copy(
-    out: NDArray[np.uint8], at: Integer, data: NDArray[np.uint8], start: Integer, end: Integer
-) -> int:
-    """Append bytes; return where the next go."""
-    for i in range(end - start):
-        out[at + i] = data[start + i]
-    return at + max(0, end - start)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _copy_scores(
-    out: NDArray[np.uint8], at: Integer, scores: NDArray[np.uint8], start: Integer, end: Integer,
-    offset: Integer,
-) -> int:  # fmt: skip
-    """Append scores as characters; return where the next go."""
-    for i in range(end - start):
-        out[at + i] = scores[start + i] + np.uint8(offset)
-    return at + max(0, end - start)
-
-
-@njit(nogil=True, cache=True)
-def _header(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer, of_pair: bool) -> int:
-    """Append a header line without the white space at its end.
-
-    That of a pair is the first mate's up to its last slash, and beyond the character after the
-    slash if a number sign follows that, as in ``name/1#ACGT``.
-    """
-    start = mates.header_start[i]
-    end = mates.header_end[i]
-    while end > start and (mates.data[end - 1] == 32 or 9 <= mates.data[end - 1] <= 13):
-        end -= 1
-    out[at] = _AT
-    at += 1
-    slash = end
-    if of_pair:
-        slash -= 1
-        while slash >= start and mates.data[slash] != _SLASH:
-            slash -= 1
-        if slash < start:
-            slash = end
-    at = _copy(out, at, mates.data, start, slash)
-    if slash + 2 < end and mates.data[slash + 2] == _HASH:
-        at = _copy(out, at, mates.data, slash + 2, end)
-    out[at] = _LF
-    return at + 1
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _between(out: NDArray[np.uint8], at: Integer) -> int:
-    """Append what lies between bases and qualities."""
-    out[at] = _LF
-    out[at + 1] = _PLUS
-    out[at + 2] = _LF
-    return at + 3
-
-
-@njit(nogil=True, cache=True)
-def _unchanged(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer) -> int:
-    """Append a record whose read stays alone."""
-    at = _header(mates, i, out, at, False)
-    start, length = mates.seq_start[i], mates.seq_len[i]
-    for k in range(length):
-        out[at + k] = LETTER[mates.data[start + k]]
-    at = _between(out, at + length)
-    at = _copy(out, at, mates.data, mates.qual_start[i], mates.qual_start[i] + length)
-    out[at] = _LF
-    return at + 1
-
-
 @njit(nogil=True, cache=True)
 def _consensus(
-    first: _Read,
+    first: Read,
     start: Integer,
-    second: _Read,
+    second: Read,
     length: Integer,
     tables: QualityTables,
     prefer_first: bool,
@@ -297,92 +149,6 @@ def _consensus(
 
 
 @njit(nogil=True, cache=True)
-def _merged(
-    mates1: Mates,
-    i: Integer,
-    first: _Read,
-    before: Integer,
-    overlap: _Read,
-    length: Integer,
-    second: _Read,
-    after: Integer,
-    after_end: Integer,
-    offset: Integer,
-    out: NDArray[np.uint8],
-    at: Integer,
-) -> int:
-    """Append a merged record: ``before`` bases of the first, the overlap, the end of the second."""
-    at = _header(mates1, i, out, at, True)
-    at = _copy(out, at, first.letters, 0, before)
-    at = _copy(out, at, overlap.letters, 0, length)
-    at = _copy(out, at, second.letters, after, after_end)
-    at = _between(out, at)
-    at = _copy_scores(out, at, first.scores, 0, before, offset)
-    at = _copy_scores(out, at, overlap.scores, 0, length, offset)
-    at = _copy_scores(out, at, second.scores, after, after_end, offset)
-    out[at] = _LF
-    return at + 1
-
-
-@njit(nogil=True, cache=True)
-def _corrected(
-    mates: Mates,
-    i: Integer,
-    read: _Read,
-    length: Integer,
-    overlap: _Read,
-    start: Integer,
-    overlap_length: Integer,
-    cut: bool,
-    is_reverse: bool,
-    offset: Integer,
-    out: NDArray[np.uint8],
-    at: Integer,
-) -> tuple[int, int]:
-    """Append a read whose bases from ``start`` on are those of the overlap.
-
-    Args:
-        mates: the records.
-        i: the record.
-        read: the read in the direction of the fragment; changed.
-        length: its bases.
-        overlap: the decided bases.
-        start: where in ``read`` they belong.
-        overlap_length: how many.
-        cut: whether nothing but the overlap is kept.
-        is_reverse: whether ``read`` is the reverse complement of the record's.
-        offset: of quality characters.
-        out: where to write.
-        at: from where on.
-
-    Returns:
-        (where the next bytes go, number of bases changed).
-    """
-    changed = 0
-    for k in range(overlap_length):
-        changed += read.letters[start + k] != overlap.letters[k]
-        read.letters[start + k] = overlap.letters[k]
-        read.scores[start + k] = overlap.scores[k]
-    begin = start if cut else 0
-    end = start + overlap_length if cut else length
-    at = _header(mates, i, out, at, False)
-    size = end - begin
-    if is_reverse:
-        for k in range(size):
-            out[at + k] = COMPLEMENT[read.letters[end - 1 - k]]
-        at = _between(out, at + size)
-        for k in range(size):
-            out[at + k] = read.scores[end - 1 - k] + np.uint8(offset)
-        at += size
-    else:
-        at = _copy(out, at, read.letters, begin, end)
-        at = _between(out, at)
-        at = _copy_scores(out, at, read.scores, begin, end, offset)
-    out[at] = _LF
-    return at + 1, changed
-
-
-@njit(nogil=True, cache=True)
 def merge_records(
     rules: Rules,
     tables: QualityTables,
@@ -408,15 +174,15 @@ def merge_records(
     longest = 1
     for i in range(begin, end):
         longest = max(longest, mates1.seq_len[i], mates2.seq_len[i])
-    first, second, overlap = _room(longest), _room(longest), _room(longest)
+    first, second, overlap = room_for(longest), room_for(longest), room_for(longest)
     best = np.empty(2, dtype=np.float32)
     offset = rules.phred_offset
     counters = counts.counters
     at0 = at1 = at2 = 0
     for i in range(begin, end):
         length1, length2 = np.int64(mates1.seq_len[i]), np.int64(mates2.seq_len[i])
-        _load(mates1, i, offset, first)
-        _load_reversed(mates2, i, offset, second)
+        load(mates1, i, offset, first)
+        load_reversed(mates2, i, offset, second)
         known1 = pack(first.words, length1, first.planes)
         known2 = pack(second.words, length2, second.planes)
         known = known1 and known2
@@ -438,11 +204,11 @@ def merge_records(
         if place < 0:
             counters[SHORT if place == TOO_SHORT else DISSIMILAR] += 1
             if outputs.wanted:
-                at1 = _unchanged(mates1, i, outputs.first, at1)
+                at1 = put_unchanged(mates1, i, outputs.first, at1)
                 if outputs.interleaved:
-                    at1 = _unchanged(mates2, i, outputs.first, at1)
+                    at1 = put_unchanged(mates2, i, outputs.first, at1)
                 else:
-                    at2 = _unchanged(mates2, i, outputs.second, at2)
+                    at2 = put_unchanged(mates2, i, outputs.second, at2)
             continue
         length = (length2 if outward else length1) - place
         if outward:
@@ -470,25 +236,25 @@ def merge_records(
         counts.densities[100 * mismatches // max(1, length - unknown)] += 1
         if rules.correct_only == 0:
             if outward:
-                at0 = _merged(
+                at0 = put_merged(
                     mates1, i, second, 0 if cut else place, overlap, length, first,
                     length, length if cut else length1, offset, outputs.merged, at0,
                 )  # fmt: skip
             else:
-                at0 = _merged(
+                at0 = put_merged(
                     mates1, i, first, place, overlap, length, second, length, length2, offset,
                     outputs.merged, at0,
                 )  # fmt: skip
             continue
         if outputs.wanted:
-            at1, changed1 = _corrected(
+            at1, changed1 = put_corrected(
                 mates1, i, first, length1, overlap, 0 if outward else place, length, cut, False,
                 offset, outputs.first, at1,
             )  # fmt: skip
             target, at = outputs.second, at2
             if outputs.interleaved:
                 target, at = outputs.first, at1
-            at, changed2 = _corrected(
+            at, changed2 = put_corrected(
                 mates2, i, second, length2, overlap, place if outward else 0, length, cut, True,
                 offset, target, at,
             )  # fmt: skip

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.merge.cpu import COUNTERS, Counts, Mates, Outputs, merge_records
+from ngsgpu.merge.cpu import COUNTERS, Counts, Outputs, merge_records
 from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import QualityTables
+from ngsgpu.merge.records import Mates
 
 PAIRS_A_TASK = 8192
 DENSITIES = 101

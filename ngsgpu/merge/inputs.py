@@ -13,8 +13,8 @@ from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.pairs import read_interleaved, read_pairs
 from ngsgpu.io.reader import PhredOffset
-from ngsgpu.merge.cpu import Mates
 from ngsgpu.merge.params import SAMPLED_PAIRS
+from ngsgpu.merge.records import Mates
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from ngsgpu.io.atomic import check_distinct
 from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
 from ngsgpu.io.writer import OutputSet
 from ngsgpu.merge import cpu, lengths
-from ngsgpu.merge.cpu import FIRST_OUTPUT, MERGED_OUTPUT, SECOND_OUTPUT, Mates
+from ngsgpu.merge.cpu import FIRST_OUTPUT, MERGED_OUTPUT, SECOND_OUTPUT
 from ngsgpu.merge.host import PAIRS_A_TASK, Pieces, Tally, Wanted, merge_on_cpu
 from ngsgpu.merge.inputs import PairInput, plan_inputs, sample_lengths
 from ngsgpu.merge.params import MergeParameters, Rules
 from ngsgpu.merge.qualities import QualityTables, quality_tables
+from ngsgpu.merge.records import Mates
 from ngsgpu.merge.stats import MergeStatistics
 from ngsgpu.progress import Progress
 

@@ -14,6 +14,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.report import sources
 from ngsgpu.report.sources import Benchmark, Quast, Spectrum
 from ngsgpu.report.study import VARIANTS, Sample, read_json
+from ngsgpu.report.taxa import Classification, collect_classification
 
 
 class Json:
@@ -114,6 +115,7 @@ class SampleResults:
         kmers: histograms by variant.
         contigs: lengths by variant, longest first.
         quast: QUAST's metrics.
+        classification: what reads were classified as; None if the study does not name it.
         benchmarks: time and memory by rule.
         missing: what there is not, in words.
     """
@@ -128,6 +130,7 @@ class SampleResults:
     kmers: dict[str, Spectrum] = field(default_factory=dict)
     contigs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     quast: Quast | None = None
+    classification: Classification | None = None
     benchmarks: dict[str, Benchmark] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
@@ -190,6 +193,7 @@ def collect(sample: Sample) -> SampleResults:
     for variant, path in _each(files.contigs, "contigs of the {} reads", missing):
         results.contigs[variant] = sources.read_contig_lengths(path)
     results.quast = _quast(sample, missing)
+    results.classification = collect_classification(files.classification, missing)
     for rule, paths in files.benchmarks.items():
         found = tuple(path for path in paths if path.is_file())
         if found:

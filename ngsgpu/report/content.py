@@ -60,8 +60,15 @@ def lead(samples: Sequence[SampleResults]) -> str:
             f", {reads:,.0f} reads with {bases:,.0f} bases in all, went through error "
             f"correction by {program} (the CARE algorithm{backend})."
         )
+    elif any(s.classification is not None for s in samples):
+        text += "."
     else:
         text += "; no statistics of their correction were found."
+    compositions = [c.composition for s in samples if (c := s.classification) and c.composition]
+    if compositions:
+        total = sum(composition.total for composition in compositions)
+        text = text.rstrip(".") + "; " if not corrected else f"{text} "
+        text += f"{total:,} reads were classified."
     assembled = sum(bool(s.contigs) for s in samples)
     if assembled:
         which = "Each was" if assembled == len(samples) else f"{assembled} of {len(samples)} were"
@@ -82,6 +89,7 @@ def finding(results: SampleResults) -> Finding:
     _say_truth(results, sentences, figures)
     _say_correction(results, sentences, figures)
     _say_kmers(results, sentences)
+    _say_classification(results, sentences, figures)
     _say_assembly(results, sentences, figures)
     if not sentences:
         sentences.append("No results were found for this sample.")
@@ -148,6 +156,27 @@ def _say_kmers(results: SampleResults, sentences: list[str]) -> None:
         f"Distinct {length} that occur only once, nearly all of them errors, went from "
         f"{words.count(before)} to {words.count(after)}."
     )
+
+
+def _say_classification(
+    results: SampleResults, sentences: list[str], figures: list[tuple[str, str]]
+) -> None:
+    found = results.classification
+    if found is None or found.composition is None or found.composition.total == 0:
+        return
+    composition = found.composition
+    classified, total = composition.root.clade, composition.total
+    share = words.share(classified, total)
+    sentence = f"{words.count(classified)} of {words.count(total)} reads ({share}) were classified"
+    species = sorted(
+        (taxon for taxon in composition.root.walk() if taxon.code == "S"),
+        key=lambda taxon: (-taxon.clade, taxon.name),
+    )[:3]
+    if species:
+        shown = [f"{taxon.name} ({words.share(taxon.clade, total)})" for taxon in species]
+        sentence += f", most of them as {words.listed(shown)}"
+    sentences.append(f"{sentence}.")
+    figures.append(("reads classified", share))
 
 
 def contiguity(quast: Quast | None) -> str | None:

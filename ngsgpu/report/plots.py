@@ -59,7 +59,7 @@ _STYLE: dict[str, Any] = {
 }
 
 
-def _draw(name: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
+def draw(name: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
     """Draw a figure and return it as an ``<svg>`` element.
 
     Args:
@@ -138,7 +138,7 @@ def error_rate_by_position(name: str, mates: Sequence[PositionCounts]) -> str:
         _plain_decades(panels[0].yaxis)
         panels[-1].legend(loc="best")
 
-    return _draw(name, (4.1 * max(len(mates), 1.4), 3.1), paint)
+    return draw(name, (4.1 * max(len(mates), 1.4), 3.1), paint)
 
 
 def _plain_decades(axis: Any) -> None:
@@ -191,7 +191,7 @@ def outcomes(name: str, samples: Sequence[tuple[str, Mapping[str, float]]]) -> s
         axes.set_xlabel("share of the errors in the input (%)")
         figure.legend(loc="outside upper left", ncols=3)
 
-    return _draw(name, (8.2, 1.35 + 0.75 * len(samples)), paint)
+    return draw(name, (8.2, 1.35 + 0.75 * len(samples)), paint)
 
 
 def corrected_by_position(name: str, mates: Sequence[NDArray[np.float64]]) -> str:
@@ -217,7 +217,7 @@ def corrected_by_position(name: str, mates: Sequence[NDArray[np.float64]]) -> st
         if len(mates) > 1:
             axes.legend(loc="upper left")
 
-    return _draw(name, SMALL, paint)
+    return draw(name, SMALL, paint)
 
 
 def _binned(spectrum: Spectrum) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -258,7 +258,7 @@ def spectra(name: str, histograms: Mapping[str, Spectrum]) -> str:
         axes.set_ylabel("distinct k-mers")
         axes.legend(loc="best")
 
-    return _draw(name, SMALL, paint)
+    return draw(name, SMALL, paint)
 
 
 def fragment_lengths(name: str, counts: Sequence[tuple[int, int]]) -> str:
@@ -282,7 +282,7 @@ def fragment_lengths(name: str, counts: Sequence[tuple[int, int]]) -> str:
         axes.set_ylabel("pairs")
         _thousands(axes.yaxis)
 
-    return _draw(name, SMALL, paint)
+    return draw(name, SMALL, paint)
 
 
 def calibration(name: str, parts: Mapping[str, Sequence[tuple[float, float, float]]]) -> str:
@@ -310,7 +310,7 @@ def calibration(name: str, parts: Mapping[str, Sequence[tuple[float, float, floa
         axes.set_ylabel("quality observed")
         axes.legend(loc="upper left")
 
-    return _draw(name, SMALL, paint)
+    return draw(name, SMALL, paint)
 
 
 def nx_curves(name: str, lengths: Mapping[str, NDArray[np.int64]], reference: float | None) -> str:
@@ -345,7 +345,7 @@ def nx_curves(name: str, lengths: Mapping[str, NDArray[np.int64]], reference: fl
         _thousands(axes.yaxis)
         axes.legend(loc="best")
 
-    return _draw(name, SMALL, paint)
+    return draw(name, SMALL, paint)
 
 
 def costs(
@@ -382,4 +382,4 @@ def costs(
                           ncols=min(len(samples), 4))  # fmt: skip
 
     bars = len(rules) * max(len(samples), 1.6)
-    return _draw(name, (8.6, 1.1 + 0.17 * bars), paint)
+    return draw(name, (8.6, 1.1 + 0.17 * bars), paint)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ngsgpu._version import __version__
 from ngsgpu.report import content, plots, tables
+from ngsgpu.report.classification import classification_section
 from ngsgpu.report.collect import SampleResults, collect
 from ngsgpu.report.extension import extension_sections
 from ngsgpu.report.merging import merging_sections
@@ -45,10 +46,21 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "overview": content.overview(samples),
         "sample_table": content.sample_table(samples),
         "outcomes": _outcomes(samples),
-        "correction": [_correction(results, n) for n, results in enumerate(samples)],
+        "correction": _sections(samples, _correction),
         "merging": merging_sections(samples),
         "extension": extension_sections(samples),
-        "assembly": [_assembly(results, n) for n, results in enumerate(samples)],
+        "assembly": _sections(samples, _assembly),
+        "classification": [
+            classification_section(
+                results.sample.name,
+                results.sample.label,
+                results.sample.kind,
+                results.classification,
+                n,
+            )
+            for n, results in enumerate(samples)
+            if results.classification is not None
+        ],
         "costs": tables.cost_table(samples),
         "cost_figure": _costs(samples),
         "stages": tables.stage_table(samples),
@@ -60,6 +72,18 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "missing": content.missing_table(samples),
         "has_truth": any(results.evaluation is not None for results in samples),
     }
+
+
+def _sections(
+    samples: Sequence[SampleResults], make: Callable[[SampleResults, int], SampleSection]
+) -> list[SampleSection]:
+    """A stage's section of each sample; none of samples that only were classified."""
+    made = [(results, make(results, number)) for number, results in enumerate(samples)]
+    return [
+        section
+        for results, section in made
+        if results.classification is None or not section.is_empty
+    ]
 
 
 def _commands(samples: Sequence[SampleResults]) -> list[tuple[str, str]]:

@@ -72,7 +72,7 @@ class Benchmark:
     max_rss_mib: float | None
 
 
-def _lines(path: Path, remedy: str) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path, remedy: str) -> Iterator[tuple[int, str]]:
     """Numbered lines of a text file, read at once."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -92,7 +92,7 @@ def read_spectrum(path: Path) -> Spectrum:
     remedy = "make the histogram again with ngsgpu kmers"
     k, sampled = 0, 1.0
     rows: list[tuple[int, int]] = []
-    for number, line in _lines(path, remedy):
+    for number, line in numbered_lines(path, remedy):
         if line.startswith("#"):
             words = dict(word.split("=", 1) for word in line[1:].split() if "=" in word)
             try:
@@ -121,7 +121,7 @@ def read_contig_lengths(path: Path) -> NDArray[np.int64]:
         InputError: the file cannot be read or does not start with a header.
     """
     lengths: list[int] = []
-    for number, line in _lines(path, "run the assembly again"):
+    for number, line in numbered_lines(path, "run the assembly again"):
         if line.startswith(">"):
             lengths.append(0)
         elif lengths:
@@ -140,7 +140,7 @@ def read_quast(path: Path) -> Quast:
         InputError: the file cannot be read or is not such a table.
     """
     remedy = "run QUAST again"
-    rows = [line.split("\t") for _, line in _lines(path, remedy) if line]
+    rows = [line.split("\t") for _, line in numbered_lines(path, remedy) if line]
     if not rows or rows[0][0] != "Assembly":
         raise InputError(path, "it is not a report.tsv of QUAST", remedy, line=1)
     for number, row in enumerate(rows, 1):
@@ -200,7 +200,7 @@ def read_benchmarks(paths: tuple[Path, ...]) -> Benchmark:
 
 def _read_benchmark(path: Path) -> dict[str, float]:
     remedy = "run the rule again"
-    rows = [line.split("\t") for _, line in _lines(path, remedy) if line]
+    rows = [line.split("\t") for _, line in numbered_lines(path, remedy) if line]
     if len(rows) < 2 or rows[0][0] != "s" or len(rows[0]) != len(rows[1]):
         raise InputError(path, "it is not a benchmark file of Snakemake", remedy, line=1)
     found = {}

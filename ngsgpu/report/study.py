@@ -27,6 +27,10 @@ missing, and the report then says what is absent::
             "contigs": {"raw": "ecoli/assembly/raw/contigs.fasta",
                         "corrected": "ecoli/assembly/corrected/contigs.fasta"},
             "quast": "ecoli/quast/report.tsv",         or one report per assembly, as for contigs
+            "classification": {"report": "ecoli/classify/ecoli.kraken2.report.txt",
+                               "abundance": "ecoli/classify/abundance.tsv",
+                               "coverage": "ecoli/classify/coverage.tsv",
+                               "evaluation": "ecoli/evaluate/classification.json"},
             "benchmarks": {"correct_reads": ["../benchmarks/correct_reads/ecoli.tsv"]}
           }
         }
@@ -56,6 +60,8 @@ SCHEMA_VERSION = 1
 Kind = Literal["real", "simulated"]
 Variant = Literal["raw", "corrected"]
 VARIANTS: tuple[Variant, ...] = ("raw", "corrected")
+CLASSIFICATION_FILES = ("report", "abundance", "coverage", "evaluation")
+"""Kraken's report, the tables of abundances and of coverage, and the comparison with the truth."""
 
 _SINGLE_FILES = ("correct", "evaluation", "merge", "merging", "extend", "extension")
 """Names of the files of which a sample has one."""
@@ -78,6 +84,8 @@ class SampleFiles:
         contigs: assemblies (FASTA) of the ``raw`` and ``corrected`` reads.
         quast: QUAST's ``report.tsv`` with both assemblies under the key ``all``, or one report
             an assembly under ``raw`` and ``corrected``.
+        classification: what ``ngsgpu classify`` wrote: Kraken's ``report``, the tables
+            ``abundance`` and ``coverage``, and the ``evaluation`` against a truth.
         benchmarks: Snakemake's benchmark files by rule, ``rule (raw)`` and ``rule (corrected)``
             where the rule runs for each; several files where it runs for parts of the sample.
     """
@@ -91,6 +99,7 @@ class SampleFiles:
     kmers: Mapping[str, Path] = field(default_factory=dict)
     contigs: Mapping[str, Path] = field(default_factory=dict)
     quast: Mapping[str, Path] = field(default_factory=dict)
+    classification: Mapping[str, Path] = field(default_factory=dict)
     benchmarks: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
 
 
@@ -150,7 +159,7 @@ def _sample_document(sample: Sample, folder: Path) -> dict[str, Any]:
         path: Path | None = getattr(sample.files, name)
         if path is not None:
             files[name] = relative(path)
-    for name in ("kmers", "contigs", "quast"):
+    for name in ("kmers", "contigs", "quast", "classification"):
         paths: Mapping[str, Path] = getattr(sample.files, name)
         if paths:
             files[name] = {key: relative(path) for key, path in paths.items()}
@@ -229,7 +238,7 @@ class _Reader:
         files = self.mapping(entry.get("files"), f"{key}.files")
         self.known(
             files,
-            {*_SINGLE_FILES, "kmers", "contigs", "quast", "benchmarks"},
+            {*_SINGLE_FILES, "kmers", "contigs", "quast", "classification", "benchmarks"},
             f"{key}.files",
         )
         quast = files.get("quast")
@@ -252,6 +261,11 @@ class _Reader:
                 kmers=self.files(files.get("kmers"), f"{key}.files.kmers", both),
                 contigs=self.files(files.get("contigs"), f"{key}.files.contigs", both),
                 quast=self.files(quast, f"{key}.files.quast", both | {"all"}),
+                classification=self.files(
+                    files.get("classification"),
+                    f"{key}.files.classification",
+                    set(CLASSIFICATION_FILES),
+                ),
                 benchmarks=self.file_lists(files.get("benchmarks"), f"{key}.files.benchmarks"),
             ),
         )
@@ -332,8 +346,11 @@ def layout_files(
     ``merge/stats.json``, ``evaluate/merging.json``,
     ``extend/stats.json``, ``evaluate/extension_ngsgpu.json``,
     ``kmers/{raw,corrected}.tsv``, ``assembly/{raw,corrected}/contigs.fasta`` (or ``.fa``),
-    ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``, and
-    ``benchmarks/{rule}/{sample}*.tsv`` (also ``benchmarks/{rule}/{sample}/{variant}.tsv``).
+    ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``,
+    ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv`` (or in a folder
+    of ``classify`` for each database, of which the first is shown),
+    ``evaluate/classification.json``, and ``benchmarks/{rule}/{sample}*.tsv`` (also
+    ``benchmarks/{rule}/{sample}/{variant}.tsv``).
 
     Args:
         sample: name of the sample.
@@ -351,6 +368,14 @@ def layout_files(
         return {variant: path for variant, path in found.items() if path is not None}
 
     joint = present(folder / "quast/report.tsv")
+    of_databases = sorted(folder.glob(f"classify/*/{sample}.kraken2.report.txt"))
+    calls = of_databases[0].parent if of_databases else folder / "classify"
+    classified = {
+        "report": present(calls / f"{sample}.kraken2.report.txt"),
+        "abundance": present(calls / "abundance.tsv"),
+        "coverage": present(calls / "coverage.tsv"),
+        "evaluation": present(folder / "evaluate/classification.json"),
+    }
     return SampleFiles(
         correct=present(folder / "correct/stats.json"),
         evaluation=present(folder / "evaluate/correction.json"),
@@ -361,6 +386,7 @@ def layout_files(
         kmers=both("kmers/{}.tsv"),
         contigs=both("assembly/{}/contigs.fasta", "assembly/{}/contigs.fa"),
         quast={"all": joint} if joint is not None else both("quast/{}/report.tsv"),
+        classification={name: path for name, path in classified.items() if path is not None},
         benchmarks=_layout_benchmarks(sample, benchmarks, names) if benchmarks else {},
     )
 
@@ -396,6 +422,7 @@ def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None
             kmers=given.kmers or found.kmers,
             contigs=given.contigs or found.contigs,
             quast=given.quast or found.quast,
+            classification=given.classification or found.classification,
             benchmarks=given.benchmarks or found.benchmarks,
         )
         return replace(sample, files=files)
@@ -406,17 +433,26 @@ def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None
 def study_from_layout(
     results: str | Path, benchmarks: str | Path | None = None, *, title: str = ""
 ) -> Study:
-    """Make a study of a results directory alone: a sample is a folder with correction statistics.
+    """Make a study of a results directory alone.
+
+    A sample is a folder with statistics of a correction, or with the report of a classification.
 
     Raises:
         InputError: when the directory holds no such folder.
     """
     folder = Path(results)
-    names = sorted(path.parent.parent.name for path in folder.glob("*/correct/stats.json"))
+    corrected = {path.parent.parent.name for path in folder.glob("*/correct/stats.json")}
+    classified = {
+        path.relative_to(folder).parts[0]
+        for path in folder.glob("*/classify/**/*.kraken2.report.txt")
+        if path.name == f"{path.relative_to(folder).parts[0]}.kraken2.report.txt"
+    }
+    names = sorted(corrected | classified)
     if not names:
         raise InputError(
             folder,
-            "it holds no {sample}/correct/stats.json",
+            "it holds no {sample}/correct/stats.json and no "
+            "{sample}/classify/{sample}.kraken2.report.txt",
             "give the results directory of a finished workflow, or a study manifest",
         )
     samples = tuple(

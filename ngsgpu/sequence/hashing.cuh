@@ -1,4 +1,4 @@
-// The 64-bit finaliser of MurmurHash3 and its inverse, as in ngsgpu/sequence/hashing.py.
+// The hash functions of ngsgpu/sequence/hashing.py.
 #pragma once
 
 #ifdef __CUDACC_RTC__
@@ -27,4 +27,10 @@ __device__ __forceinline__ uint64_t unmix64(uint64_t word) {
     word ^= word >> 33;
     word *= 0x4F74430C22A54005ull;
     return word ^ (word >> 33);
+}
+
+__device__ __forceinline__ uint32_t mix32(uint32_t word) {
+    word = ((word >> 16) ^ word) * 0x45D9F3Bu;
+    word = ((word >> 16) ^ word) * 0x45D9F3Bu;
+    return (word >> 16) ^ word;
 }

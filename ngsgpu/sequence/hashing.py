@@ -1,7 +1,9 @@
-"""The 64-bit finaliser of MurmurHash3, the hash of minhash signatures, and its inverse.
+"""Hash functions: bijections on 64 and on 32 bits.
 
-It is a bijection on 64 bits, so the k-mer that gave a hash value can be had back from the value
-(used to find the position of a minimal k-mer without keeping it through the search).
+``mix64`` is the finaliser of MurmurHash3, the hash of minhash signatures. It has an inverse, so
+the k-mer that gave a hash value can be had back from the value (used to find the position of a
+minimal k-mer without keeping it through the search). ``mix32`` is Mueller's integer hash, with
+which MetaCache makes features of k-mers.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ SECOND_FACTOR = np.uint64(0xC4CEB9FE1A85EC53)
 FIRST_INVERSE = np.uint64(pow(0xFF51AFD7ED558CCD, -1, 1 << 64))
 SECOND_INVERSE = np.uint64(pow(0xC4CEB9FE1A85EC53, -1, 1 << 64))
 FOLD = np.uint64(33)
+FACTOR_32 = np.uint64(0x45D9F3B)
+HALF_32 = np.uint64(16)
+LOW_32 = np.uint64(0xFFFFFFFF)
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -35,3 +40,11 @@ def unmix64(word: np.uint64) -> np.uint64:
     word ^= word >> FOLD
     word *= FIRST_INVERSE
     return word ^ (word >> FOLD)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def mix32(word: np.uint64) -> np.uint64:
+    """Hash of 32 bits, kept in a uint64; a bijection on 32 bits."""
+    word = (((word >> HALF_32) ^ word) * FACTOR_32) & LOW_32
+    word = (((word >> HALF_32) ^ word) * FACTOR_32) & LOW_32
+    return (word >> HALF_32) ^ word

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,16 @@ def files(tmp_path: Path) -> list[str]:
     return ["correct", "-t", "2", *map(str, options), "--stats", str(out / "s.json")]
 
 
+@contextmanager
+def killed_on_failure(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Do not wait for a process that sleeps when a test fails."""
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        raise
+
+
 def finish(command: list[str]) -> dict[str, int]:
     """Run to the end; returns names and sizes of what is there."""
     done = subprocess.run([sys.executable, "-m", "ngsgpu", *command], capture_output=True)
@@ -84,7 +96,10 @@ def test_a_run_that_is_stopped(
     folder = tmp_path / "out"
     write(folder / "1.fq", b"old")
     command = [sys.executable, "-c", STOP_AT, stage, *files]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
+        killed_on_failure(process),
+    ):
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline() == b"ready\n"
         temporary = {f".{name}.ngsgpu-{process.pid}.tmp" for name in ("1.fq", "2.fq.gz", "s.json")}
@@ -212,7 +227,10 @@ def test_a_full_disk(files: list[str], tmp_path: Path) -> None:
 def test_a_reader_that_goes_away(files: list[str]) -> None:
     """As in ``ngsgpu correct ... -o - | head -1``."""
     command = [sys.executable, "-m", "ngsgpu", "correct", "-q", *files[3:5], "-o", "-"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
+        killed_on_failure(process),
+    ):
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         message = process.stderr.read().decode()

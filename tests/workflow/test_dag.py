@@ -41,6 +41,9 @@ def test_dry_run_has_every_step_of_every_sample(snakemake: Snakemake) -> None:
     assert counted["evaluate_assemblies"] == 3
     assert counted["evaluate_correction"] == 1
     assert counted["write_report"] == 1
+    assert counted["plan_database"] == counted["build_partition"] == 1
+    assert counted["classify_partition"] == counted["list_samples"] == 1
+    assert counted["merge_candidates"] == 3
     assert "fetch_demo_reads" not in counted
     assert "run_multiqc" not in counted
 
@@ -55,6 +58,26 @@ def test_lanes_and_arms_reach_the_commands(snakemake: Snakemake) -> None:
         in result.stdout
     )
     assert "-s results/na12878_single/correct/reads.fastq.gz" in result.stdout
+
+
+def test_each_partition_has_jobs_of_its_own(snakemake: Snakemake, study: Path) -> None:
+    sheet = study / "config" / "databases.tsv"
+    sheet.write_text(sheet.read_text().replace("\t1\n", "\t3\n"))
+    result = snakemake("--dry-run", "--printshellcmds")
+    assert result.returncode == 0, result.stdout
+    counted = jobs(result.stdout)
+    assert counted["build_partition"] == counted["classify_partition"] == 3
+    assert counted["merge_candidates"] == 3
+    assert "--only-partition 2 --samples results/databases/samples.tsv" in result.stdout
+    assert "--candidates 'results/{sample}/classify/human/0002.cand'" in result.stdout
+
+
+def test_bad_rows_of_databases_are_named(snakemake: Snakemake, study: Path) -> None:
+    sheet = study / "config" / "databases.tsv"
+    sheet.write_text("database\treferences\tpartitions\nx\tnothing.fa\t0\nx\tdata\t2\n")
+    result = snakemake("--dry-run")
+    assert result.returncode != 0
+    assert "line 2, column partitions: '0' is not right" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,6 @@ def multiqc_content():
 def targets():
     """What the study ends with."""
     content = multiqc_content()
-    return ["results/report.html", *content] + (
+    return ["results/report.html", *content, *classification_targets()] + (
         ["results/multiqc/multiqc_report.html"] if config["multiqc"] else []
     )

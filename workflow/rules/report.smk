@@ -67,6 +67,7 @@ rule write_report:
         kmers=every_sample("results/{sample}/kmers/{arm}.tsv"),
         contigs=every_sample("results/{sample}/assembly/{arm}/contigs.fasta"),
         quast=every_sample("results/{sample}/quast/report.tsv"),
+        classification=classification_targets(),
     output:
         report(
             "results/report.html",

@@ -1,0 +1,279 @@
+"""Files of candidates: what one partition found, to be merged with what the others found.
+
+A line of JSON says what the file is and what it belongs to; blocks of queries follow, each a
+row of columns (names, lengths, candidates) that are compressed one by one, and at the end a block
+without queries. Every file has the names, so that merging needs nothing else and notices files of
+different reads.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+from isal import isal_zlib
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.classify.engine import QueryBlock
+from ngsgpu.classify.query import CandidateArrays
+from ngsgpu.errors import InputError
+from ngsgpu.sequence.types import Integer
+
+FORMAT: Final = "ngsgpu candidates"
+VERSION: Final = 1
+_BLOCK: Final = struct.Struct("<IIB")
+_COLUMN: Final = struct.Struct("<QQI")
+_LONGEST_HEADER: Final = 1 << 20
+_ISAL_ERROR: Final[type[Exception]] = isal_zlib.error  # type: ignore[assignment]
+_DAMAGE: Final = (ValueError, IndexError, struct.error, _ISAL_ERROR)
+_REMEDY: Final = "run `ngsgpu classify` for this partition again"
+_COLUMNS: Final[tuple[tuple[str, Any], ...]] = (
+    ("names", np.uint8),
+    ("name_length", np.uint32),
+    ("length1", np.int32),
+    ("length2", np.int32),
+    ("features", np.uint32),
+    ("count", np.uint8),
+    ("target", np.int32),
+    ("hits", np.uint32),
+    ("window_begin", np.uint32),
+    ("windows", np.uint32),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateHeader:
+    """What a file of candidates belongs to.
+
+    Attributes:
+        sample: name of the sample.
+        database: digest of the database.
+        partition: number of the partition.
+        partitions: how many the database has.
+        candidates: how many a query may have.
+        insert_size: as in ``QueryParameters``.
+        lowest: as in ``QueryParameters``.
+    """
+
+    sample: str
+    database: str
+    partition: int
+    partitions: int
+    candidates: int
+    insert_size: int
+    lowest: str
+
+    def line(self) -> bytes:
+        """The first line of the file."""
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}).encode() + b"\n"
+
+
+@njit(nogil=True, cache=True)
+def _copy_names(
+    source: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    sink: NDArray[np.uint8],
+) -> None:
+    at = np.int64(0)
+    for i in range(start.size):
+        for j in range(start[i], end[i]):
+            sink[at] = source[j]
+            at += 1
+
+
+@njit(nogil=True, cache=True)
+def _spread(count: NDArray[np.uint8], flat: NDArray[np.int32], rows: NDArray[np.int32]) -> Integer:
+    """Put values of lists that follow each other into rows."""
+    at = np.int64(0)
+    for i in range(count.size):
+        for j in range(count[i]):
+            rows[i, j] = flat[at]
+            at += 1
+    return at
+
+
+def _own_names(block: QueryBlock) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+    """The names of a block one after the other, and their lengths."""
+    lengths = (block.name_end - block.name_start).astype(np.uint32)
+    names = np.empty(int(lengths.sum(dtype=np.int64)), dtype=np.uint8)
+    _copy_names(block.names, block.name_start, block.name_end, names)
+    return names, lengths
+
+
+def compact_block(block: QueryBlock) -> QueryBlock:
+    """The block in memory of its own, without the file's bytes that its names lie in."""
+    names, lengths = _own_names(block)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    return QueryBlock(
+        names=names,
+        name_start=ends - lengths,
+        name_end=ends,
+        length1=block.length1.copy(),
+        length2=block.length2.copy(),
+        features=block.features.copy(),
+        candidates=CandidateArrays(*(array.copy() for array in block.candidates)),
+        paired=block.paired,
+    )
+
+
+def encode_block(block: QueryBlock) -> bytes:
+    """A block of queries as it stands in the file."""
+    best = block.candidates
+    names, lengths = _own_names(block)
+    there = best.target >= 0
+    columns: dict[str, NDArray[Any]] = {
+        "names": names,
+        "name_length": lengths,
+        "length1": block.length1,
+        "length2": block.length2,
+        "features": block.features,
+        "count": there.sum(axis=1),
+        "target": best.target[there],
+        "hits": best.hits[there],
+        "window_begin": best.window_begin[there],
+        "windows": (best.window_end - best.window_begin)[there],
+    }
+    parts = []
+    for name, dtype in _COLUMNS:
+        raw = np.ascontiguousarray(columns[name], dtype=dtype).tobytes()
+        packed = isal_zlib.compress(raw, 1)
+        parts += [_COLUMN.pack(len(raw), len(packed), isal_zlib.crc32(packed)), packed]
+    body = b"".join(parts)
+    return _BLOCK.pack(len(block), len(body), int(block.paired)) + body
+
+
+END_BLOCK: Final = _BLOCK.pack(0, 0, 0)
+
+
+class CandidateFile:
+    """A file of candidates that is read.
+
+    Args:
+        path: the file.
+        opened: the file, if it is open already.
+
+    Attributes:
+        header: what it belongs to.
+
+    Raises:
+        InputError: it cannot be read, is of something else or of another version.
+    """
+
+    def __init__(self, path: str | Path, opened: BinaryIO | None = None) -> None:
+        self.path = str(path)
+        try:
+            self._file = opened or Path(path).open("rb")  # noqa: SIM115  # closed by `close`
+        except OSError as error:
+            raise InputError(
+                path, f"cannot be opened ({error.strerror})", "check the path"
+            ) from error
+        try:
+            self.header = self._read_header()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _read_header(self) -> CandidateHeader:
+        try:
+            values = json.loads(self._file.readline(_LONGEST_HEADER))
+            if values.pop("format") != FORMAT:
+                raise ValueError
+            version = values.pop("version")
+        except (ValueError, KeyError, AttributeError, TypeError, UnicodeDecodeError) as error:
+            raise InputError(self.path, "is not a file of candidates", "check the path") from error
+        if version != VERSION:
+            raise InputError(
+                self.path, f"is of version {version}; this program reads {VERSION}", _REMEDY
+            )
+        try:
+            return CandidateHeader(**values)
+        except TypeError as error:
+            raise InputError(self.path, "the first line is damaged", _REMEDY) from error
+
+    def blocks(self, taxon_of_target: NDArray[np.int32], targets: int) -> Iterator[QueryBlock]:
+        """Read all blocks.
+
+        Args:
+            taxon_of_target: see ``Engine``; empty where calls may be sequences.
+            targets: how many the database has.
+
+        Raises:
+            InputError: the file is damaged or cut short.
+        """
+        while True:
+            count, size, paired = _BLOCK.unpack(self._take(_BLOCK.size))
+            if count == 0:
+                return
+            body = self._take(size)
+            try:
+                yield self._decode(count, bool(paired), body, taxon_of_target, targets)
+            except _DAMAGE as error:
+                raise InputError(self.path, "the file is damaged", _REMEDY) from error
+
+    def _take(self, size: int) -> bytes:
+        data = self._file.read(size)
+        if len(data) < size:
+            raise InputError(self.path, "the file was cut short", _REMEDY)
+        return data
+
+    def _decode(
+        self,
+        count: int,
+        paired: bool,
+        body: bytes,
+        taxon_of_target: NDArray[np.int32],
+        targets: int,
+    ) -> QueryBlock:
+        columns = {}
+        at = 0
+        for name, dtype in _COLUMNS:
+            raw, packed, crc = _COLUMN.unpack_from(body, at)
+            at += _COLUMN.size
+            if isal_zlib.crc32(body[at : at + packed]) != crc:
+                raise ValueError(name)
+            columns[name] = np.frombuffer(
+                isal_zlib.decompress(body[at : at + packed], bufsize=max(raw, 1)), dtype=dtype
+            )
+            at += packed
+        most = self.header.candidates
+        held = columns["count"]
+        flat = columns["target"]
+        whole = all(len(columns[name]) == count for name in ("count", "length1", "name_length"))
+        if not whole or int(held.max(initial=0)) > most or int(flat.max(initial=0)) >= targets:
+            raise ValueError
+        best = CandidateArrays.empty(count, most)
+        windows = columns["window_begin"] + columns["windows"]
+        for array, values in (
+            (best.target, flat),
+            (best.hits, columns["hits"]),
+            (best.window_begin, columns["window_begin"]),
+            (best.window_end, windows),
+        ):
+            if len(values) != int(held.sum(dtype=np.int64)):
+                raise ValueError
+            _spread(held, values.astype(np.int32), array)
+        if len(taxon_of_target) > 0:
+            taxon = np.where(best.target >= 0, taxon_of_target[best.target], np.int32(-1))
+            best.taxon[...] = taxon
+        ends = np.cumsum(columns["name_length"], dtype=np.int64)
+        return QueryBlock(
+            names=columns["names"].copy(),
+            name_start=ends - columns["name_length"],
+            name_end=ends,
+            length1=columns["length1"].copy(),
+            length2=columns["length2"].copy(),
+            features=columns["features"].astype(np.int64),
+            candidates=best,
+            paired=paired,
+        )

@@ -1,0 +1,436 @@
+"""Databases on disk.
+
+::
+
+    DB/manifest.json          version, parameters, partitions, sizes and checksums of files
+    DB/taxonomy-0001/*.npy    the taxonomy, if there is one
+    DB/targets-0001/*.npy     reference sequences: names, lengths, taxa, partitions, files
+    DB/partition-0000-0001/   the index of a partition, with a manifest of its own
+
+The manifest names the folders, and a change of the database writes new ones beside the old and
+then replaces the manifest: whoever reads sees the one state or the other. A partition is built,
+stored and queried on its own; its digest, over the parameters and its targets, says that it is
+the one that the manifest means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.index import Index
+from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.references import windows_of_lengths
+from ngsgpu.classify.store import (
+    REMEDY,
+    FileList,
+    check_sizes,
+    damaged_files,
+    list_files,
+    open_array,
+    read_json,
+    save_arrays,
+    whole_folder,
+    write_json,
+)
+from ngsgpu.errors import InputError
+
+if TYPE_CHECKING:
+    from ngsgpu.classify.taxonomy import Taxonomy
+
+FORMAT: Final = "ngsgpu classification database"
+PARTITION_FORMAT: Final = "ngsgpu classification partition"
+VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+
+
+@dataclass(frozen=True)
+class TargetTable:
+    """The reference sequences of a database.
+
+    Attributes:
+        name_bytes: uint8, their names one after the other.
+        name_start: int64[n + 1], where each name begins.
+        length: int64[n], bases.
+        node: int32[n], node of the taxonomy, or -1.
+        partition: int32[n].
+        file: int32[n], index into ``files``.
+        files: the files they came from.
+    """
+
+    name_bytes: NDArray[np.uint8]
+    name_start: NDArray[np.int64]
+    length: NDArray[np.int64]
+    node: NDArray[np.int32]
+    partition: NDArray[np.int32]
+    file: NDArray[np.int32]
+    files: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def names(self) -> list[bytes]:
+        """All names."""
+        text, starts = self.name_bytes.tobytes(), self.name_start.tolist()
+        return [text[a:b] for a, b in itertools.pairwise(starts)]
+
+    def name(self, target: int) -> str:
+        """A target's name."""
+        span = self.name_bytes[self.name_start[target] : self.name_start[target + 1]]
+        return span.tobytes().decode("ascii", "backslashreplace")
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is stored."""
+        return {name: getattr(self, name) for name in _TARGET_ARRAYS}
+
+
+_TARGET_ARRAYS: Final[dict[str, type[np.generic]]] = {
+    "name_bytes": np.uint8,
+    "name_start": np.int64,
+    "length": np.int64,
+    "node": np.int32,
+    "partition": np.int32,
+    "file": np.int32,
+}
+
+
+def join_names(names: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Names as one array of bytes, and where each begins."""
+    start = np.zeros(len(names) + 1, dtype=np.int64)
+    np.cumsum([len(name) for name in names], out=start[1:])
+    return np.frombuffer(b"".join(names), dtype=np.uint8), start
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition's targets and index.
+
+    Attributes:
+        number: from 0.
+        target: int32[n], numbers of its targets in the database, ascending.
+        first_window: uint32[n + 1], where the windows of each begin, and their number.
+        index: see ``ngsgpu.classify.index``.
+    """
+
+    number: int
+    target: NDArray[np.int32]
+    first_window: NDArray[np.uint32]
+    index: Index
+
+
+@dataclass(frozen=True)
+class PlannedPartition:
+    """What the manifest says of a partition.
+
+    Attributes:
+        folder: its folder's name.
+        targets: reference sequences.
+        windows: of all of them.
+        digest: of the parameters and targets.
+    """
+
+    folder: str
+    targets: int
+    windows: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database: everything but the indexes, which ``load_partition`` opens.
+
+    Attributes:
+        path: its directory; empty for one in memory.
+        parameters: how it is built.
+        targets: the reference sequences.
+        partitions: of them.
+        taxonomy: None without one.
+        taxonomy_digest: of the taxonomy.
+        generation: counts the changes of the database.
+        loaded: partitions in memory, by number, for a database that is not on disk.
+    """
+
+    path: Path
+    parameters: DatabaseParameters
+    targets: TargetTable
+    partitions: tuple[PlannedPartition, ...]
+    taxonomy: Taxonomy | None
+    taxonomy_digest: str
+    generation: int = 1
+    loaded: dict[int, Partition] = field(default_factory=dict)
+
+    @cached_property
+    def windows(self) -> NDArray[np.int64]:
+        """Windows of each target."""
+        return windows_of_lengths(self.targets.length, self.parameters.sketch)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of what decides calls: the parameters, targets, their taxa and partitions."""
+        state = hashlib.sha256(self.taxonomy_digest.encode())
+        for partition in self.partitions:
+            state.update(partition.digest.encode())
+        state.update(np.ascontiguousarray(self.targets.node).data)
+        state.update(np.ascontiguousarray(self.targets.partition).data)
+        return state.hexdigest()
+
+    def members(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+        """A partition's targets and where the windows of each begin; see ``Partition``."""
+        target = np.flatnonzero(self.targets.partition == number).astype(np.int32)
+        first_window = np.zeros(len(target) + 1, dtype=np.uint32)
+        np.cumsum(self.windows[target], out=first_window[1:])
+        return target, first_window
+
+    def built(self) -> list[int]:
+        """Numbers of the partitions that are there."""
+        return [
+            number
+            for number, partition in enumerate(self.partitions)
+            if number in self.loaded or (self.path / partition.folder / MANIFEST).exists()
+        ]
+
+    def load_partition(self, number: int) -> Partition:
+        """Open a partition, memory-mapped.
+
+        Raises:
+            InputError: it was not built yet, is damaged, or belongs to another database.
+        """
+        if number in self.loaded:
+            return self.loaded[number]
+        planned = self.partitions[number]
+        folder = self.path / planned.folder
+        if not folder.exists():
+            raise InputError(
+                folder,
+                f"partition {number} was not built yet",
+                f"build it with `ngsgpu db build -d {self.path} --only-partition {number}`",
+            )
+        values = partition_manifest(folder, planned)
+        check_sizes(folder, values["files"])
+        index = Index(
+            open_array(folder, "directory", np.uint32, 2),
+            open_array(folder, "entries", np.uint32),
+            open_array(folder, "locations", np.uint32),
+        )
+        target, first_window = self.members(number)
+        return Partition(number, target, first_window, index)
+
+
+def partition_manifest(folder: Path, planned: PlannedPartition) -> dict[str, Any]:
+    """Read a partition's manifest and check that it is the one that was planned.
+
+    Raises:
+        InputError: it is not.
+    """
+    values = read_json(folder / MANIFEST, PARTITION_FORMAT, VERSION)
+    if values["digest"] != planned.digest:
+        raise InputError(
+            folder,
+            "the partition belongs to another database: it has other targets or parameters",
+            REMEDY,
+        )
+    return values
+
+
+def partition_digest(
+    parameters: DatabaseParameters,
+    names: Sequence[bytes],
+    length: NDArray[np.int64],
+    ranked: NDArray[np.int32] | None = None,
+) -> str:
+    """Digest of what decides a partition's index, beside the sequences themselves.
+
+    Args:
+        parameters: of the database.
+        names: of the partition's targets.
+        length: their bases.
+        ranked: their taxa at the rank that matters for ambiguous features, if any does.
+    """
+    state = hashlib.sha256(json.dumps(parameters.to_json(), sort_keys=True).encode())
+    state.update(b"\n".join(names))
+    state.update(np.ascontiguousarray(length).data)
+    if ranked is not None:
+        state.update(np.ascontiguousarray(ranked).data)
+    return state.hexdigest()
+
+
+def write_partition(database: Database, partition: Partition) -> None:
+    """Store a partition's index.
+
+    Raises:
+        OutputError: it cannot be written; an older one stays.
+    """
+    planned = database.partitions[partition.number]
+    index = partition.index
+    with whole_folder(database.path / planned.folder) as folder:
+        arrays = {
+            "directory": index.directory,
+            "entries": index.entries,
+            "locations": index.locations,
+        }
+        save_arrays(folder, arrays)
+        values = {
+            "format": PARTITION_FORMAT,
+            "version": VERSION,
+            "digest": planned.digest,
+            "entries": len(index.entries),
+            "locations": len(index.locations),
+            "files": list_files(folder),
+        }
+        write_json(folder / MANIFEST, values)
+
+
+def write_manifest(database: Database) -> None:
+    """Store all but the partitions, replacing the manifest last.
+
+    Raises:
+        OutputError: something cannot be written.
+    """
+    path, generation = database.path, database.generation
+    files: dict[str, FileList] = {}
+    folder_of_targets = f"targets-{generation:04d}"
+    with whole_folder(path / folder_of_targets) as folder:
+        save_arrays(folder, database.targets.arrays())
+        files["targets"] = list_files(folder)
+    names = {"targets": folder_of_targets}
+    if database.taxonomy is not None:
+        names["taxonomy"] = f"taxonomy-{generation:04d}"
+        with whole_folder(path / names["taxonomy"]) as folder:
+            database.taxonomy.save(folder)
+            files["taxonomy"] = list_files(folder)
+    values = {
+        "format": FORMAT,
+        "version": VERSION,
+        "generation": generation,
+        "parameters": database.parameters.to_json(),
+        "targets": {
+            "folder": names["targets"],
+            "count": len(database.targets),
+            "bases": int(database.targets.length.sum()),
+            "references": list(database.targets.files),
+            "files": files["targets"],
+        },
+        "taxonomy": None
+        if database.taxonomy is None
+        else {
+            "folder": names["taxonomy"],
+            "digest": database.taxonomy_digest,
+            "files": files["taxonomy"],
+        },
+        "partitions": [
+            {
+                "folder": planned.folder,
+                "targets": planned.targets,
+                "windows": planned.windows,
+                "digest": planned.digest,
+            }
+            for planned in database.partitions
+        ],
+    }
+    write_json(path / MANIFEST, values)
+
+
+def open_database(path: str | Path) -> Database:
+    """Open a database.
+
+    Raises:
+        InputError: there is none, it is damaged or cut short, of another version, or its
+            taxonomy is not the one it was built with.
+    """
+    from ngsgpu.classify.taxonomy import Taxonomy
+
+    path = Path(path)
+    values = read_json(path / MANIFEST, FORMAT, VERSION)
+    try:
+        targets = _open_targets(path, values["targets"])
+        taxonomy, digest = None, ""
+        if values["taxonomy"] is not None:
+            folder = path / values["taxonomy"]["folder"]
+            check_sizes(folder, values["taxonomy"]["files"])
+            taxonomy = Taxonomy.load(folder)
+            digest = values["taxonomy"]["digest"]
+            if taxonomy.digest() != digest:
+                raise InputError(
+                    folder, "this is not the taxonomy that the database was built with", REMEDY
+                )
+        database = Database(
+            path=path,
+            parameters=DatabaseParameters.from_json(values["parameters"]),
+            targets=targets,
+            partitions=tuple(PlannedPartition(**planned) for planned in values["partitions"]),
+            taxonomy=taxonomy,
+            taxonomy_digest=digest,
+            generation=values["generation"],
+        )
+    except (KeyError, TypeError) as error:
+        raise InputError(path / MANIFEST, f"the manifest is damaged ({error})", REMEDY) from error
+    _check_targets(database)
+    return database
+
+
+def _open_targets(path: Path, values: dict[str, Any]) -> TargetTable:
+    folder = path / values["folder"]
+    check_sizes(folder, values["files"])
+    arrays = {name: open_array(folder, name, dtype) for name, dtype in _TARGET_ARRAYS.items()}
+    return TargetTable(**arrays, files=tuple(values["references"]))
+
+
+def _check_targets(database: Database) -> None:
+    """Refuse arrays that would lead kernels out of their bounds."""
+    targets = database.targets
+    n = len(targets)
+    nodes = 0 if database.taxonomy is None else len(database.taxonomy)
+    fits = (
+        n > 0
+        and all(len(array) == n for array in (targets.node, targets.partition, targets.file))
+        and len(targets.name_start) == n + 1
+        and int(targets.name_start[-1]) == len(targets.name_bytes)
+        and int(targets.node.max()) < max(nodes, 1)
+        and int(targets.partition.min()) >= 0
+        and int(targets.partition.max()) < len(database.partitions)
+    )
+    if not fits:
+        raise InputError(database.path, "the arrays of the targets do not fit together", REMEDY)
+
+
+def verify_database(path: str | Path) -> tuple[int, list[str]]:
+    """Read every byte of a database and compare the checksums.
+
+    Returns:
+        How many files were read, and what is wrong with which.
+
+    Raises:
+        InputError: there is no database, or its manifest cannot be read.
+    """
+    path = Path(path)
+    values = read_json(path / MANIFEST, FORMAT, VERSION)
+    damaged: list[str] = []
+    files = 1
+    for part in ("targets", "taxonomy"):
+        if values[part] is not None:
+            files += len(values[part]["files"])
+            damaged += damaged_files(path / values[part]["folder"], values[part]["files"])
+    for number, planned in enumerate(values["partitions"]):
+        folder = path / planned["folder"]
+        if not folder.exists():
+            damaged.append(f"{folder}: partition {number} was not built yet")
+            continue
+        try:
+            own = partition_manifest(folder, PlannedPartition(**planned))
+        except InputError as error:
+            damaged.append(str(error))
+            continue
+        files += 1 + len(own["files"])
+        damaged += damaged_files(folder, own["files"])
+    if not damaged:
+        open_database(path)
+    return files, damaged

@@ -1,0 +1,465 @@
+"""NCBI's taxonomy dump (nodes.dmp, names.dmp, merged.dmp) into a checked ``Taxonomy``.
+
+The files have fields that end with tab, bar and, but for the last, tab. Blanks around bars are
+not insisted on. Whatever else follows the fields that are used here is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.classify.taxonomy import NO_RANK, RANK_CODES, ROOT, Taxonomy
+from ngsgpu.errors import InputError
+from ngsgpu.io.keys import fnv64
+from ngsgpu.io.lines import LineBlock, read_line_blocks
+
+_SYNONYMS: Final = {
+    "genome": "sequence",
+    "forma": "form",
+    "varietas": "variety",
+    "species group": "subgenus",
+    "species subgroup": "subgenus",
+    "superfamily": "suborder",
+    "parvorder": "suborder",
+    "infraorder": "suborder",
+    "superorder": "subclass",
+    "infraclass": "subclass",
+    "superclass": "subphylum",
+    "division": "phylum",
+    "superphylum": "subkingdom",
+    "subdomain": "kingdom",
+    "superkingdom": "domain",
+    "acellular root": "domain",
+}
+"""Ranks that count as one of ``RANKS``: as in MetaCache, and the viruses' since 2025."""
+
+_LF: Final = 10
+_CR: Final = 13
+_TAB: Final = 9
+_BLANK: Final = 32
+_BAR: Final = 124
+_DIGITS: Final = 18
+"""Digits of the largest taxid that is read; all numbers of so many digits fit 64 bits."""
+
+_CLASS: Final = np.frombuffer(b"scientific name", dtype=np.uint8)
+
+
+def read_dump(directory: str | Path) -> Taxonomy:
+    """Read a taxonomy from NCBI's files; ``taxonomy.load_taxonomy`` is the same.
+
+    Args:
+        directory: holds ``nodes.dmp`` and ``names.dmp``, and ``merged.dmp`` if there is one; each
+            may be compressed (``nodes.dmp.gz``).
+
+    Raises:
+        InputError: a file is missing or has a line that cannot be understood; a taxid comes twice;
+            a parent is missing; there is no root or more than one; nodes form a cycle. With the
+            file and the line.
+    """
+    folder = Path(directory)
+    nodes = _required(folder, "nodes.dmp")
+    names = _required(folder, "names.dmp")
+    merged = _optional(folder, "merged.dmp")
+    taxid, parent, rank = _read_nodes(nodes)
+    name_bytes, name_start = _read_names(names, taxid)
+    taxonomy = Taxonomy(
+        taxid, parent, rank, name_bytes, name_start, np.zeros(0, np.int64), np.zeros(0, np.int32)
+    )
+    if merged is None:
+        return taxonomy
+    merged_taxid, merged_index = _read_merged(merged, taxonomy)
+    return Taxonomy(taxid, parent, rank, name_bytes, name_start, merged_taxid, merged_index)
+
+
+def _optional(folder: Path, name: str) -> Path | None:
+    candidates = [folder / f"{name}{ending}" for ending in ("", ".gz", ".bz2", ".xz")]
+    return next((path for path in candidates if path.exists()), None)
+
+
+def _required(folder: Path, name: str) -> Path:
+    path = _optional(folder, name)
+    if path is None:
+        cause = f"there is no {name}" if folder.is_dir() else "there is no such directory"
+        raise InputError(folder, cause, "give a directory with NCBI's nodes.dmp and names.dmp")
+    return path
+
+
+def _each_block(path: Path, parse: Callable[[LineBlock], tuple[int, int]], expected: str) -> int:
+    """Let ``parse`` read the blocks of a file; it gives rows and the bad byte, or -1.
+
+    Returns:
+        Number of rows.
+    """
+    rows = 0
+    for block in read_line_blocks(path):
+        count, bad = parse(block)
+        if bad >= 0:
+            raise InputError(
+                path,
+                f"the line does not begin with {expected}",
+                "give the file as NCBI distributes it (fields end with tab, bar, tab)",
+                line=block.line_number(bad),
+            )
+        rows += count
+    return rows
+
+
+# --- nodes ----------------------------------------------------------------------------------------
+
+
+def _read_nodes(
+    path: Path,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
+    """Columns of the nodes: taxid int64[n], ascending, parent int32[n], rank uint8[n]."""
+    columns: list[tuple[NDArray[Any], ...]] = []
+
+    def parse(block: LineBlock) -> tuple[int, int]:
+        taxid = np.empty(block.lines, dtype=np.int64)
+        parent = np.empty(block.lines, dtype=np.int64)
+        hashes = np.empty(block.lines, dtype=np.uint64)
+        lines = np.empty(block.lines, dtype=np.int32)
+        count, bad = _parse_nodes(block.data, block.first_line, taxid, parent, hashes, lines)
+        columns.append((taxid[:count], parent[:count], hashes[:count], lines[:count]))
+        return count, bad
+
+    rows = _each_block(path, parse, "a taxid, its parent's taxid and a rank")
+    if rows == 0:
+        raise InputError(path, "there are no nodes in it", "give NCBI's nodes.dmp")
+    if rows > np.iinfo(np.int32).max:
+        raise InputError(path, f"{rows:,} nodes are too many", "give a smaller taxonomy")
+    taxid, parent_taxid, hashes, lines = (
+        np.concatenate(part) for part in zip(*columns, strict=True)
+    )
+    order = np.argsort(taxid, kind="stable")
+    taxid, parent_taxid, lines = taxid[order], parent_taxid[order], lines[order]
+    rank = _rank_codes(hashes[order])
+    _refuse_duplicates(path, taxid, lines)
+    parent = _parents(path, taxid, parent_taxid, lines)
+    root = _only_root(path, taxid, parent, lines)
+    _refuse_cycles(path, taxid, parent, lines)
+    rank[root] = ROOT
+    return taxid, parent, rank
+
+
+def _rank_codes(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Ranks by the hashes of their names."""
+    codes = {**RANK_CODES, **{name: RANK_CODES[rank] for name, rank in _SYNONYMS.items()}}
+    known = {_hash(np.frombuffer(name.encode(), np.uint8)): code for name, code in codes.items()}
+    keys = np.array(sorted(known), dtype=np.uint64)
+    values = np.array([known[int(key)] for key in keys], dtype=np.uint8)
+    at = np.minimum(np.searchsorted(keys, hashes), len(keys) - 1)
+    return np.where(keys[at] == hashes, values[at], np.uint8(NO_RANK)).astype(np.uint8)
+
+
+def _hash(text: NDArray[np.uint8]) -> int:
+    return int(fnv64(text, 0, len(text)))
+
+
+def _refuse_duplicates(path: Path, taxid: NDArray[np.int64], lines: NDArray[np.int32]) -> None:
+    twice = np.flatnonzero(taxid[1:] == taxid[:-1])
+    if len(twice) > 0:
+        row = int(twice[np.argmin(lines[twice + 1])]) + 1
+        cause = f"taxid {taxid[row]} comes a second time (first in line {lines[row - 1] + 1:,})"
+        raise InputError(path, cause, "leave one of the lines out", line=int(lines[row]) + 1)
+
+
+def _parents(
+    path: Path,
+    taxid: NDArray[np.int64],
+    parent_taxid: NDArray[np.int64],
+    lines: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    at = np.minimum(np.searchsorted(taxid, parent_taxid), len(taxid) - 1)
+    # Some taxonomies name 0, which is no taxid, as the parent of their root.
+    at = np.where(parent_taxid == 0, np.arange(len(taxid)), at)
+    missing = np.flatnonzero((taxid[at] != parent_taxid) & (parent_taxid != 0))
+    if len(missing) > 0:
+        row = int(missing[np.argmin(lines[missing])])
+        cause = f"the parent of taxid {taxid[row]}, {parent_taxid[row]}, is not there"
+        raise InputError(path, cause, "add a line for the parent", line=int(lines[row]) + 1)
+    return np.asarray(at, dtype=np.int32)
+
+
+def _only_root(
+    path: Path, taxid: NDArray[np.int64], parent: NDArray[np.int32], lines: NDArray[np.int32]
+) -> int:
+    roots = np.flatnonzero(parent == np.arange(len(parent)))
+    if len(roots) == 0:
+        cause = "there is no root: no taxid is its own parent"
+        raise InputError(path, cause, "add a root, as in NCBI's first line: 1 | 1 | no rank |")
+    if len(roots) > 1:
+        roots = roots[np.argsort(lines[roots])]
+        first, second = (int(taxid[row]) for row in roots[:2])
+        raise InputError(
+            path,
+            f"there is more than one root: {first} and {second} are their own parents",
+            f"give {second} a parent",
+            line=int(lines[roots[1]]) + 1,
+        )
+    return int(roots[0])
+
+
+def _refuse_cycles(
+    path: Path, taxid: NDArray[np.int64], parent: NDArray[np.int32], lines: NDArray[np.int32]
+) -> None:
+    """Refuse nodes from which the root cannot be reached: they hang on a cycle."""
+    # Each round doubles the steps that `above` goes up; it ends on the root or goes round for ever.
+    above = parent
+    for _ in range(len(parent).bit_length() + 1):
+        further = above[above]
+        if np.array_equal(further, above):
+            return
+        above = further
+    on_cycle = np.unique(above[parent[above] != above])
+    row = int(on_cycle[np.argmin(lines[on_cycle])])
+    path_up = [row]
+    while (up := int(parent[path_up[-1]])) != row:
+        path_up.append(up)
+    shown = [str(taxid[node]) for node in [*path_up[:4], row]]
+    if len(path_up) > 4:
+        shown.insert(4, "...")
+    raise InputError(
+        path,
+        f"taxid {taxid[row]} is its own ancestor ({' -> '.join(shown)})",
+        "correct the parents",
+        line=int(lines[row]) + 1,
+    )
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def _read_names(
+    path: Path, taxid: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Scientific names of the nodes; a node without one gets its taxid as a name."""
+    texts: list[NDArray[np.uint8]] = []
+    owners: list[NDArray[np.int64]] = []
+    lengths: list[NDArray[np.int64]] = []
+
+    def parse(block: LineBlock) -> tuple[int, int]:
+        text = np.empty(len(block.data), dtype=np.uint8)
+        owner = np.empty(block.lines, dtype=np.int64)
+        length = np.empty(block.lines, dtype=np.int64)
+        count, used, bad = _parse_names(block.data, _CLASS, owner, length, text)
+        texts.append(text[:used].copy())
+        owners.append(owner[:count].copy())
+        lengths.append(length[:count].copy())
+        return count, bad
+
+    _each_block(path, parse, "a taxid, a name, a unique name and the name's class")
+    text = np.concatenate([*texts, np.zeros(0, np.uint8)])
+    owner = np.concatenate([*owners, np.zeros(0, np.int64)])
+    end = np.cumsum(np.concatenate([*lengths, np.zeros(0, np.int64)]))
+    start = np.concatenate([np.zeros(1, np.int64), end[:-1]]) if len(end) else end
+    which = np.full(len(taxid), -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(taxid, owner), len(taxid) - 1)
+    mine = np.flatnonzero(taxid[at] == owner)[::-1]
+    which[at[mine]] = mine  # the last one set is the first in the file
+    name_start = np.zeros(len(taxid) + 1, dtype=np.int64)
+    known = which >= 0
+    name_start[1:][known] = (end - start)[which[known]]
+    name_start[1:][~known] = [len(str(number)) for number in taxid[~known]]
+    np.cumsum(name_start, out=name_start)
+    name_bytes = np.empty(name_start[-1], dtype=np.uint8)
+    _gather_names(text, start, which, taxid, name_start, name_bytes)
+    return name_bytes, name_start
+
+
+# --- merged identifiers ---------------------------------------------------------------------------
+
+
+def _read_merged(path: Path, taxonomy: Taxonomy) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Identifiers given up, int64[m] ascending, and the nodes that stand for them, int32[m]."""
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+
+    def parse(block: LineBlock) -> tuple[int, int]:
+        old = np.empty(block.lines, dtype=np.int64)
+        new = np.empty(block.lines, dtype=np.int64)
+        count, bad = _parse_merged(block.data, old, new)
+        parts.append((old[:count], new[:count]))
+        return count, bad
+
+    if _each_block(path, parse, "an old and a new taxid") == 0:
+        return taxonomy.merged_taxid, taxonomy.merged_index
+    old, first = np.unique(np.concatenate([a for a, _ in parts]), return_index=True)
+    new = np.concatenate([b for _, b in parts])[first]
+    index = taxonomy.indices_of(new)
+    # What was merged into something that was merged later; chains end after a few rounds.
+    for _ in range(len(old).bit_length()):
+        at = np.minimum(np.searchsorted(old, new), len(old) - 1)
+        chained = (index < 0) & (old[at] == new)
+        if not chained.any():
+            break
+        new = np.where(chained, new[at], new)
+        index = taxonomy.indices_of(new)
+    there = index >= 0
+    return old[there], index[there]
+
+
+# --- kernels --------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def _number(data, at):  # type: ignore[no-untyped-def]
+    """A decimal number at ``at``: (value, where it ends); value -1 where there is none."""
+    while data[at] == _BLANK:
+        at += 1
+    start = at
+    value = np.int64(0)
+    while 48 <= data[at] <= 57 and at - start < _DIGITS:
+        value = value * 10 + np.int64(data[at]) - 48
+        at += 1
+    return (value, at) if at > start else (np.int64(-1), at)
+
+
+@njit(nogil=True, cache=True)
+def _after_bar(data, at):  # type: ignore[no-untyped-def]
+    """Where the field after the bar begins; -1 if no bar follows."""
+    while data[at] == _BLANK or data[at] == _TAB:
+        at += 1
+    if data[at] != _BAR:
+        return -1
+    at += 1
+    while data[at] == _BLANK or data[at] == _TAB:
+        at += 1
+    return at
+
+
+@njit(nogil=True, cache=True)
+def _field_end(data, at):  # type: ignore[no-untyped-def]
+    """(end of the field's text, the bar or line end after it)."""
+    stop = at
+    while data[stop] != _BAR and data[stop] != _LF:
+        stop += 1
+    end = stop
+    while end > at and (data[end - 1] == _TAB or data[end - 1] == _BLANK or data[end - 1] == _CR):
+        end -= 1
+    return end, stop
+
+
+@njit(nogil=True, cache=True)
+def _line_after(data, at):  # type: ignore[no-untyped-def]
+    while data[at] != _LF:
+        at += 1
+    return at + 1
+
+
+@njit(nogil=True, cache=True)
+def _is_blank_line(data, at):  # type: ignore[no-untyped-def]
+    return data[at] == _LF or (data[at] == _CR and data[at + 1] == _LF)
+
+
+@njit(nogil=True, cache=True)
+def _two_numbers(data, at):  # type: ignore[no-untyped-def]
+    """Two numbers with a bar between: (first, second, end); end -1 where they are not there."""
+    first, stop = _number(data, at)
+    stop = _after_bar(data, stop) if first > 0 else -1
+    if stop < 0:
+        return first, first, -1
+    second, stop = _number(data, stop)
+    return first, second, stop if second >= 0 else -1
+
+
+@njit(nogil=True, cache=True)
+def _parse_nodes(data, first_line, taxid, parent, hashes, lines):  # type: ignore[no-untyped-def]
+    """Parse lines of nodes.dmp; (rows, -1) or (rows so far, first byte of the bad line)."""
+    count = 0
+    at = 0
+    line = first_line
+    while at < data.size:
+        start = at
+        if not _is_blank_line(data, at):
+            taxid[count], parent[count], at = _two_numbers(data, at)
+            field = _after_bar(data, at) if at >= 0 else -1
+            if field < 0:
+                return count, start
+            end, at = _field_end(data, field)
+            hashes[count] = fnv64(data, field, end)
+            lines[count] = line
+            count += 1
+        at = _line_after(data, at)
+        line += 1
+    return count, -1
+
+
+@njit(nogil=True, cache=True)
+def _parse_names(data, wanted, owner, length, text):  # type: ignore[no-untyped-def]
+    """Parse lines of names.dmp; the names of the wanted class one after the other into ``text``.
+
+    Returns:
+        (names, bytes of text, -1), or with the first byte of the bad line.
+    """
+    count = 0
+    used = 0
+    at = 0
+    while at < data.size:
+        start = at
+        if _is_blank_line(data, at):
+            at = _line_after(data, at)
+            continue
+        number, at = _number(data, at)
+        name = _after_bar(data, at) if number > 0 else -1
+        if name < 0:
+            return count, used, start
+        name_end, at = _field_end(data, name)
+        unique = _after_bar(data, at)
+        if unique < 0:
+            return count, used, start
+        at = unique
+        if data[at] != _BAR:
+            _, at = _field_end(data, at)
+        field = _after_bar(data, at)
+        if field < 0:
+            return count, used, start
+        end, at = _field_end(data, field)
+        same = end - field == wanted.size
+        for i in range(wanted.size):
+            same = same and data[field + i] == wanted[i]
+        if same:
+            for i in range(name, name_end):
+                text[used + i - name] = data[i]
+            owner[count] = number
+            length[count] = name_end - name
+            used += name_end - name
+            count += 1
+        at = _line_after(data, at)
+    return count, used, -1
+
+
+@njit(nogil=True, cache=True)
+def _parse_merged(data, old, new):  # type: ignore[no-untyped-def]
+    """Parse lines of merged.dmp; as ``_parse_nodes``."""
+    count = 0
+    at = 0
+    while at < data.size:
+        start = at
+        if not _is_blank_line(data, at):
+            old[count], new[count], at = _two_numbers(data, at)
+            if at < 0:
+                return count, start
+            count += 1
+        at = _line_after(data, at)
+    return count, -1
+
+
+@njit(nogil=True, cache=True)
+def _gather_names(text, start, which, taxid, name_start, out):  # type: ignore[no-untyped-def]
+    """Copy names in the order of the nodes; decimal taxids where ``which`` is -1."""
+    for node in range(taxid.size):
+        at = name_start[node]
+        if which[node] >= 0:
+            source = start[which[node]]
+            for i in range(name_start[node + 1] - at):
+                out[at + i] = text[source + i]
+        else:
+            value = taxid[node]
+            for i in range(name_start[node + 1] - 1, at - 1, -1):
+                out[i] = 48 + value % 10
+                value //= 10

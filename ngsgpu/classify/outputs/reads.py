@@ -1,0 +1,217 @@
+"""Lines a read: the table of calls, and the same as Kraken writes it.
+
+A kernel assembles the lines of a whole batch in one buffer; it lets go of the interpreter lock,
+so that threads may take parts of a batch. The columns are described in
+``docs/classification-outputs.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.classify.labels import Labels, texts
+from ngsgpu.classify.results import CalledReads
+from ngsgpu.errors import UsageError
+
+COLUMNS: Final = ("taxid", "rank", "name", "score", "target", "begin", "end")
+"""Columns of the table after ``read``; taxid, rank and name come together."""
+
+_GROUPS: Final = {"taxon": 3, "score": 1, "target": 1, "range": 2}
+GROUPS: Final = tuple(_GROUPS)
+
+_TAB: Final = 9
+_LF: Final = 10
+_DASH: Final = 45
+_BAR: Final = 124
+_COLON: Final = 58
+_LETTER_C: Final = 67
+_LETTER_U: Final = 85
+_LONGEST_NUMBER: Final = 20
+
+
+class ReadTableWriter:
+    """Makes the lines of the table of reads; the same object may be used by several threads.
+
+    Args:
+        labels: what calls are called.
+        groups: which columns follow ``read``, out of ``GROUPS``: ``taxon`` (taxid, rank, name),
+            ``score``, ``target``, ``range`` (begin, end); always in this order.
+
+    Raises:
+        UsageError: a group that does not exist.
+    """
+
+    def __init__(self, labels: Labels, groups: Sequence[str] = GROUPS) -> None:
+        unknown = [group for group in groups if group not in _GROUPS]
+        if unknown:
+            raise UsageError(
+                f"there are no columns {unknown[0]!r}; choose from {', '.join(GROUPS)}"
+            )
+        self._labels = labels
+        self._shown = np.array([group in groups for group in GROUPS], dtype=np.bool_)
+        self._text, self._start, self._row = texts(labels)
+        self._widest = int(np.diff(self._start).max()) + 8 + 4 * _LONGEST_NUMBER
+
+    def header(self) -> bytes:
+        """The first line of the file."""
+        columns = iter(COLUMNS)
+        shown = ["read"]
+        for group, is_shown in zip(GROUPS, self._shown, strict=True):
+            names = [next(columns) for _ in range(_GROUPS[group])]
+            shown += names if is_shown else []
+        return "\t".join(shown).encode() + b"\n"
+
+    def text(self, reads: CalledReads, begin: int = 0, end: int | None = None) -> NDArray[np.uint8]:
+        """Lines of the reads ``begin`` up to ``end`` (all), uint8."""
+        part = slice(begin, len(reads) if end is None else end)
+        start, stop = reads.name_start[part], reads.name_end[part]
+        target = reads.target[part]
+        labels = self._labels
+        room = int((stop - start).sum()) + len(target) * self._widest
+        if self._shown[2] and labels.targets > 0:
+            lengths = labels.target_start[1:] - labels.target_start[:-1]
+            room += int(lengths[target[target >= 0]].sum())
+        out = np.empty(room, dtype=np.uint8)
+        used = _table_lines(
+            reads.names, start, stop, reads.call[part], reads.score[part], target,
+            reads.window_begin[part], reads.window_end[part],
+            self._text, self._start, self._row,
+            labels.target_bytes, labels.target_start, labels.target_length,
+            labels.sketch.window, labels.sketch.stride, self._shown, out,
+        )  # fmt: skip
+        return out[:used]
+
+
+class KrakenLinesWriter:
+    """Makes Kraken's lines: C or U, name, taxid, length, and what was hit.
+
+    The last column has the taxid of the best candidate and its hits, ``562:14``; ``0:0`` without
+    one. Lengths of mates are written ``101|98``.
+
+    Args:
+        labels: what calls are called.
+    """
+
+    def __init__(self, labels: Labels) -> None:
+        self._taxid = np.concatenate(
+            [labels.taxonomy.taxid, labels.taxonomy.taxid[labels.node_of_target]]
+        )
+        self._nodes = labels.nodes
+
+    def header(self) -> bytes:
+        """Nothing: the format has no header."""
+        return b""
+
+    def text(self, reads: CalledReads, begin: int = 0, end: int | None = None) -> NDArray[np.uint8]:
+        """Lines of the reads ``begin`` up to ``end`` (all), uint8."""
+        part = slice(begin, len(reads) if end is None else end)
+        start, stop = reads.name_start[part], reads.name_end[part]
+        room = int((stop - start).sum()) + (stop - start).size * (10 + 5 * _LONGEST_NUMBER)
+        out = np.empty(room, dtype=np.uint8)
+        used = _kraken_lines(
+            reads.names, start, stop, reads.call[part], reads.score[part], reads.target[part],
+            reads.length1[part], reads.length2[part], reads.paired, self._taxid, self._nodes, out,
+        )  # fmt: skip
+        return out[:used]
+
+
+@njit(nogil=True, cache=True)
+def _put(out, at, source, begin, end):  # type: ignore[no-untyped-def]
+    """Copy bytes to ``at``; where the next go."""
+    # Unsigned indices are not looked at for being negative.
+    into = np.uintp(at)
+    origin = np.uintp(begin)
+    for i in range(np.uintp(end - begin)):
+        out[into + i] = source[origin + i]
+    return at + end - begin
+
+
+@njit(nogil=True, cache=True)
+def _put_number(out, at, value):  # type: ignore[no-untyped-def]
+    """Write a number that is not negative; where the next byte goes."""
+    rest = np.uint64(value)
+    digits = np.uintp(1)
+    power = np.uint64(10)
+    while rest >= power:
+        digits += np.uintp(1)
+        power *= np.uint64(10)
+    place = np.uintp(at) + digits
+    for _ in range(digits):
+        place -= np.uintp(1)
+        tens = rest // np.uint64(10)
+        out[place] = np.uint8(rest - tens * np.uint64(10) + np.uint64(48))
+        rest = tens
+    return at + np.int64(digits)
+
+
+@njit(nogil=True, cache=True)
+def _table_lines(  # type: ignore[no-untyped-def]
+    names, name_start, name_end, call, score, target, window_begin, window_end,
+    text, text_start, row_of_call,
+    target_bytes, target_start, target_length, window_length, window_stride, shown, out,
+):  # fmt: skip
+    """Write the lines of the table; bytes used."""
+    at = 0
+    for i in range(call.size):
+        at = _put(out, at, names, name_start[i], name_end[i])
+        if shown[0]:
+            out[at] = _TAB
+            row = row_of_call[call[i]]
+            at = _put(out, at + 1, text, text_start[row], text_start[row + 1])
+        if shown[1]:
+            out[at] = _TAB
+            at = _put_number(out, at + 1, score[i])
+        best = target[i]
+        if shown[2]:
+            out[at] = _TAB
+            if best >= 0:
+                at = _put(out, at + 1, target_bytes, target_start[best], target_start[best + 1])
+            else:
+                out[at + 1] = _DASH
+                at += 2
+        if shown[3]:
+            begin = np.int64(0)
+            end = np.int64(0)
+            if best >= 0:
+                begin = np.int64(window_begin[i]) * window_stride + 1
+                end = np.int64(window_end[i]) * window_stride + window_length
+                end = min(end, target_length[best])
+            out[at] = _TAB
+            at = _put_number(out, at + 1, begin)
+            out[at] = _TAB
+            at = _put_number(out, at + 1, end)
+        out[at] = _LF
+        at += 1
+    return at
+
+
+@njit(nogil=True, cache=True)
+def _kraken_lines(  # type: ignore[no-untyped-def]
+    names, name_start, name_end, call, score, target, length1, length2, paired, taxid, nodes, out
+):
+    """Write Kraken's lines; bytes used."""
+    at = 0
+    for i in range(call.size):
+        out[at] = _LETTER_C if call[i] >= 0 else _LETTER_U
+        out[at + 1] = _TAB
+        at = _put(out, at + 2, names, name_start[i], name_end[i])
+        out[at] = _TAB
+        at = _put_number(out, at + 1, taxid[call[i]] if call[i] >= 0 else np.int64(0))
+        out[at] = _TAB
+        at = _put_number(out, at + 1, length1[i])
+        if paired:
+            out[at] = _BAR
+            at = _put_number(out, at + 1, length2[i])
+        out[at] = _TAB
+        at += 1
+        at = _put_number(out, at, taxid[nodes + target[i]] if target[i] >= 0 else np.int64(0))
+        out[at] = _COLON
+        at = _put_number(out, at + 1, score[i] if target[i] >= 0 else np.int32(0))
+        out[at] = _LF
+        at += 1
+    return at

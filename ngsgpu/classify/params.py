@@ -1,0 +1,187 @@
+"""Parameters of databases and of classification.
+
+The method is MetaCache's (Kobus 2022, section 6.4). Windows and limits have the values of its
+version 2.6; sketches are larger and calls are decided by other values, which find more at the
+same precision (``docs/classify.md`` has the curves). ``METACACHE_SKETCH`` and ``METACACHE_CALLS``
+are its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, NamedTuple
+
+from ngsgpu.errors import UsageError
+
+MOST_KMER: Final = 16
+MOST_SKETCH: Final = 32
+MOST_WINDOW: Final = 1 << 16
+KEEP_ALL: Final = (1 << 31) - 1
+"""Limit of locations that is none."""
+
+PER_MILLION: Final = 1_000_000
+
+
+class SketchRules(NamedTuple):
+    """What the kernels take of ``SketchParameters``."""
+
+    kmer: int
+    sketch: int
+    window: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class SketchParameters:
+    """How sequences are cut into windows and windows turned into features.
+
+    Attributes:
+        kmer: length of k-mers, 4 to 16 bases.
+        sketch: features of a window: its smallest distinct k-mer hashes.
+        window: bases of a window.
+        stride: bases between the starts of consecutive windows; at most ``window``. With the
+            default, ``window - kmer + 1``, every k-mer lies in one window.
+    """
+
+    kmer: int = 16
+    sketch: int = 24
+    window: int = 127
+    stride: int = 112
+
+    def __post_init__(self) -> None:
+        if not 4 <= self.kmer <= MOST_KMER:
+            raise UsageError(f"--kmer must be from 4 to {MOST_KMER}, not {self.kmer}")
+        if not 1 <= self.sketch <= MOST_SKETCH:
+            raise UsageError(f"--sketch must be from 1 to {MOST_SKETCH}, not {self.sketch}")
+        if not self.kmer <= self.window <= MOST_WINDOW:
+            raise UsageError(
+                f"--window must be from --kmer ({self.kmer}) to {MOST_WINDOW}, not {self.window}"
+            )
+        if not 1 <= self.stride <= self.window:
+            raise UsageError(
+                f"--stride must be from 1 to --window ({self.window}), not {self.stride}"
+            )
+
+    @property
+    def rules(self) -> SketchRules:
+        """The numbers that kernels take."""
+        return SketchRules(self.kmer, self.sketch, self.window, self.stride)
+
+    def windows(self, length: int) -> int:
+        """Windows of a sequence, those too short for a k-mer left out."""
+        if length <= self.window:
+            return int(length >= self.kmer)
+        full = (length - self.window) // self.stride + 1
+        return full + int(length - full * self.stride >= self.kmer)
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseParameters:
+    """How a database is built.
+
+    Attributes:
+        sketch: windows and features.
+        max_locations: locations kept of a feature in a partition: the first ones in the order of
+            the targets. ``KEEP_ALL`` keeps all.
+        remove_overfull: drop features with more than ``max_locations`` instead.
+        ambiguous_rank: rank at which features of many taxa are dropped; empty: none are.
+        max_taxa: taxa of that rank that a feature may have.
+    """
+
+    sketch: SketchParameters = field(default_factory=SketchParameters)
+    max_locations: int = 254
+    remove_overfull: bool = False
+    ambiguous_rank: str = ""
+    max_taxa: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_locations <= KEEP_ALL:
+            raise UsageError(f"--max-locations must be all or above 0, not {self.max_locations}")
+        if self.max_taxa < 1:
+            raise UsageError(f"--max-taxa must be 1 or more, not {self.max_taxa}")
+
+    def to_json(self) -> dict[str, Any]:
+        """As the manifest holds them."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> DatabaseParameters:
+        """From the manifest."""
+        return cls(**{**values, "sketch": SketchParameters(**values["sketch"])})
+
+
+class QueryRules(NamedTuple):
+    """What the kernels take of ``QueryParameters``; ratios in millionths."""
+
+    min_hits: int
+    difference: int
+    confidence: int
+    species_confidence: int
+    insert_size: int
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParameters:
+    """How queries are classified.
+
+    Attributes:
+        min_hits: hits of the best candidate below which a query stays unclassified; None: a third
+            of the sketch, 2 and 1 for sketches of less than 6 and 4 features.
+        hit_difference: part of the best candidate's hits above ``min_hits`` by which another
+            candidate has to fall behind, not to count; 0 to 1.
+        confidence: part of the query's features that have to be hits of the best candidate; 0 to
+            1.
+        species_confidence: the same part, below which a call is not a species or lower, but the
+            next rank; 0 to 1.
+        candidates: how many reference sequences (or taxa of the lowest rank) are looked at.
+        insert_size: bases that a pair may span on a target; at least the query's own are taken.
+        lowest: lowest rank of a call.
+        highest: highest rank of a call; above it queries are unclassified.
+    """
+
+    min_hits: int | None = 3
+    hit_difference: float = 1.0
+    confidence: float = 0.15
+    species_confidence: float = 0.25
+    candidates: int = 6
+    insert_size: int = 0
+    lowest: str = "sequence"
+    highest: str = "domain"
+
+    def __post_init__(self) -> None:
+        if self.min_hits is not None and self.min_hits < 1:
+            raise UsageError(f"--min-hits must be 1 or more, not {self.min_hits}")
+        if not 0 <= self.hit_difference <= 1:
+            raise UsageError(f"--hit-difference must be 0 to 1, not {self.hit_difference:g}")
+        if not 0 <= self.confidence <= 1:
+            raise UsageError(f"--confidence must be 0 to 1, not {self.confidence:g}")
+        if not 0 <= self.species_confidence <= 1:
+            raise UsageError(
+                f"--species-confidence must be 0 to 1, not {self.species_confidence:g}"
+            )
+        if not 1 <= self.candidates <= 64:
+            raise UsageError(f"--candidates must be from 1 to 64, not {self.candidates}")
+        if self.insert_size < 0:
+            raise UsageError(f"--insert-size must be 0 or more, not {self.insert_size}")
+
+    def hits_needed(self, sketch: int) -> int:
+        """``min_hits`` for sketches of so many features."""
+        if self.min_hits is not None:
+            return self.min_hits
+        if sketch >= 6:
+            return sketch // 3
+        return 2 if sketch >= 4 else 1
+
+
+METACACHE_SKETCH: Final = SketchParameters(sketch=16)
+"""Windows and sketches of MetaCache's databases."""
+
+METACACHE_CALLS: Final = QueryParameters(
+    min_hits=None, confidence=0.0, species_confidence=0.0, candidates=2
+)
+"""With these, and its sketches, calls are MetaCache's."""
+
+CALLS_BY_EVIDENCE: Final = QueryParameters(min_hits=2, confidence=0.12, species_confidence=0.0)
+"""For calls by the evidence for species in the whole sample; see ``ngsgpu.classify.evidence``."""

@@ -1,0 +1,156 @@
+"""What classification gives: the calls of a batch of reads, their candidates, and a sample's sums.
+
+A query is a read, or a pair of mates. A call is an int32: ``UNCLASSIFIED`` (-1), a node of the
+taxonomy (0 to nodes - 1), or a reference sequence (nodes + its number), which is of rank
+"sequence" and lies below its taxon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.sequence.types import Integer
+
+UNCLASSIFIED: Final = -1
+NO_TARGET: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The best reference sequences of each query, best first.
+
+    A range of windows is ``window_begin`` to ``window_end``, both included, in the target's own
+    windows; those without a single hit at either end are left out.
+
+    Attributes:
+        target: int32[n, m], number of the reference sequence; ``NO_TARGET`` where there are fewer.
+        hits: int32[n, m], features of the query found in the range; 0 where there is no target.
+        window_begin: int32[n, m].
+        window_end: int32[n, m].
+    """
+
+    target: NDArray[np.int32]
+    hits: NDArray[np.int32]
+    window_begin: NDArray[np.int32]
+    window_end: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class CalledReads:
+    """The calls of consecutive queries, in the order of the input.
+
+    Attributes:
+        names: uint8 [bytes], in which the names lie.
+        name_start: int64[n], first byte of the first word of the (first mate's) header.
+        name_end: int64[n], end of that word, without a mate number at the end (``/1``).
+        call: int32[n], see above.
+        score: int32[n], hits of the best candidate; 0 without one.
+        target: int32[n], the best candidate; ``NO_TARGET`` without one.
+        window_begin: int32[n], first window of its range.
+        window_end: int32[n], last window of its range.
+        length1: int32[n], bases of the read or first mate.
+        length2: int32[n], bases of the second mate; 0 for single reads.
+        paired: whether queries are pairs.
+    """
+
+    names: NDArray[np.uint8]
+    name_start: NDArray[np.int64]
+    name_end: NDArray[np.int64]
+    call: NDArray[np.int32]
+    score: NDArray[np.int32]
+    target: NDArray[np.int32]
+    window_begin: NDArray[np.int32]
+    window_end: NDArray[np.int32]
+    length1: NDArray[np.int32]
+    length2: NDArray[np.int32]
+    paired: bool
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+
+@dataclass(slots=True)
+class SampleTotals:
+    """Sums over the queries of a sample; all that reports need.
+
+    Attributes:
+        name: the sample's name.
+        counts: int64[nodes + targets], queries called so, none counted twice: what lies below a
+            taxon is not counted with it.
+        queries: reads, or pairs.
+        bases: of all of them.
+        unclassified: queries without a call.
+        paired: whether queries are pairs.
+        window_reads: int32 per window of all targets one after the other, queries whose best
+            candidate's range covers the window; empty where it was not asked for.
+    """
+
+    name: str
+    counts: NDArray[np.int64]
+    queries: int = 0
+    bases: int = 0
+    unclassified: int = 0
+    paired: bool = False
+    window_reads: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+
+    @property
+    def classified(self) -> int:
+        """Queries with a call."""
+        return self.queries - self.unclassified
+
+    def add(self, calls: NDArray[np.int32], bases: int) -> None:
+        """Count the calls of a batch.
+
+        Args:
+            calls: int32[n].
+            bases: of its queries.
+        """
+        self.unclassified += int(_count(calls, self.counts))
+        self.queries += len(calls)
+        self.bases += bases
+
+
+@njit(nogil=True, cache=True)
+def _count(calls: NDArray[np.int32], counts: NDArray[np.int64]) -> Integer:
+    """Count calls; returns how many are none."""
+    unclassified = 0
+    for i in range(calls.size):
+        if calls[i] >= 0:
+            counts[calls[i]] += 1
+        else:
+            unclassified += 1
+    return unclassified
+
+
+@njit(nogil=True, cache=True)
+def count_windows(
+    call: NDArray[np.int32],
+    target: NDArray[np.int32],
+    window_begin: NDArray[np.int32],
+    window_end: NDArray[np.int32],
+    first_window: NDArray[np.int64],
+    window_reads: NDArray[np.int32],
+) -> None:
+    """Count the queries with a call on each window of their best candidates' ranges.
+
+    Args:
+        call: int32[n].
+        target: int32[n].
+        window_begin: int32[n].
+        window_end: int32[n].
+        first_window: int64[targets], where each target's windows begin in ``window_reads``.
+        window_reads: see ``SampleTotals``.
+    """
+    for i in range(call.size):
+        if call[i] >= 0:
+            first = first_window[target[i]]
+            for window in range(first + window_begin[i], first + window_end[i] + 1):
+                window_reads[window] += 1

@@ -1,0 +1,191 @@
+"""Windows of sequences and their sketches (Kobus 2022, sections 6.4.1 and 8.3).
+
+A window's features are its ``sketch`` smallest distinct hashes of canonical k-mers; k-mers with
+an unknown base are left out. The index does not use a feature itself but its own hash, the key:
+features are minima and crowd at small values, keys are spread evenly. Both hashes are bijections,
+so keys are as good as features.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.classify.params import SketchRules
+from ngsgpu.sequence.codec import CODES
+from ngsgpu.sequence.hashing import LOW_32, mix32
+from ngsgpu.sequence.types import Integer
+
+_NONE = LOW_32
+
+
+@njit(nogil=True, cache=True)
+def unpack_bases(
+    data: NDArray[np.uint8], start: Integer, end: Integer, codes: NDArray[np.uint8], at: Integer
+) -> Integer:
+    """Write the codes of the bases in ``data[start:end]``, line ends left out.
+
+    Returns:
+        The end of what was written to ``codes``.
+    """
+    for i in range(start, end):
+        byte = data[i]
+        if byte > 32:
+            codes[at] = CODES[byte]
+            at += 1
+    return at
+
+
+@njit(nogil=True, cache=True)
+def windows_of(length: Integer, rules: SketchRules) -> Integer:
+    """``SketchParameters.windows`` for kernels."""
+    if length <= rules.window:
+        return 1 if length >= rules.kmer else 0
+    full = (length - rules.window) // rules.stride + 1
+    return full + (1 if length - full * rules.stride >= rules.kmer else 0)
+
+
+@njit(nogil=True, cache=True)
+def sketch_window(
+    codes: NDArray[np.uint8],
+    start: Integer,
+    end: Integer,
+    rules: SketchRules,
+    smallest: NDArray[np.uint32],
+) -> Integer:
+    """Find the smallest distinct k-mer hashes of ``codes[start:end]``.
+
+    Args:
+        codes: uint8, 2-bit codes, above 3 for unknown bases.
+        start: first base.
+        end: end of the window.
+        rules: of these, ``kmer`` and ``sketch``.
+        smallest: uint32[sketch], takes the hashes in ascending order.
+
+    Returns:
+        How many there are; fewer than ``sketch`` in short windows.
+    """
+    kmer, wanted = rules.kmer, rules.sketch
+    low = (np.uint64(1) << np.uint64(2 * kmer)) - np.uint64(1)
+    top = np.uint64(2 * (kmer - 1))
+    forward = np.uint64(0)
+    backward = np.uint64(0)
+    limit = _NONE  # hashes from here on are not wanted; no k-mer has the hash of all ones
+    known = count = 0
+    for i in range(start, end):
+        code = np.uint64(codes[i])
+        if code > np.uint64(3):
+            known = 0
+            continue
+        forward = ((forward << np.uint64(2)) | code) & low
+        backward = (backward >> np.uint64(2)) | ((np.uint64(3) - code) << top)
+        known += 1
+        if known < kmer:
+            continue
+        feature = mix32(min(forward, backward))
+        if feature >= limit:
+            continue
+        place = count
+        while place > 0 and smallest[place - 1] > feature:
+            place -= 1
+        if place > 0 and smallest[place - 1] == feature:
+            continue
+        for j in range(min(count, wanted - 1), place, -1):
+            smallest[j] = smallest[j - 1]
+        smallest[place] = feature
+        if count < wanted:
+            count += 1
+        if count == wanted:
+            limit = np.uint64(smallest[wanted - 1])
+    return count
+
+
+@njit(nogil=True, cache=True)
+def sketch_sequence(
+    codes: NDArray[np.uint8],
+    start: Integer,
+    end: Integer,
+    first: Integer,
+    last: Integer,
+    rules: SketchRules,
+    smallest: NDArray[np.uint32],
+    keys: NDArray[np.uint32],
+    windows: NDArray[np.uint32],
+    at: Integer,
+) -> Integer:
+    """Sketch windows of a sequence.
+
+    Args:
+        codes: uint8, holds the sequence in ``codes[start:end]``.
+        start: its first base.
+        end: its end.
+        first: first window to sketch.
+        last: end of the windows to sketch; at most ``windows_of()``.
+        rules: windows and sketches.
+        smallest: uint32[sketch], scratch.
+        keys: uint32, takes the keys, at most ``sketch`` a window.
+        windows: uint32, takes the number of each key's window; an empty array where that is not
+            wanted.
+        at: where to begin in ``keys``.
+
+    Returns:
+        The end of what was written.
+    """
+    for window in range(first, last):
+        begin = start + window * rules.stride
+        count = sketch_window(codes, begin, min(begin + rules.window, end), rules, smallest)
+        for i in range(count):
+            keys[at + i] = mix32(np.uint64(smallest[i]))
+        if windows.size > 0:
+            windows[at : at + count] = window
+        at += count
+    return at
+
+
+@njit(nogil=True, cache=True)
+def sketch_pieces(
+    codes: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    rules: SketchRules,
+    keys: NDArray[np.uint32],
+    windows: NDArray[np.uint32],
+    key_start: NDArray[np.int64],
+) -> None:
+    """Sketch pieces of sequences, each some consecutive windows of one.
+
+    Args:
+        codes: uint8, holds sequence of piece i in ``codes[start[i]:end[i]]``.
+        start: int64[pieces].
+        end: int64[pieces].
+        first: int64[pieces], first window.
+        last: int64[pieces], end of the windows.
+        rules: windows and sketches.
+        keys: uint32, takes the keys.
+        windows: uint32, takes the number within its sequence of each key's window.
+        key_start: int64[pieces + 1], takes where the keys of each piece begin.
+    """
+    smallest = np.empty(rules.sketch, dtype=np.uint32)
+    at: Integer = np.int64(0)
+    for i in range(start.size):
+        key_start[i] = at
+        at = sketch_sequence(
+            codes, start[i], end[i], first[i], last[i], rules, smallest, keys, windows, at
+        )
+    key_start[start.size] = at
+
+
+@njit(nogil=True, cache=True)
+def unpack_sequences(
+    data: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    codes: NDArray[np.uint8],
+) -> None:
+    """Write the codes of sequences one after the other; see ``unpack_bases``."""
+    at: Integer = np.int64(0)
+    for i in range(start.size):
+        at = unpack_bases(data, start[i], end[i], codes, at)

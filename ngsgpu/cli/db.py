@@ -1,0 +1,457 @@
+"""``ngsgpu db``: databases of reference sequences, for classification."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ngsgpu.cli.classify import BackendOption, GpuMemory, Gpus
+from ngsgpu.cli.correct import BackendChoice
+from ngsgpu.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from ngsgpu.classify.database import Database
+    from ngsgpu.classify.params import DatabaseParameters
+    from ngsgpu.classify.plan import BuildOptions, PartitionRequest
+
+References = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="REFS...", help="FASTA files, or directories of them.", show_default=False
+    ),
+]
+DatabasePath = Annotated[
+    str, typer.Option("-d", "--database", metavar="DIR", help="The database.", show_default=False)
+]
+TaxonomyPath = Annotated[
+    str | None,
+    typer.Option(
+        "--taxonomy",
+        metavar="DIR",
+        help="nodes.dmp and names.dmp, as NCBI's; without, calls are sequences only.",
+    ),
+]
+Maps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="FILE",
+        help="Which sequence belongs to which taxon: NCBI's accession2taxid or "
+        "assembly_summary.txt, or a table of name and taxid; repeat for more.",
+    ),
+]
+Partitions = Annotated[
+    int | None,
+    typer.Option(
+        "--partitions", metavar="N", help="Into how many partitions to cut.", show_default="1"
+    ),
+]
+PartitionMemory = Annotated[
+    str | None,
+    typer.Option(
+        "--partition-memory", metavar="SIZE", help="Cut so that no partition takes more, as in 40G."
+    ),
+]
+Kmer = Annotated[int, typer.Option("--kmer", metavar="K", help="k-mer length, 4 to 16.")]
+Sketch = Annotated[
+    int, typer.Option("--sketch", metavar="N", help="Features of a window, 1 to 32.")
+]
+Window = Annotated[int, typer.Option("--window", metavar="N", help="Bases of a window.")]
+Stride = Annotated[
+    int | None,
+    typer.Option(
+        "--stride", metavar="N", help="Bases between windows.", show_default="window - kmer + 1"
+    ),
+]
+MaxLocations = Annotated[
+    str,
+    typer.Option(
+        "--max-locations",
+        metavar="N|all",
+        help="Locations kept of a feature in a partition; the first ones.",
+    ),
+]
+RemoveOverfull = Annotated[
+    bool,
+    typer.Option("--remove-overfull", help="Drop features with more locations than that instead."),
+]
+AmbiguousRank = Annotated[
+    str,
+    typer.Option(
+        "--ambiguous-rank",
+        metavar="RANK",
+        help="Drop features that occur in more than --max-taxa taxa of this rank.",
+        show_default="none",
+    ),
+]
+MaxTaxa = Annotated[int, typer.Option("--max-taxa", metavar="N", help="See --ambiguous-rank.")]
+Threads = Annotated[
+    int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Memory that may be used.", show_default="what is free"),
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    group = typer.Typer(no_args_is_help=True, help="Build databases to classify reads with.")
+    for command in (plan, build, add, info, verify):
+        group.command(name=command.__name__)(command)
+    app.add_typer(group, name="db")
+
+
+def plan(
+    references: References,
+    database: DatabasePath,
+    taxonomy: TaxonomyPath = None,
+    maps: Maps = None,
+    partitions: Partitions = None,
+    partition_memory: PartitionMemory = None,
+    kmer: Kmer = 16,
+    sketch: Sketch = 24,
+    window: Window = 127,
+    stride: Stride = None,
+    max_locations: MaxLocations = "254",
+    remove_overfull: RemoveOverfull = False,
+    ambiguous_rank: AmbiguousRank = "",
+    max_taxa: MaxTaxa = 1,
+    threads: Threads = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan, write nothing.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read references for names and lengths, and deal them out to partitions.
+
+    The database is made without indexes; `ngsgpu db build -d DIR --only-partition K` then builds
+    each of them, in a job of its own if you like. Prints the partitions.
+    """
+    from ngsgpu.classify.database import write_manifest
+    from ngsgpu.classify.plan import plan_database
+    from ngsgpu.classify.store import whole_folder
+
+    options = _options(threads, None, quiet)
+    planned = plan_database(
+        references,
+        database,
+        parameters=_parameters(
+            kmer, sketch, window, stride, max_locations, remove_overfull, ambiguous_rank, max_taxa
+        ),
+        taxonomy=taxonomy,
+        maps=maps or [],
+        request=_request(partitions, partition_memory),
+        options=options,
+    )
+    if not dry_run:
+        from dataclasses import replace
+
+        with whole_folder(planned.path) as folder:
+            write_manifest(replace(planned, path=folder))
+    typer.echo("\n".join(_partition_lines(planned, built=None)))
+
+
+def build(
+    references: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="REFS...",
+            help="FASTA files, or directories of them; left out with --only-partition.",
+            show_default=False,
+        ),
+    ] = None,
+    database: DatabasePath = "",
+    taxonomy: TaxonomyPath = None,
+    maps: Maps = None,
+    partitions: Partitions = None,
+    partition_memory: PartitionMemory = None,
+    only_partition: Annotated[
+        int | None,
+        typer.Option(
+            "--only-partition", metavar="K", help="Build this partition of a planned database."
+        ),
+    ] = None,
+    kmer: Kmer = 16,
+    sketch: Sketch = 24,
+    window: Window = 127,
+    stride: Stride = None,
+    max_locations: MaxLocations = "254",
+    remove_overfull: RemoveOverfull = False,
+    ambiguous_rank: AmbiguousRank = "",
+    max_taxa: MaxTaxa = 1,
+    threads: Threads = 0,
+    memory: Memory = None,
+    backend: BackendOption = BackendChoice.auto,
+    gpus: Gpus = None,
+    gpu_memory: GpuMemory = None,
+    quiet: Quiet = False,
+) -> None:
+    """Build a database from reference sequences.
+
+    An existing one is replaced when the new one is whole. References are FASTA, plain or
+    compressed, each sequence with a name of its own.
+
+    In one go:          ngsgpu db build genomes/ -d DB --taxonomy tax --map seqid2taxid.tsv
+
+    Part by part:       ngsgpu db plan genomes/ -d DB --partitions 4 ...
+
+                        ngsgpu db build -d DB --only-partition 0      (and 1, 2, 3)
+    """
+    from dataclasses import replace
+
+    from ngsgpu.classify.build import build_database, build_partition
+    from ngsgpu.classify.database import open_database
+    from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.memory import parse_size
+
+    if not database:
+        raise UsageError("name the database with -d")
+    planned = only_partition is not None
+    if planned and (references or taxonomy or maps or partitions or partition_memory):
+        raise UsageError(
+            "--only-partition builds what was planned with `ngsgpu db plan`: give -d alone"
+        )
+    parameters = _parameters(
+        kmer, sketch, window, stride, max_locations, remove_overfull, ambiguous_rank, max_taxa
+    )
+    with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
+        options = replace(
+            _options(threads, memory, quiet),
+            backend=chosen.name,
+            may_fall_back=backend is BackendChoice.auto,
+            gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
+        )
+        if only_partition is not None:
+            build_partition(open_database(database), only_partition, options)
+            return
+        built = build_database(
+            references or [],
+            database,
+            parameters=parameters,
+            taxonomy=taxonomy,
+            maps=maps or [],
+            request=_request(partitions, partition_memory),
+            options=options,
+        )
+    if not quiet:
+        typer.echo("\n".join(_partition_lines(built, built=built.built())), err=True)
+
+
+def add(
+    references: References,
+    database: DatabasePath,
+    taxonomy: TaxonomyPath = None,
+    maps: Maps = None,
+    partitions: Partitions = None,
+    partition_memory: PartitionMemory = None,
+    into_last: Annotated[
+        bool,
+        typer.Option(
+            "--into-last", help="Add to the last partition, not as partitions of their own."
+        ),
+    ] = False,
+    threads: Threads = 0,
+    memory: Memory = None,
+    quiet: Quiet = False,
+) -> None:
+    """Add reference sequences to a database, without touching its other partitions.
+
+    They get the database's own taxonomy; --taxonomy only checks that it is the same one.
+    """
+    from ngsgpu.classify.grow import add_references
+
+    new = add_references(
+        database,
+        references,
+        taxonomy=taxonomy,
+        maps=maps or [],
+        request=_request(partitions, partition_memory),
+        into_last=into_last,
+        options=_options(threads, memory, quiet),
+    )
+    if not quiet:
+        typer.echo("\n".join(_partition_lines(new, built=new.built())), err=True)
+
+
+def info(
+    database: DatabasePath,
+    targets: Annotated[
+        bool, typer.Option("--targets", help="List the reference sequences, tab-separated.")
+    ] = False,
+    unmapped: Annotated[
+        bool, typer.Option("--unmapped", help="List those that have no taxon.")
+    ] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what is in a database."""
+    from ngsgpu.classify.database import open_database
+
+    opened = open_database(database)
+    if targets or unmapped:
+        _list_targets(opened, only_unmapped=unmapped)
+        return
+    facts = _facts(opened)
+    if json_output:
+        import json
+
+        typer.echo(json.dumps(facts, indent=1))
+        return
+    for name, value in facts.items():
+        if name not in ("partitions", "parameters"):
+            typer.echo(f"{name.replace('_', ' '):18}{value}")
+    for name, value in facts["parameters"].items():
+        typer.echo(f"{name.replace('_', ' '):18}{value}")
+    typer.echo("\n".join(_partition_lines(opened, built=opened.built())))
+
+
+def verify(database: DatabasePath) -> None:
+    """Read every byte of a database and compare it with the checksums."""
+    from ngsgpu.classify.database import verify_database
+
+    files, damaged = verify_database(database)
+    for line in damaged:
+        typer.echo(line)
+    if damaged:
+        raise InputError(
+            database,
+            f"{len(damaged)} of {files} files are not what they were",
+            "copy the database again, or build it again",
+        )
+    typer.echo(f"{database}: {files} files are as they were written")
+
+
+def _options(threads: int, memory: str | None, quiet: bool) -> BuildOptions:
+    import logging
+
+    from ngsgpu.classify.plan import BuildOptions
+    from ngsgpu.device.memory import parse_size, usable_cpus
+
+    if quiet:
+        logging.getLogger("ngsgpu").setLevel(logging.WARNING)
+    if threads < 0:
+        raise UsageError(f"--threads must be 0 or more, not {threads}")
+    return BuildOptions(
+        threads=threads or usable_cpus(),
+        memory=None if memory is None else parse_size(memory),
+        progress=not quiet,
+    )
+
+
+def _request(partitions: int | None, memory: str | None) -> PartitionRequest:
+    from ngsgpu.classify.plan import PartitionRequest
+    from ngsgpu.device.memory import parse_size
+
+    return PartitionRequest(partitions, None if memory is None else parse_size(memory))
+
+
+def _parameters(
+    kmer: int,
+    sketch: int,
+    window: int,
+    stride: int | None,
+    max_locations: str,
+    remove_overfull: bool,
+    ambiguous_rank: str,
+    max_taxa: int,
+) -> DatabaseParameters:
+    from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
+
+    try:
+        limit = KEEP_ALL if max_locations == "all" else int(max_locations)
+    except ValueError:
+        raise UsageError(
+            f"--max-locations must be all or a number, not {max_locations!r}"
+        ) from None
+    return DatabaseParameters(
+        sketch=SketchParameters(
+            kmer=kmer,
+            sketch=sketch,
+            window=window,
+            stride=window - kmer + 1 if stride is None else stride,
+        ),
+        max_locations=limit,
+        remove_overfull=remove_overfull,
+        ambiguous_rank=ambiguous_rank,
+        max_taxa=max_taxa,
+    )
+
+
+def _partition_lines(database: Database, built: list[int] | None) -> list[str]:
+    """A table of the partitions; ``built`` None leaves out whether they are there."""
+    from ngsgpu.classify.index import index_bytes
+    from ngsgpu.classify.plan import BYTES_A_LOCATION_BUILT
+    from ngsgpu.device.memory import format_size
+
+    sketch = database.parameters.sketch.sketch
+    columns = ["partition", "targets", "windows", "index at most", "to build it"]
+    lines = ["\t".join(columns if built is None else [*columns, "built"])]
+    for number, planned in enumerate(database.partitions):
+        locations = planned.windows * sketch
+        row = [
+            str(number),
+            f"{planned.targets:,}",
+            f"{planned.windows:,}",
+            format_size(index_bytes(locations)),
+            format_size(BYTES_A_LOCATION_BUILT * locations),
+        ]
+        lines.append(
+            "\t".join(row if built is None else [*row, "yes" if number in built else "no"])
+        )
+    return lines
+
+
+def _facts(database: Database) -> dict[str, Any]:
+    from ngsgpu.classify.index import index_bytes
+    from ngsgpu.classify.plan import BYTES_A_LOCATION_BUILT
+
+    targets = database.targets
+    built = set(database.built())
+    sketch = database.parameters.sketch.sketch
+    parameters = database.parameters.to_json()
+    return {
+        "path": str(database.path),
+        "digest": database.digest,
+        "targets": len(targets),
+        "bases": int(targets.length.sum()),
+        "windows": int(database.windows.sum()),
+        "without_taxon": int((targets.node < 0).sum()),
+        "taxa": 0 if database.taxonomy is None else len(database.taxonomy),
+        "taxonomy_digest": database.taxonomy_digest,
+        "parameters": {**parameters.pop("sketch"), **parameters},
+        "partitions": [
+            {
+                "number": number,
+                "targets": planned.targets,
+                "windows": planned.windows,
+                "index_bytes": index_bytes(planned.windows * sketch),
+                "build_bytes": BYTES_A_LOCATION_BUILT * planned.windows * sketch,
+                "built": number in built,
+            }
+            for number, planned in enumerate(database.partitions)
+        ],
+    }
+
+
+def _list_targets(database: Database, *, only_unmapped: bool) -> None:
+    targets = database.targets
+    typer.echo("name\tlength\twindows\tpartition\ttaxid\ttaxon\tfile")
+    for target in range(len(targets)):
+        node = int(targets.node[target])
+        if only_unmapped and node >= 0:
+            continue
+        taxid, name = "-", "-"
+        if database.taxonomy is not None and node >= 0:
+            taxid, name = str(database.taxonomy.taxid[node]), database.taxonomy.name(node)
+        fields = (
+            targets.name(target),
+            targets.length[target],
+            database.windows[target],
+            targets.partition[target],
+            taxid,
+            name,
+            targets.files[targets.file[target]],
+        )
+        typer.echo("\t".join(map(str, fields)))

@@ -1,0 +1,215 @@
+"""Compare calls of reads with the truth, at every rank, and abundances with the composition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.taxonomy import RANKS, Taxonomy
+from ngsgpu.errors import InputError
+from ngsgpu.evaluate.composition import deviation
+from ngsgpu.evaluate.origins import UNKNOWN, Origins, read_origins
+from ngsgpu.evaluate.outcomes import ClassificationEvaluation, RankCounts, Run
+from ngsgpu.evaluate.tables import cut_lines
+from ngsgpu.evaluate.tally import Tally, read_tally
+from ngsgpu.io.lines import read_line_blocks
+
+DEFAULT_RANKS: Final = ("species", "genus", "family", "order", "class", "phylum", "domain")
+_REMEDY: Final = "give a table of two columns with a tab between"
+
+
+def evaluate_classification(
+    classified: Sequence[tuple[str, str | Path]],
+    taxonomy: Taxonomy,
+    *,
+    truth: str | Path | None = None,
+    references: str | Path | None = None,
+    composition: str | Path | None = None,
+    ranks: Sequence[str] = DEFAULT_RANKS,
+    abundance_rank: str = "species",
+) -> ClassificationEvaluation:
+    """Compare the calls of one or more classifiers with the truth.
+
+    Args:
+        classified: name and file of each; see ``calls`` for the formats.
+        taxonomy: the tree.
+        truth: where reads come from; see ``origins``.
+        references: name and taxid of the reference sequences, as ``ngsgpu db build --map`` takes
+            them. Without it every taxon of the taxonomy counts as having one.
+        composition: taxid and share of what the sample is made of; without it the truth's reads
+            are counted.
+        ranks: at which to compare.
+        abundance_rank: rank of the abundances.
+
+    Raises:
+        InputError: a file cannot be used.
+    """
+    origins = None if truth is None else read_origins(truth, taxonomy)
+    sequences = {} if references is None else read_references(references)
+    ranked = taxonomy.ranked_lineages()
+    represented = _represented(taxonomy, ranked, sequences if references is not None else None)
+    expected = None if composition is None else read_composition(composition)
+    runs = []
+    for name, path in classified:
+        tally = read_tally(path, taxonomy, origins, sequences)
+        runs.append(
+            _run(
+                name,
+                tally,
+                taxonomy,
+                ranked,
+                represented,
+                origins,
+                expected,
+                ranks,
+                abundance_rank,
+            )
+        )
+    return ClassificationEvaluation(tuple(runs))
+
+
+def _represented(
+    taxonomy: Taxonomy, ranked: NDArray[np.int32], references: Mapping[str, int] | None
+) -> NDArray[np.bool_]:
+    """Which nodes have a reference sequence at or below them, bool[n]."""
+    if references is None:
+        return np.ones(len(taxonomy), dtype=np.bool_)
+    found = np.zeros(len(taxonomy), dtype=np.bool_)
+    nodes = taxonomy.indices_of(np.array(sorted(set(references.values())), dtype=np.int64))
+    nodes = nodes[nodes >= 0]
+    found[nodes] = True
+    above = ranked[nodes]
+    found[above[above >= 0]] = True
+    return found
+
+
+def _run(
+    name: str,
+    tally: Tally,
+    taxonomy: Taxonomy,
+    ranked: NDArray[np.int32],
+    represented: NDArray[np.bool_],
+    origins: Origins | None,
+    composition: Mapping[int, float] | None,
+    ranks: Sequence[str],
+    abundance_rank: str,
+) -> Run:
+    origin, node, score, reads = tally.rows.T
+    by_rank: dict[str, RankCounts] = {}
+    curve: dict[int, dict[str, RankCounts]] = {}
+    if origins is not None:
+        known = origin >= 0
+        judges = {
+            rank: _Judge(RANKS.index(rank), tally.rows[known], ranked, represented, origins)
+            for rank in ranks
+        }
+        by_rank = {rank: judge.counts(0) for rank, judge in judges.items()}
+        if tally.has_scores:
+            steps = _thresholds(score[known & (node != -1)])
+            curve = {
+                step: {rank: judge.counts(step) for rank, judge in judges.items()} for step in steps
+            }
+    return Run(
+        name=name,
+        program=tally.program,
+        reads=int(reads.sum()),
+        unclassified=int(reads[node == -1].sum()),
+        without_truth=int(reads[origin < 0].sum()) if origins is not None else 0,
+        ranks=by_rank,
+        curve=curve,
+        abundance=deviation(tally, taxonomy, ranked, origins, composition, abundance_rank),
+    )
+
+
+_MOST_STEPS: Final = 64
+
+
+def _thresholds(scores: NDArray[np.int64]) -> list[int]:
+    """Numbers of hits at which the curve is drawn: all that occur, thinned out evenly."""
+    steps = np.unique(scores)
+    if len(steps) > _MOST_STEPS:
+        steps = steps[np.linspace(0, len(steps) - 1, _MOST_STEPS).round().astype(np.int64)]
+    return [int(step) for step in steps]
+
+
+class _Judge:
+    """Outcomes at one rank."""
+
+    def __init__(
+        self,
+        rank: int,
+        rows: NDArray[np.int64],
+        ranked: NDArray[np.int32],
+        represented: NDArray[np.bool_],
+        origins: Origins,
+    ) -> None:
+        origin, node, self._score, self._reads = rows.T
+        truth = origins.lineage[origin, rank]
+        called = np.where(node >= 0, ranked[np.maximum(node, 0), rank], node)
+        self._is_known = truth != UNKNOWN
+        self._is_represented = (truth >= 0) & represented[np.maximum(truth, 0)]
+        self._is_called = called != -1
+        self._is_right = (called == truth) & (truth >= 0)
+
+    def counts(self, least: int) -> RankCounts:
+        """Outcomes if reads of fewer than ``least`` hits were not called."""
+        called = self._is_called & (self._score >= least)
+        known, represented = self._is_known, self._is_represented
+
+        def number(which: NDArray[np.bool_]) -> int:
+            return int(self._reads[which].sum())
+
+        return RankCounts(
+            tp=number(known & called & self._is_right),
+            fp=number(known & called & ~self._is_right),
+            fn=number(known & ~called & represented),
+            tn=number(known & ~called & ~represented),
+            represented=number(known & represented),
+            unknown=number(~known),
+        )
+
+
+def read_references(path: str | Path) -> dict[str, int]:
+    """Taxids of reference sequences by name, from a table of names and taxids.
+
+    Raises:
+        InputError: the file cannot be read; a line has no taxid.
+    """
+    return {name: int(value) for name, value in _pairs(path, "a name and a taxid", int)}
+
+
+def read_composition(path: str | Path) -> dict[int, float]:
+    """Shares by taxid, from a table of taxids and shares (parts of 1, or per cent if above it).
+
+    Raises:
+        InputError: the file cannot be read; a line has no taxid or no share.
+    """
+    shares: dict[int, float] = {}
+    for taxid, share in _pairs(path, "a taxid and a share", float):
+        if not taxid.isdecimal() or share < 0:
+            raise InputError(path, f"{taxid!r} {share:g} is no taxid with its share", _REMEDY)
+        shares[int(taxid)] = shares.get(int(taxid), 0.0) + share
+    scale = 100.0 if sum(shares.values()) > 1.5 else 1.0
+    return {taxid: share / scale for taxid, share in shares.items()}
+
+
+def _pairs(
+    path: str | Path, what: str, number: type[int] | type[float]
+) -> Iterator[tuple[str, float]]:
+    """Name and number of each line; a first line whose number is none is taken for a heading."""
+    is_first = True
+    for block in read_line_blocks(path):
+        lines = cut_lines(block, 0, name=0, values=())
+        for row in range(len(lines)):
+            fields = lines.fields(row)
+            try:
+                yield fields[0].strip(), number(fields[1])
+            except (IndexError, ValueError) as error:
+                if not is_first:
+                    line = block.line_number(int(lines.line[row]))
+                    raise InputError(path, f"the line is not {what}", _REMEDY, line=line) from error
+            is_first = False

@@ -1,0 +1,172 @@
+"""What a comparison of calls with the truth gives: outcomes by rank, and their JSON.
+
+Of the reads whose truth is known at a rank:
+
+==  =========================================================================================
+TP  called at the rank, rightly
+FP  called at the rank, wrongly; also reads of taxa without a reference sequence
+FN  not called at the rank (unclassified, or called above it), though the taxon has a reference
+TN  not called at the rank, and the taxon has none
+==  =========================================================================================
+
+Precision is TP / (TP + FP). Sensitivity is TP over all reads whose taxon has a reference sequence,
+so that wrong calls of such reads lower both. F1 is the harmonic mean of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ngsgpu._version import __version__
+
+SCHEMA: Final = "ngsgpu.evaluate.classification"
+SCHEMA_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class RankCounts:
+    """Reads by outcome at one rank; see above.
+
+    Attributes:
+        tp: right calls.
+        fp: wrong calls.
+        fn: no call, though there is a reference sequence of the taxon.
+        tn: no call, and there is none.
+        represented: reads whose taxon has a reference sequence.
+        unknown: reads whose truth at the rank is not known, counted nowhere else.
+    """
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+    represented: int
+    unknown: int = 0
+
+    @property
+    def precision(self) -> float | None:
+        """TP / (TP + FP); ``None`` without calls."""
+        return self.tp / (self.tp + self.fp) if self.tp + self.fp else None
+
+    @property
+    def sensitivity(self) -> float | None:
+        """TP / represented; ``None`` without such reads."""
+        return self.tp / self.represented if self.represented else None
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of the two; ``None`` without one of them."""
+        precision, sensitivity = self.precision, self.sensitivity
+        if precision is None or sensitivity is None:
+            return None
+        both = precision + sensitivity
+        return 2 * precision * sensitivity / both if both else 0.0
+
+    def document(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        counts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        rates = {name: getattr(self, name) for name in ("precision", "sensitivity", "f1")}
+        return {**counts, **rates}
+
+
+@dataclass(frozen=True)
+class TaxonShare:
+    """Share of a taxon in a sample: parts of all reads, 0 to 1."""
+
+    taxid: int
+    name: str
+    expected: float
+    observed: float
+
+
+@dataclass(frozen=True)
+class AbundanceDeviation:
+    """How far abundances are from a sample's composition (Kobus, tables 7.5 and 7.6).
+
+    Attributes:
+        rank: the rank of the taxa.
+        taxa: those of the sample, and those found that are not in it; largest shares first.
+        false_positives: sum of the shares found of taxa that are not in the sample.
+        deviation: sum of all differences between shares expected and found, those included.
+    """
+
+    rank: str
+    taxa: tuple[TaxonShare, ...]
+    false_positives: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of one classifier's calls.
+
+    Attributes:
+        name: what the run is called.
+        program: who called.
+        reads: reads with a line.
+        unclassified: those without a call.
+        without_truth: those that the truth does not have.
+        ranks: outcomes by rank.
+        curve: outcomes by rank for reads of at least so many hits, by hits; empty where the file
+            has no scores.
+        abundance: deviations of abundances; None where no composition is known.
+    """
+
+    name: str
+    program: str
+    reads: int
+    unclassified: int
+    without_truth: int
+    ranks: Mapping[str, RankCounts]
+    curve: Mapping[int, Mapping[str, RankCounts]] = field(default_factory=dict)
+    abundance: AbundanceDeviation | None = None
+
+
+@dataclass(frozen=True)
+class ClassificationEvaluation:
+    """Results of one or more runs on the same reads."""
+
+    runs: tuple[Run, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON, see ``docs/classification-outputs.md``."""
+        return {
+            "schema": SCHEMA,
+            "schema_version": SCHEMA_VERSION,
+            "version": __version__,
+            "runs": [_run_document(run) for run in self.runs],
+        }
+
+
+def _run_document(run: Run) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "name": run.name,
+        "program": run.program,
+        "reads": {
+            "total": run.reads,
+            "unclassified": run.unclassified,
+            "without_truth": run.without_truth,
+        },
+        "ranks": {rank: counts.document() for rank, counts in run.ranks.items()},
+    }
+    if run.curve:
+        document["curve"] = {
+            "hits": list(run.curve),
+            "ranks": {
+                rank: {
+                    rate: [getattr(counts[rank], rate) for counts in run.curve.values()]
+                    for rate in ("precision", "sensitivity")
+                }
+                for rank in run.ranks
+            },
+        }
+    if run.abundance is not None:
+        document["abundance"] = {
+            "rank": run.abundance.rank,
+            "false_positives": run.abundance.false_positives,
+            "deviation": run.abundance.deviation,
+            "taxa": [vars(share) for share in run.abundance.taxa],
+        }
+    return document

@@ -1,0 +1,222 @@
+"""Records in and out: a pair's reads in the direction of its fragment, and what is written."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.merge.letters import (
+    copy,
+    copy_complement,
+    copy_letters,
+    copy_scores,
+    copy_scores_back,
+    put_scores,
+    put_scores_back,
+)
+from ngsgpu.sequence.types import Integer
+
+_LF = 10
+_PLUS = 43
+_AT = 64
+_SLASH = 47
+_HASH = 35
+
+
+class Mates(NamedTuple):
+    """Records of one mate, as ``ngsgpu.io.batch.RecordBatch`` has them.
+
+    Attributes:
+        data: uint8, bytes of the file.
+        header_start: int64[n].
+        header_end: int64[n].
+        seq_start: int64[n].
+        qual_start: int64[n].
+        seq_len: int32[n].
+    """
+
+    data: NDArray[np.uint8]
+    header_start: NDArray[np.int64]
+    header_end: NDArray[np.int64]
+    seq_start: NDArray[np.int64]
+    qual_start: NDArray[np.int64]
+    seq_len: NDArray[np.int32]
+
+
+class Read(NamedTuple):
+    """A read in the direction of the fragment.
+
+    Attributes:
+        letters: uint8, ACGTN.
+        words: the same as uint64.
+        scores: uint8.
+        planes: uint64[3, words].
+    """
+
+    letters: NDArray[np.uint8]
+    words: NDArray[np.uint64]
+    scores: NDArray[np.uint8]
+    planes: NDArray[np.uint64]
+
+
+@njit(nogil=True, cache=True)
+def room_for(longest: int) -> Read:
+    """Room for a read of up to ``longest`` bases."""
+    words = (longest + 63) // 64 + 1
+    letters = np.empty(64 * words, dtype=np.uint8)
+    return Read(
+        letters,
+        letters.view(np.uint64),
+        np.empty(64 * words, dtype=np.uint8),
+        np.empty((3, words + 1), dtype=np.uint64),
+    )
+
+
+@njit(nogil=True, cache=True)
+def load(mates: Mates, i: Integer, offset: Integer, read: Read) -> None:
+    """Take a first read as it is."""
+    length = mates.seq_len[i]
+    copy_letters(mates.data, mates.seq_start[i], length, read.letters, 0)
+    copy_scores(mates.data, mates.qual_start[i], length, offset, read.scores)
+
+
+@njit(nogil=True, cache=True)
+def load_reversed(mates: Mates, i: Integer, offset: Integer, read: Read) -> None:
+    """Take the reverse complement of a second read."""
+    length = np.int64(mates.seq_len[i])
+    copy_complement(mates.data, mates.seq_start[i] + length - 1, length, read.letters, 0)
+    copy_scores_back(mates.data, mates.qual_start[i] + length - 1, length, offset, read.scores)
+
+
+@njit(nogil=True, cache=True)
+def _header(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer, of_pair: bool) -> int:
+    """Append a header line without the white space at its end.
+
+    That of a pair is the first mate's up to its last slash, and beyond the character after the
+    slash if a number sign follows that, as in ``name/1#ACGT``.
+    """
+    start = mates.header_start[i]
+    end = mates.header_end[i]
+    while end > start and (mates.data[end - 1] == 32 or 9 <= mates.data[end - 1] <= 13):
+        end -= 1
+    out[at] = _AT
+    at += 1
+    slash = end
+    if of_pair:
+        slash -= 1
+        while slash >= start and mates.data[slash] != _SLASH:
+            slash -= 1
+        if slash < start:
+            slash = end
+    at = copy(out, at, mates.data, start, slash)
+    if slash + 2 < end and mates.data[slash + 2] == _HASH:
+        at = copy(out, at, mates.data, slash + 2, end)
+    out[at] = _LF
+    return at + 1
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _between(out: NDArray[np.uint8], at: Integer) -> int:
+    """Append what lies between bases and qualities."""
+    out[at] = _LF
+    out[at + 1] = _PLUS
+    out[at + 2] = _LF
+    return at + 3
+
+
+@njit(nogil=True, cache=True)
+def put_unchanged(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer) -> int:
+    """Append a record whose read stays alone."""
+    at = _header(mates, i, out, at, False)
+    start, length = mates.seq_start[i], mates.seq_len[i]
+    copy_letters(mates.data, start, length, out, at)
+    at = _between(out, at + length)
+    at = copy(out, at, mates.data, mates.qual_start[i], mates.qual_start[i] + length)
+    out[at] = _LF
+    return at + 1
+
+
+@njit(nogil=True, cache=True)
+def put_merged(
+    mates1: Mates,
+    i: Integer,
+    first: Read,
+    before: Integer,
+    overlap: Read,
+    length: Integer,
+    second: Read,
+    after: Integer,
+    after_end: Integer,
+    offset: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> int:
+    """Append a merged record: ``before`` bases of the first, the overlap, the end of the second."""
+    at = _header(mates1, i, out, at, True)
+    at = copy(out, at, first.letters, 0, before)
+    at = copy(out, at, overlap.letters, 0, length)
+    at = copy(out, at, second.letters, after, after_end)
+    at = _between(out, at)
+    at = put_scores(out, at, first.scores, 0, before, offset)
+    at = put_scores(out, at, overlap.scores, 0, length, offset)
+    at = put_scores(out, at, second.scores, after, after_end, offset)
+    out[at] = _LF
+    return at + 1
+
+
+@njit(nogil=True, cache=True)
+def put_corrected(
+    mates: Mates,
+    i: Integer,
+    read: Read,
+    length: Integer,
+    overlap: Read,
+    start: Integer,
+    overlap_length: Integer,
+    cut: bool,
+    is_reverse: bool,
+    offset: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> tuple[int, int]:
+    """Append a read whose bases from ``start`` on are those of the overlap.
+
+    Args:
+        mates: the records.
+        i: the record.
+        read: the read in the direction of the fragment; changed.
+        length: its bases.
+        overlap: the decided bases.
+        start: where in ``read`` they belong.
+        overlap_length: how many.
+        cut: whether nothing but the overlap is kept.
+        is_reverse: whether ``read`` is the reverse complement of the record's.
+        offset: of quality characters.
+        out: where to write.
+        at: from where on.
+
+    Returns:
+        (where the next bytes go, number of bases changed).
+    """
+    changed = 0
+    for k in range(overlap_length):
+        changed += read.letters[start + k] != overlap.letters[k]
+        read.letters[start + k] = overlap.letters[k]
+        read.scores[start + k] = overlap.scores[k]
+    begin = start if cut else 0
+    end = start + overlap_length if cut else length
+    at = _header(mates, i, out, at, False)
+    size = end - begin
+    if is_reverse:
+        copy_complement(read.letters, end - 1, size, out, at)
+        at = _between(out, at + size)
+        at = put_scores_back(out, at, read.scores, end - 1, size, offset)
+    else:
+        at = copy(out, at, read.letters, begin, end)
+        at = _between(out, at)
+        at = put_scores(out, at, read.scores, begin, end, offset)
+    out[at] = _LF
+    return at + 1, changed

@@ -1,0 +1,218 @@
+"""Reading what classification wrote of a sample: Kraken's report, abundances, coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.evaluate.outcomes import SCHEMA, SCHEMA_VERSION
+from ngsgpu.report.sources import numbered_lines
+from ngsgpu.report.study import read_json
+
+_REMEDY = "make the file again with ngsgpu classify"
+
+
+@dataclass(eq=False)
+class Taxon:
+    """A line of Kraken's report, and those below it.
+
+    Attributes:
+        name: scientific name.
+        code: letter of the rank, with the steps below it (``S1``).
+        clade: reads of the taxon and all below.
+        direct: reads of the taxon itself.
+        children: the taxa below, as in the report.
+    """
+
+    name: str
+    code: str
+    clade: int
+    direct: int
+    children: list[Taxon] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Taxon]:
+        """This taxon and all below it, each before what is below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """A sample's report: the tree of classified reads, and the number of others."""
+
+    root: Taxon
+    unclassified: int
+
+    @property
+    def total(self) -> int:
+        """All reads."""
+        return self.root.clade + self.unclassified
+
+
+@dataclass(frozen=True)
+class Share:
+    """A line of the table of abundances."""
+
+    taxid: int
+    rank: str
+    name: str
+    reads: int
+
+
+@dataclass(frozen=True, eq=False)
+class TargetCoverage:
+    """Where reads were mapped on a reference sequence.
+
+    Attributes:
+        target: name of the sequence.
+        name: name of its species.
+        length: bases.
+        windows: all windows.
+        covered: windows with reads.
+        bin_bases: bases of a bin.
+        bins: int64[n], reads of the windows of each bin, added up.
+    """
+
+    target: str
+    name: str
+    length: int
+    windows: int
+    covered: int
+    bin_bases: int
+    bins: NDArray[np.int64]
+
+
+def read_composition(path: Path) -> Composition:
+    """Read a report in Kraken's format, with or without the columns of minimisers.
+
+    Raises:
+        InputError: the file cannot be read or a line is not what it should be.
+    """
+    root = Taxon("root", "R", 0, 0)
+    unclassified = 0
+    above: list[Taxon] = []
+    for number, line in numbered_lines(path, _REMEDY):
+        fields = line.split("\t")
+        try:
+            clade, direct = int(fields[1]), int(fields[2])
+            code, _, name = fields[-3:]
+        except (IndexError, ValueError) as error:
+            raise InputError(
+                path, "this is no line of Kraken's report", _REMEDY, line=number
+            ) from error
+        if code == "U":
+            unclassified = clade
+            continue
+        depth = (len(name) - len(name.lstrip(" "))) // 2
+        taxon = Taxon(name.strip(), code, clade, direct)
+        if depth > len(above):
+            raise InputError(path, "the name is indented too far", _REMEDY, line=number)
+        del above[depth:]
+        if depth == 0:
+            root = taxon
+        else:
+            above[-1].children.append(taxon)
+        above.append(taxon)
+    return Composition(root, unclassified)
+
+
+def read_shares(path: Path) -> list[Share]:
+    """Read a table of abundances; the unclassified reads are left out.
+
+    Raises:
+        InputError: the file cannot be read or a line is not what it should be.
+    """
+    shares = []
+    for number, fields in _rows(path, "taxid"):
+        try:
+            share = Share(int(fields[0]), fields[1], fields[2], int(fields[3]))
+        except (IndexError, ValueError) as error:
+            raise InputError(path, "this is no taxon", _REMEDY, line=number) from error
+        if share.taxid != 0:
+            shares.append(share)
+    return shares
+
+
+def read_coverage(path: Path) -> list[TargetCoverage]:
+    """Read a table of coverage.
+
+    Raises:
+        InputError: the file cannot be read or a line is not what it should be.
+    """
+    found = []
+    for number, fields in _rows(path, "target"):
+        try:
+            target, _, name, length, windows, covered, _, bin_bases, bins = fields
+            counts = np.array([int(count) for count in bins.split(",")], dtype=np.int64)
+            found.append(
+                TargetCoverage(
+                    target, name, int(length), int(windows), int(covered), int(bin_bases), counts
+                )
+            )
+        except ValueError as error:
+            raise InputError(
+                path, "this is no reference sequence's coverage", _REMEDY, line=number
+            ) from error
+    return found
+
+
+def _rows(path: Path, first: str) -> Iterator[tuple[int, list[str]]]:
+    """Numbered rows of a table whose heading begins with a word."""
+    for number, line in numbered_lines(path, _REMEDY):
+        if number == 1:
+            if not line.startswith(f"{first}\t"):
+                raise InputError(path, f"there is no column {first}", _REMEDY, line=1)
+        elif line:
+            yield number, line.split("\t")
+
+
+@dataclass(frozen=True, eq=False)
+class Classification:
+    """What there is of a sample's classification.
+
+    Attributes:
+        composition: counts by taxon.
+        shares: abundances.
+        coverage: reference sequences with reads.
+        evaluation: comparison with the truth (the JSON document).
+    """
+
+    composition: Composition | None = None
+    shares: Sequence[Share] = ()
+    coverage: Sequence[TargetCoverage] = ()
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+
+
+def collect_classification(files: Mapping[str, Path], missing: list[str]) -> Classification | None:
+    """Read the files of a sample that are there; None if the study names none.
+
+    Args:
+        files: paths by the names of ``study.CLASSIFICATION_FILES``.
+        missing: gets what was named and is not there.
+
+    Raises:
+        InputError: a file is damaged.
+    """
+    if not files:
+        return None
+    there = {name: path for name, path in files.items() if path.is_file()}
+    missing += [
+        f"{name} of the classification ({path.name} is not there)"
+        for name, path in files.items()
+        if name not in there
+    ]
+    return Classification(
+        composition=read_composition(there["report"]) if "report" in there else None,
+        shares=read_shares(there["abundance"]) if "abundance" in there else (),
+        coverage=read_coverage(there["coverage"]) if "coverage" in there else (),
+        evaluation=(
+            read_json(there["evaluation"], SCHEMA, SCHEMA_VERSION) if "evaluation" in there else {}
+        ),
+    )

@@ -1,0 +1,231 @@
+"""Plots of what a sample is made of: sunburst, abundances, coverage of genomes, trade-offs."""
+
+from __future__ import annotations
+
+import colorsys
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ngsgpu.report.palette import AFTER, AMBER, BLUE, CYCLE, GREEN, INK, MUTED, PURPLE, SKY
+from ngsgpu.report.plots import draw
+from ngsgpu.report.taxa import Composition, Share, TargetCoverage, Taxon
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RINGS: Final = ("D", "P", "C", "F", "G", "S")
+RING_NAMES: Final = ("domain", "phylum", "class", "family", "genus", "species")
+
+_SMALLEST: Final = 1 / 400
+"""Parts of the circle below this are not drawn."""
+_HOLE: Final = 0.9
+_HUES: Final = (BLUE, AMBER, GREEN, PURPLE, SKY)
+
+
+@dataclass(frozen=True)
+class Arc:
+    """A part of a ring: its taxon, where it lies (parts of the circle), and its colour."""
+
+    taxon: Taxon
+    ring: int
+    begin: float
+    end: float
+    colour: str
+
+
+def arcs_of(composition: Composition) -> list[Arc]:
+    """The parts of the rings; inside their parent's, in the order of the report.
+
+    Taxa of a lineage that have none of the rings' ranks are passed over. What reads called above
+    a ring's rank would take stays empty. Phyla give the colours, which get lighter outwards.
+    """
+    arcs: list[Arc] = []
+    whole = composition.root.clade
+    hues = iter(range(10**9))
+
+    def place(taxon: Taxon, begin: float, hue: str | None, ring: int) -> None:
+        share = taxon.clade / whole
+        if share < _SMALLEST:
+            return
+        own = RINGS.index(taxon.code) if taxon.code in RINGS else -1
+        if own > ring:
+            ring = own
+            if RINGS[own] == "P" or (hue is None and own > 1):
+                hue = _HUES[next(hues) % len(_HUES)]
+            colour = _shade(hue, own, len(arcs)) if hue else "#b9c1ca"
+            arcs.append(Arc(taxon, own, begin, begin + share, colour))
+        for child in taxon.children:
+            place(child, begin, hue, ring)
+            begin += child.clade / whole
+
+    if whole > 0:
+        place(composition.root, 0.0, None, -1)
+    return arcs
+
+
+def _shade(colour: str, ring: int, number: int) -> str:
+    """A colour's lighter relative: by ring, and a little by number so that neighbours differ."""
+    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    hue, light, saturation = colorsys.rgb_to_hls(red, green, blue)
+    light = min(light + 0.055 * ring + 0.045 * (number % 3), 0.86)
+    parts = colorsys.hls_to_rgb(hue, light, saturation * 0.85)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+
+
+def sunburst(name: str, composition: Composition) -> str:
+    """What the classified reads are, from the domain inside to the species outside."""
+    arcs = arcs_of(composition)
+
+    def paint(figure: Figure) -> None:
+        axes: Any = figure.subplots(subplot_kw={"projection": "polar"})
+        axes.set_axis_off()
+        axes.set_theta_zero_location("N")
+        axes.set_theta_direction(-1)
+        for arc in arcs:
+            middle = math.pi * (arc.begin + arc.end)
+            axes.bar(middle, 1, width=2 * math.pi * (arc.end - arc.begin), bottom=_HOLE + arc.ring,
+                     color=arc.colour, edgecolor="white", linewidth=0.7)  # fmt: skip
+            _write_label(axes, arc)
+        axes.set_ylim(0, _HOLE + len(RINGS) + 2.6)
+        text = f"{composition.root.clade:,}\nof {composition.total:,}\nreads"
+        axes.text(0, 0, text, ha="center", va="center", fontsize=8)
+
+    return draw(name, (8.6, 8.0), paint)
+
+
+def _write_label(axes: Any, arc: Arc) -> None:
+    """The taxon's name: outside of the circle for species, in the ring for others with room."""
+    middle = (arc.begin + arc.end) / 2
+    is_outer = arc.ring == len(RINGS) - 1
+    width = arc.end - arc.begin
+    radius = _HOLE + arc.ring + 0.5
+    degrees = 90 - 360 * middle
+    is_left = 0.5 < middle < 1
+    if is_outer:
+        if width < 1 / 220:
+            return
+        axes.text(2 * math.pi * middle, _HOLE + len(RINGS) + 0.12, arc.taxon.name, fontsize=9,
+                  ha="right" if is_left else "left", va="center", rotation_mode="anchor",
+                  rotation=degrees + 180 if is_left else degrees)  # fmt: skip
+        return
+    # Along the ring where that is longer than the ring is broad, otherwise across it.
+    length = 2 * math.pi * radius * width
+    if length > 1.2 and length > 0.185 * len(arc.taxon.name):
+        turn = -360 * middle + (180 if 0.25 < middle < 0.75 else 0)
+        text = arc.taxon.name
+    elif length > 0.3:
+        turn = degrees + (180 if is_left else 0)
+        text = _shortened(arc.taxon.name, 7)
+    else:
+        return
+    axes.text(2 * math.pi * middle, radius, text, fontsize=7.8, ha="center", va="center",
+              rotation=turn, rotation_mode="anchor")  # fmt: skip
+
+
+def _shortened(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}."
+
+
+def abundance_bars(name: str, samples: Sequence[tuple[str, Sequence[Share], int]]) -> str:
+    """The most abundant taxa of each sample, in per cent of all its reads.
+
+    Args:
+        name: prefix of ids.
+        samples: label, abundances, and the number of reads.
+    """
+    total = {share.name: 0.0 for _, shares, _ in samples for share in shares if share.reads > 0}
+    for _, shares, reads in samples:
+        for share in shares:
+            if share.name in total:
+                total[share.name] += share.reads / max(reads, 1)
+    shown = sorted(total, key=lambda taxon: (-total[taxon], taxon))[:20]
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        height = 0.8 / len(samples)
+        for number, (label, shares, reads) in enumerate(samples):
+            of = {share.name: 100 * share.reads / max(reads, 1) for share in shares}
+            at = np.arange(len(shown)) + (number - (len(samples) - 1) / 2) * height
+            widths = [of.get(taxon, 0.0) for taxon in shown]
+            axes.barh(at, widths, height=0.9 * height, color=CYCLE[number % len(CYCLE)],
+                      label=label)  # fmt: skip
+            if len(samples) == 1:
+                for place, width in zip(at, widths, strict=True):
+                    axes.text(width, place, f" {width:.3g}", va="center", fontsize=8, color=MUTED)
+        axes.set_yticks(range(len(shown)), shown)
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel("share of all reads (%)")
+        if len(samples) > 1:
+            figure.legend(loc="outside upper left", ncols=min(len(samples), 4))
+
+    return draw(name, (8.2, 0.9 + 0.24 * max(len(shown), 3) * max(1, 0.6 * len(samples))), paint)
+
+
+def genome_coverage(name: str, targets: Sequence[TargetCoverage]) -> str:
+    """Reads along reference sequences, one strip each; an even strip is a true find.
+
+    Each strip has a scale of its own; parts of a sequence without reads stay white.
+    """
+
+    def paint(figure: Figure) -> None:
+        panels = figure.subplots(len(targets), 1, squeeze=False)[:, 0]
+        for axes, target in zip(panels, targets, strict=True):
+            edges = np.arange(len(target.bins) + 1) * target.bin_bases / 1e6
+            edges[-1] = max(target.length / 1e6, edges[-2])
+            axes.stairs(target.bins, edges, fill=True, color=AFTER)
+            axes.set_xlim(0, target.length / 1e6)
+            axes.set_ylim(0, max(int(target.bins.max(initial=1)), 1) * 1.08)
+            axes.set_yticks([max(int(target.bins.max(initial=1)), 1)])
+            axes.grid(visible=False)
+            share = 100 * target.covered / max(target.windows, 1)
+            axes.set_title(f"{target.name}, {target.target}", fontsize=8.5, pad=3)
+            axes.set_title(f"{share:.3g} % of windows covered", fontsize=8, pad=3, loc="right",
+                           color=MUTED, weight="normal")  # fmt: skip
+            axes.tick_params(labelsize=7.5)
+        panels[-1].set_xlabel("position (Mb)")
+        figure.supylabel("reads", fontsize=9, color=INK)
+
+    return draw(name, (8.6, 0.7 + 0.68 * len(targets)), paint)
+
+
+def trade_off(
+    name: str,
+    curves: Mapping[str, tuple[Sequence[float | None], Sequence[float | None]]],
+    points: Mapping[str, tuple[float | None, float | None]],
+    rank: str,
+) -> str:
+    """Precision against sensitivity at a rank: curves over the least number of hits, and points.
+
+    Args:
+        name: prefix of ids.
+        curves: precisions and sensitivities by run.
+        points: precision and sensitivity of every run as it is.
+        rank: the rank.
+    """
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        for number, (label, (precision, sensitivity)) in enumerate(points.items()):
+            colour = CYCLE[number % len(CYCLE)]
+            if label in curves:
+                pairs = [
+                    (100 * s, 100 * p)
+                    for p, s in zip(*curves[label], strict=True)
+                    if p is not None and s is not None
+                ]
+                axes.plot([s for s, _ in pairs], [p for _, p in pairs], color=colour,
+                          marker="o", markersize=2.5, linewidth=1.3)  # fmt: skip
+            if precision is not None and sensitivity is not None:
+                axes.plot([100 * sensitivity], [100 * precision], "D", color=colour, markersize=7,
+                          label=label)  # fmt: skip
+        axes.set_xlabel(f"sensitivity at {rank} (%)")
+        axes.set_ylabel(f"precision at {rank} (%)")
+        axes.legend(loc="best")
+
+    return draw(name, (4.5, 3.6), paint)

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from ngsgpu.classify.build import build_database
+from ngsgpu.classify.database import Database, open_database
+from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.plan import BuildOptions
+from tests.classify.world import SKETCH, World, make_world
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="session")
+def database(world: World) -> Database:
+    """A database of the world, in one partition."""
+    logging.getLogger("ngsgpu").setLevel(logging.ERROR)
+    build_database(
+        world.references,
+        world.folder / "db",
+        parameters=DatabaseParameters(SKETCH),
+        taxonomy=world.taxonomy,
+        maps=[world.map],
+        options=BuildOptions(threads=2),
+    )
+    return open_database(world.folder / "db")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path

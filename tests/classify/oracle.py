@@ -1,0 +1,156 @@
+"""Classification in plain Python, from the description in docs/classify.md; slow and obvious."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ngsgpu.classify.params import QueryParameters, SketchParameters
+
+RANKS = [
+    "sequence",
+    "form",
+    "variety",
+    "subspecies",
+    "species",
+    "subgenus",
+    "genus",
+    "subtribe",
+    "tribe",
+    "subfamily",
+    "family",
+    "suborder",
+    "order",
+    "subclass",
+    "class",
+    "subphylum",
+    "phylum",
+    "subkingdom",
+    "kingdom",
+    "domain",
+    "root",
+]
+
+
+def hash32(x: int) -> int:
+    for _ in range(2):
+        x = (((x >> 16) ^ x) * 0x45D9F3B) & 0xFFFFFFFF
+    return (x >> 16) ^ x
+
+
+def windows(sequence: str, parameters: SketchParameters) -> list[str]:
+    if len(sequence) <= parameters.window:
+        found = [sequence]
+    else:
+        found = []
+        start = 0
+        while start + parameters.window <= len(sequence):
+            found.append(sequence[start : start + parameters.window])
+            start += parameters.stride
+        found.append(sequence[start:])
+    return [window for window in found if len(window) >= parameters.kmer]
+
+
+def sketch(window: str, parameters: SketchParameters) -> list[int]:
+    hashes = set()
+    for start in range(len(window) - parameters.kmer + 1):
+        kmer = window[start : start + parameters.kmer].upper()
+        if set(kmer) <= set("ACGT"):
+            turned = kmer[::-1].translate(str.maketrans("ACGT", "TGCA"))
+            number = min(
+                int("".join(str("ACGT".index(base)) for base in text), 4) for text in (kmer, turned)
+            )
+            hashes.add(hash32(number))
+    return sorted(hashes - {0xFFFFFFFF})[: parameters.sketch]
+
+
+@dataclass
+class Oracle:
+    """A database of named sequences, and the lineage (rank to taxid) of each."""
+
+    sequences: list[str]
+    lineages: list[dict[str, int]]
+    sketch: SketchParameters
+    max_locations: int = 254
+
+    def __post_init__(self) -> None:
+        self.locations: dict[int, list[tuple[int, int]]] = {}
+        for target, sequence in enumerate(self.sequences):
+            for number, window in enumerate(windows(sequence, self.sketch)):
+                for feature in sketch(window, self.sketch):
+                    self.locations.setdefault(feature, []).append((target, number))
+        for feature, found in self.locations.items():
+            self.locations[feature] = found[: self.max_locations]
+
+    def features(self, mates: list[str]) -> list[int]:
+        return [
+            feature
+            for mate in mates
+            for window in windows(mate, self.sketch)
+            for feature in sketch(window, self.sketch)
+        ]
+
+    def candidates(
+        self, mates: list[str], parameters: QueryParameters
+    ) -> list[tuple[int, int, int, int]]:
+        """(target, hits, first window, last window) of the best ones, best first."""
+        features = self.features(mates)
+        found: dict[int, list[int]] = {}
+        for feature in features:
+            for target, window in self.locations.get(feature, []):
+                found.setdefault(target, []).append(window)
+        span = 2 + max(sum(map(len, mates)), parameters.insert_size) // self.sketch.stride
+        best = []
+        for target in sorted(found):
+            own = sorted(found[target])
+            top = (0, 0, 0)
+            for last in range(len(own)):
+                inside = [window for window in own[: last + 1] if own[last] - window < span]
+                if len(inside) > top[0]:
+                    top = (len(inside), inside[0], own[last])
+            best.append((target, *top))
+        best.sort(key=lambda candidate: (-candidate[1], candidate[0]))
+        if parameters.lowest == "sequence":
+            return best[: parameters.candidates]
+        kept, taxa = [], set()
+        for candidate in best:
+            taxon = self.at_or_above(candidate[0], parameters.lowest)
+            if taxon is not None and taxon not in taxa:
+                taxa.add(taxon)
+                kept.append(candidate)
+        return kept[: parameters.candidates]
+
+    def at_or_above(self, target: int, rank: str) -> tuple[str, int] | None:
+        for other in RANKS[RANKS.index(rank) :]:
+            if other in self.lineages[target]:
+                return other, self.lineages[target][other]
+        return None
+
+    def call(self, mates: list[str], parameters: QueryParameters) -> tuple[str, int] | None:
+        """Rank and taxid (or number of the sequence) of the call."""
+        best = self.candidates(mates, parameters)
+        needed = parameters.hits_needed(self.sketch.sketch)
+        if not best or best[0][1] < needed:
+            return None
+        part = best[0][1] / len(self.features(mates))
+        if part < parameters.confidence:
+            return None
+        top = best[0][0]
+        call: tuple[str, int] | None = ("sequence", top)
+        if parameters.lowest != "sequence":
+            call = self.at_or_above(top, parameters.lowest)
+        assert call is not None
+        threshold = (best[0][1] - needed) * parameters.hit_difference
+        for other, hits, _, _ in best[1:]:
+            if hits > threshold:
+                for rank in RANKS[max(1, RANKS.index(call[0])) :]:
+                    taxon = self.lineages[top].get(rank)
+                    if taxon is not None and taxon == self.lineages[other].get(rank):
+                        call = (rank, taxon)
+                        break
+                else:
+                    return None
+        if call[0] in RANKS[:5] and part < parameters.species_confidence:
+            call = self.at_or_above(top, RANKS[5])
+        if call is None:
+            return None
+        return call if RANKS.index(call[0]) <= RANKS.index(parameters.highest) else None

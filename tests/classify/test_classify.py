@@ -1,0 +1,416 @@
+"""Classification from files to files, against plain Python; it depends on nothing it should not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from ngsgpu.classify.build import build_database, build_partition
+from ngsgpu.classify.database import Database, open_database, write_manifest
+from ngsgpu.classify.evidence import EvidenceParameters
+from ngsgpu.classify.grow import add_references
+from ngsgpu.classify.params import METACACHE_CALLS, DatabaseParameters, QueryParameters
+from ngsgpu.classify.pipeline import Classifier
+from ngsgpu.classify.plan import BuildOptions, PartitionRequest, plan_database
+from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
+from ngsgpu.classify.samples import Sample, SampleOutputs, one_sample, read_samples
+from ngsgpu.errors import InputError, UsageError
+from tests.classify.world import SKETCH, World
+
+ALL = {
+    "reads": "reads.tsv",
+    "kraken_reads": "kraken.txt",
+    "report": "report.txt",
+    "krona": "krona.txt",
+    "cami": "own.profile",
+    "biom": "own.biom",
+    "abundance": "abundance.tsv",
+    "coverage": "coverage.tsv",
+}
+
+
+def outputs_in(folder: Path) -> SampleOutputs:
+    folder.mkdir(exist_ok=True)
+    return SampleOutputs(**{name: str(folder / file) for name, file in ALL.items()})
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file: (folder / file).read_bytes() for file in ALL.values()}
+
+
+def single(path: Path) -> Sample:
+    return one_sample([str(path)], [], interleaved=False, name="own")
+
+
+def run(
+    database: Database,
+    sample: Sample,
+    folder: Path,
+    parameters: QueryParameters | None = None,
+    options: ClassifyOptions | None = None,
+    rules: OutputRules | None = None,
+) -> dict[str, bytes]:
+    classifier = Classifier(database, parameters, options=options, rules=rules)
+    classifier.classify([sample], outputs_in(folder))
+    return contents(folder)
+
+
+def rows(table: bytes) -> list[list[str]]:
+    return [line.split("\t") for line in table.decode().splitlines()[1:]]
+
+
+def expected_rows(
+    world: World, queries: list[list[str]], parameters: QueryParameters
+) -> list[list[str]]:
+    found = []
+    for i, mates in enumerate(queries):
+        call = world.oracle.call(mates, parameters)
+        best = world.oracle.candidates(mates, parameters)
+        taxid, rank = "0", "no rank"
+        if call is not None:
+            rank, number = call
+            taxid = str(number)
+            if rank == "sequence":
+                own = world.oracle.lineages[number]
+                taxid = ""
+                taxid = str(next(iter(own.values()))) if own else "1"
+        row = [f"r{i}", taxid, rank]
+        if best:
+            target, hits, begin, end = best[0]
+            length = len(world.sequences[target])
+            row += [
+                str(hits),
+                world.names[target],
+                str(begin * SKETCH.stride + 1),
+                str(min(end * SKETCH.stride + SKETCH.window, length)),
+            ]
+        else:
+            row += ["0", "-", "0", "0"]
+        found.append(row)
+    return found
+
+
+def shown(table: bytes, *, strains: bool = False) -> list[list[str]]:
+    """Rows without the name; taxa without rank stand for what is above, as in the oracle."""
+    found = []
+    for read, taxid, rank, _, *rest in rows(table):
+        found.append([read, "31" if taxid == "32" and not strains else taxid, rank, *rest])
+    return found
+
+
+QUERY = [
+    QueryParameters(),
+    METACACHE_CALLS,
+    replace(METACACHE_CALLS, min_hits=1, candidates=5),
+    replace(METACACHE_CALLS, lowest="species", candidates=3),
+    QueryParameters(min_hits=3, candidates=4, hit_difference=0.5, highest="genus"),
+    QueryParameters(species_confidence=0.5, candidates=3),
+    QueryParameters(lowest="genus", highest="phylum", min_hits=1),
+    QueryParameters(insert_size=500, min_hits=1, confidence=0.5),
+]
+
+
+@pytest.mark.parametrize("parameters", QUERY)
+def test_single_reads(
+    world: World, database: Database, tmp_path: Path, parameters: QueryParameters
+):
+    got = run(database, single(world.fasta("s.fa", world.reads)), tmp_path / "o", parameters)
+    assert shown(got["reads.tsv"]) == expected_rows(
+        world, [[read] for read in world.reads], parameters
+    )
+
+
+@pytest.mark.parametrize("parameters", QUERY[:4])
+def test_pairs_in_two_files_and_interleaved(
+    world: World, database: Database, tmp_path: Path, parameters: QueryParameters
+):
+    first, second = world.reads[0::2], world.reads[1::2]
+    one = world.fastq("p1.fq", first, "/1")
+    two = world.fastq("p2.fq", second, "/2")
+    inside = world.folder / "both.fq"
+    records = [path.read_text().split("@r")[1:] for path in (one, two)]
+    inside.write_text("".join("@r" + r for pair in zip(*records, strict=True) for r in pair))
+    pairs = one_sample([str(one)], [str(two)], interleaved=False, name="own")
+    got = run(database, pairs, tmp_path / "pairs", parameters)
+    both = one_sample([str(inside)], [], interleaved=True, name="own")
+    assert run(database, both, tmp_path / "both", parameters) == got
+    queries = [list(pair) for pair in zip(first, second, strict=True)]
+    assert shown(got["reads.tsv"]) == expected_rows(world, queries, parameters)
+
+
+@pytest.mark.parametrize(
+    ("threads", "queries_a_task", "chunk_bytes"), [(1, 7, 1 << 20), (3, 1, 700), (2, 64, 5000)]
+)
+def test_result_does_not_depend_on_threads_and_chunks(
+    world: World,
+    database: Database,
+    tmp_path: Path,
+    threads: int,
+    queries_a_task: int,
+    chunk_bytes: int,
+):
+    sample = single(world.fasta("t.fa", world.reads))
+    rules = OutputRules(coverage_share=0.1, evidence=EvidenceParameters(0.4))
+    expected = run(database, sample, tmp_path / "a", rules=rules)
+    options = ClassifyOptions(threads, queries_a_task, chunk_bytes)
+    assert run(database, sample, tmp_path / "b", options=options, rules=rules) == expected
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 16])
+@pytest.mark.parametrize("parameters", [QUERY[2], QUERY[3]])
+def test_any_number_of_partitions_gives_the_same(
+    world: World, database: Database, tmp_path: Path, number: int, parameters: QueryParameters
+):
+    sample = single(world.fasta(f"parts{number}.fa", world.reads))
+    expected = run(database, sample, tmp_path / "whole", parameters)
+    planned = plan_database(
+        world.references,
+        tmp_path / "db",
+        parameters=DatabaseParameters(SKETCH),
+        taxonomy=world.taxonomy,
+        maps=[world.map],
+        request=PartitionRequest(number=number),
+    )
+    write_manifest(planned)
+    for partition in reversed(range(number)):
+        build_partition(open_database(tmp_path / "db"), partition)
+    cut = open_database(tmp_path / "db")
+    assert len(cut.partitions) == number
+    assert run(cut, sample, tmp_path / "cut", parameters) == expected
+
+    files = []
+    for partition in range(number):
+        files.append(tmp_path / f"{partition}.cand")
+        classifier = Classifier(
+            open_database(tmp_path / "db"),
+            parameters,
+            partitions=[partition],
+            options=ClassifyOptions(queries_a_task=5 + partition),
+        )
+        classifier.classify([sample], SampleOutputs(candidates=str(files[-1])))
+    for rules in (
+        OutputRules(),
+        OutputRules(coverage_share=0.2),
+        OutputRules(evidence=EvidenceParameters(0.4)),
+        OutputRules(coverage_share=0.2, evidence=EvidenceParameters(0.4)),
+    ):
+        merger = Classifier(cut, parameters, partitions=[], rules=rules)
+        merger.merge(files[::-1], outputs_in(tmp_path / "merged"))
+        whole = run(database, sample, tmp_path / "whole", parameters, rules=rules)
+        assert contents(tmp_path / "merged") == whole
+
+
+def test_all_at_once_and_part_by_part_build_the_same_database(world: World, tmp_path: Path):
+    common = {
+        "parameters": DatabaseParameters(SKETCH, max_locations=3),
+        "taxonomy": world.taxonomy,
+        "maps": [world.map],
+        "request": PartitionRequest(number=3),
+    }
+    build_database(world.references, tmp_path / "one", **common)  # type: ignore[arg-type]
+    build_database(
+        world.references,
+        tmp_path / "two",
+        options=BuildOptions(threads=3, memory=1),
+        **common,  # type: ignore[arg-type]
+    )
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*"))
+    assert files == sorted(
+        path.relative_to(tmp_path / "two") for path in (tmp_path / "two").rglob("*")
+    )
+    for file in files:
+        if (tmp_path / "one" / file).is_file():
+            assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        DatabaseParameters(SKETCH),
+        DatabaseParameters(SKETCH, max_locations=2),
+        DatabaseParameters(SKETCH, max_locations=2, remove_overfull=True),
+        DatabaseParameters(SKETCH, ambiguous_rank="genus"),
+    ],
+)
+def test_adding_to_the_last_partition_is_building_at_once(
+    world: World, tmp_path: Path, parameters: DatabaseParameters
+):
+    common = {"parameters": parameters, "taxonomy": world.taxonomy, "maps": [world.map]}
+    build_database(world.references, tmp_path / "whole", **common)  # type: ignore[arg-type]
+    build_database(world.references[:1], tmp_path / "grown", **common)  # type: ignore[arg-type]
+    for path in world.references[1:]:
+        add_references(
+            tmp_path / "grown",
+            [path],
+            taxonomy=world.taxonomy,
+            maps=[world.map],
+            into_last=True,
+        )
+    whole = open_database(tmp_path / "whole")
+    grown = open_database(tmp_path / "grown")
+    assert grown.digest == whole.digest
+    one, two = whole.load_partition(0).index, grown.load_partition(0).index
+    for name in ("directory", "entries", "locations"):
+        assert (getattr(one, name) == getattr(two, name)).all()
+    assert len(list((tmp_path / "grown").iterdir())) == 4
+
+
+def test_adding_partitions_does_not_touch_the_others(
+    world: World, database: Database, tmp_path: Path
+):
+    common = {"taxonomy": world.taxonomy, "maps": [world.map]}
+    path = tmp_path / "grown"
+    build_database(
+        world.references[:1],
+        path,
+        parameters=DatabaseParameters(SKETCH),
+        **common,  # type: ignore[arg-type]
+    )
+    old = (path / "partition-0000-0001" / "entries.npy").stat().st_mtime_ns
+    new = add_references(
+        path, world.references[1:], maps=[world.map], request=PartitionRequest(number=3)
+    )
+    assert next(planned.targets for planned in new.partitions) == 3
+    assert len(new.partitions) == 4
+    assert (path / "partition-0000-0001" / "entries.npy").stat().st_mtime_ns == old
+    sample = single(world.fasta("grown.fa", world.reads))
+    assert run(open_database(path), sample, tmp_path / "a") == run(database, sample, tmp_path / "b")
+    with pytest.raises(InputError, match="is there already, in the database"):
+        add_references(path, world.references[:1])
+
+
+def test_references_in_memory(world: World, database: Database, tmp_path: Path):
+    there = build_database(
+        world.references,
+        None,
+        parameters=DatabaseParameters(SKETCH),
+        taxonomy=world.taxonomy,
+        maps=[world.map],
+        request=PartitionRequest(number=2),
+    )
+    sample = single(world.fasta("m.fa", world.reads))
+    assert run(there, sample, tmp_path / "a") == run(database, sample, tmp_path / "b")
+
+
+def test_without_a_taxonomy_calls_are_sequences(world: World, tmp_path: Path):
+    there = build_database(world.references, None, parameters=DatabaseParameters(SKETCH))
+    got = run(there, single(world.fasta("n.fa", world.reads)), tmp_path / "a")
+    assert {row[2] for row in rows(got["reads.tsv"])} == {"sequence", "no rank"}
+
+
+def test_many_samples_with_one_database(world: World, database: Database, tmp_path: Path):
+    one = world.fastq("m1.fq", world.reads[:60])
+    two = world.fastq("m2.fq", world.reads[60:120])
+    sheet = tmp_path / "samples.tsv"
+    sheet.write_text(
+        "# comment\nsample\tfastq_1\tfastq_2\treference\n"
+        f"a\t{one}\t\t\nb\t{one}\t{two}\nc\t{one}\nc\t{two}\t\tx.fa\n"
+    )
+    outputs = SampleOutputs(
+        reads=f"{tmp_path}/{{sample}}.tsv",
+        report=f"{tmp_path}/{{sample}}.kraken2.report.txt",
+        biom=str(tmp_path / "all.biom"),
+    )
+    samples = read_samples(sheet)
+    done = Classifier(database).classify(samples, outputs)
+    assert [statistics.queries["total"] for statistics in done] == [60, 60, 120]
+    for sample in samples:
+        alone = run(database, replace(sample, name="own"), tmp_path / sample.name)
+        assert alone["reads.tsv"] == (tmp_path / f"{sample.name}.tsv").read_bytes()
+    assert (tmp_path / "all.biom").exists()
+    with pytest.raises(UsageError, match=r"put \{sample\} into the name"):
+        Classifier(database).classify(samples, SampleOutputs(reads=str(tmp_path / "x.tsv")))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has to name the columns"),
+        ("sample\tfastq_1\n", "no sample in the sheet"),
+        ("sample\tfastq_1\na b\tx.fq\n", "line 2: 'a b' cannot be"),
+        ("sample\tfastq_1\n#\na\t\n", "line 3: there is no fastq_1"),
+        ("sample\tfastq_1\tfastq_2\na\tx\ty\na\tz\n", "line 3: sample 'a' has lanes with and"),
+    ],
+)
+def test_bad_sheets(tmp_path: Path, text: str, message: str):
+    sheet = tmp_path / "s.tsv"
+    sheet.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_samples(sheet)
+
+
+def test_confidence_and_coverage_filter_leave_reads_out(
+    world: World, database: Database, tmp_path: Path
+):
+    sample = single(world.fasta("c.fa", world.reads))
+    plain = rows(run(database, sample, tmp_path / "a")["reads.tsv"])
+    strict = rows(
+        run(database, sample, tmp_path / "b", QueryParameters(confidence=0.9))["reads.tsv"]
+    )
+    called = [i for i, row in enumerate(plain) if row[2] != "no rank"]
+    still = [i for i, row in enumerate(strict) if row[2] != "no rank"]
+    assert 0 < len(still) < len(called)
+    assert set(still) < set(called)
+    rules = OutputRules(coverage_share=0.5)
+    covered = rows(run(database, sample, tmp_path / "c", rules=rules)["reads.tsv"])
+    assert len({row[5] for row in covered}) < len({row[5] for row in plain})
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-7])
+def test_what_is_looked_at_twice_may_go_through_a_file(
+    world: World,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    share: float,
+):
+    """All of it, or what memory of a few kilobytes does not hold."""
+    sample = single(world.fasta("twice.fa", world.reads))
+    rules = OutputRules(coverage_share=0.2)
+    expected = run(database, sample, tmp_path / "a", rules=rules)
+    monkeypatch.setattr("ngsgpu.classify.second_look.SHARE_OF_MEMORY", share)
+    options = ClassifyOptions(threads=2, queries_a_task=4)
+    assert run(database, sample, tmp_path / "b", rules=rules, options=options) == expected
+
+
+def test_candidate_files_that_do_not_belong_together(
+    world: World, database: Database, tmp_path: Path
+):
+    there = build_database(
+        world.references,
+        tmp_path / "db",
+        parameters=DatabaseParameters(SKETCH),
+        request=PartitionRequest(number=2),
+    )
+    long, short = world.fasta("l.fa", world.reads), world.fasta("k.fa", world.reads[:-1])
+    other = world.fasta("o.fa", [*world.reads[:-1], world.reads[-1] + "A"])
+    files: dict[tuple[str, int], Path] = {}
+    for path, partition in product((long, short, other), range(2)):
+        files[path.stem, partition] = tmp_path / f"{path.stem}{partition}.cand"
+        Classifier(there, partitions=[partition]).classify(
+            [single(path)], SampleOutputs(candidates=str(files[path.stem, partition]))
+        )
+    merger = Classifier(there, partitions=[])
+    outputs = SampleOutputs(reads=str(tmp_path / "merged.tsv"))
+
+    def refused(names: list[tuple[str, int]], message: str, with_: Classifier = merger) -> None:
+        with pytest.raises((InputError, UsageError), match=message):
+            with_.merge([files[name] for name in names], outputs)
+
+    refused([("l", 0), ("k", 1)], "has fewer reads than")
+    refused([("l", 0), ("o", 1)], "has other reads than")
+    refused([("l", 0)], "candidates of partition 1 are missing")
+    refused([("l", 0), ("k", 0)], "is of partition 0, as is")
+    refused([("l", 0), ("l", 1)], "another database", Classifier(database, partitions=[]))
+    merger3 = Classifier(there, QueryParameters(candidates=3), partitions=[])
+    refused([("l", 0), ("l", 1)], "another --candidates-kept", merger3)
+    whole = files["l", 1].read_bytes()
+    for cut in (len(whole) - 4, len(whole) // 2, 20):
+        files["l", 1].write_bytes(whole[:cut])
+        refused([("l", 0), ("l", 1)], "cut short|not a file of candidates|damaged")
+    files["l", 1].write_bytes(whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:])
+    refused([("l", 0), ("l", 1)], "damaged")
+    assert not (tmp_path / "merged.tsv").exists()

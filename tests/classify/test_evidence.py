@@ -1,0 +1,151 @@
+"""Species that a sample holds and species that only have relatives in it, against plain Python."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ngsgpu.classify.evidence import EvidenceParameters, SpeciesEvidence, lift, weigh
+from ngsgpu.classify.params import PER_MILLION, QueryRules
+from ngsgpu.classify.query import CandidateArrays
+from ngsgpu.classify.taxonomy import RANK_CODES, Taxonomy
+from ngsgpu.errors import UsageError
+from tests.classify import trees
+from tests.properties import examples
+
+RULES = QueryRules(
+    min_hits=2, difference=PER_MILLION, confidence=0, species_confidence=0, insert_size=0,
+    lowest=0, highest=RANK_CODES["domain"],
+)  # fmt: skip
+TARGETS = [83333, 562, 623, 1280, 10710, 543, None]
+"""Taxa of the reference sequences; the last but one has no species, the last no taxon."""
+
+Row = list[tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def taxonomy(tmp_path_factory: pytest.TempPathFactory) -> Taxonomy:
+    return trees.small(tmp_path_factory.mktemp("dump"))
+
+
+def nodes(taxonomy: Taxonomy) -> np.ndarray:
+    found = [-1 if taxid is None else taxonomy.index_of(taxid) for taxid in TARGETS]
+    return np.array(found, dtype=np.int32)
+
+
+def arrays(rows: list[Row], most: int = 3) -> CandidateArrays:
+    best = CandidateArrays.empty(len(rows), most)
+    for i, row in enumerate(rows):
+        for j, (target, hits) in enumerate(row):
+            best.target[i, j], best.hits[i, j] = target, hits
+            best.window_begin[i, j] = 10 * i + j
+            best.window_end[i, j] = 10 * i + j + 1
+    return best
+
+
+def species_of(taxonomy: Taxonomy, target: int) -> int | None:
+    taxid = TARGETS[target]
+    if taxid is None:
+        return None
+    lineage = taxonomy.lineage(taxonomy.index_of(taxid))
+    return next((at for at in lineage if taxonomy.rank[at] == RANK_CODES["species"]), None)
+
+
+@st.composite
+def reads(draw: st.DrawFn) -> list[tuple[Row, int]]:
+    found = []
+    for _ in range(draw(st.integers(0, 12))):
+        targets = draw(st.permutations(range(len(TARGETS))))[: draw(st.integers(0, 3))]
+        hits = sorted((draw(st.integers(1, 24)) for _ in targets), reverse=True)
+        found.append((list(zip(targets, hits, strict=True)), draw(st.integers(24, 30))))
+    return found
+
+
+def oracle_medians(taxonomy: Taxonomy, sample: list[tuple[Row, int]]) -> dict[int, int]:
+    shares: dict[int, list[int]] = {}
+    for row, features in sample:
+        if not row or row[0][1] < RULES.min_hits:
+            continue
+        ties = {species_of(taxonomy, target) for target, hits in row if hits == row[0][1]}
+        species = ties.pop()
+        if not ties and species is not None:
+            shares.setdefault(species, []).append(row[0][1] * 100 // features)
+    return {species: sorted(values)[(len(values) - 1) // 2] for species, values in shares.items()}
+
+
+@given(sample=reads(), share=st.sampled_from([0.1, 0.35, 0.5, 1.0]))
+@examples(120)
+def test_belief_is_by_the_median(
+    taxonomy: Taxonomy, sample: list[tuple[Row, int]], share: float
+) -> None:
+    lineages = taxonomy.ranked_lineages()
+    evidence = SpeciesEvidence(nodes(taxonomy), lineages, RULES.min_hits)
+    features = np.array([count for _, count in sample], dtype=np.int64)
+    rows = [row for row, _ in sample]
+    half = len(rows) // 2
+    evidence.add(arrays(rows[:half]), features[:half])
+    evidence.add(arrays(rows[half:]), features[half:])
+    medians = oracle_medians(taxonomy, sample)
+    assert evidence.medians() == medians
+    limit = Fraction(str(share)) * 100
+    for target, found in enumerate(evidence.believed(share).tolist()):
+        species = species_of(taxonomy, target)
+        assert found == (species is None or medians.get(species, -1) >= limit)
+
+
+@given(sample=reads(), believed=st.lists(st.booleans(), min_size=7, max_size=7))
+@examples(120)
+def test_doubted_candidates_give_way(sample: list[tuple[Row, int]], believed: list[bool]) -> None:
+    best = arrays([row for row, _ in sample])
+    left, doubtful = weigh(best, np.array(believed), RULES)
+    for i, (row, _) in enumerate(sample):
+        near = [
+            target
+            for place, (target, hits) in enumerate(row)
+            if place == 0 or hits > row[0][1] - RULES.min_hits
+        ]
+        is_doubtful = bool(row) and not any(believed[target] for target in near)
+        assert bool(doubtful[i]) == is_doubtful
+        expected = row
+        if row and not is_doubtful:
+            expected = [(target, hits) for target, hits in row if believed[target]]
+        kept = [
+            (int(target), int(hits))
+            for target, hits in zip(left.target[i], left.hits[i], strict=True)
+            if target >= 0
+        ]
+        assert kept == expected
+        places = [row.index(pair) for pair in expected]
+        assert left.window_begin[i, : len(places)].tolist() == [10 * i + at for at in places]
+
+
+def test_doubtful_calls_go_up(taxonomy: Taxonomy) -> None:
+    lineages = taxonomy.ranked_lineages()
+    at = {taxid: taxonomy.index_of(taxid) for taxid in taxonomy.taxid.tolist()}
+    first = len(taxonomy)
+    #        sequence, strain's species, species without a genus, genus, not doubtful, too few hits
+    calls = [first + 0, at[562], first + 4, at[561], first + 3, first + 3, -1]
+    expected = [at[561], at[561], at[10239], at[561], first + 3, -1, -1]
+    call = np.array(calls, dtype=np.int32)
+    doubtful = np.array([True, True, True, True, False, True, True])
+    hits = np.array([9, 9, 9, 9, 1, 4, 9], dtype=np.int32)
+    features = np.full(7, 24, dtype=np.int64)
+    least = round(0.2 * PER_MILLION)
+    lift(call, doubtful, hits, features, nodes(taxonomy), lineages, RULES.highest, least)
+    assert call.tolist() == expected
+    call = np.array(calls[:3], dtype=np.int32)
+    lift(call, doubtful[:3], hits[:3], features[:3], nodes(taxonomy), lineages,
+         RANK_CODES["genus"], least)  # fmt: skip
+    assert call.tolist() == [at[561], at[561], -1]
+
+
+@pytest.mark.parametrize("name", ["species_evidence", "doubtful_confidence"])
+def test_parameters_are_parts(name: str) -> None:
+    for value in (-0.1, 1.5):
+        with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} must be 0 to 1"):
+            replace(EvidenceParameters(), **{name: value})

@@ -1,0 +1,254 @@
+"""Databases and calls from the GPU are those of the CPU, byte for byte."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ngsgpu.classify.build import build_database
+from ngsgpu.classify.database import Database, open_database
+from ngsgpu.classify.params import (
+    KEEP_ALL,
+    METACACHE_CALLS,
+    DatabaseParameters,
+    QueryParameters,
+    SketchParameters,
+)
+from ngsgpu.classify.pipeline import Classifier
+from ngsgpu.classify.plan import BuildOptions, PartitionRequest
+from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
+from ngsgpu.classify.samples import Sample, SampleOutputs, one_sample
+from ngsgpu.cli import main
+from tests.classify.world import SKETCH, World, make_world, mutated
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("world"), genome=3000, reads=900)
+
+
+def build(world: World, path: Path | None, backend: str, **more: Any) -> Database:
+    return build_database(
+        more.pop("references", world.references),
+        path,
+        parameters=more.pop("parameters", DatabaseParameters(SKETCH)),
+        taxonomy=world.taxonomy,
+        maps=[world.map],
+        options=BuildOptions(threads=2, backend=backend),  # type: ignore[arg-type]
+        **more,
+    )
+
+
+def same_files(one: Path, two: Path) -> None:
+    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+    assert files == sorted(path.relative_to(two) for path in two.rglob("*") if path.is_file())
+    for file in files:
+        assert (one / file).read_bytes() == (two / file).read_bytes(), file
+
+
+PARAMETERS = [
+    DatabaseParameters(SKETCH),
+    DatabaseParameters(SketchParameters()),
+    DatabaseParameters(SketchParameters(16, 32, 127, 112), max_locations=2),
+    DatabaseParameters(SketchParameters(12, 16, 300, 100), max_locations=3, remove_overfull=True),
+    DatabaseParameters(SketchParameters(4, 20, 90, 90)),
+    DatabaseParameters(SketchParameters(5, 1, 33, 7), max_locations=KEEP_ALL),
+    DatabaseParameters(SKETCH, ambiguous_rank="species"),
+]
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS)
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_databases(world: World, tmp_path: Path, parameters: DatabaseParameters, partitions: int):
+    request = PartitionRequest(number=partitions)
+    for backend in ("cpu", "cuda"):
+        build(world, tmp_path / backend, backend, parameters=parameters, request=request)
+    same_files(tmp_path / "cpu", tmp_path / "cuda")
+
+
+def test_keys_with_very_many_locations(world: World, tmp_path: Path):
+    text = tmp_path / "repeat.fa"
+    text.write_text(">repeat\n" + "ACGTTGCATC" * 200_000 + "\n>other\n" + "AC" * 500 + "\n")
+    for backend in ("cpu", "cuda"):
+        build(
+            world,
+            tmp_path / backend,
+            backend,
+            references=[text],
+            parameters=DatabaseParameters(SketchParameters(10, 4, 20, 5), max_locations=KEEP_ALL),
+        )
+    same_files(tmp_path / "cpu", tmp_path / "cuda")
+
+
+def classify(
+    database: Database,
+    sample: Sample,
+    folder: Path,
+    backend: str,
+    parameters: QueryParameters | None = None,
+    rules: OutputRules | None = None,
+    **more: Any,
+) -> dict[str, bytes]:
+    folder.mkdir(exist_ok=True)
+    names = ("reads", "kraken_reads", "report", "abundance", "coverage")
+    outputs = SampleOutputs(**{name: str(folder / name) for name in names})
+    options = ClassifyOptions(threads=3, backend=backend, **more)  # type: ignore[arg-type]
+    classifier = Classifier(database, parameters, rules=rules, options=options)
+    assert classifier.options.backend == backend
+    classifier.classify([sample], outputs)
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+QUERIES = [
+    QueryParameters(),
+    METACACHE_CALLS,
+    QueryParameters(min_hits=1, candidates=32, confidence=0, insert_size=400),
+    QueryParameters(lowest="species", candidates=3),
+    QueryParameters(lowest="genus", min_hits=1, candidates=1),
+]
+
+
+@pytest.mark.parametrize("parameters", QUERIES)
+@pytest.mark.parametrize("layout", ["single", "pairs", "interleaved", "fasta", "gzip"])
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_calls(
+    world: World, tmp_path: Path, parameters: QueryParameters, layout: str, partitions: int
+):
+    database = build(world, tmp_path / "db", "cpu", request=PartitionRequest(number=partitions))
+    sample = sample_of(world, layout)
+    one = classify(database, sample, tmp_path / "cpu_out", "cpu", parameters)
+    two = classify(open_database(tmp_path / "db"), sample, tmp_path / "gpu_out", "cuda", parameters)
+    assert two == one
+
+
+def sample_of(world: World, layout: str) -> Sample:
+    first, second = world.reads[0::2], world.reads[1::2]
+    if layout == "single":
+        return one_sample([str(world.fastq("s.fq", world.reads))], [], interleaved=False, name="x")
+    if layout == "fasta":
+        return one_sample([str(world.fasta("s.fa", world.reads))], [], interleaved=False, name="x")
+    if layout == "gzip":
+        import gzip
+
+        packed = world.folder / "s.fq.gz"
+        packed.write_bytes(gzip.compress(world.fastq("z.fq", world.reads).read_bytes()))
+        return one_sample([str(packed)], [], interleaved=False, name="x")
+    one, two = world.fastq("p1.fq", first, "/1"), world.fastq("p2.fq", second, "/2")
+    if layout == "pairs":
+        return one_sample([str(one)], [str(two)], interleaved=False, name="x")
+    records = [path.read_text().split("@r")[1:] for path in (one, two)]
+    both = world.folder / "both.fq"
+    both.write_text("".join("@r" + r for pair in zip(*records, strict=True) for r in pair))
+    return one_sample([str(both)], [], interleaved=True, name="x")
+
+
+@pytest.mark.parametrize("chunk_bytes", [2000, 1 << 16])
+@pytest.mark.parametrize("layout", ["single", "pairs", "interleaved"])
+def test_calls_do_not_depend_on_chunks(world: World, tmp_path: Path, layout: str, chunk_bytes: int):
+    database = build(world, None, "cpu")
+    sample = sample_of(world, layout)
+    rules = OutputRules(coverage_share=0.1)
+    one = classify(database, sample, tmp_path / "a", "cpu", rules=rules)
+    two = classify(
+        database,
+        sample,
+        tmp_path / "b",
+        "cuda",
+        rules=rules,
+        chunk_bytes=chunk_bytes,
+        queries_a_task=33,
+    )
+    assert two == one
+
+
+def test_queries_with_very_many_locations_and_long_reads(world: World, tmp_path: Path):
+    """Lists beyond what shared memory holds, in one partition and in several."""
+    source = random.Random(1)
+    core = "".join(source.choices("ACGT", k=2000))
+    references = []
+    for i in range(300):
+        path = tmp_path / f"{i}.fa"
+        path.write_text(f">s{i}\n{mutated(core, 0.002 * (i % 7), source)}\n")
+        references.append(path)
+    reads = [mutated(core[at : at + 150], 0.01, source) for at in range(0, 1800, 9)]
+    reads += [core * 5, "ACGT" * 5000, "N" * 300, "A"]
+    sample = one_sample([str(world.fastq("long.fq", reads))], [], interleaved=False, name="x")
+    for partitions in (1, 3):
+        database = build(
+            world, None, "cuda", references=references, request=PartitionRequest(number=partitions),
+            parameters=DatabaseParameters(max_locations=KEEP_ALL),
+        )  # fmt: skip
+        outputs = [
+            classify(database, sample, tmp_path / f"{backend}{partitions}", backend, parameters)
+            for backend in ("cpu", "cuda")
+            for parameters in (QueryParameters(candidates=20),)
+        ]
+        assert outputs[0] == outputs[1]
+
+
+def test_bad_input_is_refused_alike(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    build(world, tmp_path / "db", "cpu")
+    good = world.fastq("bad.fq", world.reads).read_text()
+    bad = tmp_path / "bad.fq"
+    bad.write_text(good + "@x\nACGT\n+\nIII\n")
+    messages = []
+    for backend in ("cpu", "cuda"):
+        out = tmp_path / "out.tsv"
+        arguments = ["-d", str(tmp_path / "db"), "-i", str(bad), "-o", str(out), "-q"]
+        assert main(["classify", *arguments, "--backend", backend]) == 2
+        assert not out.exists()
+        messages.append(capsys.readouterr().err)
+    assert messages[0] == messages[1]
+    short = tmp_path / "short.fq"
+    short.write_text(good[: good.rindex("@r")])
+    whole = tmp_path / "whole.fq"
+    whole.write_text(good)
+    for backend in ("cpu", "cuda"):
+        arguments = ["-d", str(tmp_path / "db"), "-i", str(whole), "-I", str(short), "-o", "-"]
+        assert main(["classify", *arguments, "-q", "--backend", backend]) == 2
+
+
+def test_candidate_files_of_the_gpu(world: World, tmp_path: Path):
+    database = build(world, tmp_path / "db", "cuda", request=PartitionRequest(number=2))
+    sample = sample_of(world, "pairs")
+    files = []
+    for number, backend in enumerate(("cpu", "cuda")):
+        files.append(tmp_path / f"{number}.cand")
+        Classifier(
+            database,
+            partitions=[number],
+            options=ClassifyOptions(threads=2, backend=backend),  # type: ignore[arg-type]
+        ).classify([sample], SampleOutputs(candidates=str(files[-1])))
+    whole = classify(database, sample, tmp_path / "whole", "cpu")
+    merged = tmp_path / "merged.tsv"
+    Classifier(database, partitions=[]).merge(files, SampleOutputs(reads=str(merged)))
+    assert merged.read_bytes() == whole["reads"]
+
+
+def test_real_genomes(shared_data: Path, tmp_path: Path):
+    genomes = sorted((shared_data / "genomes/bacteria").glob("[a-e]*.fna.gz"))
+    taxonomy = shared_data / "taxonomy/bacteria"
+    built = {}
+    for backend in ("cpu", "cuda"):
+        built[backend] = build_database(
+            genomes,
+            None,
+            taxonomy=taxonomy,
+            maps=[taxonomy / "seqid2taxid.tsv"],
+            options=BuildOptions(threads=8, backend=backend),  # type: ignore[arg-type]
+        )
+    for name in ("directory", "entries", "locations"):
+        one, two = (getattr(own.loaded[0].index, name) for own in built.values())
+        assert np.array_equal(one, two)
+    reads = [str(shared_data / f"reads/ecoli_mg1655_10kb_R{mate}.fastq.gz") for mate in (1, 2)]
+    sample = one_sample(reads[:1], reads[1:], interleaved=False, name="x")
+    one, two = (
+        classify(built["cpu"], sample, tmp_path / backend, backend) for backend in ("cpu", "cuda")
+    )
+    assert one == two

@@ -1,0 +1,81 @@
+"""Inputs are copied to their outputs in the background, and nothing is left behind on failure."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from ngsgpu.correct.lanes import Lane
+from ngsgpu.errors import InputError, OutputError
+from ngsgpu.io.atomic import AtomicFile
+from ngsgpu.io.precopy import Precopy
+from ngsgpu.io.writer import OutputSet
+from tests.io.helpers import fastq, reads, write
+from tests.io.test_patch import places_of
+
+
+def lanes_of(*paths: Path) -> list[Lane]:
+    return [Lane((str(path),), (0,)) for path in paths]
+
+
+def test_lanes_follow_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ngsgpu.io.precopy.COPIED_AT_ONCE", 1000)
+    content = [fastq(reads(100)), fastq(reads(30)), b""]
+    files = [write(tmp_path / f"{i}.fq", text) for i, text in enumerate(content)]
+    out = tmp_path / "out.fq"
+    lanes = lanes_of(*files)
+    with OutputSet([out]) as outputs:
+        with Precopy(places_of(lanes), [(0,)] * 3, outputs, 2) as precopy:
+            copied = precopy.finish()
+        assert copied[0].tobytes() == b"".join(content)
+        copied[0][1] = ord("X")
+        del copied
+    assert out.read_bytes() == b"@X" + b"".join(content)[2:]
+
+
+def test_outputs_that_cannot_be_mapped_are_left_to_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "in.fq", fastq(reads(100)))
+    places = places_of(lanes_of(file))
+    with OutputSet([tmp_path / "out.fq.gz"]) as outputs, Precopy(places, [(0,)], outputs, 2) as one:
+        assert one.finish() == {}
+    monkeypatch.setattr(AtomicFile, "free_space", lambda self: 0)
+    with OutputSet([tmp_path / "out.fq"]) as outputs, Precopy(places, [(0,)], outputs, 2) as two:
+        assert two.finish() == {}
+
+
+def test_a_changed_input_is_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / "in.fq", fastq(reads(100)))
+    places = places_of(lanes_of(file))
+    write(file, fastq(reads(99)))
+    with (
+        pytest.raises(InputError, match="the file changed while it was being corrected"),
+        OutputSet([tmp_path / "out.fq"]) as outputs,
+        Precopy(places, [(0,)], outputs, 2) as precopy,
+    ):
+        precopy.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]
+
+
+def test_a_full_disk_is_told_and_what_waits_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ngsgpu.io.precopy.COPIED_AT_ONCE", 100)
+    file = write(tmp_path / "in.fq", fastq(reads(1000)))
+    places = places_of(lanes_of(file))
+
+    def no_space(fd: int, data: memoryview, offset: int) -> int:
+        raise OSError(errno.ENOSPC, "")
+
+    monkeypatch.setattr(os, "pwrite", no_space)
+    with (
+        pytest.raises(OutputError, match="the disk is full"),
+        OutputSet([tmp_path / "out.fq"]) as outputs,
+        Precopy(places, [(0,)], outputs, 2) as precopy,
+    ):
+        precopy.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]

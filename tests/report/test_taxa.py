@@ -1,0 +1,223 @@
+"""The report's section on classification."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from ngsgpu.errors import InputError
+from ngsgpu.report.classification import deviation_table, most_covered, rank_table, taxon_table
+from ngsgpu.report.render import render_report
+from ngsgpu.report.study import read_study, study_from_layout
+from ngsgpu.report.taxa import read_composition, read_coverage, read_shares
+from ngsgpu.report.taxon_plots import RINGS, abundance_bars, arcs_of, genome_coverage, sunburst
+from ngsgpu.report.words import NOTHING
+from tests.report.conftest import statistics, write_json, write_text
+
+KRAKEN = """\
+ 20.00\t20\t20\tU\t0\tunclassified
+ 80.00\t80\t1\tR\t1\troot
+ 79.00\t79\t0\tR1\t131567\t  cellular organisms
+ 79.00\t79\t4\tD\t2\t    Bacteria
+ 55.00\t55\t0\tP\t1224\t      Pseudomonadota
+ 55.00\t55\t5\tG\t561\t        Escherichia
+ 50.00\t50\t30\tS\t562\t          Escherichia coli
+ 20.00\t20\t20\tS1\t83333\t            Escherichia coli K-12
+ 20.00\t20\t20\tP\t1239\t      Bacillota
+"""
+
+ABUNDANCE = """\
+taxid\trank\tname\treads\tpercent_of_reads\tpercent_of_classified
+562\tspecies\tEscherichia coli\t58\t58.0000\t72.5000
+1239\tphylum\tBacillota\t22\t22.0000\t27.5000
+0\tno rank\tunclassified\t20\t20.0000\t
+"""
+
+COVERAGE = """\
+target\ttaxid\tname\tlength\twindows\tcovered\tmean_reads\tbin_bases\tbins
+a.1\t562\tEscherichia coli\t1000\t9\t4\t0.5000\t224\t1,0,2,3,1
+a.2\t562\tEscherichia coli\t3000\t27\t3\t0.1000\t336\t1,0,0,2,0,0,0,0,0
+b.1\t1280\tStaphylococcus aureus\t500\t5\t1\t0.2000\t112\t0,0,1,0,0
+"""
+
+EVALUATION = {
+    "schema": "ngsgpu.evaluate.classification",
+    "schema_version": 1,
+    "version": "0.1.0",
+    "runs": [
+        {
+            "name": "ngsgpu",
+            "program": "ngsgpu",
+            "reads": {"total": 100, "unclassified": 20, "without_truth": 0},
+            "ranks": {
+                "species": {"precision": 0.9, "sensitivity": 0.8, "f1": 0.847},
+                "genus": {"precision": 0.99, "sensitivity": None, "f1": None},
+            },
+            "curve": {
+                "hits": [5, 9],
+                "ranks": {
+                    "species": {"precision": [0.9, None], "sensitivity": [0.8, 0.0]},
+                    "genus": {"precision": [0.99, None], "sensitivity": [None, None]},
+                },
+            },
+            "abundance": {
+                "rank": "species",
+                "false_positives": 0.02,
+                "deviation": 0.1,
+                "taxa": [
+                    {"taxid": 562, "name": "E. coli", "expected": 0.6, "observed": 0.58},
+                    {"taxid": 9, "name": "Other", "expected": 0.0, "observed": 0.02},
+                ],
+            },
+        },
+        {
+            "name": "Kraken 2",
+            "program": "kraken",
+            "reads": {"total": 100, "unclassified": 10, "without_truth": 0},
+            "ranks": {"species": {"precision": 0.8, "sensitivity": 0.9, "f1": 0.847}},
+        },
+    ],
+}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "results"
+    write_text(folder / "gut/classify/gut.kraken2.report.txt", KRAKEN)
+    write_text(folder / "gut/classify/abundance.tsv", ABUNDANCE)
+    write_text(folder / "gut/classify/coverage.tsv", COVERAGE)
+    write_json(folder / "gut/evaluate/classification.json", EVALUATION)
+    return folder
+
+
+def test_composition(results: Path) -> None:
+    found = read_composition(results / "gut/classify/gut.kraken2.report.txt")
+    assert (found.unclassified, found.total, found.root.clade) == (20, 100, 80)
+    assert [taxon.code for taxon in found.root.walk()] == [
+        "R", "R1", "D", "P", "G", "S", "S1", "P",
+    ]  # fmt: skip
+    assert [taxon.name for taxon in found.root.children[0].children[0].children] == [
+        "Pseudomonadota", "Bacillota",
+    ]  # fmt: skip
+    rows = taxon_table(found).rows
+    assert rows[0] == ("Escherichia", "genus", "55", "55 %")
+    assert rows[-1] == ("unclassified", "", "20", "20 %")
+
+
+def test_report_with_minimisers_and_nothing_classified(tmp_path: Path) -> None:
+    path = write_text(
+        tmp_path / "r.txt",
+        " 50.00\t5\t5\t0\t0\tU\t0\tunclassified\n 50.00\t5\t5\t9\t8\tR\t1\troot\n",
+    )
+    assert read_composition(path).total == 10
+    path = write_text(tmp_path / "u.txt", "100.00\t5\t5\tU\t0\tunclassified\n")
+    found = read_composition(path)
+    assert (found.total, found.root.clade, arcs_of(found)) == (5, 0, [])
+
+
+def test_arcs_lie_in_their_parents(results: Path) -> None:
+    found = read_composition(results / "gut/classify/gut.kraken2.report.txt")
+    arcs = {arc.taxon.name: arc for arc in arcs_of(found)}
+    assert set(arcs) == {
+        "Bacteria", "Pseudomonadota", "Escherichia", "Escherichia coli", "Bacillota",
+    }  # fmt: skip
+    for name, arc in arcs.items():
+        assert arc.end - arc.begin == pytest.approx(arc.taxon.clade / 80), name
+        assert RINGS[arc.ring] == arc.taxon.code
+        for below in arc.taxon.walk():
+            if below is not arc.taxon and below.name in arcs:
+                inner = arcs[below.name]
+                assert arc.begin - 1e-9 <= inner.begin < inner.end <= arc.end + 1e-9
+    assert arcs["Bacillota"].begin == pytest.approx(arcs["Pseudomonadota"].end)
+
+
+def test_plots_are_svg_and_repeatable(results: Path) -> None:
+    composition = read_composition(results / "gut/classify/gut.kraken2.report.txt")
+    shares = read_shares(results / "gut/classify/abundance.tsv")
+    assert [share.name for share in shares] == ["Escherichia coli", "Bacillota"]
+    coverage = read_coverage(results / "gut/classify/coverage.tsv")
+    assert [target.target for target in most_covered(coverage)] == ["a.1", "b.1"]
+    for make in (
+        lambda: sunburst("s", composition),
+        lambda: abundance_bars("a", [("gut", shares, 100), ("skin", shares[:1], 90)]),
+        lambda: genome_coverage("c", coverage),
+    ):
+        svg = make()
+        assert svg == make()
+        ElementTree.fromstring(svg)
+    assert "Escherichia coli" in sunburst("s", composition)
+
+
+def test_tables() -> None:
+    assert rank_table(EVALUATION, "species").rows == [
+        ("ngsgpu", "0.900", "0.800", "0.847"),
+        ("Kraken 2", "0.800", "0.900", "0.847"),
+    ]
+    assert rank_table(EVALUATION, "genus").rows == [("ngsgpu", "0.990", NOTHING, NOTHING)]
+    deviation = deviation_table(EVALUATION)
+    assert deviation is not None
+    assert deviation.headings == ("taxon", "expected", "ngsgpu")
+    assert deviation.rows == [
+        ("E. coli", "60.00 %", "58.00 %"),
+        ("Other", "0.00 %", "2.00 %"),
+        ("sum of false positives", "", "2.00 %"),
+        ("sum of all deviations", "", "10.00 %"),
+    ]
+    assert deviation_table({"runs": EVALUATION["runs"][1:]}) is None
+
+
+def test_page(results: Path, tmp_path: Path) -> None:
+    study = study_from_layout(results)
+    assert set(study.samples[0].files.classification) == {
+        "report", "abundance", "coverage", "evaluation",
+    }  # fmt: skip
+    page = render_report(study)
+    assert page == render_report(study)
+    assert page.count('<section id="classification">') == 1
+    assert 'id="correction"' not in page and 'id="assembly"' not in page
+    assert "No results" not in page
+    assert "One set of real reads; 100 reads were classified." in page
+    assert "80 of 100 reads (80 %) were classified" in page
+    assert "most of them as Escherichia coli (50 %)" in page
+    assert page.count("<svg") == 4
+    for text in ("Calls at species against the truth", "Escherichia coli", "Kraken 2", "0.847"):
+        assert text in page
+    study.write(tmp_path / "study.json")
+    assert read_study(tmp_path / "study.json").samples[0].files == study.samples[0].files
+
+
+def test_page_without_classification(tmp_path: Path) -> None:
+    write_json(tmp_path / "a/correct/stats.json", statistics())
+    page = render_report(study_from_layout(tmp_path))
+    assert 'id="classification"' not in page
+
+
+def test_files_that_are_not_there_are_said(results: Path, tmp_path: Path) -> None:
+    (results / "gut/classify/coverage.tsv").unlink()
+    study = study_from_layout(results)
+    study.write(tmp_path / "study.json")
+    document = json.loads((tmp_path / "study.json").read_text())
+    files = document["samples"][0]["files"]["classification"]
+    files["coverage"] = "results/gut/classify/coverage.tsv"
+    write_json(tmp_path / "study.json", document)
+    page = render_report(read_study(tmp_path / "study.json"))
+    assert "coverage of the classification (coverage.tsv is not there)" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("gut.kraken2.report.txt", KRAKEN + "x\n", "line 10: this is no line of Kraken's report"),
+        ("gut.kraken2.report.txt", " 1.0\t1\t1\tR\t1\t    deep\n", "line 1: the name is indented"),
+        ("abundance.tsv", "x\n", "line 1: there is no column taxid"),
+        ("abundance.tsv", ABUNDANCE + "562\tspecies\n", "line 5: this is no taxon"),
+        ("coverage.tsv", COVERAGE + "a\tb\n", "line 5: this is no reference sequence's coverage"),
+    ],
+)
+def test_damaged_files_are_refused(results: Path, name: str, text: str, message: str) -> None:
+    write_text(results / "gut/classify" / name, text)
+    with pytest.raises(InputError, match=message):
+        render_report(study_from_layout(results))

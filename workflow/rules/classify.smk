@@ -1,0 +1,104 @@
+# Classification: a job opens a partition once and takes all samples through it, for opening is what
+# takes longest; then the candidates of each sample are merged.
+
+
+rule list_samples:
+    output:
+        "results/databases/samples.tsv",
+    log:
+        "logs/list_samples.log",
+    benchmark:
+        "results/benchmarks/list_samples.tsv"
+    conda:
+        "../../envs/python.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+        gpu=0,
+    params:
+        sheet=classification_sheet,
+    shell:
+        "printf '%b\\n' {params.sheet:q} > {output} 2> {log}"
+
+
+rule classify_partition:
+    input:
+        reads=all_reads,
+        samples="results/databases/samples.tsv",
+        plan="results/databases/{database}/plan.json",
+        manifest="results/databases/{database}/db/manifest.json",
+        partition="results/databases/{database}/db/partition-{partition}-0001/manifest.json",
+    output:
+        temp(
+            expand(
+                "results/{sample}/classify/{{database}}/{{partition}}.cand",
+                sample=STUDY,
+            )
+        ),
+    log:
+        "logs/classify_partition/{database}/{partition}.log",
+    benchmark:
+        "results/benchmarks/classify_partition/{database}/{partition}.tsv"
+    retries: 2
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: config["classify"]["threads"]
+    resources:
+        mem_mb=planned_memory("index_bytes", 3000),
+        runtime=config["classify"]["runtime"],
+        gpu=config["classify"]["gpu"],
+    params:
+        database=lambda wildcards, input: str(Path(input.manifest).parent),
+        number=lambda wildcards: int(wildcards.partition),
+        candidates=lambda wildcards: f"results/{{sample}}/classify/{wildcards.database}/"
+        f"{wildcards.partition}.cand",
+        backend=backend_options,
+        extra=config["classify"]["extra"],
+    shell:
+        "ngsgpu classify -d {params.database} --only-partition {params.number}"
+        " --samples {input.samples} --candidates {params.candidates:q} --threads {threads}"
+        " {params.backend} {params.extra} 2> {log}"
+
+
+rule merge_candidates:
+    input:
+        candidates=candidates_of_partitions,
+        manifest="results/databases/{database}/db/manifest.json",
+        partitions=built_partitions,
+    output:
+        reads="results/{sample}/classify/{database}/{sample}.reads.tsv.gz",
+        report=report(
+            "results/{sample}/classify/{database}/{sample}.kraken2.report.txt",
+            caption="../report/classification.rst",
+            category="Classification",
+            labels={"sample": "{sample}", "database": "{database}"},
+        ),
+        kraken="results/{sample}/classify/{database}/{sample}.kraken2.classifiedreads.txt.gz",
+        krona="results/{sample}/classify/{database}/{sample}.krona.txt",
+        cami="results/{sample}/classify/{database}/{sample}.profile",
+        biom="results/{sample}/classify/{database}/{sample}.biom",
+        abundance="results/{sample}/classify/{database}/abundance.tsv",
+        coverage="results/{sample}/classify/{database}/coverage.tsv",
+        stats="results/{sample}/classify/{database}/stats.json",
+    log:
+        "logs/merge_candidates/{database}/{sample}.log",
+    benchmark:
+        "results/benchmarks/merge_candidates/{database}/{sample}.tsv"
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: 2
+    resources:
+        mem_mb=4000,
+        runtime=config["classify"]["runtime"],
+        gpu=0,
+    params:
+        database=lambda wildcards, input: str(Path(input.manifest).parent),
+        rank=config["classify"]["abundance_rank"],
+        extra=config["classify"]["extra"],
+    shell:
+        "ngsgpu classify-merge {input.candidates} -d {params.database} -o {output.reads}"
+        " --report {output.report} --kraken-reads {output.kraken} --krona {output.krona}"
+        " --cami {output.cami} --biom {output.biom} --abundance {output.abundance}"
+        " --abundance-rank {params.rank} --coverage {output.coverage} --stats {output.stats}"
+        " --threads {threads} {params.extra} 2> {log}"
