@@ -80,9 +80,21 @@ def _log_to_stderr() -> None:
 
 
 def _register() -> None:
-    from ngsgpu.cli import classify, correct, db, doctor, evaluate, gpu, kmers, merge, report
+    from ngsgpu.cli import (
+        classify,
+        correct,
+        db,
+        doctor,
+        evaluate,
+        extend,
+        gpu,
+        kmers,
+        merge,
+        report,
+    )
 
     correct.register(app)
+    extend.register(app)
     merge.register(app)
     kmers.register(app)
     db.register(app)

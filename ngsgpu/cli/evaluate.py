@@ -16,6 +16,7 @@ def register(app: typer.Typer) -> None:
     group.command(name="correction")(correction)
     group.command(name="classification")(classification)
     group.command(name="merging")(merging)
+    group.command(name="extension")(extension)
     app.add_typer(group, name="evaluate")
 
 
@@ -261,3 +262,66 @@ def merging(
     if json_path is not None:
         write_text_atomically(json_path, json.dumps(evaluation.document()) + "\n")
     print_rows("Merging against the truth", ("", ""), evaluation.rows())
+
+
+def extension(
+    reference: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="FASTA that the reads come from or are aligned to."),
+    ],
+    extended: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="Extended reads; repeat for several files.")
+    ],
+    truth: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
+        ),
+    ] = None,
+    alignments: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For real reads: SAM, BAM or CRAM of the extended reads, in their order.",
+        ),
+    ] = None,
+    read_length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --alignments: length of the reads at both ends, where headers do not tell.",
+        ),
+    ] = None,
+    pairs: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="With --alignments: pairs that were to be extended."),
+    ] = 0,
+    json_path: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all counts here.")
+    ] = None,
+) -> None:
+    """Compare the gaps of extended reads with the true ones.
+
+    Prints a table: connected pairs, error-free gaps, error rate in gaps with and without
+    differences of length, lengths. Extended reads of any program will do; where a header does not
+    say read1=A-B read2=C-D, the reads are taken to lie at both ends.
+    """
+    if (alignments is None) == (not truth):
+        raise UsageError("give either --truth (simulated reads) or --alignments (real reads)")
+
+    import json
+
+    from ngsgpu.evaluate.extension import evaluate_extension
+    from ngsgpu.evaluate.extension_mapped import evaluate_mapped
+    from ngsgpu.evaluate.table import print_rows
+    from ngsgpu.io.atomic import write_text_atomically
+
+    if alignments is not None:
+        evaluation = evaluate_mapped(
+            alignments, reference, extended, read_length=read_length, pairs=pairs
+        )
+    else:
+        evaluation = evaluate_extension(truth or [], reference, extended)
+    if json_path is not None:
+        write_text_atomically(json_path, json.dumps(evaluation.document()) + "\n")
+    print_rows("Extension", ("", ""), evaluation.rows())

@@ -117,7 +117,7 @@ def first_difference(names: Names, other: Names | RecordTable) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _hash_names(
+def hash_names(
     data: NDArray[np.uint8],
     start: NDArray[np.int64],
     end: NDArray[np.int64],
@@ -288,7 +288,7 @@ class Counterparts:
         self._table = None
         table = _join([_compact(table) for table in self._stream()])
         hashes = np.empty(len(table), dtype=np.uint64)
-        _hash_names(table.data, table.name_start, table.name_end, hashes)
+        hash_names(table.data, table.name_start, table.name_end, hashes)
         order = np.argsort(hashes, kind="stable")
         return table, hashes[order], order
 
@@ -296,7 +296,7 @@ class Counterparts:
         assert self._index is not None
         table, hashes, order = self._index
         wanted = np.empty(len(names), dtype=np.uint64)
-        _hash_names(names.data, names.start, names.end, wanted)
+        hash_names(names.data, names.start, names.end, wanted)
         found = np.empty(len(names), dtype=np.int64)
         _look_up(
             names.data, names.start, names.end, names.mate, wanted,

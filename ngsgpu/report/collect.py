@@ -110,6 +110,8 @@ class SampleResults:
         evaluation: comparison with the truth.
         merge: statistics of the merging of pairs.
         merging: comparison of merged reads with the truth.
+        extend: statistics of the extension of pairs.
+        extension: comparison of extended reads with the truth.
         kmers: histograms by variant.
         contigs: lengths by variant, longest first.
         quast: QUAST's metrics.
@@ -123,6 +125,8 @@ class SampleResults:
     evaluation: Json | None = None
     merge: Json | None = None
     merging: Json | None = None
+    extend: Json | None = None
+    extension: Json | None = None
     kmers: dict[str, Spectrum] = field(default_factory=dict)
     contigs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     quast: Quast | None = None
@@ -177,6 +181,13 @@ def collect(sample: Sample) -> SampleResults:
     if files.merging is not None and _present(files.merging, "truth of merged reads", missing):
         document = read_json(files.merging, "ngsgpu.evaluate.merging", 1)
         results.merging = Json(files.merging, document)
+    if files.extend is not None and _present(files.extend, "statistics of extension", missing):
+        results.extend = Json(files.extend, read_json(files.extend, "ngsgpu.extend", 1))
+    if files.extension is not None and _present(
+        files.extension, "truth of extended reads", missing
+    ):
+        document = read_json(files.extension, "ngsgpu.evaluate.extension", 1)
+        results.extension = Json(files.extension, document)
     for variant, path in _each(files.kmers, "k-mer spectrum of the {} reads", missing):
         results.kmers[variant] = sources.read_spectrum(path)
     for variant, path in _each(files.contigs, "contigs of the {} reads", missing):

@@ -10,6 +10,7 @@ from ngsgpu._version import __version__
 from ngsgpu.report import content, plots, tables
 from ngsgpu.report.classification import classification_section
 from ngsgpu.report.collect import SampleResults, collect
+from ngsgpu.report.extension import extension_sections
 from ngsgpu.report.merging import merging_sections
 from ngsgpu.report.sections import Figure, SampleSection
 from ngsgpu.report.study import Study
@@ -47,6 +48,7 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "outcomes": _outcomes(samples),
         "correction": _sections(samples, _correction),
         "merging": merging_sections(samples),
+        "extension": extension_sections(samples),
         "assembly": _sections(samples, _assembly),
         "classification": [
             classification_section(

@@ -63,7 +63,7 @@ VARIANTS: tuple[Variant, ...] = ("raw", "corrected")
 CLASSIFICATION_FILES = ("report", "abundance", "coverage", "evaluation")
 """Kraken's report, the tables of abundances and of coverage, and the comparison with the truth."""
 
-_SINGLE_FILES = ("correct", "evaluation", "merge", "merging")
+_SINGLE_FILES = ("correct", "evaluation", "merge", "merging", "extend", "extension")
 """Names of the files of which a sample has one."""
 
 _REMEDY = "see the schema in the documentation of ngsgpu report"
@@ -78,6 +78,8 @@ class SampleFiles:
         evaluation: result of ``ngsgpu evaluate correction`` (JSON).
         merge: statistics of ``ngsgpu merge`` (JSON).
         merging: result of ``ngsgpu evaluate merging`` (JSON).
+        extend: statistics of ``ngsgpu extend`` (JSON).
+        extension: result of ``ngsgpu evaluate extension`` (JSON).
         kmers: k-mer histograms (TSV) of the ``raw`` and ``corrected`` reads.
         contigs: assemblies (FASTA) of the ``raw`` and ``corrected`` reads.
         quast: QUAST's ``report.tsv`` with both assemblies under the key ``all``, or one report
@@ -92,6 +94,8 @@ class SampleFiles:
     evaluation: Path | None = None
     merge: Path | None = None
     merging: Path | None = None
+    extend: Path | None = None
+    extension: Path | None = None
     kmers: Mapping[str, Path] = field(default_factory=dict)
     contigs: Mapping[str, Path] = field(default_factory=dict)
     quast: Mapping[str, Path] = field(default_factory=dict)
@@ -252,6 +256,8 @@ class _Reader:
                 evaluation=self.file(files.get("evaluation"), f"{key}.files.evaluation"),
                 merge=self.file(files.get("merge"), f"{key}.files.merge"),
                 merging=self.file(files.get("merging"), f"{key}.files.merging"),
+                extend=self.file(files.get("extend"), f"{key}.files.extend"),
+                extension=self.file(files.get("extension"), f"{key}.files.extension"),
                 kmers=self.files(files.get("kmers"), f"{key}.files.kmers", both),
                 contigs=self.files(files.get("contigs"), f"{key}.files.contigs", both),
                 quast=self.files(quast, f"{key}.files.quast", both | {"all"}),
@@ -338,6 +344,7 @@ def layout_files(
 
     ``results/{sample}/correct/stats.json``, ``evaluate/correction.json``,
     ``merge/stats.json``, ``evaluate/merging.json``,
+    ``extend/stats.json``, ``evaluate/extension_ngsgpu.json``,
     ``kmers/{raw,corrected}.tsv``, ``assembly/{raw,corrected}/contigs.fasta`` (or ``.fa``),
     ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``,
     ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv`` (or in a folder
@@ -374,6 +381,8 @@ def layout_files(
         evaluation=present(folder / "evaluate/correction.json"),
         merge=present(folder / "merge/stats.json"),
         merging=present(folder / "evaluate/merging.json"),
+        extend=present(folder / "extend/stats.json"),
+        extension=present(folder / "evaluate/extension_ngsgpu.json"),
         kmers=both("kmers/{}.tsv"),
         contigs=both("assembly/{}/contigs.fasta", "assembly/{}/contigs.fa"),
         quast={"all": joint} if joint is not None else both("quast/{}/report.tsv"),
@@ -408,6 +417,8 @@ def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None
             evaluation=given.evaluation or found.evaluation,
             merge=given.merge or found.merge,
             merging=given.merging or found.merging,
+            extend=given.extend or found.extend,
+            extension=given.extension or found.extension,
             kmers=given.kmers or found.kmers,
             contigs=given.contigs or found.contigs,
             quast=given.quast or found.quast,

@@ -83,6 +83,40 @@ def reverse_complement_plane(
         target[to + word] = bits
 
 
+@njit(nogil=True, cache=True, inline="always")
+def bases_from(
+    planes: NDArray[np.uint64],
+    start: Integer,
+    words: Integer,
+    length: Integer,
+    turned: Integer,
+    offset: Integer,
+) -> tuple[np.uint64, np.uint64]:
+    """Both planes of the 64 bases from ``offset`` on of a read, or of its reverse complement.
+
+    The read's planes begin at ``planes[start]`` and at ``planes[start + words]``; ``offset`` is
+    from 0 to ``length``. What lies past the end is not defined.
+    """
+    # Turned: the bases before position ``length - offset``, in opposite order, inverted.
+    first = length - offset - 64 if turned else offset
+    if first < 0:
+        back = np.uint64(-first & 63)
+        low = np.uint64(planes[start] << back) if first > -64 else np.uint64(0)
+        high = np.uint64(planes[start + words] << back) if first > -64 else np.uint64(0)
+    else:
+        word = start + (first >> 6)
+        bit = np.uint64(first & 63)
+        low = np.uint64(planes[word] >> bit)
+        high = np.uint64(planes[word + words] >> bit)
+        if bit != np.uint64(0) and word + 1 < start + words:
+            back = np.uint64(64) - bit
+            low |= planes[word + 1] << back
+            high |= planes[word + words + 1] << back
+    if turned:
+        return ~reverse_bits(low), ~reverse_bits(high)
+    return low, high
+
+
 def encode(sequence: bytes | str) -> NDArray[np.uint8]:
     """Codes of a sequence, uint8[length]; ``UNKNOWN`` for letters outside ACGT."""
     raw = sequence.encode() if isinstance(sequence, str) else sequence

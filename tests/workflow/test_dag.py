@@ -33,6 +33,10 @@ def test_dry_run_has_every_step_of_every_sample(snakemake: Snakemake) -> None:
     assert counted["correct_single"] == 1
     assert counted["merge_pairs"] == 2
     assert counted["evaluate_merging"] == 1
+    assert counted["extend_pairs"] == 2
+    assert counted["evaluate_extension"] == 1
+    assert counted["assemble_extended"] == 2
+    assert counted["evaluate_extended_assemblies"] == 2
     assert counted["assemble_reads"] == counted["count_kmers"] == 6
     assert counted["evaluate_assemblies"] == 3
     assert counted["evaluate_correction"] == 1

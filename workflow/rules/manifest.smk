@@ -7,6 +7,7 @@ from snakemake import __version__ as SNAKEMAKE_VERSION
 
 # The bare number on standard output, or failure. ART prints it with its help only, and exits with 1.
 VERSION_COMMANDS = {
+    "abyss": "PATH=$PATH:/usr/lib/abyss konnector --version | grep -o -m 1 '[0-9][0-9.]*'",
     "art": "(art_illumina --help || true) | grep -o -m 1 'Version [0-9.]*' | sed 's/Version //'",
     "ngsgpu": "ngsgpu --version | sed 's/^ngsgpu //'",
     "quast": "quast.py --version 2>&1 | grep -o '[0-9][0-9.]*$'",
@@ -15,8 +16,16 @@ VERSION_COMMANDS = {
 
 
 def tools_used():
-    """Tools that take part in this study: ART only if something is simulated."""
-    return [tool for tool in sorted(VERSION_COMMANDS) if tool != "art" or DATASETS]
+    """Tools that take part in this study: ART only if something is simulated, ABySS for Konnector."""
+    unused = {
+        tool for tool, used in (("art", DATASETS), ("abyss", connected())) if not used
+    }
+    return [tool for tool in sorted(VERSION_COMMANDS) if tool not in unused]
+
+
+def connected():
+    """Whether Konnector takes part."""
+    return config["extend"]["konnector"] and config["extend"]["reads"] != "none"
 
 
 def study_sheets():
@@ -40,6 +49,7 @@ def config_text():
         "simulate",
         "correct",
         "merge",
+        "extend",
         "kmers",
         "assemble",
         "quast",

@@ -1,0 +1,286 @@
+"""``ngsgpu extend``: connect the reads of pairs to long reads."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ngsgpu.cli.correct import BackendChoice, Paths, PhredChoice
+from ngsgpu.errors import UsageError
+
+
+class LibraryChoice(StrEnum):
+    """Values of ``--library``."""
+
+    pe = "pe"
+    mp = "mp"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(name="extend")(extend)
+
+
+def extend(
+    in1: Annotated[
+        Paths | None,
+        typer.Option("-i", "--in1", metavar="FILE", help="First mates; repeat for each lane."),
+    ] = None,
+    in2: Annotated[
+        Paths | None,
+        typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("-o", "--out", metavar="FILE", help="Extended reads.", show_default=False),
+    ] = None,
+    remaining1: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="First mates of pairs that were not connected, or, without --remaining2, both.",
+        ),
+    ] = None,
+    remaining2: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Second mates of pairs that were not connected."),
+    ] = None,
+    interleaved: Annotated[
+        bool, typer.Option("--interleaved", help="-i holds both mates of pairs, in turn.")
+    ] = False,
+    library: Annotated[
+        LibraryChoice,
+        typer.Option(
+            metavar="pe|mp", help="pe: mates point to each other; mp (mate pairs): away from it."
+        ),
+    ] = LibraryChoice.pe,
+    insert_size: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="Mean length of fragments, both reads included.",
+            show_default="estimated",
+        ),
+    ] = None,
+    insert_sd: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N", help="Standard deviation of that length.", show_default="estimated"
+        ),
+    ] = None,
+    min_length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Shortest fragment that is connected.",
+            show_default="mean less 4 deviations",
+        ),
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Longest fragment that is connected.",
+            show_default="mean plus 4 deviations",
+        ),
+    ] = None,
+    strict: Annotated[
+        int,
+        typer.Option(
+            metavar="0|1|2",
+            help="2: both sides must reach the mate by the same way; 1: or one, and the other "
+            "agree as far as it came; 0: one suffices.",
+        ),
+    ] = 0,
+    gap_mismatches: Annotated[
+        int,
+        typer.Option(metavar="N", help="Bases in which the ways of both sides may differ."),
+    ] = 0,
+    confirm_ratio: Annotated[
+        float,
+        typer.Option(
+            metavar="X", help="Part of a gap that the other side must have reached to confirm it."
+        ),
+    ] = 0.5,
+    confirm_matches: Annotated[
+        float, typer.Option(metavar="X", help="Part of that which must be equal.")
+    ] = 0.95,
+    merge_overlap: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="Overlap by which two unfinished sides are merged (--strict 0)."
+        ),
+    ] = 40,
+    outward: Annotated[bool, typer.Option("--outward", help="Extend pairs outwards, too.")] = False,
+    kmer: Annotated[
+        int, typer.Option(metavar="K", help="k-mer length of the tables, 8 to 32.")
+    ] = 20,
+    hashes: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Hash functions and tables; 2 do for corrected reads (17 bytes a read and table).",
+        ),
+    ] = 4,
+    step: Annotated[
+        int, typer.Option(metavar="N", help="Bases that are appended at a time, 1 to 64.")
+    ] = 20,
+    min_reads: Annotated[
+        int, typer.Option(metavar="N", help="Reads that cover an appended base at least.")
+    ] = 3,
+    min_overlap: Annotated[
+        int, typer.Option(metavar="N", help="Shortest overlap with another read, at least 50.")
+    ] = 50,
+    min_overlap_ratio: Annotated[
+        float, typer.Option(metavar="X", help="The same as a part of the start read's length.")
+    ] = 0.5,
+    max_mismatch_ratio: Annotated[
+        float, typer.Option(metavar="X", help="Mismatches an overlap may have, as a part of it.")
+    ] = 0.05,
+    quality_bits: Annotated[
+        int,
+        typer.Option(
+            metavar="8|2|1|0",
+            help="Bits of quality kept a base; fewer take less memory, 0 ignores qualities.",
+        ),
+    ] = 8,
+    gap_quality: Annotated[
+        int | None,
+        typer.Option(
+            metavar="Q",
+            help="Phred score of all bases that are no read's.",
+            show_default="from the reads that support it",
+        ),
+    ] = None,
+    fasta: Annotated[bool, typer.Option("--fasta", help="Write extended reads as FASTA.")] = False,
+    include_remaining: Annotated[
+        bool,
+        typer.Option("--include-remaining", help="Write pairs that were not connected to -o, too."),
+    ] = False,
+    unsorted: Annotated[
+        bool, typer.Option("--unsorted", help="Write in the order in which work is done.")
+    ] = False,
+    phred_offset: Annotated[
+        PhredChoice,
+        typer.Option(
+            metavar="auto|33|64",
+            help="What quality characters count from; auto takes 33 and refuses what looks like "
+            "64.",
+        ),
+    ] = PhredChoice.auto,
+    threads: Annotated[
+        int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
+    ] = 0,
+    backend: Annotated[
+        BackendChoice,
+        typer.Option(metavar="auto|cpu|cuda", help="What computes; in this version the CPU."),
+    ] = BackendChoice.auto,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Memory that may be used, as in 16G.", show_default="what is free"
+        ),
+    ] = None,
+    stats: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write what was seen and done here (JSON)."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Chooses another family of hash functions.")
+    ] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read the input, print the plan, write nothing.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    """Extend pairs to long reads (CAREx).
+
+    Both reads of a pair and what lies between them become one read, found from the other reads of
+    the run: no reference is needed. The reads' own bases stay as they are. Correct the reads first
+    (ngsgpu correct), and give all lanes of a library at once.
+
+    Pairs:   ngsgpu extend -i R1.fq -I R2.fq -o extended.fq --remaining1 r1.fq --remaining2 r2.fq
+    """
+    import logging
+
+    from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.memory import parse_size, usable_cpus
+    from ngsgpu.extend import (
+        EndParameters,
+        ExtensionOutputs,
+        ExtensionParameters,
+        RunOptions,
+        extend_files,
+        plan_files,
+    )
+
+    if quiet:
+        logging.getLogger("ngsgpu").setLevel(logging.WARNING)
+    if threads < 0:
+        raise UsageError(f"--threads must be 0 or more, not {threads}")
+    parameters = ExtensionParameters(
+        ends=EndParameters(kmer=kmer, hashes=hashes, seed=seed),
+        quality_bits=quality_bits,
+        strict=strict,
+        insert_mean=insert_size,
+        insert_sd=insert_sd,
+        min_length=min_length,
+        max_length=max_length,
+        step=step,
+        min_reads=min_reads,
+        min_overlap=min_overlap,
+        min_overlap_ratio=min_overlap_ratio,
+        max_mismatch_ratio=max_mismatch_ratio,
+        gap_mismatches=gap_mismatches,
+        confirm_ratio=confirm_ratio,
+        confirm_matches=confirm_matches,
+        merge_overlap=merge_overlap,
+        outward=outward,
+        mate_pairs=library is LibraryChoice.mp,
+    )
+    if out is None and not dry_run:
+        raise UsageError("no output was given; name one with -o")
+    with choose_backend(backend.value, None, lease=False) as chosen:
+        options = RunOptions(
+            threads=threads or usable_cpus(),
+            memory=None if memory is None else parse_size(memory),
+            progress=not quiet,
+            backend_note=chosen.reason,
+            command=("ngsgpu", *sys.argv[1:]),
+        )
+        offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
+        if dry_run or out is None:
+            plan = plan_files(
+                in1 or [],
+                in2 or [],
+                interleaved=interleaved,
+                parameters=parameters,
+                phred_offset=offset,  # type: ignore[arg-type]
+                options=options,
+            )
+            typer.echo("\n".join([f"backend  {chosen}", *plan.lines()]))
+            plan.check(parameters)
+            return
+        statistics = extend_files(
+            in1 or [],
+            in2 or [],
+            outputs=ExtensionOutputs(
+                out,
+                remaining1,
+                remaining2,
+                stats,
+                fasta=fasta,
+                include_remaining=include_remaining,
+                sort=not unsorted,
+                gap_quality=gap_quality,
+            ),
+            interleaved=interleaved,
+            parameters=parameters,
+            phred_offset=offset,  # type: ignore[arg-type]
+            options=options,
+        )
+        if not quiet:
+            typer.echo("\n".join(statistics.summary()), err=True)

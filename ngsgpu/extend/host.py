@@ -1,0 +1,100 @@
+"""Running the CPU kernels on several threads, piece by piece of the input."""
+
+from __future__ import annotations
+
+import queue
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.correct.params import quality_weights
+from ngsgpu.extend import cpu
+from ngsgpu.extend.params import Rules
+from ngsgpu.minhash.ends import EndTables
+from ngsgpu.readset import ReadSet
+
+PAIRS_A_TASK = 512
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+class Extender:
+    """Extends pairs of a read set; several threads may call it at once.
+
+    Args:
+        reads: the read set.
+        tables: the tables of its reads' ends.
+        rules: the parameters as integers.
+        threads: how many threads may call it at once.
+    """
+
+    def __init__(self, reads: ReadSet, tables: EndTables, rules: Rules, threads: int) -> None:
+        self.reads = reads
+        self.tables = tables
+        self.rules = rules
+        self._weights = quality_weights(reads.arrays.quality_bits)
+        self._spaces = [
+            cpu.Workspace.allocate(rules, reads.max_length, len(tables.cells))
+            for _ in range(threads)
+        ]
+        self._free: queue.SimpleQueue[cpu.Workspace] = queue.SimpleQueue()
+        for space in self._spaces:
+            self._free.put(space)
+
+    def extend(self, pairs: NDArray[np.int64]) -> cpu.Extensions:
+        """Extend the pairs with the given numbers."""
+        results = cpu.Extensions.allocate(len(pairs), self.rules)
+        space = self._free.get()
+        try:
+            cpu.extend_pairs(
+                self.reads.arrays, self.tables, self._weights, self.rules, pairs, space, results
+            )
+        finally:
+            self._free.put(space)
+        return results
+
+    @property
+    def counters(self) -> NDArray[np.int64]:
+        """Sum of all threads' counters."""
+        counters = [space.counters for space in self._spaces]
+        return np.stack(counters).sum(axis=0, dtype=np.int64)
+
+
+def map_in_order(
+    pool: ThreadPoolExecutor,
+    work: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    ahead: int,
+    *,
+    in_order: bool = True,
+) -> Iterator[_Result]:
+    """Results of ``work`` on each item, at most ``ahead`` items under way at a time.
+
+    Args:
+        pool: runs the work.
+        work: what is to be done.
+        items: taken only as fast as results are.
+        ahead: most items under way.
+        in_order: whether results come in the order of the items, or as they are done.
+    """
+    running: deque[Future[_Result]] = deque()
+    for item in items:
+        running.append(pool.submit(work, item))
+        while len(running) >= ahead:
+            yield _next(running, in_order).result()
+    while running:
+        yield _next(running, in_order).result()
+
+
+def _next(running: deque[Future[_Result]], in_order: bool) -> Future[_Result]:
+    """Take the first of the running ones, or one that is done."""
+    if in_order:
+        return running.popleft()
+    done = next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+    running.remove(done)
+    return done

@@ -1,0 +1,81 @@
+"""The length of fragments, estimated from pairs that can be connected without knowing it.
+
+A sample of the pairs is extended with wide bounds and the strictest rules. Pairs that overlap and
+pairs with a gap are found alike. The estimate is the mean and the standard deviation of the
+lengths near the median, so that the odd chimera or repeat does not count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import UsageError
+from ngsgpu.extend.params import ExtensionParameters
+
+SAMPLE = 4096
+"""Pairs that are looked at, spread evenly over the input."""
+
+LONGEST_FOUND = 2000
+"""Longest fragment that is looked for, in bases, unless ``--max-length`` says otherwise."""
+
+FEWEST = 20
+"""Connected pairs below which nothing is estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class InsertSize:
+    """Length of fragments.
+
+    Attributes:
+        mean: in bases.
+        sd: standard deviation in bases.
+        estimated: whether it was estimated.
+        pairs: connected pairs that the estimate is from.
+    """
+
+    mean: float
+    sd: float
+    estimated: bool = False
+    pairs: int = 0
+
+
+def sampled_pairs(pairs: int) -> NDArray[np.int64]:
+    """Numbers of the pairs of the sample."""
+    count = min(pairs, SAMPLE)
+    return (np.arange(count, dtype=np.int64) * pairs) // max(1, count)
+
+
+def sampling_parameters(parameters: ExtensionParameters) -> ExtensionParameters:
+    """Parameters with which the sample is extended."""
+    return replace(
+        parameters,
+        strict=2,
+        outward=False,
+        min_length=parameters.min_length or 1,
+        max_length=parameters.max_length or LONGEST_FOUND,
+    )
+
+
+def estimate_insert(lengths: NDArray[np.int32]) -> InsertSize:
+    """Mean and deviation of the lengths of connected fragments.
+
+    Raises:
+        UsageError: there are too few.
+    """
+    if len(lengths) < FEWEST:
+        raise UsageError(
+            f"only {len(lengths)} pairs of a sample could be connected, too few to estimate the "
+            "length of fragments; give --insert-size and --insert-sd"
+        )
+    middle = np.median(lengths)
+    deviation = np.median(np.abs(lengths - middle))
+    near = lengths[np.abs(lengths - middle) <= max(20.0, 8 * deviation)]
+    return InsertSize(
+        mean=round(float(near.mean()), 1),
+        sd=round(max(1.0, float(near.std())), 1),
+        estimated=True,
+        pairs=len(near),
+    )

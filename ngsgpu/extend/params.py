@@ -1,0 +1,182 @@
+"""Parameters of the extension, and the integers that the kernels compare with.
+
+Defaults are those of CAREx (Kallenborn 2024, chapter 8) unless ``docs/extend.md`` says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ngsgpu.errors import UsageError
+from ngsgpu.minhash.ends import EndParameters
+
+LONGEST = 20_000
+"""Longest connected fragment, in bases."""
+
+DEVIATIONS = 4
+"""How many standard deviations from the mean a fragment's length may be, unless given."""
+
+
+class Rules(NamedTuple):
+    """What the kernels compare with, all integers, so that no result depends on rounding.
+
+    Ratios are in thousandths and compared by cross-multiplication.
+    """
+
+    min_overlap: int
+    min_overlap_permille: int
+    max_mismatch_permille: int
+    start_mismatch_permille: int
+    step: int
+    min_reads: int
+    branch_reads: int
+    branch_permille: int
+    bucket_entries: int
+    mate_overlap: int
+    mate_permille: int
+    mate_mismatches: int
+    min_length: int
+    max_length: int
+    mean_length: int
+    pair_slack: int
+    strict: int
+    gap_mismatches: int
+    confirm_permille: int
+    confirm_match_permille: int
+    merge_overlap: int
+    merge_mismatch_permille: int
+    outward: int
+    turned_input: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionParameters:
+    """How pairs are extended.
+
+    Attributes:
+        ends: how reads that begin inside a sequence are found.
+        quality_bits: bits of quality kept a base: 8, 2, 1 or 0.
+        strict: 0, 1 or 2, how much the tasks from both sides have to agree.
+        insert_mean: mean length of fragments, in bases; None to estimate it.
+        insert_sd: its standard deviation; None to estimate it.
+        min_length: shortest connected fragment, in bases; None for the mean less four standard
+            deviations.
+        max_length: longest one; None for the mean plus four standard deviations.
+        step: columns that a sequence grows by at most in one iteration.
+        min_reads: reads that cover a new column at least (m in section 8.2.2).
+        min_overlap: shortest overlap of a sequence and a candidate, in bases.
+        min_overlap_ratio: the same as a part of the start read's length.
+        max_mismatch_ratio: mismatches an overlap may have, as a part of its length.
+        gap_mismatches: bases by which the gaps of both tasks may differ and still agree.
+        confirm_ratio: part of a gap that the other task must have reached to confirm it.
+        confirm_matches: part of that which must be equal.
+        merge_overlap: shortest overlap of two unfinished sequences that are merged, in bases.
+        outward: whether to extend pairs outwards, too.
+        mate_pairs: whether the reads of a pair point away from each other.
+    """
+
+    ends: EndParameters = field(default_factory=EndParameters)
+    quality_bits: int = 8
+    strict: int = 0
+    insert_mean: float | None = None
+    insert_sd: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    step: int = 20
+    min_reads: int = 3
+    min_overlap: int = 50
+    min_overlap_ratio: float = 0.5
+    max_mismatch_ratio: float = 0.05
+    gap_mismatches: int = 0
+    confirm_ratio: float = 0.5
+    confirm_matches: float = 0.95
+    merge_overlap: int = 40
+    outward: bool = False
+    mate_pairs: bool = False
+
+    def __post_init__(self) -> None:
+        _within("--quality-bits", self.quality_bits in (8, 2, 1, 0), "8, 2, 1 or 0")
+        _within("--strict", self.strict in (0, 1, 2), "0, 1 or 2")
+        for option, value in (
+            ("--insert-size", self.insert_mean),
+            ("--min-length", self.min_length),
+            ("--max-length", self.max_length),
+        ):
+            _within(option, value is None or 1 <= value <= LONGEST, f"from 1 to {LONGEST:,}")
+        sd = self.insert_sd
+        _within("--insert-sd", sd is None or 0 <= sd <= LONGEST, f"from 0 to {LONGEST:,}")
+        if (self.insert_mean is None) != (sd is None):
+            raise UsageError("give --insert-size and --insert-sd together, or none of them")
+        _within("--step", 1 <= self.step <= 64, "from 1 to 64")
+        _within("--min-reads", 1 <= self.min_reads <= 255, "from 1 to 255")
+        _within(
+            "--min-overlap", self.min_overlap >= self.ends.window, f"at least {self.ends.window}"
+        )
+        for option, ratio in (
+            ("--min-overlap-ratio", self.min_overlap_ratio),
+            ("--confirm-ratio", self.confirm_ratio),
+            ("--confirm-matches", self.confirm_matches),
+        ):
+            _within(option, 0 <= ratio <= 1, "from 0 to 1")
+        _within(
+            "--max-mismatch-ratio", 0.001 <= self.max_mismatch_ratio <= 0.2, "from 0.001 to 0.2"
+        )
+        _within("--gap-mismatches", self.gap_mismatches >= 0, "0 or more")
+        _within("--merge-overlap", self.merge_overlap >= 1, "1 or more")
+
+    def lengths(self, mean: float, sd: float) -> tuple[int, int]:
+        """Shortest and longest fragment that is connected.
+
+        Raises:
+            UsageError: there is none.
+        """
+        low = self.min_length
+        high = self.max_length
+        if low is None:
+            low = max(1, math.floor(mean - DEVIATIONS * sd))
+        if high is None:
+            high = min(LONGEST, math.ceil(mean + DEVIATIONS * sd))
+        if low > high:
+            raise UsageError(
+                f"no fragment is at least {low:,} (--min-length) and at most {high:,} bases "
+                "(--max-length) long; fragments have "
+                f"{mean:.0f} ± {sd:.0f} bases"
+            )
+        return low, high
+
+    def rules(self, mean: float, sd: float) -> Rules:
+        """The integers, for fragments of a mean length and standard deviation."""
+        low, high = self.lengths(mean, sd)
+        return Rules(
+            min_overlap=self.min_overlap,
+            min_overlap_permille=round(1000 * self.min_overlap_ratio),
+            max_mismatch_permille=round(1000 * self.max_mismatch_ratio),
+            start_mismatch_permille=max(150, round(1000 * self.max_mismatch_ratio)),
+            step=self.step,
+            min_reads=self.min_reads,
+            branch_reads=2,
+            branch_permille=100,
+            bucket_entries=1024,
+            mate_overlap=70,
+            mate_permille=60,
+            mate_mismatches=10,
+            min_length=low,
+            max_length=high,
+            mean_length=round(mean),
+            pair_slack=20 + min(200, math.ceil(DEVIATIONS * sd)),
+            strict=self.strict,
+            gap_mismatches=self.gap_mismatches,
+            confirm_permille=round(1000 * self.confirm_ratio),
+            confirm_match_permille=round(1000 * self.confirm_matches),
+            merge_overlap=self.merge_overlap,
+            merge_mismatch_permille=50,
+            outward=int(self.outward),
+            turned_input=int(self.mate_pairs),
+        )
+
+
+def _within(option: str, holds: bool, range_in_words: str) -> None:
+    if not holds:
+        raise UsageError(f"{option} must be {range_in_words}")

@@ -1,0 +1,361 @@
+"""The output's bytes: extended reads as FASTQ or FASTA, remaining pairs as they were.
+
+The reads' own letters and qualities come from the input, so that they stay as they were. Where the
+mates overlap, the base of better quality counts, of equal ones that of the first read.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.extend.cpu import Extensions
+from ngsgpu.extend.joining import NOT_CONNECTED
+from ngsgpu.io.batch import RecordBatch
+from ngsgpu.sequence.borrow import borrowed
+from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN
+from ngsgpu.sequence.types import Integer
+
+KIND_WORDS = ("none", "both", "confirmed", "one", "differ", "merged")
+"""What the header says of how a pair was connected, by kind."""
+
+HEADER_BYTES = 128
+"""Most bytes of a header behind the name."""
+
+
+def _complements() -> NDArray[np.uint8]:
+    table = np.arange(256, dtype=np.uint8)
+    pairs = b"ACGTRYKMBDHVacgtrykmbdhv"
+    for letter, other in zip(pairs, b"TGCAYRMKVHDBtgcayrmkvhdb", strict=True):
+        table[letter] = other
+    return table
+
+
+COMPLEMENTS = _complements()
+WORDS = np.array([np.frombuffer(word.ljust(9).encode(), np.uint8) for word in KIND_WORDS])
+TAGS = np.frombuffer(b" length= read1= read2= by=", np.uint8)
+
+
+class Mates(NamedTuple):
+    """Records of first or second mates as kernels take them; offsets as in ``RecordBatch``.
+
+    Attributes:
+        data: uint8[bytes].
+        header_start: int64[n].
+        header_end: int64[n].
+        seq_start: int64[n].
+        seq_len: int32[n].
+        qual_start: int64[n]; empty for FASTA.
+        record_end: int64[n], behind the record's last byte.
+    """
+
+    data: NDArray[np.uint8]
+    header_start: NDArray[np.int64]
+    header_end: NDArray[np.int64]
+    seq_start: NDArray[np.int64]
+    seq_len: NDArray[np.int32]
+    qual_start: NDArray[np.int64]
+    record_end: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, batch: RecordBatch, first: int, step: int) -> Mates:
+        """Every ``step``-th record of a batch, from ``first`` on."""
+        ends = np.append(batch.header_start[1:] - 1, len(batch.data))
+        rows = slice(first, None, step)
+        qualities = batch.qual_start if batch.qual_start is not None else np.zeros(0, np.int64)
+        arrays = (
+            batch.header_start,
+            batch.header_end,
+            batch.seq_start,
+            batch.seq_len,
+            qualities,
+            ends,
+        )
+        return cls(batch.data, *(np.ascontiguousarray(array[rows]) for array in arrays))
+
+
+class Format(NamedTuple):
+    """How records are written.
+
+    Attributes:
+        fasta: 1 for FASTA, 0 for FASTQ.
+        phred_offset: what a quality character's code exceeds its score by.
+        gap_quality: Phred score of all bases that are no read's, or -1 for the computed ones.
+        include_remaining: 1 to write pairs that are not connected among the extended reads.
+        interleave_remaining: 1 to write the remaining mates of a pair one after the other.
+        turned_input: 1 where the fragment's ends are the reads' reverse complements.
+    """
+
+    fasta: int
+    phred_offset: int
+    gap_quality: int
+    include_remaining: int
+    interleave_remaining: int
+    turned_input: int
+
+
+@njit(nogil=True, cache=True)
+def copy_bytes(
+    source: NDArray[np.uint8], begin: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
+) -> Integer:
+    """Copy bytes; return the place behind them."""
+    for i in range(begin, end):
+        out[at] = source[i]
+        at += 1
+    return at
+
+
+@njit(nogil=True, cache=True)
+def write_number(number: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
+    """Write a number that is not negative; return the place behind it."""
+    digits = 1
+    bound = np.int64(10)
+    while number >= bound:
+        digits += 1
+        bound *= 10
+    for i in range(digits):
+        out[at + digits - 1 - i] = 48 + number % 10
+        number //= 10
+    return at + digits
+
+
+@njit(nogil=True, cache=True)
+def write_range(begin: Integer, end: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
+    """Write ``begin-end``; return the place behind it."""
+    at = write_number(begin, out, at)
+    out[at] = ord("-")
+    return write_number(end, out, at + 1)
+
+
+@njit(nogil=True, cache=True)
+def write_header(
+    mates: Mates,
+    row: Integer,
+    marker: int,
+    kind: Integer,
+    total: Integer,
+    left: Integer,
+    right: Integer,
+    lengths: tuple[Integer, Integer],
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    """Write a header: the first mate's name, and where both reads lie (0-based, half open)."""
+    out[at] = marker
+    at += 1
+    begin, end = mates.header_start[row], mates.header_end[row]
+    for p in range(begin, end):
+        if mates.data[p] == 32 or mates.data[p] == 9:
+            end = p
+            break
+    if end - begin > 2 and mates.data[end - 2] == ord("/") and mates.data[end - 1] == ord("1"):
+        end -= 2
+    at = copy_bytes(mates.data, begin, end, out, at)
+    at = copy_bytes(TAGS, 0, 8, out, at)
+    at = write_number(left + total + right, out, at)
+    at = copy_bytes(TAGS, 8, 15, out, at)
+    at = write_range(left, left + min(lengths[0], total), out, at)
+    at = copy_bytes(TAGS, 15, 22, out, at)
+    at = write_range(left + max(np.int64(0), total - lengths[1]), left + total, out, at)
+    at = copy_bytes(TAGS, 22, 26, out, at)
+    for i in range(WORDS.shape[1]):
+        if WORDS[kind, i] != 32:
+            out[at] = WORDS[kind, i]
+            at += 1
+    out[at] = 10
+    return at + 1
+
+
+@njit(nogil=True, cache=True)
+def unpack_read(
+    mates: Mates,
+    row: Integer,
+    turned: Integer,
+    no_quality: int,
+    letters: NDArray[np.uint8],
+    qualities: NDArray[np.uint8],
+) -> None:
+    """Letters and quality characters of a read, without line ends, turned round if asked for."""
+    length = np.int64(mates.seq_len[row])
+    source = mates.seq_start[row]
+    with_quality = len(mates.qual_start) > 0
+    for position in range(length):
+        while mates.data[source] == 10 or mates.data[source] == 13:
+            source += 1
+        letter = mates.data[source]
+        source += 1
+        target = length - 1 - position if turned else position
+        letters[target] = COMPLEMENTS[letter] if turned else letter
+        quality = np.uint8(no_quality)
+        if with_quality:
+            quality = mates.data[mates.qual_start[row] + position]
+        qualities[target] = quality
+
+
+@njit(nogil=True, cache=True)
+def write_sequence(
+    how: Format,
+    results: Extensions,
+    row: Integer,
+    lengths: tuple[Integer, Integer],
+    first: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    second: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    """Write bases, and qualities for FASTQ, with their line ends; return the place behind them.
+
+    ``first`` and ``second`` are letters and quality characters in the fragment's direction.
+    """
+    total = np.int64(results.total[row])
+    left = np.int64(results.left[row])
+    whole = left + total + results.right[row]
+    second_begin = total - lengths[1]
+    gap = max(np.int64(0), second_begin - lengths[0])
+    quality_at = at + whole + 3
+    for i in range(whole):
+        place = i - left
+        in_first: bool | np.bool = 0 <= place < lengths[0] and place < total
+        in_second = second_begin <= place < total and place >= 0
+        if in_first and in_second:
+            mine, other = first[0][place], second[0][place - second_begin]
+            worse = first[1][place] < second[1][place - second_begin]
+            if CODES[mine] == UNKNOWN or (worse and CODES[other] != UNKNOWN):
+                in_first = False
+        if in_first:
+            letter, quality = first[0][place], first[1][place]
+        elif in_second:
+            letter, quality = second[0][place - second_begin], second[1][place - second_begin]
+        else:
+            source: Integer = i
+            if place >= total:
+                source = left + gap + place - total
+            elif place >= 0:
+                source = left + place - lengths[0]
+            letter = LETTERS[results.codes[row, source]]
+            score = np.int64(results.qualities[row, source])
+            if how.gap_quality >= 0:
+                score = np.int64(how.gap_quality)
+            quality = np.uint8(how.phred_offset + score)
+        out[at + i] = letter
+        if not how.fasta:
+            out[quality_at + i] = quality
+    at += whole
+    out[at] = 10
+    if how.fasta:
+        return at + 1
+    out[at + 1] = ord("+")
+    out[at + 2] = 10
+    at = quality_at + whole
+    out[at] = 10
+    return at + 1
+
+
+@njit(nogil=True, cache=True)
+def copy_record(mates: Mates, row: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
+    """Copy a record as it stands, with a line end if the file's last one has none."""
+    at = copy_bytes(mates.data, mates.header_start[row] - 1, mates.record_end[row], out, at)
+    if out[at - 1] != 10:
+        out[at] = 10
+        at += 1
+    return at
+
+
+@njit(nogil=True, cache=True)
+def write_records(
+    mates1: Mates,
+    mates2: Mates,
+    begin: Integer,
+    how: Format,
+    results: Extensions,
+    extended: NDArray[np.uint8],
+    remaining1: NDArray[np.uint8],
+    remaining2: NDArray[np.uint8],
+) -> tuple[Integer, Integer, Integer]:
+    """Write the pairs of rows from ``begin`` on of the mates; return the bytes of each output."""
+    mates1 = borrowed(mates1)
+    mates2 = borrowed(mates2)
+    results = borrowed(results)
+    longest = 1
+    for i in range(begin, begin + len(results.kind)):
+        longest = max(longest, int(mates1.seq_len[i]), int(mates2.seq_len[i]))
+    letters1, letters2 = np.empty(longest, np.uint8), np.empty(longest, np.uint8)
+    qualities1, qualities2 = np.empty(longest, np.uint8), np.empty(longest, np.uint8)
+    at: Integer = np.int64(0)
+    at1: Integer = np.int64(0)
+    at2: Integer = np.int64(0)
+    marker = ord(">") if how.fasta else ord("@")
+    for i in range(len(results.kind)):
+        row = begin + i
+        if results.kind[i] == NOT_CONNECTED:
+            at1 = copy_record(mates1, row, remaining1, at1)
+            if how.interleave_remaining:
+                at1 = copy_record(mates2, row, remaining1, at1)
+            else:
+                at2 = copy_record(mates2, row, remaining2, at2)
+            if how.include_remaining:
+                at = copy_record(mates1, row, extended, at)
+                at = copy_record(mates2, row, extended, at)
+            continue
+        lengths = (np.int64(mates1.seq_len[row]), np.int64(mates2.seq_len[row]))
+        at = write_header(
+            mates1,
+            row,
+            marker,
+            np.int64(results.kind[i]),
+            np.int64(results.total[i]),
+            np.int64(results.left[i]),
+            np.int64(results.right[i]),
+            lengths,
+            extended,
+            at,
+        )
+        no_quality = how.phred_offset + 40
+        unpack_read(mates1, row, how.turned_input, no_quality, letters1, qualities1)
+        unpack_read(mates2, row, 1 - how.turned_input, no_quality, letters2, qualities2)
+        at = write_sequence(
+            how,
+            results,
+            i,
+            lengths,
+            (letters1, qualities1),
+            (letters2, qualities2),
+            extended,
+            at,
+        )
+    return at, at1, at2
+
+
+def format_pairs(
+    mates1: Mates, mates2: Mates, begin: int, how: Format, results: Extensions
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+    """Bytes of the extended reads, and of the remaining first and second mates.
+
+    Args:
+        mates1: records of first mates.
+        mates2: records of second mates.
+        begin: record of the first pair in ``results``.
+        how: what to write.
+        results: what became of the pairs.
+    """
+    rows = slice(begin, begin + len(results.kind))
+    connected = results.kind != NOT_CONNECTED
+    sizes = [
+        mates.record_end[rows][~connected] - mates.header_start[rows][~connected] + 2
+        for mates in (mates1, mates2)
+    ]
+    bases = results.total.astype(np.int64) + results.left + results.right
+    names = mates1.header_end[rows] - mates1.header_start[rows]
+    extended = int((2 * bases + names + HEADER_BYTES)[connected].sum())
+    if how.include_remaining:
+        extended += sum(int(size.sum()) for size in sizes)
+    remaining = [int(size.sum()) for size in sizes]
+    if how.interleave_remaining:
+        remaining = [sum(remaining), 0]
+    buffers = [np.empty(size, np.uint8) for size in (extended, *remaining)]
+    written = write_records(mates1, mates2, begin, how, results, *buffers)
+    first, second, third = (buffer[:size] for buffer, size in zip(buffers, written, strict=True))
+    return first, second, third

@@ -1,0 +1,433 @@
+"""Minhash tables of the ends of reads: which reads begin inside a sequence.
+
+A read has two ends: end ``2 r`` is read r as it stands, end ``2 r + 1`` its reverse complement. An
+end is known by the smallest hash among the k-mers of its first ``window`` bases. Where a sequence
+holds the begin of a read without errors, the window of the sequence at that place has the same
+smallest hash, so a look-up for each distinct window minimum finds all reads that begin there. The
+sequence need not be a read. One function finds most ends; those in whose first bases errors hide
+the k-mer are found by the others.
+
+Compared with the tables of whole reads (``ngsgpu.minhash.tables``) an end's window is as long as
+the shortest overlap that is wanted, so the windows of read and sequence agree completely but for
+errors, and few functions suffice.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.errors import UsageError
+from ngsgpu.minhash.cpu import sort_by_key
+from ngsgpu.readset import ReadArrays, ReadSet
+from ngsgpu.readset.cpu import plane_start, read_length
+from ngsgpu.sequence.codec import base_at
+from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.types import Integer
+
+ENTRY_BYTES = 8
+MARK_BITS = 24
+PLACE_BITS = 8
+END_MASK = np.uint64(0xFFFFFFFF)
+NO_KEY = ~np.uint64(0)
+MOST_ENDS = 1 << 12
+"""Ends that a sequence takes note of, if nothing else is said."""
+
+ENTRIES_A_CELL = 4
+"""Entries that share a cell of the directory on average, at most twice as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndParameters:
+    """How reads that begin inside a sequence are found.
+
+    Attributes:
+        kmer: k-mer length, 8 to 32 bases.
+        window: first bases of an end whose k-mers count.
+        hashes: hash functions, and so tables, 1 to 64.
+        seed: chooses another family of hash functions, 0 to 2^32 - 1.
+    """
+
+    kmer: int = 20
+    window: int = 50
+    hashes: int = 4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 8 <= self.kmer <= 32:
+            raise UsageError(f"--kmer must be from 8 to 32, not {self.kmer}")
+        if not 1 <= self.hashes <= 64:
+            raise UsageError(f"--hashes must be from 1 to 64, not {self.hashes}")
+        if not self.kmer <= self.window < self.kmer + (1 << PLACE_BITS):
+            raise UsageError(
+                f"the window must be from {self.kmer} (the k-mer length) to "
+                f"{self.kmer + (1 << PLACE_BITS) - 1} bases, not {self.window}"
+            )
+        if not 0 <= self.seed < 1 << 32:
+            raise UsageError(f"--seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
+
+    @property
+    def first_function(self) -> int:
+        """Number that the first hash function adds to a k-mer."""
+        return self.seed << 8
+
+
+class EndTables(NamedTuple):
+    """The tables as kernels take them.
+
+    Attributes:
+        entries: uint64[hashes, 2 x reads], mark << 40 | place << 32 | end, by key and then by
+            end; the place is the position of the k-mer in the end.
+        cells: uint32[hashes, 2^cell_bits + 1], first entry of each cell; a cell holds the keys
+            with the same highest bits, the mark their next 24.
+        kmer: k-mer length.
+        window: bases of an end whose k-mers count.
+        first_function: what the first hash function adds to a k-mer.
+        cell_bits: bits of a key that choose the cell.
+    """
+
+    entries: NDArray[np.uint64]
+    cells: NDArray[np.uint32]
+    kmer: int
+    window: int
+    first_function: int
+    cell_bits: int
+
+
+class EndSet(NamedTuple):
+    """Ends that a sequence has met, each with a flag; emptied in no time.
+
+    Attributes:
+        cells: uint64[2^n], open-addressing hash table of generation << 33 | end << 1 | flag; what
+            is of an earlier generation counts as free.
+        state: int64[2], generation and number of ends.
+    """
+
+    cells: NDArray[np.uint64]
+    state: NDArray[np.int64]
+
+    @classmethod
+    def allocate(cls, most: int = MOST_ENDS) -> EndSet:
+        """Room for up to ``most`` ends, a power of two."""
+        return cls(np.zeros(2 * most, dtype=np.uint64), np.zeros(2, dtype=np.int64))
+
+
+@njit(nogil=True, cache=True)
+def empty_set(ends: EndSet) -> None:
+    """Forget all ends."""
+    ends.state[0] += 1
+    ends.state[1] = 0
+    if ends.state[0] >> 31:
+        ends.cells[:] = 0
+        ends.state[0] = 1
+
+
+@njit(nogil=True, cache=True, inline="always")
+def cell_of(ends: EndSet, end: Integer) -> np.int64:
+    """Cell where an end is or belongs."""
+    generation = np.uint64(ends.state[0])
+    mask = len(ends.cells) - 1
+    cell = np.int64((np.uint64(end) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)) & mask
+    while True:
+        value = ends.cells[cell]
+        if value >> np.uint64(33) != generation:
+            return np.int64(cell)
+        if (value >> np.uint64(1)) & END_MASK == np.uint64(end):
+            return np.int64(cell)
+        cell = (cell + 1) & mask
+
+
+@njit(nogil=True, cache=True, inline="always")
+def add_end(ends: EndSet, end: Integer) -> bool:
+    """Add an end without its flag; whether it is new and there was room."""
+    cell = cell_of(ends, end)
+    if ends.cells[cell] >> np.uint64(33) == np.uint64(ends.state[0]):
+        return False
+    if 2 * ends.state[1] >= len(ends.cells):
+        return False
+    ends.state[1] += 1
+    ends.cells[cell] = (np.uint64(ends.state[0]) << np.uint64(33)) | (
+        np.uint64(end) << np.uint64(1)
+    )
+    return True
+
+
+@njit(nogil=True, cache=True, inline="always")
+def set_flag(ends: EndSet, end: Integer, flag: bool) -> None:
+    """Set or clear the flag of an end that was added."""
+    cell = cell_of(ends, end)
+    value = ends.cells[cell] & ~np.uint64(1)
+    ends.cells[cell] = value | np.uint64(1) if flag else value
+
+
+@njit(nogil=True, cache=True, inline="always")
+def has_flag(ends: EndSet, end: Integer) -> bool:
+    """Whether an end was added and its flag is set."""
+    value = ends.cells[cell_of(ends, end)]
+    generation = value >> np.uint64(33)
+    return bool(generation == np.uint64(ends.state[0]) and value & np.uint64(1))
+
+
+@njit(nogil=True, cache=True)
+def sign_ends(
+    reads: ReadArrays,
+    first: int,
+    last: int,
+    k: int,
+    window: int,
+    first_function: int,
+    keys: NDArray[np.uint64],
+    places: NDArray[np.uint8],
+) -> None:
+    """Signatures of both ends of reads ``first`` to ``last`` under ``len(keys)`` functions.
+
+    ``keys[f, end]`` becomes the low 2k bits of the smallest hash, ``places[f, end]`` the (first)
+    position of its k-mer in the end. Reads shorter than the window get ``NO_KEY``.
+    """
+    mask = ~np.uint64(0) if k == 32 else (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+    smallest = np.empty(len(keys), dtype=np.uint64)
+    for read in range(first, last):
+        length = read_length(reads, read)
+        start = plane_start(reads, read)
+        words = (length + 63) >> 6
+        for turned in range(2):
+            end = 2 * read + turned
+            if length < window:
+                for function in range(len(keys)):
+                    keys[function, end] = NO_KEY
+                continue
+            smallest[:] = NO_KEY
+            kmer = np.uint64(0)
+            for position in range(window):
+                if turned:
+                    code = 3 - base_at(reads.planes, start, words, length - 1 - position)
+                else:
+                    code = base_at(reads.planes, start, words, position)
+                kmer = ((kmer << np.uint64(2)) | np.uint64(code)) & mask
+                if position < k - 1:
+                    continue
+                for function in range(len(keys)):
+                    value = mix64(kmer + np.uint64(first_function + function))
+                    if value < smallest[function]:
+                        smallest[function] = value
+                        places[function, end] = position - (k - 1)
+            for function in range(len(keys)):
+                keys[function, end] = smallest[function] & mask
+
+
+@njit(nogil=True, cache=True, inline="always")
+def split_key(key: np.uint64, k: int, cell_bits: int) -> tuple[np.int64, np.uint64]:
+    """Cell and mark of a key."""
+    rest = np.uint64(2 * k - cell_bits)
+    mark_shift = rest - np.uint64(MARK_BITS) if rest > np.uint64(MARK_BITS) else np.uint64(0)
+    cell = np.int64(key >> rest) if rest < np.uint64(64) else np.int64(0)
+    return cell, (key >> mark_shift) & np.uint64((1 << MARK_BITS) - 1)
+
+
+@njit(nogil=True, cache=True)
+def fill_ends(
+    keys: NDArray[np.uint64],
+    ends: NDArray[np.uint32],
+    places: NDArray[np.uint8],
+    k: int,
+    cell_bits: int,
+    entries: NDArray[np.uint64],
+    cells: NDArray[np.uint32],
+) -> None:
+    """Turn sorted (key, end) pairs into a table."""
+    at = 0
+    for i in range(len(keys)):
+        cell, mark = split_key(keys[i], k, cell_bits)
+        while at <= cell:
+            cells[at] = i
+            at += 1
+        place = np.uint64(places[ends[i]])
+        entries[i] = (mark << np.uint64(40)) | (place << np.uint64(32)) | np.uint64(ends[i])
+    while at < len(cells):
+        cells[at] = len(keys)
+        at += 1
+
+
+def cell_bits_for(reads: int, kmer: int) -> int:
+    """Bits of the key that choose the cell, for a number of reads."""
+    return min(2 * kmer, 28, max(0, (2 * reads // ENTRIES_A_CELL).bit_length() - 1))
+
+
+def planned_bytes(reads: int, parameters: EndParameters, threads: int) -> int:
+    """Bytes that building and holding the tables of ``reads`` reads take at most."""
+    cells = 4 * ((1 << cell_bits_for(reads, parameters.kmer)) + 1)
+    held = parameters.hashes * (2 * reads * ENTRY_BYTES + cells)
+    signatures = 2 * reads * parameters.hashes * (8 + 1)
+    sorting = 2 * reads * min(threads, parameters.hashes) * 2 * (8 + 4)
+    return held + signatures + sorting
+
+
+def build_end_tables(
+    reads: ReadSet,
+    parameters: EndParameters,
+    *,
+    threads: int = 1,
+    advance: Callable[[int], None] = lambda tables: None,
+) -> EndTables:
+    """Build all tables.
+
+    Args:
+        reads: the read set.
+        parameters: k-mer length, window, number of tables, hash functions.
+        threads: how many threads work; the result does not depend on it.
+        advance: called with the number of tables that were finished since the last call.
+    """
+    count, hashes = 2 * reads.reads, parameters.hashes
+    bits = cell_bits_for(reads.reads, parameters.kmer)
+    keys = np.empty((hashes, count), dtype=np.uint64)
+    places = np.zeros((hashes, count), dtype=np.uint8)
+    pieces = np.linspace(0, reads.reads, 4 * threads + 1).astype(np.int64).tolist()
+
+    def sign(bounds: tuple[int, int]) -> None:
+        sign_ends(
+            reads.arrays,
+            *bounds,
+            parameters.kmer,
+            parameters.window,
+            parameters.first_function,
+            keys,
+            places,
+        )
+
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(sign, itertools.pairwise(pieces)):
+            pass
+        long_enough = np.arange(count, dtype=np.uint32)
+        if reads.reads and reads.min_length < parameters.window:
+            long_enough = np.flatnonzero(keys[0] != NO_KEY).astype(np.uint32)
+        entries = np.empty((hashes, len(long_enough)), dtype=np.uint64)
+        cells = np.empty((hashes, (1 << bits) + 1), dtype=np.uint32)
+
+        def build(function: int) -> None:
+            # An own copy, since sorting moves keys and ends.
+            own, ends = keys[function][long_enough], long_enough.copy()
+            spare, spare_ends = np.empty_like(own), np.empty_like(ends)
+            if sort_by_key(own, ends, spare, spare_ends, 2 * parameters.kmer):
+                own, ends = spare, spare_ends
+            fill_ends(
+                own, ends, places[function], parameters.kmer, bits, entries[function],
+                cells[function],
+            )  # fmt: skip
+            advance(1)
+
+        for _ in pool.map(build, range(hashes)):
+            pass
+    return EndTables(
+        entries, cells, parameters.kmer, parameters.window, parameters.first_function, bits
+    )
+
+
+@njit(nogil=True, cache=True)
+def hash_kmers(
+    tables: EndTables,
+    codes: NDArray[np.uint8],
+    first: Integer,
+    last: Integer,
+    hashes: NDArray[np.uint64],
+) -> None:
+    """Hashes of the k-mers of a sequence that end at positions ``first`` to ``last``, exclusive.
+
+    ``hashes[f, i]`` becomes the hash of the k-mer at position i.
+    """
+    k = tables.kmer
+    mask = ~np.uint64(0) if k == 32 else (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+    kmer = np.uint64(0)
+    first = max(first, np.int64(k - 1))
+    for position in range(first - (k - 1), last):
+        kmer = ((kmer << np.uint64(2)) | np.uint64(codes[position])) & mask
+        if position < first:
+            continue
+        for function in range(len(hashes)):
+            number = np.uint64(tables.first_function + function)
+            hashes[function, position - (k - 1)] = mix64(kmer + number)
+
+
+@njit(nogil=True, cache=True)
+def find_begins(
+    tables: EndTables,
+    hashes: NDArray[np.uint64],
+    first: Integer,
+    last: Integer,
+    most: int,
+    met: EndSet,
+    ends: NDArray[np.int64],
+    starts: NDArray[np.int64],
+) -> int:
+    """Reads that begin at positions ``first`` to ``last``, exclusive, of a sequence.
+
+    The sequence must reach ``window`` bases beyond ``last - 1``, and ``hashes`` hold its k-mers
+    (``hash_kmers``). Of one look-up at most ``most`` entries are looked at.
+
+    Args:
+        tables: the tables.
+        hashes: uint64[functions, positions].
+        first: first position.
+        last: behind the last position.
+        most: entries of a bucket that are looked at.
+        met: ends that are known already; those found are added.
+        ends: int64, set to the new ends; what does not fit is left out.
+        starts: int64, set to where they begin.
+
+    Returns:
+        The number of new ends, in the order of functions, places and ends. An end that begins at
+        several places counts for the first of them.
+    """
+    count = 0
+    reach = tables.window - tables.kmer
+    full_mask = ~np.uint64(0)
+    mask = (
+        full_mask
+        if tables.kmer == 32
+        else (np.uint64(1) << np.uint64(2 * tables.kmer)) - np.uint64(1)
+    )
+    for function in range(len(hashes)):
+        row = hashes[function]
+        best: Integer = np.int64(-1)
+        begin = first
+        while begin < last:
+            # The leftmost minimum of the window at ``begin``, and how many windows share it.
+            if best < begin:
+                best = begin
+                for position in range(begin + 1, begin + reach + 1):
+                    if row[position] < row[best]:
+                        best = position
+            stop = begin + 1
+            following = best
+            while stop < last and best >= stop:
+                if row[stop + reach] < row[best]:
+                    following = stop + reach
+                    break
+                stop += 1
+            cell, mark = split_key(row[best] & mask, tables.kmer, tables.cell_bits)
+            looked_at = 0
+            for i in range(tables.cells[function, cell], tables.cells[function, cell + 1]):
+                entry = tables.entries[function, i]
+                if entry >> np.uint64(40) != mark:
+                    continue
+                if looked_at == most:
+                    break
+                looked_at += 1
+                place = np.int64((entry >> np.uint64(32)) & np.uint64((1 << PLACE_BITS) - 1))
+                start = best - place
+                if start < begin or start >= stop:
+                    continue
+                end = np.int64(entry & END_MASK)
+                if count < len(ends) and add_end(met, end):
+                    ends[count] = end
+                    starts[count] = start
+                    count += 1
+            best = following
+            begin = stop
+    return count

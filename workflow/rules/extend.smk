@@ -1,0 +1,166 @@
+# Extension of pairs to long reads by `ngsgpu extend`, and, if the config wants it, by Konnector; the
+# assemblies of both beside those of the reads as they were.
+
+
+rule extend_pairs:
+    input:
+        first=extended_arm_first,
+        second=extended_arm_second,
+    output:
+        extended="results/{sample}/extend/ngsgpu/extended.fastq.gz",
+        first="results/{sample}/extend/ngsgpu/remaining_R1.fastq.gz",
+        second="results/{sample}/extend/ngsgpu/remaining_R2.fastq.gz",
+        stats="results/{sample}/extend/stats.json",
+    log:
+        "logs/extend_pairs/{sample}.log",
+    benchmark:
+        "results/benchmarks/extend_pairs/{sample}.tsv"
+    wildcard_constraints:
+        sample=PAIRED,
+    retries: 2
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: config["extend"]["threads"]
+    resources:
+        mem_mb=lambda wildcards, attempt: config["extend"]["mem_mb"]
+        * 2 ** (attempt - 1),
+        runtime=config["extend"]["runtime"],
+        gpu=0,
+    params:
+        reads=arm_reads,
+        extra=config["extend"]["extra"],
+    shell:
+        "ngsgpu extend {params.reads} -o {output.extended} --remaining1 {output.first}"
+        " --remaining2 {output.second} --threads {threads} --memory {resources.mem_mb}M"
+        " --stats {output.stats} {params.extra} 2> {log}"
+
+
+rule connect_pairs:
+    input:
+        first=extended_arm_first,
+        second=extended_arm_second,
+        stats="results/{sample}/extend/stats.json",
+    output:
+        extended="results/{sample}/extend/konnector/extended.fastq.gz",
+        first="results/{sample}/extend/konnector/remaining_R1.fastq.gz",
+        second="results/{sample}/extend/konnector/remaining_R2.fastq.gz",
+        work=temp(directory("results/{sample}/extend/konnector/work")),
+    log:
+        "logs/connect_pairs/{sample}.log",
+    benchmark:
+        "results/benchmarks/connect_pairs/{sample}.tsv"
+    wildcard_constraints:
+        sample=PAIRED,
+    conda:
+        "../../envs/abyss.yaml"
+    threads: config["extend"]["threads"]
+    resources:
+        mem_mb=config["extend"]["mem_mb"],
+        runtime=config["extend"]["runtime"],
+        gpu=0,
+    params:
+        options=config["extend"]["konnector_options"],
+    shell:
+        # Debian keeps ABySS' programs out of the PATH. Both programs get the same lengths: the
+        # first ones that the statistics name.
+        "(export PATH=$PATH:/usr/lib/abyss && mkdir -p {output.work}"
+        " && length() {{ grep -o -m 1 \"$1.: [0-9][0-9]*\" {input.stats} | grep -o '[0-9]*$'; }}"
+        " && konnector {params.options} --fastq -j {threads} -f $(length min_length)"
+        " -F $(length max_length) -o {output.work}/k {input.first} {input.second}"
+        " && gzip -n -1 -c {output.work}/k_pseudoreads.fq > {output.extended}"
+        " && gzip -n -1 -c {output.work}/k_reads_1.fq > {output.first}"
+        " && gzip -n -1 -c {output.work}/k_reads_2.fq > {output.second}) > {log} 2>&1"
+
+
+rule evaluate_extension:
+    input:
+        extended="results/{sample}/extend/{program}/extended.fastq.gz",
+        truth="results/{sample}/simulate/truth.sam.gz",
+        reference=reference_if_known,
+    output:
+        json="results/{sample}/evaluate/extension_{program}.json",
+        table="results/{sample}/evaluate/extension_{program}.txt",
+    log:
+        "logs/evaluate_extension/{sample}/{program}.log",
+    benchmark:
+        "results/benchmarks/evaluate_extension/{sample}/{program}.tsv"
+    wildcard_constraints:
+        sample=one_of(DATASETS),
+        program="ngsgpu|konnector",
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=config["extend"]["mem_mb"],
+        runtime=240,
+        gpu=0,
+    shell:
+        "ngsgpu evaluate extension --truth {input.truth} --reference {input.reference:q}"
+        " --extended {input.extended} --json {output.json} > {output.table} 2> {log}"
+
+
+rule assemble_extended:
+    input:
+        extended="results/{sample}/extend/{program}/extended.fastq.gz",
+        first="results/{sample}/extend/{program}/remaining_R1.fastq.gz",
+        second="results/{sample}/extend/{program}/remaining_R2.fastq.gz",
+    output:
+        contigs="results/{sample}/assembly/{program}_{use}/contigs.fasta",
+        work=temp(directory("results/{sample}/assembly/{program}_{use}/spades")),
+    log:
+        "logs/assemble_extended/{sample}/{program}_{use}.log",
+    benchmark:
+        "results/benchmarks/assemble_extended/{sample}/{program}_{use}.tsv"
+    wildcard_constraints:
+        program="ngsgpu|konnector",
+        use=one_of(SPADES_OPTIONS),
+    retries: 2
+    conda:
+        "../../envs/spades.yaml"
+    threads: config["assemble"]["threads"]
+    resources:
+        mem_mb=lambda wildcards, attempt: config["assemble"]["mem_mb"]
+        * 2 ** (attempt - 1),
+        runtime=config["assemble"]["runtime"],
+        gpu=0,
+    params:
+        option=lambda wildcards: SPADES_OPTIONS[wildcards.use],
+        # Not {threads}: Snakemake may grant fewer, and the contigs must not depend on that.
+        threads=config["assemble"]["threads"],
+        memory_gb=lambda wildcards, resources: resources.mem_mb // 1024,
+        kmers=config["assemble"]["kmers"],
+        extra=config["assemble"]["extra"],
+    shell:
+        "(spades.py --only-assembler -1 {input.first} -2 {input.second}"
+        " {params.option} {input.extended} -k {params.kmers} --threads {params.threads}"
+        " --memory {params.memory_gb} {params.extra} -o {output.work}"
+        " && cp {output.work}/contigs.fasta {output.contigs}) > {log} 2>&1"
+
+
+use rule evaluate_assemblies as evaluate_extended_assemblies with:
+    input:
+        contigs=lambda wildcards: expand(
+            "results/{sample}/assembly/{arm}/contigs.fasta",
+            sample=wildcards.sample,
+            arm=[*ARMS, *extended_uses()],
+        ),
+        reference=reference_if_known,
+    output:
+        tsv="results/{sample}/quast_extended/report.tsv",
+        html=report(
+            "results/{sample}/quast_extended/report.html",
+            caption="../report/quast.rst",
+            category="Assemblies of extended reads",
+            labels={"sample": "{sample}"},
+        ),
+        multiqc="results/{sample}/quast_extended/multiqc/report.tsv",
+        work=directory("results/{sample}/quast_extended/details"),
+    log:
+        "logs/evaluate_extended_assemblies/{sample}.log",
+    benchmark:
+        "results/benchmarks/evaluate_extended_assemblies/{sample}.tsv"
+    params:
+        labels=lambda wildcards: ",".join([*ARMS, *extended_uses()]),
+        reference=lambda wildcards, input: repeated("-r", input.reference[:1]),
+        min_contig=config["quast"]["min_contig"],
+        extra=config["quast"]["extra"],
