@@ -365,7 +365,8 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
 // anchors, in ``workspace`` for those that the first launch lists because they have more than
 // ``sizes.limit`` candidates. Bytes: about 48 buckets of 6 bytes an entry and, for each of some
 // 45 candidates, planes and qualities, mostly from the L2 cache, since neighbours in ``anchors``
-// share them. Operations: about 45 candidates x 130 columns x 30 for each anchor, which bounds it.
+// share them. Operations: some 1,500 look-ups of table entries an anchor, and about 45 candidates
+// under each column where reads differ; waiting for barriers and memory bounds it (docs/gpu.md).
 extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
     correct_anchors(const Reads* reads_in, const Unknown* unknown_in, const Tables* tables_in,
                     const int32_t* weights_in, const Rules* rules_in, const Results* results_in,
