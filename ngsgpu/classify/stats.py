@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from ngsgpu._version import __version__
+from ngsgpu.statistics import statistics_json
 
 SCHEMA = "ngsgpu.classify"
 SCHEMA_VERSION = 1
@@ -45,8 +43,7 @@ class ClassificationStatistics:
 
     def to_json(self) -> str:
         """The statistics as JSON text."""
-        head = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, "version": __version__}
-        return json.dumps(head | dataclasses.asdict(self), indent=1) + "\n"
+        return statistics_json(SCHEMA, SCHEMA_VERSION, self)
 
     def summary(self) -> list[str]:
         """A few lines that say what was done."""

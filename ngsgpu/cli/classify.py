@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ngsgpu.cli.correct import BackendChoice, PhredChoice
+from ngsgpu.cli.options import BackendChoice, InterleavedInput, PhredChoice
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -203,9 +203,7 @@ def classify(
         list[str] | None,
         typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
     ] = None,
-    interleaved: Annotated[
-        bool, typer.Option("--interleaved", help="-i holds both mates of pairs, in turn.")
-    ] = False,
+    interleaved: InterleavedInput = False,
     sample: Annotated[
         str | None,
         typer.Option("--sample", metavar="NAME", help="The sample's name.", show_default="from -i"),

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from ngsgpu.cli.options import (
+    BackendChoice,
+    BackendOption,
+    DryRun,
+    Memory,
+    Paths,
+    PhredChoice,
+    PhredOffsetOption,
+    QualityBits,
+    Quiet,
+    SecondMates,
+    Seed,
+    StatsFile,
+    Threads,
+)
 from ngsgpu.errors import UsageError
-
-Paths = list[str]
-
-
-class BackendChoice(StrEnum):
-    """Values of ``--backend``."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
-
-
-class PhredChoice(StrEnum):
-    """Values of ``--phred-offset``."""
-
-    auto = "auto"
-    phred33 = "33"
-    phred64 = "64"
 
 
 def register(app: typer.Typer) -> None:
@@ -41,10 +37,7 @@ def correct(
             "-i", "--in1", metavar="FILE", help="Reads, or first mates; repeat for each lane."
         ),
     ] = None,
-    in2: Annotated[
-        Paths | None,
-        typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
-    ] = None,
+    in2: SecondMates = None,
     out1: Annotated[
         Paths | None,
         typer.Option(
@@ -78,28 +71,10 @@ def correct(
             "memory (10 bytes a read and table).",
         ),
     ] = 48,
-    quality_bits: Annotated[
-        int,
-        typer.Option(
-            metavar="8|2|1|0",
-            help="Bits of quality kept a base; fewer take less memory, 0 ignores qualities.",
-        ),
-    ] = 8,
-    phred_offset: Annotated[
-        PhredChoice,
-        typer.Option(
-            metavar="auto|33|64",
-            help="What quality characters count from; auto takes 33 and refuses what looks like "
-            "64.",
-        ),
-    ] = PhredChoice.auto,
-    threads: Annotated[
-        int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
-    ] = 0,
-    backend: Annotated[
-        BackendChoice,
-        typer.Option(metavar="auto|cpu|cuda", help="What computes; all give the same bytes."),
-    ] = BackendChoice.auto,
+    quality_bits: QualityBits = 8,
+    phred_offset: PhredOffsetOption = PhredChoice.auto,
+    threads: Threads = 0,
+    backend: BackendOption = BackendChoice.auto,
     gpus: Annotated[
         int | None,
         typer.Option(
@@ -108,12 +83,7 @@ def correct(
             show_default="1, if there are any",
         ),
     ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE", help="Memory that may be used, as in 16G.", show_default="what is free"
-        ),
-    ] = None,
+    memory: Memory = None,
     gpu_memory: Annotated[
         str | None,
         typer.Option(
@@ -122,17 +92,10 @@ def correct(
             show_default="what is free",
         ),
     ] = None,
-    stats: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write what was seen and done here (JSON)."),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="Chooses another family of hash functions.")
-    ] = 0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read the input, print the plan, write nothing.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")] = False,
+    stats: StatsFile = None,
+    seed: Seed = 0,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
 ) -> None:
     """Correct substitution errors in Illumina reads (CARE).
 

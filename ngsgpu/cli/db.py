@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ngsgpu.cli.classify import BackendOption, GpuMemory, Gpus
-from ngsgpu.cli.correct import BackendChoice
+from ngsgpu.cli.options import BackendChoice
 from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,21 @@ from typing import Annotated
 
 import typer
 
-from ngsgpu.cli.correct import BackendChoice, Paths, PhredChoice
+from ngsgpu.cli.options import (
+    BackendChoice,
+    DryRun,
+    FirstMates,
+    InterleavedInput,
+    Memory,
+    PhredChoice,
+    PhredOffsetOption,
+    QualityBits,
+    Quiet,
+    SecondMates,
+    Seed,
+    StatsFile,
+    Threads,
+)
 from ngsgpu.errors import UsageError
 
 
@@ -25,14 +39,8 @@ def register(app: typer.Typer) -> None:
 
 
 def extend(
-    in1: Annotated[
-        Paths | None,
-        typer.Option("-i", "--in1", metavar="FILE", help="First mates; repeat for each lane."),
-    ] = None,
-    in2: Annotated[
-        Paths | None,
-        typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
-    ] = None,
+    in1: FirstMates = None,
+    in2: SecondMates = None,
     out: Annotated[
         str | None,
         typer.Option("-o", "--out", metavar="FILE", help="Extended reads.", show_default=False),
@@ -48,9 +56,7 @@ def extend(
         str | None,
         typer.Option(metavar="FILE", help="Second mates of pairs that were not connected."),
     ] = None,
-    interleaved: Annotated[
-        bool, typer.Option("--interleaved", help="-i holds both mates of pairs, in turn.")
-    ] = False,
+    interleaved: InterleavedInput = False,
     library: Annotated[
         LibraryChoice,
         typer.Option(
@@ -140,13 +146,7 @@ def extend(
     max_mismatch_ratio: Annotated[
         float, typer.Option(metavar="X", help="Mismatches an overlap may have, as a part of it.")
     ] = 0.05,
-    quality_bits: Annotated[
-        int,
-        typer.Option(
-            metavar="8|2|1|0",
-            help="Bits of quality kept a base; fewer take less memory, 0 ignores qualities.",
-        ),
-    ] = 8,
+    quality_bits: QualityBits = 8,
     gap_quality: Annotated[
         int | None,
         typer.Option(
@@ -163,38 +163,17 @@ def extend(
     unsorted: Annotated[
         bool, typer.Option("--unsorted", help="Write in the order in which work is done.")
     ] = False,
-    phred_offset: Annotated[
-        PhredChoice,
-        typer.Option(
-            metavar="auto|33|64",
-            help="What quality characters count from; auto takes 33 and refuses what looks like "
-            "64.",
-        ),
-    ] = PhredChoice.auto,
-    threads: Annotated[
-        int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
-    ] = 0,
+    phred_offset: PhredOffsetOption = PhredChoice.auto,
+    threads: Threads = 0,
     backend: Annotated[
         BackendChoice,
         typer.Option(metavar="auto|cpu|cuda", help="What computes; in this version the CPU."),
     ] = BackendChoice.auto,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE", help="Memory that may be used, as in 16G.", show_default="what is free"
-        ),
-    ] = None,
-    stats: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write what was seen and done here (JSON)."),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="Chooses another family of hash functions.")
-    ] = 0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read the input, print the plan, write nothing.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")] = False,
+    memory: Memory = None,
+    stats: StatsFile = None,
+    seed: Seed = 0,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
 ) -> None:
     """Extend pairs to long reads (CAREx).
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from ngsgpu.cli.options import Threads
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
@@ -38,9 +40,7 @@ def kmers(
     exact: Annotated[
         bool, typer.Option("--exact", help="Count every k-mer, not a sample of them.")
     ] = False,
-    threads: Annotated[
-        int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
-    ] = 0,
+    threads: Threads = 0,
 ) -> None:
     """Count how many distinct k-mers occur how often, and estimate the coverage.
 

@@ -8,10 +8,18 @@ from typing import Annotated
 
 import typer
 
-from ngsgpu.cli.correct import BackendChoice, PhredChoice
+from ngsgpu.cli.options import (
+    BackendChoice,
+    BackendOption,
+    FirstMates,
+    PhredChoice,
+    PhredOffsetOption,
+    Quiet,
+    SecondMates,
+    StatsFile,
+    Threads,
+)
 from ngsgpu.errors import UsageError
-
-Paths = list[str]
 
 
 class QualityChoice(StrEnum):
@@ -27,14 +35,8 @@ def register(app: typer.Typer) -> None:
 
 
 def merge(
-    in1: Annotated[
-        Paths | None,
-        typer.Option("-i", "--in1", metavar="FILE", help="First mates; repeat for each lane."),
-    ] = None,
-    in2: Annotated[
-        Paths | None,
-        typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
-    ] = None,
+    in1: FirstMates = None,
+    in2: SecondMates = None,
     out: Annotated[
         str | None, typer.Option("-o", "--out", metavar="FILE", help="Merged reads.")
     ] = None,
@@ -162,25 +164,10 @@ def merge(
         str | None,
         typer.Option(metavar="FILE", help="Write the fragments' lengths as BBMap's ihist."),
     ] = None,
-    stats: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write what was seen and done here (JSON)."),
-    ] = None,
-    phred_offset: Annotated[
-        PhredChoice,
-        typer.Option(
-            metavar="auto|33|64",
-            help="What quality characters count from; auto takes 33 and refuses what looks like "
-            "64.",
-        ),
-    ] = PhredChoice.auto,
-    threads: Annotated[
-        int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
-    ] = 0,
-    backend: Annotated[
-        BackendChoice,
-        typer.Option(metavar="auto|cpu|cuda", help="What computes; all give the same bytes."),
-    ] = BackendChoice.auto,
+    stats: StatsFile = None,
+    phred_offset: PhredOffsetOption = PhredChoice.auto,
+    threads: Threads = 0,
+    backend: BackendOption = BackendChoice.auto,
     gpus: Annotated[
         int | None,
         typer.Option(
@@ -195,7 +182,7 @@ def merge(
             metavar="SIZE", help="Memory of the GPU that may be used.", show_default="what is free"
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Merge the reads of pairs that overlap (FLASH).
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from ngsgpu.errors import InputError, OutputError, UsageError
 from ngsgpu.io.atomic import output_error
 from ngsgpu.io.batch import RecordBatch
@@ -52,6 +54,41 @@ class Lane:
             self.inputs[0], threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
         ):
             yield (batch,)
+
+
+@dataclass(slots=True)
+class LaneSizes:
+    """What lanes hold.
+
+    Attributes:
+        reads: number of reads.
+        bases: number of bases.
+        longest: longest read, in bases.
+    """
+
+    reads: int = 0
+    bases: int = 0
+    longest: int = 0
+
+
+def measure_lanes(
+    lanes: Sequence[Lane], *, threads: int, phred_offset: PhredOffset, chunk_bytes: int
+) -> LaneSizes:
+    """Read lanes and keep nothing but their sizes.
+
+    Raises:
+        InputError: an input cannot be read.
+    """
+    sizes = LaneSizes()
+    for lane in lanes:
+        for mates in lane.batches(
+            threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
+        ):
+            for batch in mates:
+                sizes.reads += len(batch)
+                sizes.bases += int(batch.seq_len.sum(dtype=np.int64))
+                sizes.longest = max(sizes.longest, int(batch.seq_len.max(initial=0)))
+    return sizes
 
 
 def plan_lanes(

@@ -20,7 +20,7 @@ import numpy as np
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.host_run import HostRun
-from ngsgpu.correct.lanes import Lane, keep_streams, plan_lanes
+from ngsgpu.correct.lanes import Lane, keep_streams, measure_lanes, plan_lanes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.plan import CorrectionPlan, plan_correction
 from ngsgpu.correct.run import Run, RunOptions
@@ -192,23 +192,18 @@ def plan_files(
     parameters = parameters or CorrectionParameters()
     options = options or RunOptions()
     lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
-    reads = bases = longest = 0
     with keep_streams(lanes) as kept:
-        for lane in kept:
-            for mates in lane.batches(
-                threads=options.threads,
-                phred_offset=phred_offset,
-                chunk_bytes=options.chunk_bytes,
-            ):
-                for batch in mates:
-                    reads += len(batch)
-                    bases += int(batch.seq_len.sum(dtype=np.int64))
-                    longest = max(longest, int(batch.seq_len.max(initial=0)))
+        sizes = measure_lanes(
+            kept,
+            threads=options.threads,
+            phred_offset=phred_offset,
+            chunk_bytes=options.chunk_bytes,
+        )
     return plan_correction(
         parameters,
-        reads=reads,
-        bases=bases,
-        max_length=longest,
+        reads=sizes.reads,
+        bases=sizes.bases,
+        max_length=sizes.longest,
         paired=lanes[0].paired,
         threads=options.threads,
         budget_bytes=options.budget,

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.lanes import Lane, keep_streams, plan_lanes
+from ngsgpu.correct.lanes import Lane, keep_streams, measure_lanes, plan_lanes
 from ngsgpu.correct.run import RunOptions
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import InputError, UsageError
@@ -182,23 +182,18 @@ def plan_files(
         UsageError: the files do not fit together.
     """
     options = options or RunOptions()
-    reads = bases = longest = 0
     with keep_streams(_paired_lanes(in1, in2, interleaved)) as lanes:
-        for lane in lanes:
-            for mates in lane.batches(
-                threads=options.threads,
-                phred_offset=phred_offset,
-                chunk_bytes=options.chunk_bytes,
-            ):
-                for batch in mates:
-                    reads += len(batch)
-                    bases += int(batch.seq_len.sum(dtype=np.int64))
-                    longest = max(longest, int(batch.seq_len.max(initial=0)))
+        sizes = measure_lanes(
+            lanes,
+            threads=options.threads,
+            phred_offset=phred_offset,
+            chunk_bytes=options.chunk_bytes,
+        )
     return plan_extension(
         parameters or ExtensionParameters(),
-        pairs=reads // 2,
-        bases=bases,
-        max_length=longest,
+        pairs=sizes.reads // 2,
+        bases=sizes.bases,
+        max_length=sizes.longest,
         threads=options.threads,
         budget_bytes=options.budget,
     )

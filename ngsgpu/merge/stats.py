@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu._version import __version__
 from ngsgpu.merge import cpu, lengths
 from ngsgpu.merge.host import Tally
+from ngsgpu.statistics import statistics_json
 
 SCHEMA = "ngsgpu.merge"
 SCHEMA_VERSION = 1
@@ -92,8 +90,7 @@ class MergeStatistics:
 
     def to_json(self) -> str:
         """The statistics as JSON text."""
-        head = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, "version": __version__}
-        return json.dumps(head | dataclasses.asdict(self), indent=1) + "\n"
+        return statistics_json(SCHEMA, SCHEMA_VERSION, self)
 
     def summary(self) -> list[str]:
         """A few lines that say what was done."""

@@ -1,0 +1,74 @@
+"""Options that several commands have, with the same meaning and the same words."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+Paths = list[str]
+
+
+class BackendChoice(StrEnum):
+    """Values of ``--backend``."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+class PhredChoice(StrEnum):
+    """Values of ``--phred-offset``."""
+
+    auto = "auto"
+    phred33 = "33"
+    phred64 = "64"
+
+
+BackendOption = Annotated[
+    BackendChoice,
+    typer.Option(metavar="auto|cpu|cuda", help="What computes; all give the same bytes."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Read the input, print the plan, write nothing.")
+]
+FirstMates = Annotated[
+    Paths | None,
+    typer.Option("-i", "--in1", metavar="FILE", help="First mates; repeat for each lane."),
+]
+InterleavedInput = Annotated[
+    bool, typer.Option("--interleaved", help="-i holds both mates of pairs, in turn.")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Memory that may be used, as in 16G.", show_default="what is free"
+    ),
+]
+PhredOffsetOption = Annotated[
+    PhredChoice,
+    typer.Option(
+        metavar="auto|33|64",
+        help="What quality characters count from; auto takes 33 and refuses what looks like 64.",
+    ),
+]
+QualityBits = Annotated[
+    int,
+    typer.Option(
+        metavar="8|2|1|0",
+        help="Bits of quality kept a base; fewer take less memory, 0 ignores qualities.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
+SecondMates = Annotated[
+    Paths | None,
+    typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Chooses another family of hash functions.")]
+StatsFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write what was seen and done here (JSON).")
+]
+Threads = Annotated[
+    int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
+]
