@@ -64,17 +64,27 @@ class Setting:
     confidence: float
     species_confidence: float
     species_evidence: float
+    genus_evidence: float
     doubtful_confidence: float
+
+
+DEFAULTS = Setting(2, 0.12, 0.2, 0.35, 0.2, 0.2)
+ALONE = Setting(3, 0.15, 0.25, 0.0, 0.0, 0.0)
+"""The defaults, and those without ``--species-evidence``."""
 
 
 def settings() -> Iterator[Setting]:
     """All values that are tried."""
-    for hits, share, evidence, doubtful in product(
-        (2, 3), (0.08, 0.12, 0.16), (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5), (0.15, 0.2, 0.25)
+    for hits, species, evidence, genus, doubtful in product(
+        (2, 3),
+        (0.0, 0.15, 0.2, 0.25),
+        (0.25, 0.3, 0.35, 0.4, 0.45),
+        (0.0, 0.15, 0.2, 0.25),
+        (0.15, 0.2),
     ):
-        yield Setting(hits, share, 0.0, evidence, doubtful)
+        yield Setting(hits, 0.12, species, evidence, genus, doubtful)
     for hits, share, species in product((2, 3, 4), (0.1, 0.15, 0.2), (0.2, 0.25, 0.3, 0.4)):
-        yield Setting(hits, share, species, 0.0, 0.0)
+        yield Setting(hits, share, species, 0.0, 0.0, 0.0)
 
 
 class Reads:
@@ -109,11 +119,13 @@ class Reads:
     def score(self, which: Any, setting: Setting) -> Score:
         """Judge the calls of some of the reads, which are a sample of their own."""
         from ngsgpu.classify.engine import Engine
-        from ngsgpu.classify.evidence import SpeciesEvidence
+        from ngsgpu.classify.evidence import EvidenceParameters, SpeciesEvidence
         from ngsgpu.classify.params import CALLS_BY_EVIDENCE
 
         own = asdict(setting)
-        evident, doubtful = own.pop("species_evidence"), own.pop("doubtful_confidence")
+        evident, genus, doubtful = (
+            own.pop(name) for name in ("species_evidence", "genus_evidence", "doubtful_confidence")
+        )
         engine = Engine(self._database, replace(CALLS_BY_EVIDENCE, **own), partitions=[])
         rows = np.flatnonzero(which)
         whole = self._block
@@ -131,7 +143,7 @@ class Reads:
         if evident:
             evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
             evidence.add(part.candidates, part.features)
-            believed = evidence.believed(evident)
+            believed = evidence.believed(EvidenceParameters(evident, genus, doubtful))
         called = engine.call(part, None, believed, doubtful)
         tally = judge(engine, called.call, [self._truth[row] for row in rows.tolist()])
         return dict(zip(RANKS, tally.tolist(), strict=True))
@@ -156,8 +168,6 @@ def quality(score: Score) -> float:
 def halves(wanted: argparse.Namespace) -> dict[str, Any]:
     """Choose values on a half, judge on the other."""
     reads = Reads(wanted)
-    defaults = Setting(2, 0.12, 0.0, 0.35, 0.2)
-    alone = Setting(3, 0.15, 0.25, 0.0, 0.0)
     found: list[dict[str, Any]] = []
     for kind, seed in product(("reads", "species"), range(SPLITS)):
         half = split(reads, kind, seed)
@@ -165,8 +175,8 @@ def halves(wanted: argparse.Namespace) -> dict[str, Any]:
         scores = {
             "chosen": reads.score(~half, best),
             "chosen, on its own half": reads.score(half, best),
-            "defaults": reads.score(~half, defaults),
-            "without species evidence": reads.score(~half, alone),
+            "defaults": reads.score(~half, DEFAULTS),
+            "without species evidence": reads.score(~half, ALONE),
         }
         found.append({"halves_of": kind, "seed": seed, "chosen": asdict(best), "scores": scores})
         print(kind, seed, asdict(best), rates_of(scores["chosen"]), file=sys.stderr)
@@ -292,7 +302,7 @@ def genomes_left_out(wanted: argparse.Namespace) -> dict[str, Any]:
         if (program.name in wanted.programs if wanted.programs else is_there(program))
     ]
     found: list[dict[str, Any]] = []
-    for seed in range(wanted.draws):
+    for seed in range(wanted.first_draw, wanted.first_draw + wanted.draws):
         own = draw(genomes, seed)
         with tempfile.TemporaryDirectory(dir=wanted.work) as place:
             results = classify_draw(own, programs, Path(place), wanted)
@@ -419,6 +429,7 @@ def main() -> int:
             own.add_argument("--labels", type=Path, required=True)
         else:
             own.add_argument("--draws", type=int, default=5)
+            own.add_argument("--first-draw", type=int, default=0, help="its seed")
             own.add_argument("--programs", nargs="*", choices=[one.name for one in COMPETITORS])
             own.add_argument("--work", type=Path)
     wanted = parser.parse_args()

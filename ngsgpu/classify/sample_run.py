@@ -107,11 +107,11 @@ class Trust:
 
     Attributes:
         kept: uint8[targets], 0 for those that the coverage filter drops.
-        believed: bool[targets], see ``ngsgpu.classify.evidence``.
+        believed: uint8[targets], see ``ngsgpu.classify.evidence``.
     """
 
     kept: NDArray[np.uint8] | None = None
-    believed: NDArray[np.bool_] | None = None
+    believed: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ class SampleRun:
             dropped = counter.dropped(share)
             self._dropped = int(dropped.sum())
             kept = (~dropped).astype(np.uint8)
-        return Trust(kept, None if evidence is None else evidence.believed(evident))
+        return Trust(kept, None if evidence is None else evidence.believed(rules.evidence))
 
     def _new_totals(self) -> SampleTotals:
         calls = len(self._engine.taxonomy) + len(self._engine.target_node)

@@ -63,6 +63,14 @@ SpeciesEvidence = Annotated[
         "believe all, look once.",
     ),
 ]
+GenusEvidence = Annotated[
+    float,
+    typer.Option(
+        "--genus-evidence",
+        metavar="X",
+        help="With --species-evidence: the same for a genus, of which the best species counts.",
+    ),
+]
 DoubtfulConfidence = Annotated[
     float,
     typer.Option(
@@ -114,7 +122,7 @@ SpeciesConfidence = Annotated[
         "--species-confidence",
         metavar="X",
         help="The same, below which a call is no species, but the next rank.",
-        show_default="0; 0.25 without --species-evidence",
+        show_default="0.2; 0.25 without --species-evidence",
     ),
 ]
 Metacache = Annotated[
@@ -251,6 +259,7 @@ def classify(
     highest: Highest = "domain",
     coverage_filter: CoverageFilter = 0.0,
     species_evidence: SpeciesEvidence = 0.35,
+    genus_evidence: GenusEvidence = 0.2,
     doubtful_confidence: DoubtfulConfidence = 0.2,
     phred_offset: Annotated[
         PhredChoice,
@@ -311,7 +320,13 @@ def classify(
         highest,
     )
     rules = _rules(
-        columns, abundance_rank, coverage_filter, species_evidence, doubtful_confidence, metacache
+        columns,
+        abundance_rank,
+        coverage_filter,
+        species_evidence,
+        genus_evidence,
+        doubtful_confidence,
+        metacache,
     )
     offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
@@ -372,6 +387,7 @@ def classify_merge(
     highest: Highest = "domain",
     coverage_filter: CoverageFilter = 0.0,
     species_evidence: SpeciesEvidence = 0.35,
+    genus_evidence: GenusEvidence = 0.2,
     doubtful_confidence: DoubtfulConfidence = 0.2,
     threads: Threads = 0,
     quiet: Quiet = False,
@@ -410,6 +426,7 @@ def classify_merge(
             abundance_rank,
             coverage_filter,
             species_evidence,
+            genus_evidence,
             doubtful_confidence,
             metacache,
         ),
@@ -477,6 +494,7 @@ def _rules(
     abundance_rank: str,
     coverage_filter: float,
     species_evidence: float,
+    genus_evidence: float,
     doubtful_confidence: float,
     metacache: bool,
 ) -> OutputRules:
@@ -484,7 +502,9 @@ def _rules(
     from ngsgpu.classify.sample_run import OutputRules
 
     groups = tuple(name for name in columns.split(",") if name)
-    evidence = EvidenceParameters(0.0 if metacache else species_evidence, doubtful_confidence)
+    evidence = EvidenceParameters(
+        0.0 if metacache else species_evidence, genus_evidence, doubtful_confidence
+    )
     return OutputRules(groups, abundance_rank, coverage_filter, evidence)
 
 
