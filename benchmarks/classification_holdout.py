@@ -68,21 +68,21 @@ class Setting:
     doubtful_confidence: float
 
 
-DEFAULTS = Setting(2, 0.12, 0.2, 0.35, 0.2, 0.2)
+DEFAULTS = Setting(2, 0.12, 0.2, 0.4, 0.2, 0.2)
 ALONE = Setting(3, 0.15, 0.25, 0.0, 0.0, 0.0)
 """The defaults, and those without ``--species-evidence``."""
 
 
 def settings() -> Iterator[Setting]:
     """All values that are tried."""
-    for hits, species, evidence, genus, doubtful in product(
-        (2, 3),
+    for share, species, evidence, genus, doubtful in product(
+        (0.08, 0.12, 0.16),
         (0.0, 0.15, 0.2, 0.25),
         (0.25, 0.3, 0.35, 0.4, 0.45),
         (0.0, 0.15, 0.2, 0.25),
         (0.15, 0.2),
     ):
-        yield Setting(hits, 0.12, species, evidence, genus, doubtful)
+        yield Setting(2, share, species, evidence, genus, doubtful)
     for hits, share, species in product((2, 3, 4), (0.1, 0.15, 0.2), (0.2, 0.25, 0.3, 0.4)):
         yield Setting(hits, share, species, 0.0, 0.0, 0.0)
 

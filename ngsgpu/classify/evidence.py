@@ -7,7 +7,8 @@ together can. So, before reads are called:
 
 1. The evidence for a species is the median, over the reads whose best candidates are of this
    species alone, of the part of the read's features that hit (in per cent, rounded down; of an
-   even number of reads the lower of the two in the middle).
+   even number of reads the lower of the two in the middle). Reads of less than 8 per cent do not
+   count: distant relatives, which may be many, have such.
 2. A species whose evidence is at least ``species_evidence`` is believed; one below, or without any
    such read, is doubted. Sequences without a species are believed. A genus is believed that has a
    species with evidence of at least ``genus_evidence``.
@@ -39,6 +40,8 @@ from ngsgpu.classify.taxonomy import GENUS, SPECIES
 from ngsgpu.errors import UsageError
 
 _BINS = 101
+LEAST_PER_CENT: Final = 8
+"""Of a read's features, from which on it says something of a species."""
 
 DOUBTED: Final = 0
 GENUS_BELIEVED: Final = 1
@@ -98,8 +101,10 @@ class SpeciesEvidence:
 
     def medians(self) -> dict[int, int]:
         """Evidence by species, in per cent, of those that have any."""
-        total = self._counts.sum(axis=1)
-        below = np.cumsum(self._counts, axis=1)
+        counts = self._counts.copy()
+        counts[:, :LEAST_PER_CENT] = 0
+        total = counts.sum(axis=1)
+        below = np.cumsum(counts, axis=1)
         median = np.argmax(below > (total[:, None] - 1) // 2, axis=1)
         return {
             int(node): int(found)

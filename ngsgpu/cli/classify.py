@@ -258,7 +258,7 @@ def classify(
     lowest: Lowest = "sequence",
     highest: Highest = "domain",
     coverage_filter: CoverageFilter = 0.0,
-    species_evidence: SpeciesEvidence = 0.35,
+    species_evidence: SpeciesEvidence = 0.4,
     genus_evidence: GenusEvidence = 0.2,
     doubtful_confidence: DoubtfulConfidence = 0.2,
     phred_offset: Annotated[
@@ -386,7 +386,7 @@ def classify_merge(
     lowest: Lowest = "sequence",
     highest: Highest = "domain",
     coverage_filter: CoverageFilter = 0.0,
-    species_evidence: SpeciesEvidence = 0.35,
+    species_evidence: SpeciesEvidence = 0.4,
     genus_evidence: GenusEvidence = 0.2,
     doubtful_confidence: DoubtfulConfidence = 0.2,
     threads: Threads = 0,

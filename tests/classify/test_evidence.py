@@ -85,7 +85,7 @@ def oracle_medians(taxonomy: Taxonomy, sample: list[tuple[Row, int]]) -> dict[in
             continue
         ties = {species_of(taxonomy, target) for target, hits in row if hits == row[0][1]}
         species = ties.pop()
-        if not ties and species is not None:
+        if not ties and species is not None and row[0][1] * 100 // features >= 8:
             shares.setdefault(species, []).append(row[0][1] * 100 // features)
     return {species: sorted(values)[(len(values) - 1) // 2] for species, values in shares.items()}
 
