@@ -70,8 +70,8 @@ def main() -> int:
             settings.append((sketch, name, CALLS_BY_EVIDENCE, evidence))
         for share in (0.0, 0.1, 0.3, 0.4):
             name = f"--species-confidence {share}, with evidence"
-            calls = replace(CALLS_BY_EVIDENCE, species_confidence=share)
-            settings.append((sketch, name, calls, usual))
+            by_evidence = replace(CALLS_BY_EVIDENCE, species_confidence=share)
+            settings.append((sketch, name, by_evidence, usual))
     found = []
     databases: dict[int, Any] = {}
     for sketch, name, parameters, evidence in settings:
