@@ -144,7 +144,7 @@ def classification(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Names and taxids of the database's sequences: sensitivity then counts only "
+            help="The database, or names and taxids of its sequences: sensitivity then counts only "
             "reads whose taxon has one.",
         ),
     ] = None,

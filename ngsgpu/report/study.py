@@ -347,9 +347,9 @@ def layout_files(
     ``extend/stats.json``, ``evaluate/extension_ngsgpu.json``,
     ``kmers/{raw,corrected}.tsv``, ``assembly/{raw,corrected}/contigs.fasta`` (or ``.fa``),
     ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``,
-    ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv`` (or in a folder
-    of ``classify`` for each database, of which the first is shown),
-    ``evaluate/classification.json``, and ``benchmarks/{rule}/{sample}*.tsv`` (also
+    ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv`` and
+    ``classify/evaluation.json`` (or in a folder of ``classify`` for each database, of which the
+    first is shown), and ``benchmarks/{rule}/{sample}*.tsv`` (also
     ``benchmarks/{rule}/{sample}/{variant}.tsv``).
 
     Args:
@@ -374,7 +374,7 @@ def layout_files(
         "report": present(calls / f"{sample}.kraken2.report.txt"),
         "abundance": present(calls / "abundance.tsv"),
         "coverage": present(calls / "coverage.tsv"),
-        "evaluation": present(folder / "evaluate/classification.json"),
+        "evaluation": present(calls / "evaluation.json", folder / "evaluate/classification.json"),
     }
     return SampleFiles(
         correct=present(folder / "correct/stats.json"),
