@@ -109,9 +109,7 @@ class DeviceReadSet:
 
     def on_current_device(self) -> DeviceReadSet:
         """A copy on the current GPU of a read set of another; what lies on the host is shared."""
-        arrays = {
-            name: copied(getattr(self, name)) for name in _ARRAYS if name not in self.on_host
-        }
+        arrays = {name: copied(getattr(self, name)) for name in _ARRAYS if name not in self.on_host}
         unknown = DeviceUnknownBases(*map(copied, self.unknown))
         return replace(self, **arrays, unknown=unknown)
 
