@@ -163,7 +163,7 @@ def extend_reads(
     parts = [extender.extend(part) for part in _tasks(pairs)]
     if not parts:
         return cpu.Extensions.allocate(0, rules), insert
-    return cpu.Extensions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), insert
+    return cpu.Extensions.joined(parts), insert
 
 
 def plan_files(
