@@ -161,7 +161,7 @@ def extend_reads(
             rules = parameters.rules(insert.mean, insert.sd)
             pairs = np.arange(reads.reads // 2, dtype=np.int64)
             parts = list(run.results(rules, pairs)) or [cpu.Extensions.allocate(0, rules)]
-        return cpu.Extensions(*map(np.concatenate, zip(*parts, strict=True))), insert
+        return cpu.Extensions.joined(parts), insert
 
     return _on_backend(extended, options)
 

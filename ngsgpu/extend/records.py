@@ -235,8 +235,9 @@ def write_sequence(
                 source = left + gap + place - total
             elif place >= 0:
                 source = left + place - lengths[0]
-            letter = LETTERS[results.codes[row, source]]
-            score = np.int64(results.qualities[row, source])
+            source += results.start[row]
+            letter = LETTERS[results.codes[source]]
+            score = np.int64(results.qualities[source])
             if how.gap_quality >= 0:
                 score = np.int64(how.gap_quality)
             quality = np.uint8(how.phred_offset + score)

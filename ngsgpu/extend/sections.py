@@ -269,7 +269,7 @@ def with_results(
         while done < len(batch.kind):
             section = section or next(sections)
             count = min(section.pairs, len(batch.kind) - done)
-            part = Extensions(*(array[done : done + count] for array in batch))
+            part = batch.rows(done, done + count)
             yield section.part(0, count), part
             section = section.part(count, section.pairs) if count < section.pairs else None
             done += count
