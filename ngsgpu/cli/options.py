@@ -47,9 +47,7 @@ GpuMemory = Annotated[
 ]
 Gpus = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", help="GPUs to work on; 0: none.", show_default="1, if there are any"
-    ),
+    typer.Option(metavar="N", help="GPUs to work on; 0: none.", show_default="1, if there are any"),
 ]
 InterleavedInput = Annotated[
     bool, typer.Option("--interleaved", help="-i holds both mates of pairs, in turn.")

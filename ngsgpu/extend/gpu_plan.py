@@ -16,10 +16,10 @@ from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend.gpu_run import BATCHES_A_GPU, pairs_a_batch
 from ngsgpu.extend.insert import sampling_parameters
-from ngsgpu.extend.params import ExtensionParameters, Rules
+from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.minhash.ends_gpu import building_bytes, table_bytes
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.readset.gpu import DeviceReadSet, Movable
 
 if TYPE_CHECKING:
     from ngsgpu.correct.run import RunOptions
@@ -70,9 +70,7 @@ class ExtensionGpuPlan:
     @property
     def fits(self) -> bool:
         """Whether it may be taken."""
-        return (
-            self.total_bytes <= self.budget_bytes and self.host_bytes <= self.host_budget_bytes
-        )
+        return self.total_bytes <= self.budget_bytes and self.host_bytes <= self.host_budget_bytes
 
     def line(self) -> str:
         """The plan for people."""
@@ -168,7 +166,7 @@ def place_reads(
         budget=budget if options.gpu_memory is None else min(budget, options.gpu_memory),
         host_budget=available_memory() if options.memory is None else options.memory,
     )
-    moved = ("qualities",) if plan.host_bytes else ()
+    moved: tuple[Movable, ...] = ("qualities",) if plan.host_bytes else ()
     if isinstance(reads, DeviceReadSet):
         reads.keep_on_host(moved)
         free_unused()
@@ -202,16 +200,15 @@ def plan_for_this_gpu(
 
 
 def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters) -> int:
-    """Bytes that the batches under way take, the larger of the sample's and the run's."""
+    """Bytes that the batches under way take."""
     from ngsgpu.extend.gpu import workspace_bytes
 
-    if parameters.insert_mean is None or parameters.insert_sd is None:
-        rules = [sampling_parameters(parameters).rules(0.0, 0.0)]
-        if parameters.outward:
-            rules.append(replace(parameters, min_length=1).rules(0.0, LONGEST_FOUND / 4))
+    # Of fragments whose length is not known yet the longest ones that are looked for count.
+    known = parameters.insert_mean, parameters.insert_sd
+    if known[0] is None or known[1] is None:
+        sampling = sampling_parameters(parameters)
+        rules = replace(sampling, outward=parameters.outward).rules(0.0, 0.0)
     else:
-        rules = [parameters.rules(parameters.insert_mean, parameters.insert_sd)]
-    hashes = parameters.ends.hashes
-    return BATCHES_A_GPU * max(
-        workspace_bytes(one, reads.max_length, hashes, pairs_a_batch(one)) for one in rules
-    )
+        rules = parameters.rules(known[0], known[1])
+    batch = min(pairs_a_batch(rules), max(1, reads.reads // 2))
+    return BATCHES_A_GPU * workspace_bytes(rules, reads.max_length, parameters.ends.hashes, batch)

@@ -7,7 +7,6 @@ the piece, and finds the other parts of the records around their sequences.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -112,8 +111,11 @@ def placed_sections(
             end = min(total, begin + pairs)
             pieces = [
                 _Piece.of(file, reader, shape, (step * begin, step * end), first_read, files)
-                for first_read, file, reader in zip(
-                    itertools.count(lane.first_read), lane.files, readers, strict=False
+                for file, reader, first_read in zip(
+                    lane.files,
+                    readers,
+                    range(lane.first_read, lane.first_read + files),
+                    strict=True,
                 )
             ]
             yield Section(lane.first_read // 2 + begin, end - begin, partial(_load, pieces))
