@@ -76,6 +76,11 @@ class Mates(NamedTuple):
         )
         return cls(batch.data, *(np.ascontiguousarray(array[rows]) for array in arrays))
 
+    def every_second(self, first: int) -> Mates:
+        """Every second record, from ``first`` on."""
+        data, *arrays = self
+        return Mates(data, *(np.ascontiguousarray(array[first::2]) for array in arrays))  # type: ignore[arg-type]
+
 
 class Format(NamedTuple):
     """How records are written.

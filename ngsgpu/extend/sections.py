@@ -110,13 +110,15 @@ def placed_sections(
         for begin in range(0, total, pairs):
             end = min(total, begin + pairs)
             pieces = [
-                _Piece.of(file, reader, shape, (step * begin, step * end), first_read, files)
-                for file, reader, first_read in zip(
-                    lane.files,
-                    readers,
-                    range(lane.first_read, lane.first_read + files),
-                    strict=True,
+                _Piece.of(
+                    lane.files[mate],
+                    readers[mate],
+                    shape,
+                    (step * begin, step * end),
+                    lane.first_read + mate,
+                    files,
                 )
+                for mate in range(files)
             ]
             yield Section(lane.first_read // 2 + begin, end - begin, partial(_load, pieces))
 
@@ -126,12 +128,7 @@ def _load(pieces: Sequence[_Piece]) -> tuple[Mates, Mates]:
     loaded = [piece.load() for piece in pieces]
     if len(loaded) == 2:
         return loaded[0], loaded[1]
-    data, *arrays = loaded[0]
-    first, second = (
-        Mates(data, *(np.ascontiguousarray(array[mate::2]) for array in arrays))
-        for mate in range(2)
-    )
-    return first, second
+    return loaded[0].every_second(0), loaded[0].every_second(1)
 
 
 class _Piece(NamedTuple):

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, RunOptions, extend_files
-from ngsgpu.extend import host_run
+from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, RunOptions, extend_files, host_run
 from tests.correct.data import Commands
 from tests.extend.data import INSERT, LENGTH, Pairs, simulated_pairs, write_pairs
 from tests.io.helpers import Record, fastq, write
