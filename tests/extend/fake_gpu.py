@@ -130,5 +130,9 @@ class FakeExtender:
         return self._extender.extend(pairs)
 
     @property
+    def utilisation(self) -> float:
+        return 0.5
+
+    @property
     def counters(self) -> Any:
         return self._extender.counters
