@@ -72,7 +72,7 @@ class ExtendingGpus(FakeGpus):
             DeviceExtender=lambda *arguments: FakeExtender(self, *arguments),
             workspace_bytes=lambda *sizes: WORKSPACE_BYTES,
         )
-        monkeypatch.setitem(sys.modules, "ngsgpu.extend.gpu", gpu)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, "ngsgpu.extend.gpu", gpu)
         return self
 
     def _read(self, lanes: Sequence[Lane], **options: Any) -> DeviceInput:
@@ -112,7 +112,7 @@ class FakeExtender:
     def __init__(self, gpus: ExtendingGpus, reads: Any, tables: Any, rules: Rules) -> None:
         assert reads.device == Device() == tables.entries.device
         self._gpus, self._number = gpus, Device().id
-        host = ends.EndTables(*(np.array(tables[i]) for i in range(2)), *tables[2:])
+        host = ends.EndTables(np.array(tables.entries), np.array(tables.cells), *tables[2:])
         arrays = gpus._read_arrays(reads.struct)
         own = ReadSet(
             arrays, gpus.reads.unknown, gpus.reads.reads, gpus.reads.bases, True,

@@ -64,11 +64,12 @@ def run(
 ) -> dict[str, bytes]:
     """Contents of the outputs by name; the statistics are left out."""
     folder.mkdir()
-    names = [str(folder / name) for name in ("e", "r1", "r2", "stats")]
     extend_files(
         *inputs,
         interleaved=not inputs[1],
-        outputs=ExtensionOutputs(*names),
+        outputs=ExtensionOutputs(
+            str(folder / "e"), str(folder / "r1"), str(folder / "r2"), str(folder / "stats")
+        ),
         parameters=parameters,
         options=RunOptions(**options),
     )
@@ -123,8 +124,7 @@ def test_reads_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     expected, insert = extend_reads(gpus.reads, PARAMETERS)
     found, same = extend_reads(gpus.reads, PARAMETERS, RunOptions(backend="cuda"))
     assert insert == same
-    for one, other in zip(expected, found, strict=True):
-        assert np.array_equal(one, other)
+    assert all(map(np.array_equal, expected, found))
     assert len(extend_reads(ReadSet.from_sequences([], paired=True), PARAMETERS)[0].kind) == 0
 
 
