@@ -29,6 +29,8 @@ def test_every_kernel_of_a_correction_has_a_model():
     kernels = {f"cupy.{name}" for name in ("argsort", "cumsum")}
     for part in ("io", "readset", "minhash", "correct"):
         for source in (PACKAGE / part).glob("*.cu"):
+            if source.name == "ends.cu":  # of the extension
+                continue
             text = re.sub(r"__launch_bounds__\([^)]*\)", "", source.read_text())
             kernels.update(re.findall(r'extern "C" __global__ void\s+(\w+)\(', text))
     assert set(MODELS) == kernels
