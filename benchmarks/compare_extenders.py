@@ -107,12 +107,15 @@ def jobs(library: Library, threads: int, modes: Sequence[int], bloom: str) -> di
     return found
 
 
-def simulate(genome: Path, library: Library, folder: Path, coverage: int, seed: int) -> int:
+def simulate(
+    genomes: Sequence[Path], library: Library, folder: Path, coverage: int, seed: int
+) -> int:
     """Draw pairs into ``r1.fq`` and ``r2.fq``, the truth into ``r_errFree.sam``; return pairs."""
     try:
         with (folder / "genome.fa").open("w") as target:
-            for name, bases in read_fasta(genome):
-                target.write(f">{name}\n{bases}\n")
+            for genome in genomes:
+                for name, bases in read_fasta(genome):
+                    target.write(f">{name}\n{bases}\n")
     except ChunkError as error:
         raise BenchmarkError(f"{genome}: {error}") from error
     art = (
@@ -243,7 +246,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             library = LIBRARIES[name]
             with tempfile.TemporaryDirectory(dir=settings.work) as work:
                 folder = Path(work)
-                pairs = simulate(settings.genome, library, folder, settings.coverage, settings.seed)
+                pairs = simulate(
+                    [settings.genome], library, folder, settings.coverage, settings.seed
+                )
                 data = {"name": library.name, "library": asdict(library), "pairs": pairs}
                 programs = list(compare(library, folder, settings))
                 document["datasets"].append(data | {"programs": programs})
