@@ -118,6 +118,8 @@ class DeviceRun(Run):
         """Extend some pairs; yields the results of consecutive ones, in order."""
         yield from self.team.results(rules, pairs)
         self.counters = self.team.counters
+        self.gpu["taken_bytes"] = self.team.taken_bytes()
+        self.gpu["utilisation"] = round(self.team.utilisation, 4)
 
     def texts(self, lanes: Sequence[Lane], rules: Rules, maker: TextMaker) -> Iterator[Text]:
         """Read the lanes again and extend all pairs; yields their text."""

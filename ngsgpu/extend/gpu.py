@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ngsgpu.correct.params import quality_weights
 from ngsgpu.device.gpu_memory import pinned_empty
 from ngsgpu.device.kernels import KernelModule
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import DeviceError
 from ngsgpu.extend.cpu import COUNTERS, Extensions, most_bases
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.task import MAX_CANDIDATES
@@ -87,14 +87,14 @@ class DeviceExtender:
         rules: the parameters as integers.
 
     Raises:
-        UsageError: there are too many reads.
+        DeviceError: there are too many reads.
     """
 
     def __init__(self, reads: DeviceReadSet, tables: DeviceEndTables, rules: Rules) -> None:
         import cupy
 
         if reads.reads > MOST_READS:
-            raise UsageError(
+            raise DeviceError(
                 f"{reads.reads:,} reads are more than the {MOST_READS:,} that can be extended on "
                 "a GPU; use --backend cpu"
             )

@@ -211,4 +211,4 @@ def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters) -> int:
     else:
         rules = parameters.rules(known[0], known[1])
     batch = min(pairs_a_batch(rules), max(1, reads.reads // 2))
-    return BATCHES_A_GPU * workspace_bytes(rules, reads.max_length, parameters.ends.hashes, batch)
+    return BATCHES_A_GPU * workspace_bytes(rules, reads.max_length, batch)

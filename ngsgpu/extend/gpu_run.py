@@ -48,7 +48,8 @@ class GpuTeam:
 
     Attributes:
         counters: int64[COUNTERS], what the last rules' tasks did.
-        occupancy: resident warps of the kernels as a part of those that a GPU can hold.
+        utilisation: part of the time of the GPUs' resident warps in which they had a pair, with
+            these rules.
     """
 
     def __init__(self, reads: DeviceReadSet, tables: DeviceEndTables, gpus: int = 1) -> None:
@@ -60,7 +61,13 @@ class GpuTeam:
             with cupy.cuda.Device(number) as device:
                 copies = reads.on_current_device(), tables.on_current_device()
                 self._held.append((device, *copies))
+        for device, held, _ in self._held:
+            with device:
+                _ = held.struct
+                # Streams of their own do not wait for what was done before.
+                device.synchronize()
         self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
+        self.utilisation = 0.0
 
     def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[Extensions]:
         """Extend some pairs; yields the results of consecutive ones, in order.
@@ -100,6 +107,18 @@ class GpuTeam:
         if workers:
             with ThreadPoolExecutor(workers, thread_name_prefix="ngsgpu-gpu") as pool:
                 yield from map_in_order(pool, extend, batches, workers + 1)
-        self.counters = sum(
-            (extender.counters for extender in extenders), np.zeros(COUNTERS, dtype=np.int64)
-        )
+        self.counters = np.zeros(COUNTERS, dtype=np.int64)
+        for extender in extenders:
+            self.counters += extender.counters
+        if extenders:
+            self.utilisation = sum(one.utilisation for one in extenders) / len(extenders)
+
+    def taken_bytes(self) -> int:
+        """Memory that CuPy has taken of the GPU that has taken most."""
+        import cupy
+
+        taken = []
+        for device, _, _ in self._held:
+            with device:
+                taken.append(int(cupy.get_default_memory_pool().total_bytes()))
+        return max(taken)

@@ -6,7 +6,7 @@ mates overlap, the base of better quality counts, of equal ones that of the firs
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -78,8 +78,8 @@ class Mates(NamedTuple):
 
     def every_second(self, first: int) -> Mates:
         """Every second record, from ``first`` on."""
-        data, *arrays = self
-        return Mates(data, *(np.ascontiguousarray(array[first::2]) for array in arrays))  # type: ignore[arg-type]
+        arrays: tuple[Any, ...] = self[1:]
+        return Mates(self.data, *(np.ascontiguousarray(array[first::2]) for array in arrays))
 
 
 class Format(NamedTuple):

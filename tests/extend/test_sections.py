@@ -26,14 +26,15 @@ from ngsgpu.extend.sections import (
 )
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.places import LanePlaces
+from ngsgpu.io.reader import PhredOffset
 from ngsgpu.io.source import HEADROOM, Source
 from tests.io.helpers import fastq, reads, write
 from tests.io.random_fastq import Style, random_lanes, read_on_host
 from tests.io.test_patch import places_of
 
 
-def batches(lane: Lane, phred_offset: int = 33) -> Iterator[tuple[RecordBatch, ...]]:
-    return lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=2000)  # type: ignore[arg-type]
+def batches(lane: Lane, phred_offset: PhredOffset = 33) -> Iterator[tuple[RecordBatch, ...]]:
+    return lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=2000)
 
 
 def kept(lane: LanePlaces) -> LanePlaces:
