@@ -75,6 +75,19 @@ class Library:
         """That of a data set."""
         return cls(data.profile, data.read_length, data.insert, data.deviation)
 
+    def data(self, genomes: Sequence[Path], coverage: int, seed: int) -> DataSet:
+        """A data set of such pairs."""
+        return DataSet(
+            f"{genomes[0].name.split('.')[0]}_{self.insert}_{self.deviation}",
+            tuple(genomes),
+            profile=self.profile,
+            read_length=self.read_length,
+            coverage=coverage,
+            insert=self.insert,
+            deviation=self.deviation,
+            seed=seed,
+        )
+
     @property
     def name(self) -> str:
         """Fragments and reads in words."""
@@ -182,19 +195,29 @@ def drawn_data(name: str, settings: argparse.Namespace) -> list[DataSet]:
     path = Path(name)
     if not path.is_file():
         raise BenchmarkError(f"{path} is not there")
-    return [
-        DataSet(
-            f"{path.name.split('.')[0]}_{key}",
-            (path,),
-            profile=LIBRARIES[key].profile,
-            read_length=LIBRARIES[key].read_length,
-            coverage=settings.coverage,
-            insert=LIBRARIES[key].insert,
-            deviation=LIBRARIES[key].deviation,
-            seed=settings.seed,
-        )
-        for key in settings.libraries
-    ]
+    libraries = [LIBRARIES[key] for key in settings.libraries]
+    return [library.data([path], settings.coverage, settings.seed) for library in libraries]
+
+
+def draw(data: DataSet, kept: Path, folder: Path, *, truth: bool = True) -> dict[str, Any]:
+    """Make a data set, and put links to it into a folder, beside what reads are drawn from.
+
+    Args:
+        data: what to draw.
+        kept: where it is made, unless it is there already.
+        folder: gets ``r1.fq`` and ``r2.fq``, with the truth also ``r_errFree.sam`` and
+            ``genome.fa``.
+        truth: whether the error-free reads are wanted.
+
+    Returns:
+        What ``benchmarks.datasets.make`` says of it.
+    """
+    made = make(data, kept, processes=os.cpu_count() or 1, truth=truth)
+    if truth:
+        write_pieces(data, folder / "genome.fa")
+    for name in (*MATES, *((TRUTH,) if truth else ())):
+        (folder / name).symlink_to(kept / name)
+    return made
 
 
 def warm_up(folder: Path, backend: str) -> None:
@@ -245,14 +268,9 @@ def measure_data_set(data: DataSet, settings: argparse.Namespace) -> dict[str, A
         kept = settings.folder
         if kept is None:
             kept = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=settings.work)))
-        reads = (kept / data.name).resolve()
-        truth = not settings.times_only
-        made = apart(make, data, reads, processes=os.cpu_count() or 1, truth=truth)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=settings.work)))
-        if truth:
-            apart(write_pieces, data, folder / "genome.fa")
-        for name in (*MATES, *((TRUTH,) if truth else ())):
-            (folder / name).symlink_to(reads / name)
+        reads = (kept / data.name).resolve()
+        made = apart(draw, data, reads, folder, truth=not settings.times_only)
         return {
             "name": library.name,
             "library": asdict(library),
@@ -329,12 +347,16 @@ def is_here(program: str) -> bool:
     return True
 
 
+def find_konnector() -> bool:
+    """Whether Konnector is here; Debian keeps it out of the ``PATH``."""
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), DEBIAN_ABYSS])
+    return is_here("konnector")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the comparison."""
     settings = parse(arguments)
-    # Debian keeps Konnector out of the PATH.
-    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), DEBIAN_ABYSS])
-    settings.konnector = not settings.no_konnector and is_here("konnector")
+    settings.konnector = not settings.no_konnector and find_konnector()
     settings.carex = settings.backend == "cuda" and is_here("carex-gpu")
     versions = {"ngsgpu": "--version"}
     versions |= {"konnector": "--version"} if settings.konnector else {}

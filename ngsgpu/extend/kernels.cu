@@ -100,10 +100,15 @@ __device__ __forceinline__ void run_tasks(const Worker& w, int which, uint32_t s
                 continue;
             }
         } else if (!starting && !ready) {
-            if (task.status != RUNNING || find_mate(w, task, mate)) return;
-            if (task.length >= limit) {
+            bool ends = task.status != RUNNING || find_mate(w, task, mate);
+            if (!ends && task.length >= limit) {
                 __syncwarp();
                 if (w.lane == 0) task.status = STOPPED;
+                ends = true;
+            }
+            if (ends) {
+                // The next scan would have found them, but there is none.
+                if (task.wider) empty_set(task.met, w.lane);
                 __syncwarp();
                 return;
             }

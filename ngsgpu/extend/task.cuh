@@ -41,6 +41,7 @@ struct Task {
     EndSet met;          // flagged: was a candidate, and is not known to be a stranger
     int32_t words, length, scanned, count, status, doubts, start_length, found_at, tested;
     int32_t steps, taken;
+    int32_t wider;  // whether the candidates are those of the first scan, with its wider bound
 };
 
 // What a warp works with; the same for all its lanes but for the lane's number.
@@ -149,7 +150,7 @@ __device__ __forceinline__ void begin_task(const Worker& w, Task& task, uint32_t
     if (w.lane == 0) {
         task.length = task.start_length = length;
         task.scanned = task.tested = -1;
-        task.count = task.doubts = task.found_at = task.steps = task.taken = 0;
+        task.count = task.doubts = task.found_at = task.steps = task.taken = task.wider = 0;
         task.status = STARTING;
     }
     __syncwarp();
@@ -168,8 +169,46 @@ __device__ __forceinline__ int count_mismatches(const Worker& w, const Task& tas
     return total;
 }
 
+// Of the candidates of the first scan, keep those within the stricter bound of all later ones.
+__device__ __forceinline__ void keep_closer(const Worker& w, Task& task) {
+    const Candidates& all = task.candidates;
+    const int length = task.length, count = task.count;
+    int kept = 0;
+    for (int at = 0; at < count; at += LANES) {
+        const int i = at + w.lane;
+        bool keeps = false;
+        uint32_t end = 0;
+        int start = 0, mismatches = 0;
+        if (i < count) {
+            end = all.end[i];
+            start = all.start[i];
+            mismatches = all.mismatches[i];
+            keeps = mismatches <= (length - start) * w.rules.max_mismatch_permille / 1000;
+            if (!keeps) set_flag(task.met, end, false);
+        }
+        const uint32_t mask = __ballot_sync(WARP, keeps);
+        const int place = kept + count_before(mask, w.lane);
+        __syncwarp();
+        if (keeps) {
+            all.end[place] = end;
+            all.start[place] = start;
+            all.mismatches[place] = mismatches;
+        }
+        kept += __popc(mask);
+        __syncwarp();
+    }
+    __syncwarp();
+    if (w.lane == 0) {
+        task.count = kept;
+        task.taken += kept;
+        task.wider = 0;
+    }
+    __syncwarp();
+}
+
 // Add the reads that now overlap the sequence far enough, but for the pair itself.
 __device__ __forceinline__ void find_candidates(const Worker& w, Task& task, int permille) {
+    if (task.wider) keep_closer(w, task);
     const int length = task.length, lane = w.lane;
     const int overlap =
         max(w.rules.min_overlap, task.start_length * w.rules.min_overlap_permille / 1000);
@@ -273,44 +312,8 @@ __device__ __forceinline__ int corrected_base(const Worker& w, const Task& task,
     return most >= w.rules.min_reads && 10 * agreeing <= most ? best : base;
 }
 
-// After a scan without replacements: what it found, by the stricter bound of all later scans.
-__device__ __forceinline__ void keep_closer(const Worker& w, Task& task) {
-    const Candidates& all = task.candidates;
-    const int length = task.length, count = task.count;
-    int kept = 0;
-    for (int at = 0; at < count; at += LANES) {
-        const int i = at + w.lane;
-        bool keeps = false;
-        uint32_t end = 0;
-        int start = 0, mismatches = 0;
-        if (i < count) {
-            end = all.end[i];
-            start = all.start[i];
-            mismatches = all.mismatches[i];
-            keeps = mismatches <= (length - start) * w.rules.max_mismatch_permille / 1000;
-            if (!keeps) set_flag(task.met, end, false);
-        }
-        const uint32_t mask = __ballot_sync(WARP, keeps);
-        const int place = kept + count_before(mask, w.lane);
-        __syncwarp();
-        if (keeps) {
-            all.end[place] = end;
-            all.start[place] = start;
-            all.mismatches[place] = mismatches;
-        }
-        kept += __popc(mask);
-        __syncwarp();
-    }
-    __syncwarp();
-    if (w.lane == 0) {
-        task.count = kept;
-        task.taken += kept;
-    }
-    __syncwarp();
-}
-
 // Replace bases of the start read that its candidates show to be errors. The candidates were found
-// with a wider bound; nothing is kept of them where a base was replaced.
+// with a wider bound and are to be found again; where no base was replaced, they are the same.
 __device__ __forceinline__ void correct_start(const Worker& w, Task& task) {
     const int length = task.length;
     bool replaced = false;
@@ -336,12 +339,12 @@ __device__ __forceinline__ void correct_start(const Worker& w, Task& task) {
         }
         __syncwarp();
     }
-    if (w.lane == 0) task.status = RUNNING;
-    if (!replaced) {
-        keep_closer(w, task);
-        return;
+    if (w.lane == 0) {
+        task.status = RUNNING;
+        task.wider = !replaced;
     }
     __syncwarp();
+    if (!replaced) return;
     write_stream(task, 0, length, w.lane);
     empty_set(task.met, w.lane);
     if (w.lane == 0) {
