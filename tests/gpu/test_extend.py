@@ -9,8 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from ngsgpu.extend import EndParameters, ExtensionParameters
-from ngsgpu.extend.cpu import NOT_CONNECTED, Extensions
+from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.host import Extender
+from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.extend.params import Rules
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.readset import ReadSet
