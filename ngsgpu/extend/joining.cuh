@@ -116,7 +116,7 @@ __device__ __forceinline__ Connection join(const Worker& w, const Task& first,
         if (result.total == other_total &&
             compare_gaps(first, third, result.total, begin, result.total - back, w.lane) <=
                 rules.gap_mismatches) {
-            if (rules.strict == 0 || !(doubt && other_doubt)) result.kind = BOTH_AGREE;
+            if (doubt + other_doubt <= rules.agreed_doubts) result.kind = BOTH_AGREE;
         } else if (rules.strict == 0 && !(doubt && other_doubt)) {
             // The one without doubts, then the one nearer to the mean length, then task 1.
             const int far = abs(result.total - rules.mean_length);
@@ -134,7 +134,7 @@ __device__ __forceinline__ Connection join(const Worker& w, const Task& first,
         const int gap = result.total - begin - back;
         if (rules.strict < 2) {
             const bool confirmed = is_confirmed(w, found ? first : third, found ? third : first, gap);
-            if (confirmed && (rules.strict == 0 || !unsure)) {
+            if (confirmed && (rules.strict == 0 || !(doubt || other_doubt))) {
                 result.kind = ONE_CONFIRMED;
             } else if (rules.strict == 0 && !unsure) {
                 result.kind = ONE_ONLY;
