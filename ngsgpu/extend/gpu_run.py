@@ -9,12 +9,14 @@ from __future__ import annotations
 import queue
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.gpu_memory import free_unused
 from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.host import map_in_order
 from ngsgpu.extend.params import Rules
@@ -38,6 +40,16 @@ def pairs_a_batch(rules: Rules) -> int:
     return 1 << (pairs.bit_length() - 1)
 
 
+@dataclass(slots=True)
+class _Held:
+    """What a GPU holds, and the streams of the batches under way."""
+
+    device: Any
+    reads: DeviceReadSet
+    tables: DeviceEndTables
+    streams: list[Any] = field(default_factory=list)
+
+
 class GpuTeam:
     """GPUs that extend pairs of one read set.
 
@@ -56,16 +68,18 @@ class GpuTeam:
         import cupy
 
         first = cupy.cuda.runtime.getDevice()
-        self._held = [(cupy.cuda.Device(first), reads, tables)]
+        self._held = [_Held(cupy.cuda.Device(first), reads, tables)]
         for number in range(first + 1, first + gpus):
             with cupy.cuda.Device(number) as device:
                 copies = reads.on_current_device(), tables.on_current_device()
-                self._held.append((device, *copies))
-        for device, held, _ in self._held:
-            with device:
-                _ = held.struct
-                # Streams of their own do not wait for what was done before.
-                device.synchronize()
+                self._held.append(_Held(device, *copies))
+        for held in self._held:
+            with held.device:
+                _ = held.reads.struct
+                # Streams of their own neither wait for what was done before nor use its memory.
+                held.device.synchronize()
+                free_unused()
+                held.streams += [cupy.cuda.Stream(non_blocking=True) for _ in range(BATCHES_A_GPU)]
         self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
         self.utilisation = 0.0
 
@@ -75,24 +89,22 @@ class GpuTeam:
         Raises:
             DeviceError: the memory does not suffice, or CUDA fails.
         """
-        import cupy
-
         from ngsgpu.extend.gpu import DeviceExtender
 
         size = pairs_a_batch(rules)
         batches = [pairs[begin : begin + size] for begin in range(0, len(pairs), size)]
-        workers = min(len(batches), BATCHES_A_GPU * len(self._held))
+        places = [
+            (held, held.streams[turn]) for turn in range(BATCHES_A_GPU) for held in self._held
+        ]
+        workers = min(len(batches), len(places))
         free: queue.SimpleQueue[tuple[Any, Any, Any]] = queue.SimpleQueue()
         extenders = []
         with cuda_errors("extending pairs"):
-            for worker in range(workers):
-                device, reads, tables = self._held[worker % len(self._held)]
-                with device:
-                    stream = cupy.cuda.Stream(non_blocking=True)
-                    with stream:
-                        extender = DeviceExtender(reads, tables, rules)
+            for held, stream in places[:workers]:
+                with held.device, stream:
+                    extender = DeviceExtender(held.reads, held.tables, rules)
                 extenders.append(extender)
-                free.put((device, stream, extender))
+                free.put((held.device, stream, extender))
 
         def extend(batch: NDArray[np.int64]) -> Extensions:
             taken = free.get()
@@ -118,7 +130,7 @@ class GpuTeam:
         import cupy
 
         taken = []
-        for device, _, _ in self._held:
-            with device:
+        for held in self._held:
+            with held.device:
                 taken.append(int(cupy.get_default_memory_pool().total_bytes()))
         return max(taken)
