@@ -20,6 +20,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -250,15 +251,26 @@ def compare(
             measured = measure(known[name].command.split(), folder)
             print(f"{library.name}: {name} {measured.wall_s:.1f} s", file=sys.stderr)
             runs[name].append(asdict(measured) | report(known[name], folder))
-    judge = f"ngsgpu evaluate extension --truth {TRUTH} --reference genome.fa --json e.json"
     for name in programs:
-        entry = {"program": name, "command": known[name].command, "runs": runs[name]}
-        if not settings.times_only:
-            if known[name].numbered:
-                apart(name_pairs, folder, known[name].output)
-            measure([*judge.split(), "--extended", known[name].output], folder)
-            entry["accuracy"] = json.loads((folder / "e.json").read_text())
-        yield entry
+        if known[name].numbered and not settings.times_only:
+            apart(name_pairs, folder, known[name].output)
+    with ThreadPoolExecutor(len(programs)) as pool:
+        judged = [pool.submit(judge, folder, known[name].output) for name in programs]
+        for name, accuracy in zip(programs, judged, strict=True):
+            entry = {"program": name, "command": known[name].command, "runs": runs[name]}
+            yield entry if settings.times_only else entry | {"accuracy": accuracy.result()}
+
+
+def judge(folder: Path, extended: str) -> dict[str, Any]:
+    """Accuracy of extended reads, in a folder of its own; empty without the truth."""
+    if not (folder / TRUTH).exists():
+        return {}
+    own = folder / f"judge_{extended}"
+    own.mkdir()
+    command = f"ngsgpu evaluate extension --truth ../{TRUTH} --reference ../genome.fa --json e.json"
+    measure([*command.split(), "--extended", f"../{extended}"], own)
+    accuracy: dict[str, Any] = json.loads((own / "e.json").read_text())
+    return accuracy
 
 
 def measure_data_set(data: DataSet, settings: argparse.Namespace) -> dict[str, Any]:
