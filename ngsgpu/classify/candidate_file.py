@@ -17,12 +17,12 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 from isal import isal_zlib
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.engine import QueryBlock
 from ngsgpu.classify.query import CandidateArrays
 from ngsgpu.errors import InputError
+from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
 FORMAT: Final = "ngsgpu candidates"

@@ -10,11 +10,11 @@ are then classified again with the candidates that remain.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.results import Candidates
 from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
 
 
 class CoverageCounter:

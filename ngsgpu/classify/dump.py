@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.taxonomy import NO_RANK, RANK_CODES, ROOT, Taxonomy
 from ngsgpu.errors import InputError
 from ngsgpu.io.keys import fnv64
 from ngsgpu.io.lines import LineBlock, read_line_blocks
+from ngsgpu.jit import njit
 
 _SYNONYMS: Final = {
     "genome": "sequence",

@@ -27,13 +27,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query import CandidateArrays
 from ngsgpu.classify.taxonomy import SPECIES
 from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
 
 _BINS = 101
 

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.references import windows_of_lengths
 from ngsgpu.classify.taxonomy import RANKS, SEQUENCE, Taxonomy, rank_name
 from ngsgpu.io.keys import KeyTable
+from ngsgpu.jit import njit
 
 _TAB: Final = 9
 

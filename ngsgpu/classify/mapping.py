@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.taxonomy import Taxonomy
@@ -34,6 +33,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.batch import printable
 from ngsgpu.io.keys import KeyTable, find_key
 from ngsgpu.io.lines import LineBlock, read_line_blocks
+from ngsgpu.jit import njit
 
 logger = logging.getLogger("ngsgpu")
 

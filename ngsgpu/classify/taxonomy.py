@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.jit import njit
 
 RANKS: Final = (
     "sequence", "form", "variety", "subspecies", "species", "subgenus", "genus", "subtribe",

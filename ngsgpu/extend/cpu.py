@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.extend.growth import advance
@@ -29,6 +28,7 @@ from ngsgpu.extend.task import (
     begin_task,
     correct_start,
 )
+from ngsgpu.jit import njit
 from ngsgpu.minhash.ends import EndTables, empty_set
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import read_length

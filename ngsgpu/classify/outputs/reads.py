@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.labels import Labels, texts
 from ngsgpu.classify.results import CalledReads
 from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
 
 COLUMNS: Final = ("taxid", "rank", "name", "score", "target", "begin", "end")
 """Columns of the table after ``read``; taxid, rank and name come together."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.labels import Labels
 from ngsgpu.classify.results import SampleTotals
 from ngsgpu.classify.taxonomy import Taxonomy
+from ngsgpu.jit import njit
 
 MAIN_CODES: Final = {
     "domain": "D", "kingdom": "K", "phylum": "P", "class": "C", "order": "O", "family": "F",
