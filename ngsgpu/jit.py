@@ -20,20 +20,19 @@ import importlib.util
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+from typing import Any, cast
 
 _lock = threading.RLock()
 _here = threading.local()
+_SMALL = 1 << 17
 _WITHOUT = ("scipy.linalg", "scipy.linalg.cython_blas")
 
 
-def njit(**options: Any) -> Callable[[_Function], _Function]:
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorate a kernel; options are those of ``numba.njit``."""
 
-    def decorate(function: _Function) -> _Function:
-        return cast(_Function, Kernel(function, options))
+    def decorate(function: Callable[..., Any]) -> Kernel:
+        return Kernel(function, options)
 
     return decorate
 
@@ -54,6 +53,15 @@ def interpreted(when: bool = True) -> Iterator[None]:
             yield
     finally:
         _here.interpreted = before
+
+
+def interpreted_if_small(size: int) -> contextlib.AbstractContextManager[None]:
+    """``interpreted`` where that is quicker than loading Numba, which another may have done.
+
+    Args:
+        size: bytes that kernels look at, about.
+    """
+    return interpreted(size <= _SMALL and "numba" not in sys.modules)
 
 
 class Kernel:
