@@ -215,18 +215,3 @@ class Classifier:
                 for begin, end in _cuts(queries, self.options.queries_a_task):
                     yield queries.part(begin, end)
                 stage.advance(len(queries))
-
-
-def _cuts(queries: Queries, most: int) -> Iterator[tuple[int, int]]:
-    """Cut queries into tasks, by number and by bases, of which a query may have many."""
-    lengths = queries.first.length.astype(np.int64)
-    if queries.paired:
-        lengths += queries.second.length
-    bases = np.cumsum(lengths)
-    begin = 0
-    while begin < len(queries):
-        before = int(bases[begin - 1]) if begin > 0 else 0
-        by_bases = int(np.searchsorted(bases, before + BASES_A_TASK, side="right"))
-        end = min(begin + most, max(begin + 1, by_bases), len(queries))
-        yield begin, end
-        begin = end
