@@ -1,6 +1,4 @@
-"""Calls and lines of text on a GPU: the counterpart of ``calls``, ``evidence`` and
-``outputs.reads``.
-"""
+"""Calls and lines on a GPU: the counterpart of ``calls``, ``evidence`` and ``outputs.reads``."""
 
 from __future__ import annotations
 

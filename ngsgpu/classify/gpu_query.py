@@ -99,9 +99,7 @@ class DeviceBatch:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays, once they are compact."""
-        return int(
-            self.names.used + 8 * self.queries + self.sizes.nbytes + self.candidates.nbytes
-        )
+        return int(self.names.used + 8 * self.queries + self.sizes.nbytes + self.candidates.nbytes)
 
     def compact(self) -> DeviceBatch:
         """The same with no more memory for names than they need."""

@@ -22,7 +22,6 @@ from ngsgpu.classify.results import SampleTotals
 from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules, SampleRun, Trust
 from ngsgpu.classify.samples import SampleOutputs
 from ngsgpu.classify.second_look import SecondLook
-from ngsgpu.classify.stats import ClassificationStatistics
 from ngsgpu.device.gpu_memory import gpu_memory
 from ngsgpu.io.gpu_write import DeviceWriter
 from ngsgpu.io.writer import OutputSet
@@ -62,7 +61,7 @@ class DeviceSampleRun(SampleRun):
 
     def _classify_once(
         self,
-        items: Iterator[DeviceBatch],
+        items: Iterator[Any],
         find: Callable[[Any], QueryBlock],
         trust: Trust,
         outputs: OutputSet,
@@ -93,7 +92,7 @@ class DeviceSampleRun(SampleRun):
 
     def _classify_twice(
         self,
-        items: Iterator[DeviceBatch],
+        items: Iterator[Any],
         find: Callable[[Any], QueryBlock],
         outputs: OutputSet,
         place: dict[str, int],
@@ -120,9 +119,7 @@ class DeviceSampleRun(SampleRun):
             return self._classify_once(batches, find, trust, outputs, place)
 
 
-def _again(
-    kept: list[DeviceBatch | None], blocks: Iterator[QueryBlock]
-) -> Iterator[DeviceBatch]:
+def _again(kept: list[DeviceBatch | None], blocks: Iterator[QueryBlock]) -> Iterator[DeviceBatch]:
     """Batches that were kept; those that are not on the GPU are copied there."""
     for place, batch in enumerate(kept):
         kept[place] = None

@@ -277,56 +277,68 @@ def classify(
     """
     from dataclasses import replace
 
-    from ngsgpu.classify.pipeline import Classifier
-    from ngsgpu.classify.samples import SampleOutputs, one_sample, read_samples
     from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size
 
-    options = _options(threads, quiet)
     if (samples is None) == (not in1):
         raise UsageError("give the reads with -i, or a sheet of samples with --samples")
     if samples is not None and (in2 or interleaved or sample):
         raise UsageError("--samples names the files: leave out -I, --interleaved and --sample")
     if (only_partition is None) != (candidates is None):
         raise UsageError("--only-partition and --candidates go together")
-    found = (
-        read_samples(samples)
-        if samples is not None
-        else [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
-    )
-    outputs = SampleOutputs(
-        out, kraken_reads, report, krona, cami, biom, abundance, coverage, stats, candidates
-    )
-    outputs.check(len(found))
-    parameters = _parameters(
-        min_hits,
-        hit_difference,
-        confidence,
-        species_confidence,
-        species_evidence,
-        candidates_kept,
-        metacache,
-        insert_size,
-        lowest,
-        highest,
-    )
-    rules = _rules(
-        columns, abundance_rank, coverage_filter, species_evidence, doubtful_confidence, metacache
-    )
+    memory = None if gpu_memory is None else parse_size(gpu_memory)
     offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
+        # The GPU gets ready while Python imports the rest.
+        prepare_cuda(
+            len(chosen.gpus),
+            "ngsgpu.io.gpu_parse",
+            "ngsgpu.classify.gpu_query",
+            "ngsgpu.classify.gpu_calls",
+        )
+        from ngsgpu.classify.pipeline import Classifier
+        from ngsgpu.classify.samples import SampleOutputs, one_sample, read_samples
+
+        found = (
+            read_samples(samples)
+            if samples is not None
+            else [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
+        )
+        outputs = SampleOutputs(
+            out, kraken_reads, report, krona, cami, biom, abundance, coverage, stats, candidates
+        )
+        outputs.check(len(found))
         options = replace(
-            options,
+            _options(threads, quiet),
             backend=chosen.name,
             may_fall_back=backend is BackendChoice.auto,
-            gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
+            gpu_memory=memory,
             device=str(chosen) if chosen.name == "cuda" else "",
         )
         classifier = Classifier(
             _database(database, references or [], taxonomy, maps or [], options),
-            parameters,
+            _parameters(
+                min_hits,
+                hit_difference,
+                confidence,
+                species_confidence,
+                species_evidence,
+                candidates_kept,
+                metacache,
+                insert_size,
+                lowest,
+                highest,
+            ),
             partitions=None if only_partition is None else [only_partition],
-            rules=rules,
+            rules=_rules(
+                columns,
+                abundance_rank,
+                coverage_filter,
+                species_evidence,
+                doubtful_confidence,
+                metacache,
+            ),
             options=options,
         )
         done = classifier.classify(found, outputs, phred_offset=offset)  # type: ignore[arg-type]
