@@ -287,6 +287,18 @@ def classify(
         raise UsageError("--samples names the files: leave out -I, --interleaved and --sample")
     if (only_partition is None) != (candidates is None):
         raise UsageError("--only-partition and --candidates go together")
+    parameters = _parameters(
+        min_hits,
+        hit_difference,
+        confidence,
+        species_confidence,
+        species_evidence,
+        candidates_kept,
+        metacache,
+        insert_size,
+        lowest,
+        highest,
+    )
     memory = None if gpu_memory is None else parse_size(gpu_memory)
     offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
@@ -309,6 +321,10 @@ def classify(
             out, kraken_reads, report, krona, cami, biom, abundance, coverage, stats, candidates
         )
         outputs.check(len(found))
+        rules = _rules(
+            columns, abundance_rank, coverage_filter, species_evidence, doubtful_confidence,
+            metacache,
+        )  # fmt: skip
         options = replace(
             _options(threads, quiet),
             backend=chosen.name,
@@ -318,27 +334,9 @@ def classify(
         )
         classifier = Classifier(
             _database(database, references or [], taxonomy, maps or [], options),
-            _parameters(
-                min_hits,
-                hit_difference,
-                confidence,
-                species_confidence,
-                species_evidence,
-                candidates_kept,
-                metacache,
-                insert_size,
-                lowest,
-                highest,
-            ),
+            parameters,
             partitions=None if only_partition is None else [only_partition],
-            rules=_rules(
-                columns,
-                abundance_rank,
-                coverage_filter,
-                species_evidence,
-                doubtful_confidence,
-                metacache,
-            ),
+            rules=rules,
             options=options,
         )
         done = classifier.classify(found, outputs, phred_offset=offset)  # type: ignore[arg-type]
