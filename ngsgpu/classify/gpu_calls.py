@@ -12,7 +12,7 @@ from ngsgpu.classify.coverage import CoverageCounter
 from ngsgpu.classify.engine import Engine
 from ngsgpu.classify.evidence import SpeciesEvidence
 from ngsgpu.classify.gpu import THREADS, grid_of_threads, grid_of_warps, to_host
-from ngsgpu.classify.gpu_query import NULL, DeviceBatch
+from ngsgpu.classify.gpu_batch import NULL, DeviceBatch
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.params import PER_MILLION
 from ngsgpu.classify.results import SampleTotals

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from ngsgpu.classify.engine import Engine, QueryBlock
+from ngsgpu.classify.gpu_batch import DeviceBatch, batch_of_block
 from ngsgpu.classify.gpu_calls import CalledBatch, DeviceCaller, DeviceFirstLook
-from ngsgpu.classify.gpu_query import DeviceBatch, batch_of_block
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.results import SampleTotals
 from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules, SampleRun, Trust

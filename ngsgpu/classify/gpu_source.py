@@ -10,18 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 import numpy as np
 
 from ngsgpu.classify.gpu import THREADS
-from ngsgpu.classify.gpu_query import (
-    KERNELS,
-    NAME_TILE,
-    DeviceBatch,
-    DeviceEngine,
-    DeviceMates,
-    DeviceNames,
-)
+from ngsgpu.classify.gpu_batch import DeviceBatch, DeviceMates, DeviceNames, DeviceReads
+from ngsgpu.classify.gpu_query import DeviceEngine
+from ngsgpu.classify.gpu_search import KERNELS
 from ngsgpu.classify.samples import cuts_of, queries_of
 from ngsgpu.correct.lanes import Lane
 from ngsgpu.errors import InputError
@@ -31,10 +27,13 @@ from ngsgpu.io.gpu_lane import MOST_READERS, DeviceLane, LaneBatch, no_bad_pair
 
 logger = logging.getLogger("ngsgpu")
 
-_QUERIES_AT_ONCE = 1 << 18
+_NAME_TILE: Final = 256
+"""Queries of a block that copies names."""
+
+_QUERIES_AT_ONCE: Final = 1 << 18
 """Queries read by the CPU that are looked up together."""
 
-_BASES_AT_ONCE = 1 << 27
+_BASES_AT_ONCE: Final = 1 << 27
 
 
 class DeviceSource:
@@ -111,12 +110,12 @@ class DeviceSource:
 
     def _find(self, records: LaneBatch, *, strip: bool) -> DeviceBatch:
         """Candidates and names of the next queries."""
-        mates = [
+        mates = tuple(
             DeviceMates(chunk.slot.raw, chunk.slot.seq_start, chunk.slot.lengths, record)
             for chunk, record in records.parts
-        ]
+        )
         names = self._names(records, strip=strip)
-        return self._device.find(mates, records.units, records.step, names)
+        return self._device.find(DeviceReads(mates, records.units, records.step), names)
 
     @staticmethod
     def _names(records: LaneBatch, *, strip: bool) -> DeviceNames:
@@ -131,7 +130,7 @@ class DeviceSource:
         text = cupy.empty(chunk.slot.raw.size, dtype=cupy.uint8)
         KERNELS.launch(
             "copy_names",
-            (-(-queries // NAME_TILE),),
+            (-(-queries // _NAME_TILE),),
             (THREADS,),
             (
                 chunk.slot.raw, chunk.slot.line_end, np.uint32(chunk.begin), np.uint32(record),

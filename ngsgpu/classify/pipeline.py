@@ -31,7 +31,8 @@ from ngsgpu.io.reader import PhredOffset
 from ngsgpu.progress import Progress, Stage
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.gpu_query import DeviceBatch, DeviceEngine
+    from ngsgpu.classify.gpu_batch import DeviceBatch
+    from ngsgpu.classify.gpu_query import DeviceEngine
 
 logger = logging.getLogger("ngsgpu")
 
@@ -188,7 +189,7 @@ class Classifier:
             with cuda_errors("copying the database to the GPU"):
                 if options.gpu_memory is not None:
                     limit_pool(options.gpu_memory)
-                return DeviceEngine(self.engine)
+                return DeviceEngine(self.engine, options.gpus)
         except DeviceError as error:
             if not options.may_fall_back:
                 raise

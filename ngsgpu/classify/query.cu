@@ -382,6 +382,23 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
+// Put what was found in other partitions into the lists of queries.
+//
+// ``taxon_of_target``: null where calls may be sequences.
+//
+// Grid: any; block: kThreads, one thread a query. Bytes: 16 for each candidate of both, and of the
+// result.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    merge_candidates(const Candidate* other, uint32_t queries, int most,
+                     const int32_t* taxon_of_target, Candidate* candidates) {
+    const uint32_t step = gridDim.x * kThreads;
+    for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < queries; i += step) {
+        const int64_t row = int64_t(i) * most;
+        for (int j = 0; j < most && other[row + j].x >= 0; ++j)
+            insert_candidate(candidates + row, most, other[row + j], taxon_of_target);
+    }
+}
+
 // Copy the first words of the headers of FASTQ records, without a mate number if ``strip``.
 //
 // The header of record r lies between line ends 4 r - 1 and 4 r of the chunk, which begins at

@@ -56,6 +56,7 @@ class ClassifyOptions:
         progress: whether to show progress.
         backend: ``cpu`` or ``cuda``.
         may_fall_back: whether the CPU may do what the GPU cannot hold.
+        gpus: how many GPUs search.
         gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
         device: what computes, in words, for the statistics.
         command: the command line, for the statistics.
@@ -67,6 +68,7 @@ class ClassifyOptions:
     progress: bool = False
     backend: Literal["cpu", "cuda"] = "cpu"
     may_fall_back: bool = False
+    gpus: int = 1
     gpu_memory: int | None = None
     device: str = ""
     command: tuple[str, ...] = ()

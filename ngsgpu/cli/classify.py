@@ -152,7 +152,7 @@ Gpus = Annotated[
     typer.Option(
         "--gpus",
         metavar="N",
-        help="GPUs to lease, of which one is used; 0: none.",
+        help="GPUs to use: they share the partitions, or the reads; 0: none.",
         show_default="1, if there are any",
     ),
 ]
@@ -306,7 +306,7 @@ def classify(
         prepare_cuda(
             len(chosen.gpus),
             "ngsgpu.io.gpu_parse",
-            "ngsgpu.classify.gpu_query",
+            "ngsgpu.classify.gpu_search",
             "ngsgpu.classify.gpu_calls",
         )
         from ngsgpu.classify.pipeline import Classifier
@@ -329,6 +329,7 @@ def classify(
             _options(threads, quiet),
             backend=chosen.name,
             may_fall_back=backend is BackendChoice.auto,
+            gpus=max(1, len(chosen.gpus)),
             gpu_memory=memory,
             device=str(chosen) if chosen.name == "cuda" else "",
         )
