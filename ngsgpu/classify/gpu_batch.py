@@ -8,11 +8,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.engine import QueryBlock
+from ngsgpu.classify.candidate_file import own_names
+from ngsgpu.classify.engine import Queries, QueryBlock
+from ngsgpu.classify.gpu import to_device
 from ngsgpu.classify.query import CandidateArrays
+from ngsgpu.classify.sketch import unpack_sequences
 
 NULL: Final = np.uint64(0)
 """For kernels: no array."""
+
+_LETTERS: Final = np.frombuffer(b"ACGTN", dtype=np.uint8)
+_PAD: Final = 64
+"""Bytes after sequences that kernels may read."""
 
 
 class DeviceMates(NamedTuple):
@@ -161,36 +168,74 @@ class DeviceBatch:
         )
 
 
+class HostReads(NamedTuple):
+    """Queries that the CPU has read, as they are copied to the device.
+
+    Attributes:
+        letters: uint8, of each mate: sequences without line ends, and ``_PAD`` bytes more.
+        starts: uint32[queries], of each mate.
+        lengths: int32[queries], of each mate.
+        names: uint8, one after the other.
+        name_starts: uint32[queries].
+        name_lengths: uint32[queries].
+    """
+
+    letters: list[NDArray[np.uint8]]
+    starts: list[NDArray[np.uint32]]
+    lengths: list[NDArray[np.int32]]
+    names: NDArray[np.uint8]
+    name_starts: NDArray[np.uint32]
+    name_lengths: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, queries: Queries) -> HostReads:
+        """Take queries out of the bytes of their files; several threads may do so at once."""
+        all_mates = [queries.first, queries.second] if queries.paired else [queries.first]
+        letters, starts = [], []
+        for mates in all_mates:
+            start = np.zeros(len(mates.length) + 1, dtype=np.int64)
+            np.cumsum(mates.length, out=start[1:])
+            codes = np.zeros(int(start[-1]) + _PAD, dtype=np.uint8)
+            unpack_sequences(mates.data, mates.start, mates.end, codes)
+            letters.append(np.take(_LETTERS, codes))
+            starts.append(start[:-1].astype(np.uint32))
+        data, begin, end = queries.first.data, queries.name_start, queries.name_end
+        names, name_lengths = own_names(data, begin, end)
+        return cls(
+            letters,
+            starts,
+            [mates.length for mates in all_mates],
+            names,
+            (np.cumsum(name_lengths, dtype=np.int64) - name_lengths).astype(np.uint32),
+            name_lengths,
+        )
+
+    def to_device(self) -> tuple[DeviceReads, DeviceNames]:
+        """Copy to the current GPU."""
+        mates = tuple(
+            DeviceMates(to_device(letters), to_device(start), to_device(length), 0)
+            for letters, start, length in zip(self.letters, self.starts, self.lengths, strict=True)
+        )
+        return DeviceReads(mates, len(self.name_starts), 1), DeviceNames(
+            to_device(self.names),
+            to_device(self.name_starts),
+            to_device(self.name_lengths),
+            len(self.names),
+        )
+
+
 def batch_of_block(block: QueryBlock) -> DeviceBatch:
     """Copy a block to the device."""
-    import cupy
-
     best = block.candidates
     fields = (best.target, best.hits, best.window_begin, best.window_end)
+    names, lengths = own_names(block.names, block.name_start, block.name_end)
+    start = np.cumsum(lengths, dtype=np.int64) - lengths
     return DeviceBatch(
         queries=len(block),
         paired=block.paired,
-        names=names_on_device(block.names, block.name_start, block.name_end),
-        sizes=cupy.asarray(
-            np.stack([block.features, block.length1, block.length2]).astype(np.int32)
+        names=DeviceNames(
+            to_device(names), to_device(start.astype(np.uint32)), to_device(lengths), len(names)
         ),
-        candidates=cupy.asarray(np.stack(fields, axis=-1)),
-    )
-
-
-def names_on_device(
-    data: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
-) -> DeviceNames:
-    """Copy names, which lie in some bytes on the host, to the device."""
-    import cupy
-
-    lengths = (end - start).astype(np.uint32)
-    ends = np.cumsum(lengths, dtype=np.int64)
-    total = int(ends[-1]) if len(ends) else 0
-    places = np.arange(total) + np.repeat(start - (ends - lengths), lengths)
-    return DeviceNames(
-        cupy.asarray(data[places]),
-        cupy.asarray((ends - lengths).astype(np.uint32)),
-        cupy.asarray(lengths),
-        total,
+        sizes=to_device(np.stack([block.features, block.length1, block.length2]).astype(np.int32)),
+        candidates=to_device(np.stack(fields, axis=-1)),
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.coverage import CoverageCounter
 from ngsgpu.classify.engine import Engine
 from ngsgpu.classify.evidence import SpeciesEvidence
-from ngsgpu.classify.gpu import THREADS, grid_of_threads, grid_of_warps, to_host
+from ngsgpu.classify.gpu import THREADS, grid_of_threads, grid_of_warps, to_device, to_host
 from ngsgpu.classify.gpu_batch import NULL, DeviceBatch
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.params import PER_MILLION
@@ -224,8 +224,7 @@ def _rules_on_device(engine: Engine, doubtful_confidence: float) -> tuple[Any, l
     rules = engine.rules
     taxa = engine.taxon_of_target
     arrays = [
-        cupy.asarray(array)
-        for array in (engine.lineages, engine.node_rank, engine.target_node, taxa)
+        to_device(array) for array in (engine.lineages, engine.node_rank, engine.target_node, taxa)
     ]
     pointers = [array.data.ptr for array in arrays]
     if len(taxa) == 0:
@@ -255,6 +254,6 @@ def _texts_on_device(
         numbers = [labels.sketch.window, labels.sketch.stride, shown]
     if kraken is not None:
         arrays[6] = kraken.taxid
-    there = [None if array is None else cupy.asarray(array) for array in arrays]
+    there = [None if array is None else to_device(array) for array in arrays]
     pointers = [0 if array is None else array.data.ptr for array in there]
     return cupy.asarray(np.array([*pointers, *numbers], dtype=np.int64)), there

@@ -10,27 +10,14 @@ queries. The first, which has read the queries, sends them to the others and joi
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from ngsgpu.classify.engine import Engine, Queries
+from ngsgpu.classify.engine import Engine
 from ngsgpu.classify.gpu import THREADS, grid_of_threads
-from ngsgpu.classify.gpu_batch import (
-    NULL,
-    DeviceBatch,
-    DeviceMates,
-    DeviceNames,
-    DeviceReads,
-    names_on_device,
-)
+from ngsgpu.classify.gpu_batch import NULL, DeviceBatch, DeviceNames, DeviceReads
 from ngsgpu.classify.gpu_search import KERNELS, Search, Searcher
-from ngsgpu.classify.query import Mates
-from ngsgpu.classify.sketch import unpack_sequences
-
-LETTERS: Final = np.frombuffer(b"ACGTN", dtype=np.uint8)
-_PAD: Final = 64
-"""Bytes after sequences that kernels may read."""
 
 
 class DeviceEngine:
@@ -56,30 +43,6 @@ class DeviceEngine:
             own = partitions if self._splits_queries else partitions[number::gpus]
             with cupy.cuda.Device(first + number):
                 self._searchers.append(Searcher(engine, own))
-
-    def find_candidates(self, queries: Queries) -> DeviceBatch:
-        """Find the candidates of queries that the host has read; as ``Engine.find_candidates``."""
-        mates = [self._upload(queries.first)]
-        if queries.paired:
-            mates.append(self._upload(queries.second))
-        names = names_on_device(queries.first.data, queries.name_start, queries.name_end)
-        return self.find(DeviceReads(tuple(mates), len(queries), 1), names)
-
-    @staticmethod
-    def _upload(mates: Mates) -> DeviceMates:
-        """Copy sequences to the device, as letters without line ends."""
-        import cupy
-
-        start = np.zeros(len(mates.length) + 1, dtype=np.int64)
-        np.cumsum(mates.length, out=start[1:])
-        codes = np.zeros(int(start[-1]) + _PAD, dtype=np.uint8)
-        unpack_sequences(mates.data, mates.start, mates.end, codes)
-        return DeviceMates(
-            cupy.asarray(LETTERS[codes]),
-            cupy.asarray(start[:-1].astype(np.uint32)),
-            cupy.asarray(mates.length),
-            0,
-        )
 
     def find(self, reads: DeviceReads, names: DeviceNames) -> DeviceBatch:
         """Find the candidates of queries; waits for the kernels.

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ngsgpu.classify.engine import Engine
-from ngsgpu.classify.gpu import THREADS, grid_of_warps, sketch_numbers
+from ngsgpu.classify.gpu import THREADS, grid_of_warps, sketch_numbers, to_device
 from ngsgpu.classify.gpu_batch import DeviceReads
 from ngsgpu.classify.query import PartitionArrays
 from ngsgpu.device.gpu_memory import gpu_memory, pinned_empty
@@ -166,7 +166,7 @@ class _DevicePartition:
         import cupy
 
         self._arrays = [
-            cupy.asarray(array)
+            to_device(array)
             for array in (
                 partition.directory, partition.entries, partition.locations,
                 partition.first_window, partition.block_target, partition.target,

@@ -14,10 +14,12 @@ from typing import Final
 
 import numpy as np
 
+from ngsgpu.classify.engine import Queries
 from ngsgpu.classify.gpu import THREADS
-from ngsgpu.classify.gpu_batch import DeviceBatch, DeviceMates, DeviceNames, DeviceReads
+from ngsgpu.classify.gpu_batch import DeviceBatch, DeviceMates, DeviceNames, DeviceReads, HostReads
 from ngsgpu.classify.gpu_query import DeviceEngine
 from ngsgpu.classify.gpu_search import KERNELS
+from ngsgpu.classify.sample_run import in_order
 from ngsgpu.classify.samples import cuts_of, queries_of
 from ngsgpu.correct.lanes import Lane
 from ngsgpu.errors import InputError
@@ -30,10 +32,10 @@ logger = logging.getLogger("ngsgpu")
 _NAME_TILE: Final = 256
 """Queries of a block that copies names."""
 
-_QUERIES_AT_ONCE: Final = 1 << 18
+_QUERIES_AT_ONCE: Final = 1 << 16
 """Queries read by the CPU that are looked up together."""
 
-_BASES_AT_ONCE: Final = 1 << 27
+_BASES_AT_ONCE: Final = 1 << 24
 
 
 class DeviceSource:
@@ -77,13 +79,19 @@ class DeviceSource:
             phred_offset=self._phred_offset,
             chunk_bytes=max(self._chunk_bytes, 1 << 20),
         )
-        for mates in batches:
-            queries = queries_of(mates, lane)
-            skipped = min(done, len(queries))
-            done -= skipped
-            queries = queries.part(skipped, len(queries))
-            for begin, end in cuts_of(queries, _QUERIES_AT_ONCE, _BASES_AT_ONCE):
-                yield self._device.find_candidates(queries.part(begin, end))
+
+        def parts(done: int) -> Iterator[Queries]:
+            for mates in batches:
+                queries = queries_of(mates, lane)
+                skipped = min(done, len(queries))
+                done -= skipped
+                queries = queries.part(skipped, len(queries))
+                for begin, end in cuts_of(queries, _QUERIES_AT_ONCE, _BASES_AT_ONCE):
+                    yield queries.part(begin, end)
+
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-work") as pool:
+            for reads in in_order(pool, HostReads.of, parts(done), ahead=self._threads):
+                yield self._device.find(*reads.to_device())
 
     def _parsed_on_gpu(self, lane: Lane) -> Iterator[DeviceBatch]:
         import cupy

@@ -155,6 +155,7 @@ class SampleRun:
         self._rules = rules
         self._options = options
         self._pool = pool
+        self._ahead = 2 * options.threads + 2
         self._writers: dict[str, ReadTableWriter | KrakenLinesWriter] = {}
         if "reads" in self._paths:
             self._writers["reads"] = ReadTableWriter(engine.labels, rules.columns)
@@ -185,24 +186,6 @@ class SampleRun:
                 outputs.write(place["stats"], statistics.to_json().encode())
             return statistics
 
-    def _in_order(
-        self, items: Iterator[_Item], work: Callable[[_Item], _Result]
-    ) -> Iterator[_Result]:
-        """Let the pool work on items; results in their order."""
-        waiting: deque[Future[_Result]] = deque()
-        try:
-            for item in items:
-                waiting.append(self._pool.submit(work, item))
-                while waiting and (
-                    len(waiting) > 2 * self._options.threads + 2 or waiting[0].done()
-                ):
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
     def _write_candidates(
         self,
         items: Iterator[_Item],
@@ -219,7 +202,9 @@ class SampleRun:
             block = find(item)
             return encode_block(block), block
 
-        for encoded, block in self._in_order(items, work):
+        for encoded, block in in_order(
+            self._pool, work, items, ahead=2 * self._options.threads + 2
+        ):
             outputs.write(0, encoded)
             counted.queries += len(block)
             counted.bases += block.bases
@@ -275,7 +260,9 @@ class SampleRun:
                 block = find(item)
                 return second.prepare(block), block
 
-            for prepared, block in self._in_order(items, work):
+            for prepared, block in in_order(
+                self._pool, work, items, ahead=2 * self._options.threads + 2
+            ):
                 second.keep(prepared)
                 best = block.candidates
                 if counter is not None:
@@ -317,7 +304,7 @@ class SampleRun:
             texts = [writer.text(reads) for writer in self._writers.values()]
             return _Called(texts, reads, block.bases)
 
-        for called in self._in_order(items, work):
+        for called in in_order(self._pool, work, items, ahead=self._ahead):
             for name, text in zip(self._writers, called.texts, strict=True):
                 outputs.write(place[name], text)
             totals.add(called.reads.call, called.bases)
@@ -396,3 +383,24 @@ class SampleRun:
 def as_it_is(block: QueryBlock) -> QueryBlock:
     """For items that are blocks with candidates already."""
     return block
+
+
+def in_order(
+    pool: ThreadPoolExecutor,
+    work: Callable[[_Item], _Result],
+    items: Iterator[_Item],
+    *,
+    ahead: int,
+) -> Iterator[_Result]:
+    """Let a pool work on items; results in their order, of which ``ahead`` may wait."""
+    waiting: deque[Future[_Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            while waiting and (len(waiting) > ahead or waiting[0].done()):
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
