@@ -53,13 +53,13 @@ from ngsgpu.classify.sketching import Unpacked, sketch_batches
 from ngsgpu.classify.store import whole_folder
 from ngsgpu.classify.taxonomy import load_taxonomy
 from ngsgpu.errors import DeviceError, InputError, UsageError
+from ngsgpu.io.source import unpacked_size
 from ngsgpu.progress import Progress
 
 logger = logging.getLogger("ngsgpu")
 
 _Result = TypeVar("_Result")
 
-_PACKED_FACTOR: Final = 4
 _SHARE_OF_MEMORY: Final = 0.7
 
 
@@ -252,12 +252,7 @@ def _build_at_once(
 
 def _fits(files: Sequence[str], parameters: DatabaseParameters, options: BuildOptions) -> bool:
     """Whether all references can be sketched at once, going by the sizes of their files."""
-    size = 0
-    for name in files:
-        file = Path(name)
-        if file.exists():
-            packed = file.suffix in (".gz", ".bgz", ".bz2", ".xz")
-            size += file.stat().st_size * (_PACKED_FACTOR if packed else 1)
+    size = sum(map(unpacked_size, files))
     locations = size * parameters.sketch.sketch // parameters.sketch.stride
     return locations * BYTES_A_LOCATION_BUILT <= _SHARE_OF_MEMORY * options.budget
 

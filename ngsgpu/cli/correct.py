@@ -106,6 +106,7 @@ def correct(
         plan_files,
     )
     from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size, usable_cpus
 
     if quiet:
@@ -113,6 +114,11 @@ def correct(
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:
+        if not dry_run:
+            prepare_cuda(
+                len(chosen.gpus), "ngsgpu.io.gpu_parse", "ngsgpu.readset.gpu_kmers",
+                "ngsgpu.minhash.gpu", "ngsgpu.correct.gpu",
+            )  # fmt: skip
         parameters = CorrectionParameters(
             coverage=_coverage(coverage),
             minhash=MinhashParameters(kmer=kmer, hashes=hashes, seed=seed),

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.extend.growth import advance
@@ -31,6 +30,7 @@ from ngsgpu.extend.task import (
     begin_task,
     correct_start,
 )
+from ngsgpu.jit import njit
 from ngsgpu.minhash.ends import EndTables, empty_set
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import read_length

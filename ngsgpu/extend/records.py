@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.io.batch import RecordBatch
+from ngsgpu.jit import njit
 from ngsgpu.sequence.borrow import borrowed
 from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN
 from ngsgpu.sequence.types import Integer

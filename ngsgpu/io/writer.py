@@ -114,6 +114,10 @@ class OutputSet:
         writer = self._writers[index]
         return writer.file if writer.file.takes_offsets and not writer.compresses else None
 
+    def all_for_offsets(self) -> list[AtomicFile | None]:
+        """``file_for_offsets`` of every output."""
+        return [self.file_for_offsets(index) for index in range(len(self._writers))]
+
     def commit(self) -> None:
         """Complete all files and give them their names.
 

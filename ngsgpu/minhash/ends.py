@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
 from ngsgpu.minhash.cpu import sort_by_key
 from ngsgpu.readset import ReadArrays, ReadSet
 from ngsgpu.readset.cpu import plane_start, read_length
