@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ngsgpu.classify.store import FileList, save_arrays
 from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted_if_small, njit
 
@@ -135,20 +136,16 @@ class Taxonomy:
             state.update(np.ascontiguousarray(array).data)
         return state.hexdigest()
 
-    def save(self, directory: str | Path) -> None:
+    def save(self, directory: str | Path) -> FileList:
         """Write one ``.npy`` file an attribute into an existing directory.
+
+        Returns:
+            Size and CRC-32 of the files.
 
         Raises:
             OutputError: a file cannot be written.
         """
-        from ngsgpu.io.atomic import output_error
-
-        for name, array in self._arrays():
-            path = Path(directory) / f"{name}.npy"
-            try:
-                np.save(path, array, allow_pickle=False)
-            except OSError as error:
-                raise output_error(path, error) from error
+        return save_arrays(Path(directory), dict(self._arrays()))
 
     @classmethod
     def load(cls, directory: str | Path) -> Taxonomy:

@@ -226,6 +226,7 @@ def build(
             backend=chosen.name,
             may_fall_back=backend is BackendChoice.auto,
             gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
+            gpus=max(1, len(chosen.gpus)),
         )
         if only_partition is not None:
             build_partition(open_database(database), only_partition, options)

@@ -29,7 +29,8 @@ def prepare_cuda(gpus: int, *modules: str) -> None:
 
     Args:
         gpus: how many will be used, from the first that is visible; none does nothing.
-        modules: Python modules with a ``KernelModule`` named ``KERNELS``.
+        modules: Python modules with a ``KernelModule`` named ``KERNELS``, or a function
+            ``prepare`` that loads all that is needed.
     """
     for device in range(gpus):
         threading.Thread(
@@ -46,7 +47,8 @@ def _prepare(device: int, modules: tuple[str, ...]) -> None:
         with Device(device):
             runtime.free(0)
             for name in modules:
-                importlib.import_module(name).KERNELS.load()
+                module = importlib.import_module(name)
+                getattr(module, "prepare", module.KERNELS.load)()
     except Exception as error:
         _LOG.debug("CUDA could not be made ready: %s", error)
 

@@ -14,7 +14,9 @@ import math
 import mmap
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -32,6 +34,11 @@ _Result = TypeVar("_Result")
 _RESERVE = 512 << 20
 _HUGE_PAGE = 2 << 20
 _PORTABLE = 1  # cudaHostRegisterPortable: for all GPUs
+
+_SMALL_PAGE = 4 << 10
+_LARGE_PAGE = 2 << 20
+_TOUCHED = 8 << 20
+_FOR_ALL_CONTEXTS = 1  # cudaHostRegisterPortable
 
 
 @dataclass(frozen=True)
@@ -216,6 +223,7 @@ class PinnedPool:
 
     def __init__(self, size: int, count: int) -> None:
         self.size = size
+        self.count = count
         self._left = threading.Semaphore(count)
         self._lock = threading.Lock()
         self._free: list[NDArray[np.uint8]] = []
@@ -252,6 +260,72 @@ class PinnedPool:
             yield buffer
         finally:
             self.give_back(buffer)
+
+
+class PinnedBuffers(PinnedPool):
+    """A pool whose buffers are all there from the beginning, in one piece of large pages.
+
+    That takes a tenth of the time of getting them one by one.
+
+    Args:
+        size: bytes of a buffer.
+        count: how many there are.
+        pool: threads that help to get them.
+    """
+
+    def __init__(self, size: int, count: int, pool: Executor | None = None) -> None:
+        super().__init__(size, count)
+        memory = registered_empty(size * count, pool)
+        self._free = [memory[at : at + size] for at in range(0, size * count, size)]
+
+
+def registered_empty(size: int, pool: Executor | None = None) -> NDArray[np.uint8]:
+    """Page-locked host memory in large pages, uint8[size], of zeros; freed with the array.
+
+    Args:
+        size: bytes.
+        pool: threads that help to get the pages from the system.
+
+    Raises:
+        DeviceError: the system does not give so much page-locked memory.
+    """
+    from cupy.cuda import runtime
+
+    pages = mmap.mmap(-1, size + _LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError, AttributeError):
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    whole = np.frombuffer(pages, dtype=np.uint8)
+    memory = whole[-whole.ctypes.data % _LARGE_PAGE :][:size]
+    parts = [memory[at : at + _TOUCHED : _SMALL_PAGE] for at in range(0, size, _TOUCHED)]
+    for _ in (pool.map if pool is not None else map)(_touch, parts):
+        pass
+    address = memory.ctypes.data
+    try:
+        runtime.hostRegister(address, size, _FOR_ALL_CONTEXTS)
+    except (runtime.CUDARuntimeError, MemoryError) as error:
+        raise _no_page_locked(size, error) from error
+    owner = _Registered(memory)
+    weakref.finalize(owner, _unregister, address, pages).atexit = False
+    return np.asarray(owner)
+
+
+class _Registered:
+    """Page-locked memory as what NumPy makes arrays of, which then keep it."""
+
+    def __init__(self, memory: NDArray[np.uint8]) -> None:
+        self.__array_interface__ = memory.__array_interface__
+
+
+def _unregister(address: int, pages: mmap.mmap) -> None:
+    from cupy.cuda import runtime
+
+    with contextlib.suppress(runtime.CUDARuntimeError):
+        runtime.hostUnregister(address)
+    del pages
+
+
+def _touch(pages: NDArray[np.uint8]) -> None:
+    pages[:] = 0
 
 
 def mapped_empty(shape: int | tuple[int, ...], dtype: Any) -> Any:
