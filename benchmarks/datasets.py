@@ -51,7 +51,7 @@ class DataSet:
         stage: the stage of the analysis that it is for.
         profile: ART's name for the sequencing machine.
         read_length: bases.
-        coverage: reads per position; 0 where ``pairs`` says how many.
+        coverage: bases of the reads for a base of the genomes; 0 where ``pairs`` says how many.
         pairs: number of pairs; 0 where ``coverage`` does.
         insert: mean length of the fragments, in bases.
         deviation: standard deviation of that.
@@ -64,7 +64,7 @@ class DataSet:
     stage: str = "correct"
     profile: str = "HS20"
     read_length: int = 100
-    coverage: int = 30
+    coverage: float = 30
     pairs: int = 0
     insert: int = 300
     deviation: int = 10
