@@ -6,5 +6,5 @@ Read in this order: ``params``; ``sketch`` and ``index`` (features, and where th
 of them); ``engine``, ``sample_run``, ``pipeline`` (reads in, files out); ``candidate_file`` and
 ``merge`` (partition by partition). ``taxonomy``, ``dump``, ``mapping`` and ``labels`` know taxa,
 ``outputs``, ``abundance`` and ``coverage`` what is written of them. ``gpu`` and ``gpu_source`` do
-with ``kernels.cu`` what ``sketching``, ``index`` and ``query`` do, and give the same.
+with ``build.cu`` and ``query.cu`` what ``sketching``, ``index`` and ``query`` do, and give the same.
 """

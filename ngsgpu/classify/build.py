@@ -115,7 +115,7 @@ class _Builder:
     def sketch(self, batches: Iterable[Unpacked], advance: Callable[[int], None]) -> list[Any]:
         """Sketch references; what it gives is for ``index``."""
         if self._on_gpu:
-            from ngsgpu.classify.gpu import sketch_on_gpu
+            from ngsgpu.classify.gpu_build import sketch_on_gpu
             from ngsgpu.device.errors import cuda_errors
 
             with cuda_errors("sketching references"):
@@ -127,7 +127,7 @@ class _Builder:
     def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
         """Build the index of a partition."""
         if self._on_gpu:
-            from ngsgpu.classify.gpu import index_on_gpu
+            from ngsgpu.classify.gpu_build import index_on_gpu
             from ngsgpu.device.errors import cuda_errors
 
             with cuda_errors("building an index"):

@@ -17,7 +17,8 @@ from typing import Final
 import numpy as np
 
 from ngsgpu.classify.engine import QueryBlock
-from ngsgpu.classify.gpu import KERNELS, THREADS, DeviceEngine, DeviceMates, to_host
+from ngsgpu.classify.gpu import THREADS, to_host
+from ngsgpu.classify.gpu_query import KERNELS, DeviceEngine, DeviceMates
 from ngsgpu.classify.query import CandidateArrays
 from ngsgpu.classify.samples import queries_of
 from ngsgpu.correct.lanes import Lane

@@ -33,7 +33,7 @@ from ngsgpu.io.reader import PhredOffset
 from ngsgpu.progress import Progress, Stage
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.gpu import DeviceEngine
+    from ngsgpu.classify.gpu_query import DeviceEngine
 
 logger = logging.getLogger("ngsgpu")
 
@@ -163,7 +163,7 @@ class Classifier:
         options = self.options
         if options.backend == "cpu" or not self.engine.partitions:
             return None
-        from ngsgpu.classify.gpu import DeviceEngine
+        from ngsgpu.classify.gpu_query import DeviceEngine
         from ngsgpu.device.errors import cuda_errors
         from ngsgpu.device.gpu_memory import limit_pool
 
