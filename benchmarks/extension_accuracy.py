@@ -145,13 +145,15 @@ def extend_sample(sample: Sample, library: Library, threads: int) -> dict[str, d
         )
         for strict in STRICT_MODES
     ]
-    rules = tuple(one.rules(mean, deviation) for one in parameters)
+    loose, middle, strict = (one.rules(mean, deviation) for one in parameters)
+    rules = (loose, middle, strict)
     weights = quality_weights(reads.arrays.quality_bits)
 
     def work(begin: int) -> tuple[cpu.Extensions, ...]:
         part = sample.pairs[begin : begin + PAIRS_A_TASK]
-        space = cpu.Workspace.allocate(rules[0], reads.max_length, len(tables.cells))
-        results = tuple(cpu.Extensions.allocate(len(part), rules[0]) for _ in rules)
+        space = cpu.Workspace.allocate(loose, reads.max_length, len(tables.cells))
+        first, second, third = (cpu.Extensions.allocate(len(part), one) for one in rules)
+        results = (first, second, third)
         extend_in_all_modes(reads.arrays, tables, weights, rules, part, space, results)
         return results
 
@@ -194,18 +196,17 @@ def connect_sample(
         "-o konnector s1.fq s2.fq"
     )
     found: dict[str, Any] = {"commands": [build, connect], "accuracy": None}
-    said = run(build, sample.folder, settings.limit)
-    said += run(connect, sample.folder, settings.limit) if said is not None else ""
-    rates = [line for line in (said or "").splitlines() if "FPR" in line]
+    built = run(build, sample.folder, settings.limit)
+    connected = None if built is None else run(connect, sample.folder, settings.limit)
+    rates = [line for line in (built or "").splitlines() if "FPR" in line]
     found["bloom_filter"] = rates[-1].strip() if rates else None
-    if said is not None and (sample.folder / "konnector.done").exists():
+    if connected is not None:
         found["accuracy"] = judge(sample, sample.folder / "konnector_pseudoreads.fq")
     return {KONNECTOR: found}
 
 
 def run(command: str, folder: Path, limit: float) -> str | None:
     """Run a command and return what it says, or None if it takes longer than ``limit`` seconds."""
-    (folder / "konnector.done").unlink(missing_ok=True)
     try:
         done = subprocess.run(
             command.split(),
@@ -221,7 +222,6 @@ def run(command: str, folder: Path, limit: float) -> str | None:
         return None
     if done.returncode != 0:
         raise BenchmarkError(f"{command}: status {done.returncode}\n{done.stdout[-2000:]}")
-    (folder / "konnector.done").touch()
     return done.stdout
 
 

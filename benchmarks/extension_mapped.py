@@ -1,10 +1,11 @@
 """Extended reads of real pairs beside Konnector's, judged by where they align (section 9.4.1).
 
 Of each data set the pairs are taken whose reads both have the commonest length, evenly spread ones
-if there are too many. ngsgpu in its strict modes and Konnector (of ABySS) extend them within the
-same bounds, which come from ngsgpu's estimate; Konnector leaves the reads as they are
-(``--preserve-reads``), as ngsgpu does. BWA aligns what they write, ``ngsgpu evaluate extension``
-compares the gaps. No times are taken. One JSON file, a Markdown table.
+if there are too many. ngsgpu in its strict modes and Konnector (of ABySS) extend them, as they are
+and corrected, within the same bounds, which come from ngsgpu's estimate; Konnector leaves the
+reads as they are (``--preserve-reads``), as ngsgpu does. BWA aligns what they write,
+``ngsgpu evaluate extension`` compares the gaps. No times are taken. One JSON file, a Markdown
+table.
 
     python -m benchmarks.extension_mapped --data NAME R1.fq.gz R2.fq.gz reference.fa.gz -o out.json
 """
@@ -110,36 +111,43 @@ def judge(folder: Path, extended: str, pairs: int, length: int) -> dict[str, Any
     return found
 
 
-def measure_data(name: str, paths: Sequence[Path], settings: argparse.Namespace) -> dict[str, Any]:
-    """Everything about one data set."""
+def measure_data(
+    name: str, paths: Sequence[Path], settings: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """Everything about one data set, as it is and corrected."""
     with tempfile.TemporaryDirectory(dir=settings.work) as work:
         folder = Path(work)
         pairs, length = prepare(paths, folder, settings.coverage)
         insert, low, high = estimated_bounds(folder, length)
         measure(["bwa", "index", "reference.fa"], folder)
-        programs = {}
-        for program, (command, extended) in commands(low, high, settings.bloom).items():
-            if program == KONNECTOR and not settings.konnector:
-                continue
-            measure(command.split(), folder)
-            accuracy = judge(folder, extended, pairs, length)
-            programs[program] = {"command": command, "accuracy": accuracy}
-    return {
-        "name": name,
-        "files": [path.name for path in paths],
-        "pairs": pairs,
-        "read_length": length,
-        "insert": insert,
-        "programs": programs,
-    }
+        for reads in ("raw", "corrected"):
+            if reads == "corrected":
+                correct = "ngsgpu correct -q -i r1.fq -I r2.fq -o c1.fq -O c2.fq"
+                measure(correct.split(), folder)
+                for mate in (1, 2):
+                    (folder / f"c{mate}.fq").replace(folder / f"r{mate}.fq")
+            programs = {}
+            for program, (command, extended) in commands(low, high, settings.bloom).items():
+                if program == KONNECTOR and not settings.konnector:
+                    continue
+                measure(command.split(), folder)
+                accuracy = judge(folder, extended, pairs, length)
+                programs[program] = {"command": command, "accuracy": accuracy}
+            yield {
+                "name": name,
+                "reads": reads,
+                "files": [path.name for path in paths],
+                "pairs": pairs,
+                "read_length": length,
+                "insert": insert,
+                "programs": programs,
+            }
 
 
 def table(document: dict[str, Any]) -> str:
     """The results as a Markdown table."""
-    header = (
-        "data|program|connected|aligned whole|error-free|at most 2 edits|error rate|without length"
-    )
-    rows = [header.split("|")]
+    shares_of = "connected|aligned whole|error-free|at most 2 edits"
+    rows = [f"data|reads|program|{shares_of}|error rate|without length".split("|")]
     for data in document["datasets"]:
         for program, entry in data["programs"].items():
             accuracy = entry["accuracy"]
@@ -149,6 +157,7 @@ def table(document: dict[str, Any]) -> str:
             rows.append(
                 [
                     data["name"],
+                    data["reads"],
                     program,
                     *(f"{100 * count / data['pairs']:.2f} %" for count in shares),
                     *(
@@ -157,7 +166,7 @@ def table(document: dict[str, Any]) -> str:
                     ),
                 ]
             )
-    return markdown(rows, names=2)
+    return markdown(rows, names=3)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -194,8 +203,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
         settings.work.mkdir(parents=True, exist_ok=True)
         document["datasets"] = [
-            measure_data(name, [Path(path) for path in paths], settings)
+            entry
             for name, *paths in settings.data
+            for entry in measure_data(name, [Path(path) for path in paths], settings)
         ]
     except (BenchmarkError, OSError) as error:
         print(f"extension_mapped: error: {error}", file=sys.stderr)
