@@ -236,6 +236,20 @@ def _cut(data: DataSet, pieces: Path) -> int:
     return total
 
 
+def write_pieces(data: DataSet, path: Path) -> None:
+    """Write what reads are drawn from, the pieces of the genomes, to one FASTA file.
+
+    Raises:
+        BenchmarkError: a genome cannot be used.
+    """
+    pieces = path.with_name(f"{path.name}.pieces")
+    _cut(data, pieces)
+    with path.open("wb") as whole:
+        for piece in range(len(list(pieces.iterdir()))):
+            whole.write((pieces / f"{piece}.fasta").read_bytes())
+    shutil.rmtree(pieces)
+
+
 def _simulate(data: DataSet, pieces: Path, piece: int, count: int, truth: bool) -> None:
     """Draw the reads of one piece in a folder of its own."""
     folder = pieces / str(piece)

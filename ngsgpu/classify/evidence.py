@@ -31,13 +31,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query import CandidateArrays
 from ngsgpu.classify.taxonomy import GENUS, SPECIES
 from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
 
 _BINS = 101
 LEAST_PER_CENT: Final = 8
@@ -82,6 +82,10 @@ class SpeciesEvidence:
         target_node: int32[t], each reference sequence's taxon, or -1.
         lineages: int32[n, ranks], see ``Taxonomy.ranked_lineages``.
         min_hits: hits of the best candidate from which on a read counts.
+
+    Attributes:
+        species: int32[t], number of each reference sequence's species, or -1.
+        counts: int64[species, 101], reads by species and per cent of their features that hit.
     """
 
     def __init__(
@@ -91,17 +95,17 @@ class SpeciesEvidence:
         nodes, numbers = np.unique(species, return_inverse=True)
         self._nodes = nodes
         self._genus = np.where(nodes < 0, np.int32(-1), lineages[nodes, GENUS])
-        self._species = np.where(species < 0, -1, numbers).astype(np.int32)
+        self.species = np.where(species < 0, -1, numbers).astype(np.int32)
         self._min_hits = np.int64(min_hits)
-        self._counts = np.zeros((len(nodes), _BINS), dtype=np.int64)
+        self.counts = np.zeros((len(nodes), _BINS), dtype=np.int64)
 
     def add(self, best: CandidateArrays, features: NDArray[np.int64]) -> None:
         """Add reads; threads may not add at the same time."""
-        _count(best.target, best.hits, features, self._species, self._min_hits, self._counts)
+        _count(best.target, best.hits, features, self.species, self._min_hits, self.counts)
 
     def medians(self) -> dict[int, int]:
         """Evidence by species, in per cent, of those that have any."""
-        counts = self._counts.copy()
+        counts = self.counts.copy()
         counts[:, :LEAST_PER_CENT] = 0
         total = counts.sum(axis=1)
         below = np.cumsum(counts, axis=1)
@@ -126,7 +130,7 @@ class SpeciesEvidence:
         is_genus = (self._genus < 0) | (in_genus >= _millionths(parameters.genus_evidence))
         levels = np.where(is_species, BELIEVED, np.where(is_genus, GENUS_BELIEVED, DOUBTED))
         levels = levels.astype(np.uint8)
-        return np.where(self._species < 0, np.uint8(BELIEVED), levels[np.maximum(self._species, 0)])
+        return np.where(self.species < 0, np.uint8(BELIEVED), levels[np.maximum(self.species, 0)])
 
 
 def _millionths(share: float) -> int:
@@ -186,6 +190,9 @@ def lift(
     nodes = len(lineages)
     is_sequence = call[rows] >= nodes
     node = np.where(is_sequence, target_node[np.maximum(call[rows] - nodes, 0)], call[rows])
+    call[rows[node < 0]] = -1
+    is_known = node >= 0
+    rows, node, is_sequence = rows[is_known], node[is_known], is_sequence[is_known]
     doubted = np.where(belief[rows] == GENUS_BELIEVED, SPECIES, GENUS)[:, None]
     rank, lineage = np.arange(lineages.shape[1]), lineages[node]
     above = (lineage >= 0) & (rank > doubted) & (rank <= highest)

@@ -174,6 +174,8 @@ class KernelModule:
         from cupy.cuda import Device, driver, runtime
 
         device = runtime.getDevice()
+        # A thread that has not yet used CUDA has no context, which the driver's call needs.
+        runtime.setDevice(device)
         function = self._function(device, kernel)
         if shared_bytes > _SHARED_WITHOUT_ASKING:
             self._ask_for_shared(device, kernel, function, shared_bytes)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.extend.params import Rules
@@ -25,6 +24,7 @@ from ngsgpu.extend.task import (
     Task,
     oriented_bases,
 )
+from ngsgpu.jit import njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import read_length
 from ngsgpu.sequence.bits import popcount
@@ -181,7 +181,8 @@ def join(rules: Rules, first: Task, third: Task, result: Connection) -> None:
     """Make one connection of the results of tasks 1 and 3, as the strict mode asks for.
 
     A task that went on where it could not tell the way is in doubt. Such a result counts only
-    where the other task comes to the same; in strict modes 1 and 2 that one must not be in doubt.
+    where the other task comes to the same; how many of both may be in doubt, the strict mode and
+    the possible lengths say (``agreed_doubts``).
     """
     found = first.state[STATUS] == FOUND
     other = third.state[STATUS] == FOUND
@@ -197,7 +198,7 @@ def join(rules: Rules, first: Task, third: Task, result: Connection) -> None:
             total == other_total
             and compare_gaps(first, third, total, begin, total - back) <= rules.gap_mismatches
         ):
-            if rules.strict == 0 or not (doubt and other_doubt):
+            if doubt + other_doubt <= rules.agreed_doubts:
                 kind = BOTH_AGREE
                 write_gap(first, third, total, True, True, result)
         elif rules.strict == 0 and not (doubt and other_doubt):
@@ -217,7 +218,7 @@ def join(rules: Rules, first: Task, third: Task, result: Connection) -> None:
                 confirmed = is_confirmed(rules, first, third, gap)
             else:
                 confirmed = is_confirmed(rules, third, first, gap)
-            if confirmed and (rules.strict == 0 or not unsure):
+            if confirmed and (rules.strict == 0 or not (doubt or other_doubt)):
                 kind = ONE_CONFIRMED
             elif rules.strict == 0 and not unsure:
                 kind = ONE_ONLY

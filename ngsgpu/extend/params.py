@@ -42,6 +42,7 @@ class Rules(NamedTuple):
     mean_length: int
     pair_slack: int
     strict: int
+    agreed_doubts: int
     gap_mismatches: int
     confirm_permille: int
     confirm_match_permille: int
@@ -146,6 +147,20 @@ class ExtensionParameters:
             )
         return low, high
 
+    def agreed_doubts(self, width: int) -> int:
+        """How many of two tasks that agree may be in doubt.
+
+        A wrong number of copies of a tandem repeat, on which both tasks may agree, changes the
+        length. Copies longer than the shortest overlap matter. Where the lengths that are possible
+        are less than twice that apart, most fragments cannot lose or gain one.
+
+        Args:
+            width: longest less shortest fragment that is connected.
+        """
+        if self.strict == 2:
+            return int(width <= 2 * self.min_overlap)
+        return 2 - self.strict
+
     def rules(self, mean: float, sd: float) -> Rules:
         """The integers, for fragments of a mean length and standard deviation."""
         low, high = self.lengths(mean, sd)
@@ -167,6 +182,7 @@ class ExtensionParameters:
             mean_length=round(mean),
             pair_slack=20 + min(200, math.ceil(DEVIATIONS * sd)),
             strict=self.strict,
+            agreed_doubts=self.agreed_doubts(high - low),
             gap_mismatches=self.gap_mismatches,
             confirm_permille=round(1000 * self.confirm_ratio),
             confirm_match_permille=round(1000 * self.confirm_matches),

@@ -111,10 +111,11 @@ class SampleResults:
         merge: statistics of the merging of pairs.
         merging: comparison of merged reads with the truth.
         extend: statistics of the extension of pairs.
-        extension: comparison of extended reads with the truth.
+        extension: comparison of extended reads with the truth, by program.
         kmers: histograms by variant.
         contigs: lengths by variant, longest first.
         quast: QUAST's metrics.
+        quast_extended: those of the assemblies of extended reads, beside the others.
         classification: what reads were classified as; None if the study does not name it.
         benchmarks: time and memory by rule.
         missing: what there is not, in words.
@@ -126,10 +127,11 @@ class SampleResults:
     merge: Json | None = None
     merging: Json | None = None
     extend: Json | None = None
-    extension: Json | None = None
+    extension: dict[str, Json] = field(default_factory=dict)
     kmers: dict[str, Spectrum] = field(default_factory=dict)
     contigs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     quast: Quast | None = None
+    quast_extended: Quast | None = None
     classification: Classification | None = None
     benchmarks: dict[str, Benchmark] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
@@ -183,11 +185,14 @@ def collect(sample: Sample) -> SampleResults:
         results.merging = Json(files.merging, document)
     if files.extend is not None and _present(files.extend, "statistics of extension", missing):
         results.extend = Json(files.extend, read_json(files.extend, "ngsgpu.extend", 1))
-    if files.extension is not None and _present(
-        files.extension, "truth of extended reads", missing
+    for program, path in files.extension.items():
+        if _present(path, f"truth of the reads that {program} extended", missing):
+            document = read_json(path, "ngsgpu.evaluate.extension", 1)
+            results.extension[program] = Json(path, document)
+    if files.quast_extended is not None and _present(
+        files.quast_extended, "QUAST's table on extended reads", missing
     ):
-        document = read_json(files.extension, "ngsgpu.evaluate.extension", 1)
-        results.extension = Json(files.extension, document)
+        results.quast_extended = sources.read_quast(files.quast_extended)
     for variant, path in _each(files.kmers, "k-mer spectrum of the {} reads", missing):
         results.kmers[variant] = sources.read_spectrum(path)
     for variant, path in _each(files.contigs, "contigs of the {} reads", missing):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ngsgpu.report import plots, words
+from ngsgpu.report import plots, tables, words
 from ngsgpu.report.collect import Json, SampleResults
 from ngsgpu.report.content import Table
 from ngsgpu.report.sections import Figure, SampleSection
+from ngsgpu.report.sources import Quast
+
+PROGRAMS = {"ngsgpu": "ngsgpu", "konnector": "Konnector"}
+USES = {"single": "as single reads", "merged": "as merged pairs"}
+"""How the assembler got extended reads."""
 
 
 def extension_sections(samples: Sequence[SampleResults]) -> list[SampleSection]:
@@ -15,14 +20,14 @@ def extension_sections(samples: Sequence[SampleResults]) -> list[SampleSection]:
     return [
         _section(results, number)
         for number, results in enumerate(samples)
-        if results.extend is not None or results.extension is not None
+        if results.extend is not None or results.extension or results.quast_extended is not None
     ]
 
 
 def _section(results: SampleResults, number: int) -> SampleSection:
     sample = results.sample
     section = SampleSection(sample.name, sample.label, sample.kind)
-    if results.extension is not None:
+    if results.extension:
         section.tables.append(("Against the truth", truth_table(results.extension)))
     if results.extend is not None:
         section.tables.append(("What extension did", process_table(results.extend)))
@@ -30,6 +35,10 @@ def _section(results: SampleResults, number: int) -> SampleSection:
         if lengths:
             figure = plots.fragment_lengths(f"extended{number}", lengths)
             section.figures.append(Figure(figure, "Lengths of the extended reads."))
+    if results.quast_extended is not None:
+        quast = results.quast_extended
+        section.tables.append(("Assemblies (QUAST)", assembly_table(quast)))
+        section.details.append(("All metrics of QUAST", assembly_table(quast, everything=True)))
     return section
 
 
@@ -62,21 +71,24 @@ def process_table(stats: Json) -> Table:
     return Table(("", "number", "share"), rows)
 
 
-def truth_table(truth: Json) -> Table:
-    """Extended reads and their gaps against the truth."""
-    pairs = truth.number("pairs")
+def truth_table(truths: Mapping[str, Json]) -> Table:
+    """Extended reads and their gaps against the truth, a column a program."""
 
-    def line(label: str, key: str) -> tuple[str, str, str]:
-        value = truth.number(key)
-        return label, words.count(value), words.share(value or 0, pairs)
+    def line(label: str, key: str) -> tuple[str, ...]:
+        cells = []
+        for truth in truths.values():
+            value = truth.number(key)
+            share = words.share(value or 0, truth.number("pairs"))
+            cells.append(f"{words.count(value)} ({share})")
+        return label, *cells
 
-    def rate(label: str, key: str) -> tuple[str, str, str]:
-        return label, words.rate(truth.number(f"rates.{key}")), ""
+    def rate(label: str, key: str) -> tuple[str, ...]:
+        return label, *(words.rate(truth.number(f"rates.{key}")) for truth in truths.values())
 
     return Table(
-        ("", "number", "share"),
+        ("", *(PROGRAMS.get(name, name) for name in truths)),
         [
-            line("pairs", "pairs"),
+            ("pairs", *(words.count(truth.number("pairs")) for truth in truths.values())),
             line("connected", "connected"),
             line("gaps without an error", "counts.error_free"),
             line("gaps with at most 2 edits", "counts.few_edits"),
@@ -85,3 +97,18 @@ def truth_table(truth: Json) -> Table:
             rate("… without differences of length", "error_rate_without_length"),
         ],
     )
+
+
+def assembly_table(quast: Quast, *, everything: bool = False) -> Table:
+    """QUAST's metrics of assemblies of extended reads and of others, the best ones marked."""
+    names = list(dict.fromkeys(name for values in quast.metrics.values() for name in values))
+    rows, marks = tables.quast_rows(quast, names, everything=everything)
+    return Table(("", *map(assembly_words, names)), rows, marks)
+
+
+def assembly_words(name: str) -> str:
+    """What an assembly was made from, in words."""
+    program, _, use = name.rpartition("_")
+    if program in PROGRAMS and use in USES:
+        return f"{PROGRAMS[program]}, {USES[use]}"
+    return {"raw": "uncorrected"}.get(name, name)

@@ -27,6 +27,7 @@ missing, and the report then says what is absent::
             "contigs": {"raw": "ecoli/assembly/raw/contigs.fasta",
                         "corrected": "ecoli/assembly/corrected/contigs.fasta"},
             "quast": "ecoli/quast/report.tsv",         or one report per assembly, as for contigs
+            "quast_extended": "ecoli/quast_extended/report.tsv",
             "classification": {"report": "ecoli/classify/ecoli.kraken2.report.txt",
                                "abundance": "ecoli/classify/abundance.tsv",
                                "coverage": "ecoli/classify/coverage.tsv",
@@ -63,8 +64,14 @@ VARIANTS: tuple[Variant, ...] = ("raw", "corrected")
 CLASSIFICATION_FILES = ("report", "abundance", "coverage", "evaluation")
 """Kraken's report, the tables of abundances and of coverage, and the comparison with the truth."""
 
-_SINGLE_FILES = ("correct", "evaluation", "merge", "merging", "extend", "extension")
+EXTENDERS = ("ngsgpu", "konnector")
+"""Programs whose extended reads may be compared with the truth."""
+
+_SINGLE_FILES = ("correct", "evaluation", "merge", "merging", "extend", "quast_extended")
 """Names of the files of which a sample has one."""
+
+_FILES_BY_NAME = ("extension", "kmers", "contigs", "quast", "classification")
+"""Names of the groups of files, each with a name in its group."""
 
 _REMEDY = "see the schema in the documentation of ngsgpu report"
 
@@ -79,11 +86,12 @@ class SampleFiles:
         merge: statistics of ``ngsgpu merge`` (JSON).
         merging: result of ``ngsgpu evaluate merging`` (JSON).
         extend: statistics of ``ngsgpu extend`` (JSON).
-        extension: result of ``ngsgpu evaluate extension`` (JSON).
+        extension: results of ``ngsgpu evaluate extension`` (JSON) by program (``EXTENDERS``).
         kmers: k-mer histograms (TSV) of the ``raw`` and ``corrected`` reads.
         contigs: assemblies (FASTA) of the ``raw`` and ``corrected`` reads.
         quast: QUAST's ``report.tsv`` with both assemblies under the key ``all``, or one report
             an assembly under ``raw`` and ``corrected``.
+        quast_extended: QUAST's ``report.tsv`` on assemblies of extended reads and of others.
         classification: what ``ngsgpu classify`` wrote: Kraken's ``report``, the tables
             ``abundance`` and ``coverage``, and the ``evaluation`` against a truth.
         benchmarks: Snakemake's benchmark files by rule, ``rule (raw)`` and ``rule (corrected)``
@@ -95,7 +103,8 @@ class SampleFiles:
     merge: Path | None = None
     merging: Path | None = None
     extend: Path | None = None
-    extension: Path | None = None
+    quast_extended: Path | None = None
+    extension: Mapping[str, Path] = field(default_factory=dict)
     kmers: Mapping[str, Path] = field(default_factory=dict)
     contigs: Mapping[str, Path] = field(default_factory=dict)
     quast: Mapping[str, Path] = field(default_factory=dict)
@@ -159,7 +168,7 @@ def _sample_document(sample: Sample, folder: Path) -> dict[str, Any]:
         path: Path | None = getattr(sample.files, name)
         if path is not None:
             files[name] = relative(path)
-    for name in ("kmers", "contigs", "quast", "classification"):
+    for name in _FILES_BY_NAME:
         paths: Mapping[str, Path] = getattr(sample.files, name)
         if paths:
             files[name] = {key: relative(path) for key, path in paths.items()}
@@ -238,12 +247,15 @@ class _Reader:
         files = self.mapping(entry.get("files"), f"{key}.files")
         self.known(
             files,
-            {*_SINGLE_FILES, "kmers", "contigs", "quast", "classification", "benchmarks"},
+            {*_SINGLE_FILES, *_FILES_BY_NAME, "benchmarks"},
             f"{key}.files",
         )
         quast = files.get("quast")
         if isinstance(quast, str):
             quast = {"all": quast}
+        extension = files.get("extension")
+        if isinstance(extension, str):
+            extension = {EXTENDERS[0]: extension}
         both: set[str] = set(VARIANTS)
         return Sample(
             name=name,
@@ -257,7 +269,10 @@ class _Reader:
                 merge=self.file(files.get("merge"), f"{key}.files.merge"),
                 merging=self.file(files.get("merging"), f"{key}.files.merging"),
                 extend=self.file(files.get("extend"), f"{key}.files.extend"),
-                extension=self.file(files.get("extension"), f"{key}.files.extension"),
+                quast_extended=self.file(
+                    files.get("quast_extended"), f"{key}.files.quast_extended"
+                ),
+                extension=self.files(extension, f"{key}.files.extension", set(EXTENDERS)),
                 kmers=self.files(files.get("kmers"), f"{key}.files.kmers", both),
                 contigs=self.files(files.get("contigs"), f"{key}.files.contigs", both),
                 quast=self.files(quast, f"{key}.files.quast", both | {"all"}),
@@ -344,7 +359,8 @@ def layout_files(
 
     ``results/{sample}/correct/stats.json``, ``evaluate/correction.json``,
     ``merge/stats.json``, ``evaluate/merging.json``,
-    ``extend/stats.json``, ``evaluate/extension_ngsgpu.json``,
+    ``extend/stats.json``, ``evaluate/extension_{ngsgpu,konnector}.json``,
+    ``quast_extended/report.tsv``,
     ``kmers/{raw,corrected}.tsv``, ``assembly/{raw,corrected}/contigs.fasta`` (or ``.fa``),
     ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``,
     ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv`` and
@@ -368,6 +384,7 @@ def layout_files(
         return {variant: path for variant, path in found.items() if path is not None}
 
     joint = present(folder / "quast/report.tsv")
+    extended = {name: present(folder / f"evaluate/extension_{name}.json") for name in EXTENDERS}
     of_databases = sorted(folder.glob(f"classify/*/{sample}.kraken2.report.txt"))
     calls = of_databases[0].parent if of_databases else folder / "classify"
     classified = {
@@ -382,7 +399,8 @@ def layout_files(
         merge=present(folder / "merge/stats.json"),
         merging=present(folder / "evaluate/merging.json"),
         extend=present(folder / "extend/stats.json"),
-        extension=present(folder / "evaluate/extension_ngsgpu.json"),
+        quast_extended=present(folder / "quast_extended/report.tsv"),
+        extension={name: path for name, path in extended.items() if path is not None},
         kmers=both("kmers/{}.tsv"),
         contigs=both("assembly/{}/contigs.fasta", "assembly/{}/contigs.fa"),
         quast={"all": joint} if joint is not None else both("quast/{}/report.tsv"),
@@ -418,6 +436,7 @@ def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None
             merge=given.merge or found.merge,
             merging=given.merging or found.merging,
             extend=given.extend or found.extend,
+            quast_extended=given.quast_extended or found.quast_extended,
             extension=given.extension or found.extension,
             kmers=given.kmers or found.kmers,
             contigs=given.contigs or found.contigs,

@@ -102,12 +102,9 @@ def quast_table(quast: Quast, *, everything: bool = False) -> Table:
         quast: the metrics.
         everything: all metrics and not only the telling ones.
     """
-    present = [name for name in quast.metrics if everything or name in _MAIN]
-    if not everything:
-        present.sort(key=_MAIN.index)
     rows: list[tuple[str, ...]] = []
     marks = set()
-    for metric in present:
+    for metric in _metrics(quast, everything=everything):
         texts = [quast.metrics[metric].get(v, "-") for v in ("raw", "corrected")]
         before, after = (quast.number(metric, v) for v in ("raw", "corrected"))
         change = ""
@@ -119,6 +116,45 @@ def quast_table(quast: Quast, *, everything: bool = False) -> Table:
                 marks.add((len(rows), 2 if is_after_better else 1))
         rows.append((metric, *(_cell(text) for text in texts), change))
     return Table(("", "uncorrected", "corrected", "change"), rows, frozenset(marks))
+
+
+def quast_rows(
+    quast: Quast, names: Sequence[str], *, everything: bool = False
+) -> tuple[list[tuple[str, ...]], frozenset[tuple[int, int]]]:
+    """QUAST's metrics of any number of assemblies, and the cells of the best values.
+
+    None is marked where all are about equal.
+
+    Args:
+        quast: the metrics.
+        names: the assemblies, a column each.
+        everything: all metrics and not only the telling ones.
+    """
+    rows: list[tuple[str, ...]] = []
+    marks = set()
+    for metric in _metrics(quast, everything=everything):
+        values = [quast.number(metric, name) for name in names]
+        known = [value for value in values if value is not None]
+        if len(known) > 1 and (metric in _HIGHER or metric in _LOWER):
+            best, worst = max(known), min(known)
+            margin = _NEGLIGIBLE * abs(best)
+            if metric in _LOWER:
+                best, worst = worst, best
+            if abs(best - worst) > margin:
+                marks |= {
+                    (len(rows), 1 + column)
+                    for column, value in enumerate(values)
+                    if value is not None and abs(value - best) <= _NEGLIGIBLE * abs(best)
+                }
+        rows.append((metric, *(_cell(quast.metrics[metric].get(name, "-")) for name in names)))
+    return rows, frozenset(marks)
+
+
+def _metrics(quast: Quast, *, everything: bool) -> list[str]:
+    """The metrics to show, in their order."""
+    if everything:
+        return list(quast.metrics)
+    return sorted((name for name in quast.metrics if name in _MAIN), key=_MAIN.index)
 
 
 def _cell(text: str) -> str:

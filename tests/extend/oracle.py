@@ -352,7 +352,9 @@ class Extender:
                 else True
             )
             if equal:
-                agreed = strict == 0 or not all(doubts)
+                wide = self.high - self.low > 2 * self.p.min_overlap
+                allowed = {0: 2, 1: 1, 2: 0 if wide else 1}[strict]
+                agreed = sum(doubts) <= allowed
                 return ("both", totals[0], ("one", "three")) if agreed else ("none", 0, ())
             if strict == 0 and not all(doubts):
                 far = [abs(total - self.mean) for total in totals]
@@ -364,7 +366,7 @@ class Extender:
             task, other_task = (one, three) if found[0] else (three, one)
             confirmed = self.confirmed(task, other_task, totals[side] - begin - back)
             name = (("one",), ("three",))[side]
-            if strict < 2 and confirmed and (strict == 0 or not doubts[side]):
+            if strict < 2 and confirmed and (strict == 0 or not any(doubts)):
                 return "confirmed", totals[side], name
             if strict == 0 and not doubts[side]:
                 return "one", totals[side], name

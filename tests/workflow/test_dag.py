@@ -49,6 +49,22 @@ def test_dry_run_has_every_step_of_every_sample(snakemake: Snakemake) -> None:
     assert "run_multiqc" not in counted
 
 
+def test_konnector_goes_beside_where_the_config_says_so(snakemake: Snakemake, study: Path) -> None:
+    (study / "more.yaml").write_text("extend: {konnector: true, assemble: [single, merged]}\n")
+    result = snakemake("--dry-run", "--printshellcmds", "--configfile", "more.yaml")
+    assert result.returncode == 0, result.stdout
+    counted = jobs(result.stdout)
+    assert counted["connect_pairs"] == 2
+    assert counted["evaluate_extension"] == 2
+    assert counted["assemble_extended"] == 8
+    assert counted["evaluate_extended_assemblies"] == 2
+    labels = "raw,corrected,ngsgpu_single,ngsgpu_merged,konnector_single,konnector_merged"
+    assert f"--labels {labels}" in result.stdout
+    report = result.stdout.partition("rule write_report:")[2].partition("output:")[0]
+    for path in ("evaluate/extension_konnector.json", "quast_extended/report.tsv"):
+        assert f"results/repeats_20kb/{path}" in report, path
+
+
 def test_lanes_and_arms_reach_the_commands(snakemake: Snakemake) -> None:
     result = snakemake("--dry-run", "--printshellcmds")
     assert result.returncode == 0, result.stdout
