@@ -213,7 +213,8 @@ def test_looking_twice(
     sample = sample_of(world, "pairs")
     for number, (share, evidence) in enumerate(((0.1, 0.0), (0.0, 0.35), (0.05, 0.6))):
         rules = OutputRules(
-            coverage_share=share, evidence=EvidenceParameters(evidence, doubtful_confidence=0.3)
+            coverage_share=share,
+            evidence=EvidenceParameters(evidence, genus_evidence=0.5, doubtful_confidence=0.3),
         )
         one, two = (
             classify(
