@@ -40,6 +40,7 @@ SCHEMA = "ngsgpu.benchmark.extenders"
 SCHEMA_VERSION = 1
 DEBIAN_ABYSS = "/usr/lib/abyss"
 STRICT_MODES = (0, 1, 2)
+PROGRAMS = ("ngsgpu", "konnector")
 WARM_UP_PAIRS = 1000
 
 
@@ -142,7 +143,12 @@ def compare(
 ) -> Iterator[dict[str, Any]]:
     """Run all programs in turn, evaluate them, and yield what is to be known of each."""
     known = jobs(library, settings.threads, settings.strict, settings.bloom)
-    programs = [name for name in known if not name.startswith("konnector") or settings.konnector]
+    programs = [
+        name
+        for name in known
+        if name.split(",")[0] in settings.programs
+        and (not name.startswith("konnector") or settings.konnector)
+    ]
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in programs}
     warm_up(folder)
     for repeat in range(settings.repeats):
@@ -206,6 +212,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--coverage", type=int, default=30, help="reads per position")
     add("--seed", type=int, default=1, help="of the simulation")
     add("--strict", nargs="+", type=int, choices=STRICT_MODES, default=list(STRICT_MODES))
+    add("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
     add("--bloom", default="480M", help="size of Konnector's Bloom filter")
     add("--work", type=Path, default=ROOT / "benchmarks" / "work", help="for temporary files")
     add("-o", "--output", type=Path, required=True, help="JSON file to write")
