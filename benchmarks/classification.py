@@ -5,8 +5,10 @@
 
 Programs that are on the PATH take part (``ngsgpu`` always), in turn, several times, each run a
 whole process with its inputs in the page cache. ``ngsgpu`` runs with its defaults and, as
-``ngsgpu-metacache``, with MetaCache's values. ``--copies N`` adds mutated copies of the
-references, for large databases; ``--build-only`` leaves the reads out.
+``ngsgpu-metacache``, with MetaCache's values. ``--coverage X`` draws pairs of reads from the
+references (ART, 2 x 100 bases) in place of ``--reads``. ``--build-once NAME`` is for programs that
+take minutes to build. ``--copies N`` adds mutated copies of the references, for large databases;
+``--build-only`` leaves the reads out. ``--check`` compares how many reads each program called.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from benchmarks.datasets import MATES, DataSet, make
 from benchmarks.measuring import (
     BenchmarkError,
     Measurement,
@@ -114,19 +118,26 @@ def kraken_classify(own: Inputs) -> list[str]:
     ]  # fmt: skip
 
 
-def metacache_build(own: Inputs) -> list[list[str]]:
-    return [
-        ["metacache", "build", DATABASE, *map(str, own.references), "-taxonomy", str(own.taxonomy),
-         "-taxpostmap", str(own.taxonomy / "map.accession2taxid"), "-threads", str(own.threads)]
-    ]  # fmt: skip
+def metacache_build(executable: str, *options: str) -> Callable[[Inputs], list[list[str]]]:
+    def commands(own: Inputs) -> list[list[str]]:
+        return [
+            [executable, "build", DATABASE, *map(str, own.references), "-taxonomy",
+             str(own.taxonomy), "-taxpostmap", str(own.taxonomy / "map.accession2taxid"),
+             *(option.format(threads=own.threads) for option in options)]
+        ]  # fmt: skip
+
+    return commands
 
 
-def metacache_classify(own: Inputs) -> list[str]:
-    paired = ["-pairfiles"] if len(own.reads) == 2 else []
-    return [
-        "metacache", "query", DATABASE, *map(str, own.reads), *paired, "-taxids", "-threads",
-        str(own.threads), "-out", "calls.txt",
-    ]  # fmt: skip
+def metacache_classify(executable: str) -> Callable[[Inputs], list[str]]:
+    def command(own: Inputs) -> list[str]:
+        paired = ["-pairfiles"] if len(own.reads) == 2 else []
+        return [
+            executable, "query", DATABASE, *map(str, own.reads), *paired, "-taxids", "-threads",
+            str(own.threads), "-out", "calls.txt",
+        ]  # fmt: skip
+
+    return command
 
 
 PROGRAMS = (
@@ -135,7 +146,19 @@ PROGRAMS = (
         "ngsgpu-metacache", "ngsgpu", ngsgpu_build("--sketch", "16"), ngsgpu_classify("--metacache")
     ),
     Program("kraken2", "kraken2", kraken_build, kraken_classify),
-    Program("metacache", "metacache", metacache_build, metacache_classify),
+    Program(
+        "metacache",
+        "metacache",
+        metacache_build("metacache", "-threads", "{threads}"),
+        metacache_classify("metacache"),
+    ),
+    # A part of its database lies on one GPU, and without this option it wants 65,535 of them.
+    Program(
+        "metacache-gpu",
+        "metacache_gpu",
+        metacache_build("metacache_gpu", "-parts", "1"),
+        metacache_classify("metacache_gpu"),
+    ),
 )
 
 
@@ -193,27 +216,72 @@ def size_of(folder: Path, name: str) -> int:
     return sum(path.stat().st_size for path in inside if path.is_file())
 
 
-def run(inputs: Inputs, programs: Sequence[Program], runs: int, work: Path, reads: bool) -> Any:
+def run(
+    inputs: Inputs,
+    programs: Sequence[Program],
+    runs: int,
+    work: Path,
+    build_once: Sequence[str] = (),
+) -> dict[str, dict[str, Any]]:
     """Measure all programs in turn."""
     found: dict[str, dict[str, Any]] = {}
     for program in programs:
         found[program.name] = {"build": [], "classify": []}
         (work / program.name).mkdir()
-    for own in ("build", "classify"):
-        for number in range(runs if own == "build" or reads else 0):
+    for own in ("build", "classify") if inputs.reads else ("build",):
+        for number in range(runs):
             for program in [*programs[number % len(programs) :], *programs][: len(programs)]:
                 folder = work / program.name
+                results = found[program.name][own]
+                if own == "build" and results and program.name in build_once:
+                    continue
                 if own == "build":
                     shutil.rmtree(folder)
                     folder.mkdir()
                     commands = program.build(inputs)
                 else:
                     commands = [program.classify(inputs)]
-                results = [measure(command, folder) for command in commands]
-                found[program.name][own].append(results[0])
-                print(program.name, own, results[0].wall_s, file=sys.stderr)
+                results += [measure(command, folder) for command in commands]
+                print(program.name, own, results[-1].wall_s, file=sys.stderr)
     for program in programs:
         found[program.name]["database_bytes"] = size_of(work / program.name, program.name)
+        found[program.name]["version"] = version_of(program, work / program.name)
+    return found
+
+
+def warm_up(inputs: Inputs, programs: Sequence[Program], folder: Path) -> None:
+    """Let ngsgpu compile its kernels, on one reference and few reads."""
+    folder.mkdir()
+    few = []
+    for path in inputs.reads:
+        few.append(folder / path.name)
+        with path.open("rb") as source:
+            few[-1].write_bytes(b"".join(islice(source, 4000)))
+    own = replace(inputs, references=inputs.references[:1], reads=tuple(few))
+    for program in programs:
+        if program.executable == "ngsgpu":
+            for command in [*program.build(own), *([program.classify(own)] if few else [])]:
+                measure(command, folder)
+
+
+def version_of(program: Program, folder: Path) -> str:
+    """What a program says of its version; MetaCache says it of its databases only."""
+    if program.executable.startswith("metacache"):
+        return version_in(answer(program.executable, "info", DATABASE, directory=folder))
+    return version_in(answer(program.executable, "--version"))
+
+
+def count_calls(work: Path, names: Sequence[str], taxonomy: Path) -> dict[str, dict[str, int]]:
+    """How many reads each program saw and left unclassified, from its output."""
+    from ngsgpu.classify.taxonomy import load_taxonomy
+    from ngsgpu.evaluate.tally import read_tally
+
+    tree = load_taxonomy(taxonomy)
+    found = {}
+    for name in names:
+        calls = "calls.tsv" if name.startswith("ngsgpu") else "calls.txt"
+        _, node, _, reads = read_tally(work / name / calls, tree, None, {}).rows.T
+        found[name] = {"reads": int(reads.sum()), "unclassified": int(reads[node == -1].sum())}
     return found
 
 
@@ -226,22 +294,30 @@ def summary(measurements: Sequence[Measurement]) -> dict[str, Any]:
     }
 
 
-def main() -> int:
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--references", type=Path, required=True, help="folder of FASTA files")
-    parser.add_argument("--first", type=int, help="take so many references only")
-    parser.add_argument("--taxonomy", type=Path, required=True)
-    parser.add_argument("--map", type=Path, required=True)
-    parser.add_argument("--reads", type=Path, nargs="*", default=[])
-    parser.add_argument("--copies", type=int, default=0)
-    parser.add_argument("--build-only", action="store_true")
-    parser.add_argument("--programs", nargs="*")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--backend", default="cpu")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--work", type=Path)
-    parser.add_argument("-o", "--out", type=Path, required=True)
-    wanted = parser.parse_args()
+    add = parser.add_argument
+    add("--references", type=Path, required=True, help="folder of FASTA files")
+    add("--first", type=int, help="take so many references only")
+    add("--taxonomy", type=Path, required=True)
+    add("--map", type=Path, required=True)
+    add("--reads", type=Path, nargs="*", default=[])
+    add("--coverage", type=float, default=0, help="draw pairs in place of --reads")
+    add("--copies", type=int, default=0)
+    add("--build-only", action="store_true")
+    add("--build-once", nargs="*", default=[], metavar="PROGRAM")
+    add("--check", action="store_true")
+    add("--programs", nargs="*", choices=[program.name for program in PROGRAMS])
+    add("--threads", type=int, default=2)
+    add("--backend", default="cpu")
+    add("--runs", type=int, default=3)
+    add("--work", type=Path)
+    add("-o", "--out", type=Path, required=True)
+    return parser.parse_args()
+
+
+def main() -> int:
+    wanted = parse()
     try:
         programs = [
             program
@@ -249,48 +325,77 @@ def main() -> int:
             if (program.name in wanted.programs if wanted.programs else _is_there(program))
         ]
         with tempfile.TemporaryDirectory(dir=wanted.work) as place:
-            folder = Path(place)
-            files = sorted(wanted.references.glob("*.f*a*"))[: wanted.first]
-            references, bases = apart(
-                prepare, folder, files, wanted.taxonomy, wanted.map, wanted.copies
-            )
-            inputs = Inputs(
-                references, folder / "labelled.fna", folder / "taxonomy", folder / "map.tsv",
-                tuple(path.resolve() for path in wanted.reads), wanted.threads, wanted.backend,
-            )  # fmt: skip
-            (folder / "work").mkdir()
-            reads = bool(wanted.reads) and not wanted.build_only
-            found = run(inputs, programs, wanted.runs, folder / "work", reads)
+            document = measure_all(wanted, programs, Path(place))
     except BenchmarkError as error:
         print(error, file=sys.stderr)
         return 1
-    result = {
+    wanted.out.write_text(json.dumps(document, indent=1) + "\n")
+    for name, own in document["programs"].items():
+        parts = [f"{part} {own[part]['wall_s']['median']} s, {own[part]['cpu_s']:.1f} s of CPU"
+                 for part in ("build", "classify") if part in own]  # fmt: skip
+        print(f"{name}: {'; '.join(parts)}; database {own['database_bytes'] / 1e6:.0f} MB")
+    return 0
+
+
+def measure_all(
+    wanted: argparse.Namespace, programs: Sequence[Program], folder: Path
+) -> dict[str, Any]:
+    """Prepare the inputs in a folder, measure, and say what was found."""
+    files = sorted(wanted.references.glob("*.f*a*"))[: wanted.first]
+    references, bases = apart(prepare, folder, files, wanted.taxonomy, wanted.map, wanted.copies)
+    reads = [path.resolve() for path in wanted.reads]
+    drawn = None
+    if wanted.coverage and not wanted.build_only:
+        data = DataSet("drawn", references, stage="classify", coverage=wanted.coverage)
+        drawn = apart(make, data, folder / "drawn", processes=wanted.threads, truth=False)
+        reads = [folder / "drawn" / name for name in MATES]
+    inputs = Inputs(
+        references, folder / "labelled.fna", folder / "taxonomy", folder / "map.tsv",
+        () if wanted.build_only else tuple(reads), wanted.threads, wanted.backend,
+    )  # fmt: skip
+    work = folder / "work"
+    work.mkdir()
+    warm_up(inputs, programs, folder / "warm")
+    found = run(inputs, programs, wanted.runs, work, wanted.build_once)
+    names = [program.name for program in programs]
+    if wanted.check and inputs.reads:
+        for name, calls in apart(count_calls, work, names, inputs.taxonomy).items():
+            found[name]["calls"] = calls
+
+    def short(command: Sequence[str]) -> str:
+        return " ".join(command).replace(f"{folder}/", "")
+
+    return {
         "machine": describe_machine(),
         **describe_commit(),
         "threads": wanted.threads,
         "backend": wanted.backend,
         "references": len(references),
         "reference_bases": bases,
-        "reads": [path.name for path in wanted.reads],
-        "versions": {
-            program.name: version_in(answer(program.executable, "--version"))
-            for program in programs
-            if program.executable != "metacache"
-        },
+        "reads": [path.name for path in reads],
+        **({} if drawn is None else {"pairs": drawn["reads"] // 2, "drawn": drawn["simulation"]}),
         "programs": {
-            name: {
-                "database_bytes": own["database_bytes"],
-                **{part: summary(own[part]) for part in ("build", "classify") if own[part]},
+            program.name: {
+                "version": found[program.name]["version"],
+                "commands": [
+                    *(short(command) for command in program.build(replace(inputs, references=()))),
+                    *([short(program.classify(inputs))] if inputs.reads else []),
+                ],
+                "database_bytes": found[program.name]["database_bytes"],
+                **{
+                    part: summary(found[program.name][part])
+                    for part in ("build", "classify")
+                    if found[program.name][part]
+                },
+                **(
+                    {"calls": found[program.name]["calls"]}
+                    if "calls" in found[program.name]
+                    else {}
+                ),
             }
-            for name, own in found.items()
+            for program in programs
         },
     }
-    wanted.out.write_text(json.dumps(result, indent=1) + "\n")
-    for name, own in result["programs"].items():
-        parts = [f"{part} {own[part]['wall_s']['median']} s, {own[part]['cpu_s']:.1f} s of CPU"
-                 for part in ("build", "classify") if part in own]  # fmt: skip
-        print(f"{name}: {'; '.join(parts)}; database {own['database_bytes'] / 1e6:.0f} MB")
-    return 0
 
 
 def _is_there(program: Program) -> bool:

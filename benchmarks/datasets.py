@@ -51,7 +51,7 @@ class DataSet:
         stage: the stage of the analysis that it is for.
         profile: ART's name for the sequencing machine.
         read_length: bases.
-        coverage: reads per position; 0 where ``pairs`` says how many.
+        coverage: bases of the reads for a base of the genomes; 0 where ``pairs`` says how many.
         pairs: number of pairs; 0 where ``coverage`` does.
         insert: mean length of the fragments, in bases.
         deviation: standard deviation of that.
@@ -64,7 +64,7 @@ class DataSet:
     stage: str = "correct"
     profile: str = "HS20"
     read_length: int = 100
-    coverage: int = 30
+    coverage: float = 30
     pairs: int = 0
     insert: int = 300
     deviation: int = 10
@@ -234,6 +234,20 @@ def _cut(data: DataSet, pieces: Path) -> int:
     except ChunkError as error:
         raise BenchmarkError(f"{data.name}: {error}") from error
     return total
+
+
+def write_pieces(data: DataSet, path: Path) -> None:
+    """Write what reads are drawn from, the pieces of the genomes, to one FASTA file.
+
+    Raises:
+        BenchmarkError: a genome cannot be used.
+    """
+    pieces = path.with_name(f"{path.name}.pieces")
+    _cut(data, pieces)
+    with path.open("wb") as whole:
+        for piece in range(len(list(pieces.iterdir()))):
+            whole.write((pieces / f"{piece}.fasta").read_bytes())
+    shutil.rmtree(pieces)
 
 
 def _simulate(data: DataSet, pieces: Path, piece: int, count: int, truth: bool) -> None:

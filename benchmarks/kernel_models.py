@@ -134,6 +134,82 @@ MODELS: dict[str, Model] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class QueryLoad:
+    """Sizes of a classification.
+
+    Attributes:
+        queries: reads, or pairs.
+        bases: of all.
+        kmers: of all windows.
+        features: of all queries.
+        locations: that they have, about.
+        candidates: kept for each query.
+        name_bytes: of all names.
+        line_bytes: of the table of reads.
+    """
+
+    queries: int
+    bases: int
+    kmers: int
+    features: int
+    locations: int
+    candidates: int
+    name_bytes: int
+    line_bytes: int
+
+    @property
+    def candidate_bytes(self) -> float:
+        """Bytes of all candidates."""
+        return 16.0 * self.candidates * self.queries
+
+
+SECTOR = 32
+"""Bytes that a look at random brings."""
+
+
+def find_candidates(load: QueryLoad) -> tuple[float, float]:
+    """A sector of directory and of entries a feature, one for each four locations; the lists.
+
+    A k-mer takes about 15 operations to be made and 100 to be sorted among others, a feature 40,
+    a location 60 to be sorted and ranked.
+    """
+    moved = SECTOR * (2 * load.features + load.locations / 4) + load.candidate_bytes
+    operations = 115.0 * load.kmers + 40.0 * load.features + 60.0 * load.locations
+    return moved + 12.0 * load.queries, operations
+
+
+QUERY_MODELS: dict[str, Callable[[QueryLoad], tuple[float, float]]] = {
+    "copy_names": lambda load: (
+        load.name_bytes + 8.0 * load.queries,
+        4.0 * load.name_bytes,
+    ),
+    "find_candidates": find_candidates,
+    # How much is left to these is seen when it is run; their floors are of no use.
+    "gather_longer": lambda load: (0.0, 0.0),
+    "pick_longer": lambda load: (0.0, 0.0),
+    "merge_candidates": lambda load: (3 * load.candidate_bytes, 0.0),
+    "count_evidence": lambda load: (36.0 * load.queries, 30.0 * load.queries),
+    "mark_covered": lambda load: (load.candidate_bytes, 10.0 * load.candidates * load.queries),
+    "call_queries": lambda load: (
+        load.candidate_bytes + 44.0 * load.queries,
+        200.0 * load.queries,
+    ),
+    "sum_tiles": lambda load: (8.0 * load.queries / TILE_QUERIES, 0.0),
+    "write_table": lambda load: (
+        load.name_bytes + load.line_bytes + 36.0 * load.queries,
+        20.0 * load.line_bytes,
+    ),
+    "write_kraken": lambda load: (
+        2.0 * load.name_bytes + 72.0 * load.queries,
+        20.0 * (load.name_bytes + 36.0 * load.queries),
+    ),
+}
+
+TILE_QUERIES = 256
+"""Queries of a block of ``call_queries``."""
+
+
 def floor_seconds(moved: float, operations: float) -> float:
     """The least time that this many bytes and operations take, done at the same time."""
     return max(moved / BYTES_A_SECOND, operations / OPERATIONS_A_SECOND)

@@ -15,7 +15,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial, wraps
@@ -84,8 +84,8 @@ class Recorder:
         return totals
 
 
-def record(correct: Callable[[], Any]) -> tuple[Any, dict[str, tuple[int, float]]]:
-    """Correct with all launches recorded; what it gives, and the times by kernel."""
+def record(work: Callable[[], Any]) -> tuple[Any, dict[str, tuple[int, float]]]:
+    """Do some work with all launches recorded; what it gives, and the times by kernel."""
     import cupy
 
     recorder = Recorder(cupy.cuda.Event, cupy.cuda.get_elapsed_time)
@@ -93,15 +93,21 @@ def record(correct: Callable[[], Any]) -> tuple[Any, dict[str, tuple[int, float]
         for name, place in CUPY_FUNCTIONS.items():
             stack.enter_context(patch(place, recorder.timed(name, resolve_name(place))))
         stack.enter_context(observed_launches(recorder.launch))
-        given = correct()
+        given = work()
     return given, recorder.totals()
 
 
-def describe_kernel(name: str, count: int, milliseconds: float, load: Load) -> dict[str, Any]:
+def describe_kernel(
+    name: str,
+    count: int,
+    milliseconds: float,
+    load: Any,
+    models: Mapping[str, Callable[[Any], tuple[float, float]]] = MODELS,
+) -> dict[str, Any]:
     """One line of the result; a kernel without a model has nothing but its time."""
     line: dict[str, Any] = {"kernel": name, "launches": count, "measured_ms": milliseconds}
-    if name in MODELS:
-        moved, operations = MODELS[name](load)
+    if name in models:
+        moved, operations = models[name](load)
         floor = 1000 * floor_seconds(moved, operations)
         line |= {"bytes": round(moved), "operations": round(operations), "floor_ms": floor}
     return line

@@ -271,7 +271,7 @@ def prepare(
     )
     for mate in MATES:
         (directory / mate).symlink_to(reads / mate)
-    coverage = data.coverage or round(made["reads"] * data.read_length / made["genome_bases"])
+    coverage = round(data.coverage or made["reads"] * data.read_length / made["genome_bases"])
     work = Work(made["genome_bases"], coverage, settings.threads, settings.backend)
     return Bench(made, reads, directory, kernels, work)
 

@@ -5,6 +5,7 @@ Read in this order: ``params``; ``sketch`` and ``index`` (features, and where th
 ``store`` (databases on disk); ``query``, ``calls`` and ``evidence`` (candidates, and what is made
 of them); ``engine``, ``sample_run``, ``pipeline`` (reads in, files out); ``candidate_file`` and
 ``merge`` (partition by partition). ``taxonomy``, ``dump``, ``mapping`` and ``labels`` know taxa,
-``outputs``, ``abundance`` and ``coverage`` what is written of them. ``gpu`` and ``gpu_source`` do
-with ``build.cu`` and ``query.cu`` what ``sketching``, ``index`` and ``query`` do, and give the same.
+``outputs``, ``abundance`` and ``coverage`` what is written of them. ``gpu_build``, ``gpu_query``
+and ``gpu_source`` do with ``build.cu`` and ``query.cu`` what ``sketching``, ``index`` and ``query``
+do, and give the same.
 """

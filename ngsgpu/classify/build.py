@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,6 @@ from ngsgpu.classify.index import (
     REMOVED,
     Limits,
     Pairs,
-    WindowTaxa,
     build_index,
 )
 from ngsgpu.classify.params import DatabaseParameters
@@ -41,26 +41,30 @@ from ngsgpu.classify.plan import (
     assemble_database,
     partition_of,
     plan_database,
-    ranked_nodes,
     taxa_of,
+    window_taxa,
 )
 from ngsgpu.classify.references import (
     TargetCollector,
+    TargetSink,
+    add_batch,
     find_references,
     read_ahead,
 )
-from ngsgpu.classify.sketching import Unpacked, sketch_batches
+from ngsgpu.classify.sketching import Unpacked
 from ngsgpu.classify.store import whole_folder
 from ngsgpu.classify.taxonomy import load_taxonomy
 from ngsgpu.errors import DeviceError, InputError, UsageError
+from ngsgpu.io.batch import first_word
+from ngsgpu.io.source import unpacked_size
 from ngsgpu.progress import Progress
 
 logger = logging.getLogger("ngsgpu")
 
 _Result = TypeVar("_Result")
 
-_PACKED_FACTOR: Final = 4
 _SHARE_OF_MEMORY: Final = 0.7
+_BYTES_A_FEATURE: Final = 4
 
 
 def index_partition(
@@ -84,8 +88,7 @@ def index_partition(
     shift = np.full(len(database.targets), -1, dtype=np.int64)
     shift[target] = first_window[:-1]
     parameters = database.parameters
-    ranked = ranked_nodes(database.targets.node, database.taxonomy, parameters.ambiguous_rank)
-    taxa = NO_TAXA if ranked is None else WindowTaxa(first_window, ranked[target])
+    taxa = window_taxa(database, number) or NO_TAXA
     limits = Limits(
         parameters.max_locations,
         int(parameters.remove_overfull),
@@ -101,49 +104,83 @@ def index_partition(
     return Partition(number, target, first_window, index)
 
 
-class _Builder:
-    """Sketches references and builds indexes, on the GPU where one is to be used.
+_SinkT = TypeVar("_SinkT", bound=TargetSink)
 
-    The index with features of many taxa removed is built on the CPU: it is rarely wanted.
-    """
 
-    def __init__(self, parameters: DatabaseParameters, options: BuildOptions) -> None:
-        self._parameters = parameters
-        self._threads = options.threads
-        self._on_gpu = options.backend == "cuda" and not parameters.ambiguous_rank
+class _Builder(Protocol):
+    """Sketches references and builds indexes."""
 
-    def sketch(self, batches: Iterable[Unpacked], advance: Callable[[int], None]) -> list[Any]:
-        """Sketch references; what it gives is for ``index``."""
-        if self._on_gpu:
-            from ngsgpu.classify.gpu_build import sketch_on_gpu
-            from ngsgpu.device.errors import cuda_errors
+    def sketch(
+        self, files: Sequence[str], new_sink: Callable[[], _SinkT], advance: Callable[[int], None]
+    ) -> tuple[list[Any], _SinkT]:
+        """Sketch the references in files.
 
-            with cuda_errors("sketching references"):
-                return list(sketch_on_gpu(batches, self._parameters.sketch, advance))
-        return list(
-            sketch_batches(batches, self._parameters.sketch, threads=self._threads, advance=advance)
-        )
+        Args:
+            files: FASTA files.
+            new_sink: makes what takes the records; called again where reading begins anew.
+            advance: called with the number of bases sketched since the last call.
+
+        Returns:
+            Sketches, for the other methods, and the sink.
+        """
 
     def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
         """Build the index of a partition."""
-        if self._on_gpu:
-            from ngsgpu.classify.gpu_build import index_on_gpu
-            from ngsgpu.device.errors import cuda_errors
 
-            with cuda_errors("building an index"):
-                return index_on_gpu(database, number, sketches)
-        return index_partition(database, number, sketches, threads=self._threads)
+    def store(self, database: Database, number: int, sketches: list[Any]) -> None:
+        """Build the index of a partition and write it to the disk."""
+
+
+class _CpuBuilder:
+    """Builds with the threads of the CPU."""
+
+    def __init__(self, parameters: DatabaseParameters, options: BuildOptions) -> None:
+        self._parameters = parameters
+        self._options = options
+
+    def sketch(
+        self, files: Sequence[str], new_sink: Callable[[], _SinkT], advance: Callable[[int], None]
+    ) -> tuple[list[Any], _SinkT]:
+        """See ``_Builder``."""
+        from ngsgpu.classify.sketching import sketch_batches
+
+        sink = new_sink()
+        pairs = sketch_batches(
+            all_batches(files, sink, self._options),
+            self._parameters.sketch,
+            threads=self._options.threads,
+            advance=advance,
+        )
+        return pairs, sink
+
+    def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
+        """See ``_Builder``."""
+        return index_partition(database, number, sketches, threads=self._options.threads)
+
+    def store(self, database: Database, number: int, sketches: list[Any]) -> None:
+        """See ``_Builder``."""
+        partition = self.index(database, number, sketches)
+        write_partition(database, partition, self._options.threads)
+
+
+@contextmanager
+def _builder(parameters: DatabaseParameters, options: BuildOptions) -> Iterator[_Builder]:
+    """What builds with the backend that was chosen."""
+    if options.backend == "cpu":
+        yield _CpuBuilder(parameters, options)
+        return
+    from ngsgpu.classify.gpu_build_run import GpuBuilder
+
+    with GpuBuilder(parameters, options) as builder:
+        yield builder
 
 
 def _on_device(options: BuildOptions, work: Callable[[BuildOptions], _Result]) -> _Result:
     """Do work with the backend that was chosen, or on the CPU where the GPU cannot and may not."""
     if options.backend == "cpu":
         return work(options)
-    from ngsgpu.device.gpu_memory import limited_gpu_memory
-
     try:
-        with limited_gpu_memory(options.gpu_memory):
-            return work(options)
+        return work(options)
     except DeviceError as error:
         if not options.may_fall_back:
             raise
@@ -225,11 +262,9 @@ def _build_at_once(
 ) -> Database:
     """Sketch all references, then deal them out and build the partitions."""
     tree = None if taxonomy is None else load_taxonomy(taxonomy)
-    collector = TargetCollector()
-    with Progress(options.progress) as progress:
+    with Progress(options.progress) as progress, _builder(parameters, options) as builder:
         with progress.stage("sketching references", unit="bases") as stage:
-            builder = _Builder(parameters, options)
-            pairs = builder.sketch(all_batches(files, collector, options), stage.advance)
+            pairs, collector = builder.sketch(files, TargetCollector, stage.advance)
         targets = collector.targets
         node = taxa_of(targets, tree, maps)
         partition = partition_of(targets, parameters, request)
@@ -244,38 +279,33 @@ def _build_at_once(
             with whole_folder(database.path) as folder:
                 there = replace(database, path=folder)
                 for number in numbers:
-                    write_partition(there, builder.index(there, number, pairs))
+                    builder.store(there, number, pairs)
                     stage.advance()
                 write_manifest(there)
     return database
 
 
 def _fits(files: Sequence[str], parameters: DatabaseParameters, options: BuildOptions) -> bool:
-    """Whether all references can be sketched at once, going by the sizes of their files."""
-    size = 0
-    for name in files:
-        file = Path(name)
-        if file.exists():
-            packed = file.suffix in (".gz", ".bgz", ".bz2", ".xz")
-            size += file.stat().st_size * (_PACKED_FACTOR if packed else 1)
+    """Whether all references can be sketched at once, going by the sizes of their files.
+
+    With a GPU, the host has to hold no more than the features.
+    """
+    size = sum(map(unpacked_size, files))
     locations = size * parameters.sketch.sketch // parameters.sketch.stride
-    return locations * BYTES_A_LOCATION_BUILT <= _SHARE_OF_MEMORY * options.budget
+    on_host = BYTES_A_LOCATION_BUILT if options.backend == "cpu" else _BYTES_A_FEATURE
+    return locations * on_host <= _SHARE_OF_MEMORY * options.budget
 
 
 def all_batches(
-    files: Sequence[str], collector: TargetCollector, options: BuildOptions, first: int = 0
+    files: Sequence[str], sink: TargetSink, options: BuildOptions
 ) -> Iterator[Unpacked]:
-    """All sequences of files, collecting the targets."""
+    """All sequences of files, read by the CPU, telling a sink of the records."""
     with closing(read_ahead(files, options.threads)) as batches:
         for _, batch, codes, start in batches:
-            begin = first + len(collector.targets)
-            collector.add(batch)
-            yield Unpacked(codes, start, np.arange(begin, begin + len(batch), dtype=np.int64))
+            yield Unpacked(codes, start, add_batch(sink, batch))
 
 
-def build_partition(
-    database: Database, number: int, options: BuildOptions | None = None
-) -> Partition:
+def build_partition(database: Database, number: int, options: BuildOptions | None = None) -> None:
     """Build and store one partition of a planned database.
 
     Raises:
@@ -288,43 +318,62 @@ def build_partition(
             f"there is no partition {number}; the database has {len(database.partitions)}, "
             "counted from 0"
         )
-    return _on_device(
-        options or BuildOptions(), lambda own: _build_partition(database, number, own)
-    )
+    _on_device(options or BuildOptions(), lambda own: _build_partition(database, number, own))
 
 
-def _build_partition(database: Database, number: int, options: BuildOptions) -> Partition:
+def _build_partition(database: Database, number: int, options: BuildOptions) -> None:
     total = int(database.targets.length[database.targets.partition == number].sum())
-    builder = _Builder(database.parameters, options)
-    with Progress(options.progress) as progress:
+    planned = _PlannedTargets(database, number)
+    with Progress(options.progress) as progress, _builder(database.parameters, options) as builder:
         with progress.stage(f"sketching partition {number}", total=total, unit="bases") as stage:
-            pairs = builder.sketch(_planned_batches(database, number, options), stage.advance)
-        partition = builder.index(database, number, pairs)
-        write_partition(database, partition)
-    return partition
+            pairs, read = builder.sketch(
+                planned.files, lambda: _PlannedTargets(database, number), stage.advance
+            )
+            read.done()
+        builder.store(database, number, pairs)
 
 
-def _planned_batches(database: Database, number: int, options: BuildOptions) -> Iterator[Unpacked]:
-    """The sequences of a partition's files, those of other partitions left out."""
-    targets = database.targets
-    names = targets.names()
-    wanted = targets.partition == number
-    first_target = np.searchsorted(targets.file, np.arange(len(targets.files) + 1))
-    span = dict(zip(targets.files, itertools.pairwise(first_target.tolist()), strict=True))
-    files = [path for path, (begin, end) in span.items() if wanted[begin:end].any()]
-    done = {path: span[path][0] for path in files}
-    with closing(read_ahead(files, options.threads)) as batches:
-        for path, batch, codes, start in batches:
-            at, end = done[path], span[path][1]
-            after = done[path] = at + len(batch)
-            same = after <= end and (batch.seq_len == targets.length[at:after]).all()
-            if not same or batch.names() != names[at:after]:
-                raise _other_references(path)
-            here = np.arange(at, after, dtype=np.int64)
-            yield Unpacked(codes, start, np.where(wanted[at:after], here, -1))
-    for path in files:
-        if done[path] != span[path][1]:
+class _PlannedTargets:
+    """The targets of a planned partition's files: a sink that wants to see these and no others.
+
+    Attributes:
+        files: where there are targets of the partition.
+    """
+
+    def __init__(self, database: Database, number: int) -> None:
+        targets = database.targets
+        self._names = targets.names()
+        self._length = targets.length
+        self._wanted = targets.partition == number
+        first = np.searchsorted(targets.file, np.arange(len(targets.files) + 1))
+        self._span = dict(zip(targets.files, itertools.pairwise(first.tolist()), strict=True))
+        self.files = [
+            path for path, (begin, end) in self._span.items() if self._wanted[begin:end].any()
+        ]
+        self._started = dict.fromkeys(self.files, 0)
+        self._open: deque[tuple[str, int]] = deque()
+
+    def start(self, path: str, record: int, header: bytes) -> int:
+        """A record begins; -1 for one of another partition."""
+        begin, end = self._span[path]
+        target = begin + record
+        if target >= end or first_word(header) != self._names[target]:
             raise _other_references(path)
+        self._started[path] = record + 1
+        self._open.append((path, target))
+        return target if self._wanted[target] else -1
+
+    def finish(self, bases: int) -> None:
+        """The first record that is not finished has so many bases."""
+        path, target = self._open.popleft()
+        if bases != self._length[target]:
+            raise _other_references(path)
+
+    def done(self) -> None:
+        """All files were read."""
+        for path, (begin, end) in self._span.items():
+            if self._started.get(path, end - begin) != end - begin:
+                raise _other_references(path)
 
 
 def _other_references(path: str) -> InputError:

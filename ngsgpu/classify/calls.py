@@ -15,12 +15,12 @@ MetaCache's calls are wanted.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query import CandidateArrays
 from ngsgpu.classify.taxonomy import SPECIES
+from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
 

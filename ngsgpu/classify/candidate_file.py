@@ -17,12 +17,12 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 from isal import isal_zlib
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.engine import QueryBlock
 from ngsgpu.classify.query import CandidateArrays
 from ngsgpu.errors import InputError
+from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
 FORMAT: Final = "ngsgpu candidates"
@@ -99,17 +99,19 @@ def _spread(count: NDArray[np.uint8], flat: NDArray[np.int32], rows: NDArray[np.
     return at
 
 
-def _own_names(block: QueryBlock) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-    """The names of a block one after the other, and their lengths."""
-    lengths = (block.name_end - block.name_start).astype(np.uint32)
+def own_names(
+    data: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+    """Names that lie in some bytes one after the other, and their lengths."""
+    lengths = (end - start).astype(np.uint32)
     names = np.empty(int(lengths.sum(dtype=np.int64)), dtype=np.uint8)
-    _copy_names(block.names, block.name_start, block.name_end, names)
+    _copy_names(data, start, end, names)
     return names, lengths
 
 
 def compact_block(block: QueryBlock) -> QueryBlock:
     """The block in memory of its own, without the file's bytes that its names lie in."""
-    names, lengths = _own_names(block)
+    names, lengths = own_names(block.names, block.name_start, block.name_end)
     ends = np.cumsum(lengths, dtype=np.int64)
     return QueryBlock(
         names=names,
@@ -126,7 +128,7 @@ def compact_block(block: QueryBlock) -> QueryBlock:
 def encode_block(block: QueryBlock) -> bytes:
     """A block of queries as it stands in the file."""
     best = block.candidates
-    names, lengths = _own_names(block)
+    names, lengths = own_names(block.names, block.name_start, block.name_end)
     there = best.target >= 0
     columns: dict[str, NDArray[Any]] = {
         "names": names,

@@ -10,11 +10,11 @@ are then classified again with the candidates that remain.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.results import Candidates
 from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
 
 
 class CoverageCounter:
@@ -23,25 +23,30 @@ class CoverageCounter:
     Args:
         windows: int64[t], windows of each reference sequence (``Labels.windows``).
         min_hits: hits from which on a candidate counts.
+
+    Attributes:
+        first_window: int64[t + 1], where each sequence's windows begin, and the end of the last.
+        marks: uint8, of all windows one after the other, 1 where one is covered.
     """
 
     def __init__(self, windows: NDArray[np.int64], min_hits: int) -> None:
         self._windows = np.asarray(windows, dtype=np.int64)
-        self._first = np.concatenate([[0], np.cumsum(self._windows)]).astype(np.int64)
+        self.first_window = np.concatenate([[0], np.cumsum(self._windows)]).astype(np.int64)
         self._min_hits = min_hits
-        self._covered = np.zeros(int(self._first[-1]), dtype=np.uint8)
+        self.marks = np.zeros(int(self.first_window[-1]), dtype=np.uint8)
 
     def add(self, candidates: Candidates) -> None:
         """Mark the windows in the ranges of candidates; threads may not add at the same time."""
         _mark(
             candidates.target, candidates.hits, candidates.window_begin, candidates.window_end,
-            self._first, np.int32(self._min_hits), self._covered,
+            self.first_window, np.int32(self._min_hits), self.marks,
         )  # fmt: skip
 
     def covered(self) -> NDArray[np.int64]:
         """Covered windows of each reference sequence, int64[t]."""
-        sums = np.concatenate([[0], np.cumsum(self._covered, dtype=np.int64)])
-        return np.asarray(sums[self._first[1:]] - sums[self._first[:-1]], dtype=np.int64)
+        sums = np.concatenate([[0], np.cumsum(self.marks, dtype=np.int64)])
+        first = self.first_window
+        return np.asarray(sums[first[1:]] - sums[first[:-1]], dtype=np.int64)
 
     def dropped(self, share: float) -> NDArray[np.bool_]:
         """Which reference sequences the filter drops, bool[t]; see `drop_sparse`."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,6 @@ from ngsgpu.classify.store import (
     FileList,
     check_sizes,
     damaged_files,
-    list_files,
     open_array,
     read_json,
     save_arrays,
@@ -263,28 +262,49 @@ def partition_digest(
     return state.hexdigest()
 
 
-def write_partition(database: Database, partition: Partition) -> None:
+def write_partition(database: Database, partition: Partition, threads: int = 1) -> None:
     """Store a partition's index.
 
     Raises:
         OutputError: it cannot be written; an older one stays.
     """
-    planned = database.partitions[partition.number]
     index = partition.index
+    arrays = {
+        "directory": index.directory,
+        "entries": index.entries,
+        "locations": index.locations,
+    }
+
+    def save(folder: Path) -> tuple[FileList, int, int]:
+        return save_arrays(folder, arrays, threads), len(index.entries), len(index.locations)
+
+    store_partition(database, partition.number, save)
+
+
+def store_partition(
+    database: Database, number: int, save: Callable[[Path], tuple[FileList, int, int]]
+) -> None:
+    """Store a partition's index.
+
+    Args:
+        database: whose it is.
+        number: of the partition.
+        save: writes the arrays of the index into a folder, and gives the files (see
+            ``store.save_arrays``), and how many entries and locations there are.
+
+    Raises:
+        OutputError: it cannot be written; an older one stays.
+    """
+    planned = database.partitions[number]
     with whole_folder(database.path / planned.folder) as folder:
-        arrays = {
-            "directory": index.directory,
-            "entries": index.entries,
-            "locations": index.locations,
-        }
-        save_arrays(folder, arrays)
+        files, entries, locations = save(folder)
         values = {
             "format": PARTITION_FORMAT,
             "version": VERSION,
             "digest": planned.digest,
-            "entries": len(index.entries),
-            "locations": len(index.locations),
-            "files": list_files(folder),
+            "entries": entries,
+            "locations": locations,
+            "files": files,
         }
         write_json(folder / MANIFEST, values)
 
@@ -299,14 +319,12 @@ def write_manifest(database: Database) -> None:
     files: dict[str, FileList] = {}
     folder_of_targets = f"targets-{generation:04d}"
     with whole_folder(path / folder_of_targets) as folder:
-        save_arrays(folder, database.targets.arrays())
-        files["targets"] = list_files(folder)
+        files["targets"] = save_arrays(folder, database.targets.arrays())
     names = {"targets": folder_of_targets}
     if database.taxonomy is not None:
         names["taxonomy"] = f"taxonomy-{generation:04d}"
         with whole_folder(path / names["taxonomy"]) as folder:
-            database.taxonomy.save(folder)
-            files["taxonomy"] = list_files(folder)
+            files["taxonomy"] = database.taxonomy.save(folder)
     values = {
         "format": FORMAT,
         "version": VERSION,

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.taxonomy import NO_RANK, RANK_CODES, ROOT, Taxonomy
 from ngsgpu.errors import InputError
 from ngsgpu.io.keys import fnv64
 from ngsgpu.io.lines import LineBlock, read_line_blocks
+from ngsgpu.io.source import unpacked_size
+from ngsgpu.jit import interpreted_if_small, njit
 
 _SYNONYMS: Final = {
     "genome": "sequence",
@@ -66,15 +67,16 @@ def read_dump(directory: str | Path) -> Taxonomy:
     nodes = _required(folder, "nodes.dmp")
     names = _required(folder, "names.dmp")
     merged = _optional(folder, "merged.dmp")
-    taxid, parent, rank = _read_nodes(nodes)
-    name_bytes, name_start = _read_names(names, taxid)
-    taxonomy = Taxonomy(
-        taxid, parent, rank, name_bytes, name_start, np.zeros(0, np.int64), np.zeros(0, np.int32)
-    )
-    if merged is None:
-        return taxonomy
-    merged_taxid, merged_index = _read_merged(merged, taxonomy)
-    return Taxonomy(taxid, parent, rank, name_bytes, name_start, merged_taxid, merged_index)
+    files = [nodes, names, *([] if merged is None else [merged])]
+    with interpreted_if_small(sum(map(unpacked_size, files))):
+        taxid, parent, rank = _read_nodes(nodes)
+        name_bytes, name_start = _read_names(names, taxid)
+        none = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        taxonomy = Taxonomy(taxid, parent, rank, name_bytes, name_start, *none)
+        if merged is None:
+            return taxonomy
+        merged_taxid, merged_index = _read_merged(merged, taxonomy)
+        return Taxonomy(taxid, parent, rank, name_bytes, name_start, merged_taxid, merged_index)
 
 
 def _optional(folder: Path, name: str) -> Path | None:

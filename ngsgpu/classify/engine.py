@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.calls import call_queries
@@ -31,6 +30,7 @@ from ngsgpu.classify.query import (
 from ngsgpu.classify.results import CalledReads
 from ngsgpu.classify.taxonomy import RANK_CODES, ROOT, Taxonomy
 from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
 NO_MATES = Mates(

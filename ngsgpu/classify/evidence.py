@@ -27,13 +27,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query import CandidateArrays
 from ngsgpu.classify.taxonomy import SPECIES
 from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
 
 _BINS = 101
 
@@ -68,6 +68,10 @@ class SpeciesEvidence:
         target_node: int32[t], each reference sequence's taxon, or -1.
         lineages: int32[n, ranks], see ``Taxonomy.ranked_lineages``.
         min_hits: hits of the best candidate from which on a read counts.
+
+    Attributes:
+        species: int32[t], number of each reference sequence's species, or -1.
+        counts: int64[species, 101], reads by species and per cent of their features that hit.
     """
 
     def __init__(
@@ -76,18 +80,18 @@ class SpeciesEvidence:
         species = np.where(target_node < 0, np.int32(-1), lineages[target_node, SPECIES])
         nodes, numbers = np.unique(species, return_inverse=True)
         self._nodes = nodes
-        self._species = np.where(species < 0, -1, numbers).astype(np.int32)
+        self.species = np.where(species < 0, -1, numbers).astype(np.int32)
         self._min_hits = np.int64(min_hits)
-        self._counts = np.zeros((len(nodes), _BINS), dtype=np.int64)
+        self.counts = np.zeros((len(nodes), _BINS), dtype=np.int64)
 
     def add(self, best: CandidateArrays, features: NDArray[np.int64]) -> None:
         """Add reads; threads may not add at the same time."""
-        _count(best.target, best.hits, features, self._species, self._min_hits, self._counts)
+        _count(best.target, best.hits, features, self.species, self._min_hits, self.counts)
 
     def medians(self) -> dict[int, int]:
         """Evidence by species, in per cent, of those that have any."""
-        total = self._counts.sum(axis=1)
-        below = np.cumsum(self._counts, axis=1)
+        total = self.counts.sum(axis=1)
+        below = np.cumsum(self.counts, axis=1)
         median = np.argmax(below > (total[:, None] - 1) // 2, axis=1)
         return {
             int(node): int(found)
@@ -106,7 +110,7 @@ class SpeciesEvidence:
             ],
             dtype=np.bool_,
         )
-        return (self._species < 0) | is_believed[np.maximum(self._species, 0)]
+        return (self.species < 0) | is_believed[np.maximum(self.species, 0)]
 
 
 def weigh(
@@ -160,10 +164,12 @@ def lift(
     rows = rows[enough]
     nodes = len(lineages)
     node = np.where(call[rows] < nodes, call[rows], target_node[np.maximum(call[rows] - nodes, 0)])
+    call[rows[node < 0]] = -1
+    rows, node = rows[node >= 0], node[node >= 0]
     above = lineages[node, SPECIES + 1 : highest + 1]
     has = above >= 0
     lowest = np.argmax(lineages[node] >= 0, axis=1)
-    is_low = (call[rows] >= nodes) | ((node >= 0) & (lowest <= SPECIES))
+    is_low = (call[rows] >= nodes) | (lowest <= SPECIES)
     lifted = np.where(has.any(axis=1), above[np.arange(len(rows)), has.argmax(axis=1)], -1)
     call[rows[is_low]] = lifted[is_low]
 

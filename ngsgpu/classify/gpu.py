@@ -12,6 +12,7 @@ from ngsgpu.sequence.codec import CODES, UNKNOWN
 
 THREADS: Final = 256
 _GRID: Final = 132 * 32
+_HOST_TO_DEVICE: Final = 1
 
 
 def grid_of(units: int, a_block: int) -> tuple[int]:
@@ -44,6 +45,20 @@ def sketch_numbers(parameters: SketchParameters) -> tuple[np.int32, ...]:
     """k, sketch size, window and stride as kernels take them."""
     rules = parameters.rules
     return tuple(map(np.int32, (rules.kmer, rules.sketch, rules.window, rules.stride)))
+
+
+def to_device(array: NDArray[Any]) -> Any:
+    """Copy an array to the device, straight from where it lies, be it a mapped file.
+
+    CuPy would copy it to page-locked memory first, which takes longer to get than to fill.
+    """
+    import cupy
+
+    there = cupy.empty(array.shape, dtype=array.dtype)
+    if array.size > 0:
+        array = np.ascontiguousarray(array)
+        cupy.cuda.runtime.memcpy(there.data.ptr, array.ctypes.data, array.nbytes, _HOST_TO_DEVICE)
+    return there
 
 
 def to_host(array: Any) -> NDArray[Any]:

@@ -85,7 +85,7 @@ def add_references(
     with Progress(options.progress) as progress:
         with progress.stage("sketching references", unit="bases") as stage:
             pairs = sketch_batches(
-                all_batches(find_references(references), collector, options, len(known)),
+                all_batches(find_references(references), collector, options),
                 old.parameters.sketch,
                 threads=options.threads,
                 advance=stage.advance,

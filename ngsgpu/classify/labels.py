@@ -7,13 +7,12 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.references import windows_of_lengths
 from ngsgpu.classify.taxonomy import RANKS, SEQUENCE, Taxonomy, rank_name
-from ngsgpu.io.keys import KeyTable
+from ngsgpu.jit import interpreted_if_small, njit
 
 _TAB: Final = 9
 
@@ -96,26 +95,27 @@ def texts(labels: Labels) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray
     """
     calls = labels.used_calls
     taxonomy = labels.taxonomy
-    ranks = KeyTable.of(rank_name(rank).encode() for rank in range(len(RANKS) + 1))
+    names = [rank_name(rank).encode() for rank in range(len(RANKS) + 1)]
+    rank_text = np.frombuffer(b"".join(names), dtype=np.uint8)
+    widths = np.array([len(name) for name in names], dtype=np.int64)
+    rank_end = np.cumsum(widths)
     rank = np.minimum(taxonomy.rank, len(RANKS))
     nodes = np.concatenate([calls[: len(calls) - labels.targets], labels.node_of_target])
     name_start = np.concatenate([taxonomy.name_start[:-1], labels.target_start[:-1]])
     name_end = np.concatenate([taxonomy.name_start[1:], labels.target_start[1:]])
     rank_of_call = np.where(calls < labels.nodes, rank[nodes], SEQUENCE)
     lengths = (
-        _digits(taxonomy.taxid[nodes])
-        + (ranks.end - ranks.start)[rank_of_call]
-        + (name_end - name_start)[calls]
-        + 2
+        _digits(taxonomy.taxid[nodes]) + widths[rank_of_call] + (name_end - name_start)[calls] + 2
     )
     none = np.frombuffer(b"0\tno rank\tunclassified", dtype=np.uint8)
     start = np.concatenate([[0], np.cumsum(lengths), [int(lengths.sum()) + len(none)]])
     start = start.astype(np.int64)
     text = np.empty(int(start[-1]), dtype=np.uint8)
-    _write_texts(
-        calls, labels.nodes, taxonomy.taxid[nodes], rank_of_call, ranks.text, ranks.start,
-        ranks.end, taxonomy.name_bytes, labels.target_bytes, name_start, name_end, start, text,
-    )  # fmt: skip
+    with interpreted_if_small(8 * len(text)):
+        _write_texts(
+            calls, labels.nodes, taxonomy.taxid[nodes], rank_of_call, rank_text, rank_end - widths,
+            rank_end, taxonomy.name_bytes, labels.target_bytes, name_start, name_end, start, text,
+        )  # fmt: skip
     text[start[-2] :] = none
     rows = np.full(labels.nodes + labels.targets + 1, len(calls), dtype=np.int32)
     rows[calls] = np.arange(len(calls))

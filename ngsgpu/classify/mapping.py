@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.taxonomy import Taxonomy
@@ -34,6 +33,9 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.batch import printable
 from ngsgpu.io.keys import KeyTable, find_key
 from ngsgpu.io.lines import LineBlock, read_line_blocks
+from ngsgpu.io.source import unpacked_size
+from ngsgpu.jit import interpreted_if_small, njit
+from ngsgpu.sequence.types import Integer
 
 logger = logging.getLogger("ngsgpu")
 
@@ -85,11 +87,13 @@ def map_targets(
     """
     taxids = _from_headers(headers)
     if maps and (taxids == 0).any():
-        keys = _Keys(names, files or [""] * len(names), np.flatnonzero(taxids == 0))
-        for path in maps:
-            keys.fill(taxids, _taxids_of_keys(Path(path), keys))
-            if keys.is_complete:
-                break
+        size = sum(map(len, names)) + sum(map(unpacked_size, maps))
+        with interpreted_if_small(size):
+            keys = _Keys(names, files or [""] * len(names), np.flatnonzero(taxids == 0))
+            for path in maps:
+                keys.fill(taxids, _taxids_of_keys(Path(path), keys))
+                if keys.is_complete:
+                    break
     nodes = taxonomy.indices_of(taxids)
     nodes[taxids == 0] = NO_TAXON
     unknown = np.flatnonzero((nodes < 0) & (taxids > 0))
@@ -250,7 +254,7 @@ def _look_up_lines(  # type: ignore[no-untyped-def]
             continue
         key_a = -1
         key_b = -1
-        number = -1
+        number: Integer = -1
         column = 0
         while True:
             begin = at
@@ -267,12 +271,12 @@ def _look_up_lines(  # type: ignore[no-untyped-def]
             elif column == second_key:
                 key_b, _ = find_key(data, begin, end, text, start, stop, slots)
             if column == taxid and 0 < end - begin <= 18:
-                number = 0
+                number = np.int64(0)
                 for i in range(begin, end):
                     if data[i] < 48 or data[i] > 57:
                         number = -1
                         break
-                    number = number * 10 + data[i] - 48
+                    number = number * 10 + np.int64(data[i]) - 48
             at += 1
             if data[at - 1] == _LF:
                 break

@@ -9,12 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
 
 from ngsgpu.classify.candidate_file import CandidateFile
 from ngsgpu.classify.database import Database
@@ -23,8 +21,8 @@ from ngsgpu.classify.merge import check_files, join_blocks, merged_blocks
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.tree import CountedTree, tree_of
 from ngsgpu.classify.params import QueryParameters
-from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules, SampleRun, as_it_is
-from ngsgpu.classify.samples import PLACEHOLDER, Sample, SampleOutputs, queries_of
+from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules, SampleRun
+from ngsgpu.classify.samples import PLACEHOLDER, Sample, SampleOutputs, cuts_of, queries_of
 from ngsgpu.classify.stats import ClassificationStatistics
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import DeviceError
@@ -33,6 +31,7 @@ from ngsgpu.io.reader import PhredOffset
 from ngsgpu.progress import Progress, Stage
 
 if TYPE_CHECKING:
+    from ngsgpu.classify.gpu_batch import DeviceBatch
     from ngsgpu.classify.gpu_query import DeviceEngine
 
 logger = logging.getLogger("ngsgpu")
@@ -70,7 +69,7 @@ class Classifier:
     ) -> None:
         self.options = options or ClassifyOptions()
         self.rules = rules or OutputRules()
-        if numba_cache(PACKAGE).files == 0:
+        if self.options.backend == "cpu" and numba_cache(PACKAGE).files == 0:
             logger.info("compiling kernels (first start only, up to half a minute)")
         self.engine = Engine(database, parameters or QueryParameters(), partitions)
         self._device = self._device_engine()
@@ -101,8 +100,10 @@ class Classifier:
         with Progress(self.options.progress) as progress:
 
             def source(sample: Sample, stage: Stage) -> tuple[Iterator[Any], Any]:
-                if self._device is not None:
-                    return self._device_blocks(sample, phred_offset, stage), as_it_is
+                if (device := self._device) is not None:
+                    taxa = self.engine.taxon_of_target
+                    batches = self._device_batches(device, sample, phred_offset, stage)
+                    return batches, lambda batch: batch.to_host(taxa)
                 return self._queries(sample, phred_offset, stage), self.engine.find_candidates
 
             return self._run(samples, outputs, source, progress)
@@ -148,15 +149,32 @@ class Classifier:
         with ThreadPoolExecutor(self.options.threads, thread_name_prefix="ngsgpu-work") as pool:
             for sample in samples:
                 own = outputs.of_sample(sample.name)
-                run = SampleRun(self.engine, sample.name, own, self.rules, self.options, pool)
+                run = self._sample_run(sample.name, own, pool)
                 with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
                     items, find = source(sample, stage)
-                    done.append(run.run(items, find))
+                    with self._told(sample):
+                        done.append(run.run(items, find))
                 if outputs.biom is not None and run.totals is not None:
                     trees.append((sample.name, tree_of(self.engine.labels, run.totals)))
         if outputs.biom is not None and PLACEHOLDER not in outputs.biom:
             write_text_atomically(outputs.biom, biom_table(trees))
         return done
+
+    def _sample_run(self, name: str, outputs: SampleOutputs, pool: ThreadPoolExecutor) -> SampleRun:
+        kind = SampleRun
+        if self._device is not None:
+            from ngsgpu.classify.gpu_run import DeviceSampleRun
+
+            kind = DeviceSampleRun
+        return kind(self.engine, name, outputs, self.rules, self.options, pool)
+
+    def _told(self, sample: Sample) -> AbstractContextManager[None]:
+        """Where errors of CUDA become ours."""
+        if self._device is None:
+            return nullcontext()
+        from ngsgpu.device.errors import cuda_errors
+
+        return cuda_errors(f"classifying {sample.name}")
 
     def _device_engine(self) -> DeviceEngine | None:
         """The partitions on a GPU, if one is to be used and can hold them."""
@@ -171,7 +189,7 @@ class Classifier:
             with cuda_errors("copying the database to the GPU"):
                 if options.gpu_memory is not None:
                     limit_pool(options.gpu_memory)
-                return DeviceEngine(self.engine)
+                return DeviceEngine(self.engine, options.gpus)
         except DeviceError as error:
             if not options.may_fall_back:
                 raise
@@ -179,26 +197,23 @@ class Classifier:
             self.options = replace(options, backend="cpu", device="")
             return None
 
-    def _device_blocks(
-        self, sample: Sample, phred_offset: PhredOffset, stage: Stage
-    ) -> Iterator[QueryBlock]:
-        """The sample's queries, with candidates that the GPU found."""
-        from ngsgpu.classify.gpu_source import GPU_CHUNK_BYTES, DeviceSource
-        from ngsgpu.device.errors import cuda_errors
+    def _device_batches(
+        self, device: DeviceEngine, sample: Sample, phred_offset: PhredOffset, stage: Stage
+    ) -> Iterator[DeviceBatch]:
+        """The sample's queries on the GPU, with candidates."""
+        from ngsgpu.classify.gpu_source import DeviceSource
+        from ngsgpu.io.gpu_lane import CHUNK_BYTES
 
-        assert self._device is not None
         source = DeviceSource(
-            self._device,
+            device,
             threads=self.options.threads,
-            queries_a_task=4 * self.options.queries_a_task,
-            chunk_bytes=min(self.options.chunk_bytes, GPU_CHUNK_BYTES),
+            chunk_bytes=min(self.options.chunk_bytes, CHUNK_BYTES),
             phred_offset=phred_offset,
         )
         for lane in sample.lanes:
-            with cuda_errors(f"classifying {lane.inputs[0]}"):
-                for block in source.blocks(lane):
-                    yield block
-                    stage.advance(len(block))
+            for batch in source.batches(lane):
+                yield batch
+                stage.advance(len(batch))
 
     def _queries(
         self, sample: Sample, phred_offset: PhredOffset, stage: Stage
@@ -212,21 +227,6 @@ class Classifier:
             )
             for mates in batches:
                 queries = queries_of(mates, lane)
-                for begin, end in _cuts(queries, self.options.queries_a_task):
+                for begin, end in cuts_of(queries, self.options.queries_a_task, BASES_A_TASK):
                     yield queries.part(begin, end)
                 stage.advance(len(queries))
-
-
-def _cuts(queries: Queries, most: int) -> Iterator[tuple[int, int]]:
-    """Cut queries into tasks, by number and by bases, of which a query may have many."""
-    lengths = queries.first.length.astype(np.int64)
-    if queries.paired:
-        lengths += queries.second.length
-    bases = np.cumsum(lengths)
-    begin = 0
-    while begin < len(queries):
-        before = int(bases[begin - 1]) if begin > 0 else 0
-        by_bases = int(np.searchsorted(bases, before + BASES_A_TASK, side="right"))
-        end = min(begin + most, max(begin + 1, by_bases), len(queries))
-        yield begin, end
-        begin = end

@@ -24,6 +24,7 @@ from ngsgpu.classify.database import (
 )
 from ngsgpu.classify.index import (
     MOST_LOCATIONS,
+    WindowTaxa,
     index_bytes,
 )
 from ngsgpu.classify.params import DatabaseParameters
@@ -31,6 +32,7 @@ from ngsgpu.classify.references import (
     MOST_WINDOWS,
     TargetCollector,
     Targets,
+    add_batch,
     deal_out,
     find_references,
     read_reference,
@@ -59,6 +61,7 @@ class BuildOptions:
         backend: ``cpu`` or ``cuda``.
         may_fall_back: whether the CPU may do what the GPU cannot hold.
         gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
+        gpus: how many GPUs work.
     """
 
     threads: int = 1
@@ -67,6 +70,7 @@ class BuildOptions:
     backend: Literal["cpu", "cuda"] = "cpu"
     may_fall_back: bool = False
     gpu_memory: int | None = None
+    gpus: int = 1
 
     @property
     def budget(self) -> int:
@@ -111,6 +115,16 @@ def ranked_nodes(
         )
     lineages = taxonomy.ranked_lineages()
     return np.where(node < 0, np.int32(-1), lineages[node, RANK_CODES[rank]]).astype(np.int32)
+
+
+def window_taxa(database: Database, number: int) -> WindowTaxa | None:
+    """The taxa of a partition's windows, where features of many taxa are to be removed."""
+    rank = database.parameters.ambiguous_rank
+    ranked = ranked_nodes(database.targets.node, database.taxonomy, rank)
+    if ranked is None:
+        return None
+    target, first_window = database.members(number)
+    return WindowTaxa(first_window, ranked[target])
 
 
 def _expected_locations(windows: NDArray[np.int64], parameters: DatabaseParameters) -> int:
@@ -201,7 +215,7 @@ def collect_targets(
     with progress.stage("reading references", unit="bases") as stage:
         for path in files:
             for batch in read_reference(path, threads=options.threads):
-                collector.add(batch)
+                add_batch(collector, batch)
                 stage.advance(int(batch.seq_len.sum(dtype=np.int64)))
 
 

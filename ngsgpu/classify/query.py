@@ -15,12 +15,12 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.index import bucket_of, find_key
 from ngsgpu.classify.params import SketchRules
 from ngsgpu.classify.sketch import sketch_sequence, unpack_bases, windows_of
+from ngsgpu.jit import njit
 from ngsgpu.sequence.prefetch import prefetch
 from ngsgpu.sequence.types import Integer
 

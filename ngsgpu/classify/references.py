@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,42 +195,84 @@ def _size(path: str) -> int:
         return 0
 
 
+class TargetSink(Protocol):
+    """Takes the records of references as they are found, in order."""
+
+    def start(self, path: str, record: int, header: bytes) -> int:
+        """A record begins.
+
+        Args:
+            path: its file.
+            record: its number in the file, from 0.
+            header: without the ``>``.
+
+        Returns:
+            The number of its target; -1 to leave it out.
+
+        Raises:
+            InputError: it is refused.
+        """
+
+    def finish(self, bases: int) -> None:
+        """The first record that is not finished has so many bases.
+
+        Raises:
+            InputError: it is refused.
+        """
+
+
+def add_batch(sink: TargetSink, batch: RecordBatch) -> NDArray[np.int64]:
+    """Tell a sink of the records of a batch, and get the numbers of their targets, int64."""
+    numbers = np.empty(len(batch), dtype=np.int64)
+    for record in range(len(batch)):
+        start, end = int(batch.header_start[record]), int(batch.header_end[record])
+        header = batch.data[start:end].tobytes()
+        numbers[record] = sink.start(batch.path, batch.first_record + record, header)
+        sink.finish(int(batch.seq_len[record]))
+    return numbers
+
+
 class TargetCollector:
-    """Collects the targets of files that are read, and refuses names that come twice."""
+    """Collects the targets of files that are read, and refuses names that come twice.
+
+    Args:
+        known: names of targets that are there already.
+        files: their files.
+    """
 
     def __init__(self, known: Sequence[bytes] = (), files: Sequence[str] = ()) -> None:
         self.targets = Targets(files=list(files))
+        self._first = len(known)
         self._place: dict[bytes, int] = dict.fromkeys(known, -1)
 
-    def add(self, batch: RecordBatch) -> None:
-        """Add the records of a batch.
+    def start(self, path: str, record: int, header: bytes) -> int:
+        """A record begins; see ``TargetSink``.
 
         Raises:
-            InputError: a name was seen before; a record has no name.
+            InputError: its name was seen before, or it has none.
         """
         targets = self.targets
-        if not targets.files or targets.files[-1] != batch.path:
-            targets.files.append(batch.path)
-        text = batch.data
-        for record in range(len(batch)):
-            start, end = int(batch.header_start[record]), int(batch.header_end[record])
-            header = text[start:end].tobytes()
-            name = first_word(header)
-            number = batch.first_record + record + 1
-            if not name:
-                raise InputError(
-                    batch.path,
-                    "a sequence has no name",
-                    "each header needs a word that no other one has",
-                    record=number,
-                )
-            if name in self._place:
-                raise self._twice(name, batch.path, number)
-            self._place[name] = len(targets)
-            targets.names.append(name)
-            targets.headers.append(header)
-            targets.file.append(len(targets.files) - 1)
-        targets.length += batch.seq_len.tolist()
+        if not targets.files or targets.files[-1] != path:
+            targets.files.append(path)
+        name = first_word(header)
+        if not name:
+            raise InputError(
+                path,
+                "a sequence has no name",
+                "each header needs a word that no other one has",
+                record=record + 1,
+            )
+        if name in self._place:
+            raise self._twice(name, path, record + 1)
+        number = self._place[name] = len(targets)
+        targets.names.append(name)
+        targets.headers.append(header)
+        targets.file.append(len(targets.files) - 1)
+        return self._first + number
+
+    def finish(self, bases: int) -> None:
+        """The first record that is not finished has so many bases."""
+        self.targets.length.append(bases)
 
     def _twice(self, name: bytes, path: str, record: int) -> InputError:
         place = self._place[name]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
 UNCLASSIFIED: Final = -1

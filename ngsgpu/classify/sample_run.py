@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,7 @@ class ClassifyOptions:
         progress: whether to show progress.
         backend: ``cpu`` or ``cuda``.
         may_fall_back: whether the CPU may do what the GPU cannot hold.
+        gpus: how many GPUs search.
         gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
         device: what computes, in words, for the statistics.
         command: the command line, for the statistics.
@@ -67,6 +68,7 @@ class ClassifyOptions:
     progress: bool = False
     backend: Literal["cpu", "cuda"] = "cpu"
     may_fall_back: bool = False
+    gpus: int = 1
     gpu_memory: int | None = None
     device: str = ""
     command: tuple[str, ...] = ()
@@ -153,6 +155,7 @@ class SampleRun:
         self._rules = rules
         self._options = options
         self._pool = pool
+        self._ahead = 2 * options.threads + 2
         self._writers: dict[str, ReadTableWriter | KrakenLinesWriter] = {}
         if "reads" in self._paths:
             self._writers["reads"] = ReadTableWriter(engine.labels, rules.columns)
@@ -172,30 +175,16 @@ class SampleRun:
             place = {name: index for index, name in enumerate(names)}
             if "candidates" in place:
                 return self._write_candidates(items, find, outputs, begin)
-            if not self._rules.looks_twice:
-                return self._classify(items, find, Trust(), outputs, place, begin)
-            with SecondLook(self._header()) as second:
-                trust = self._look(items, find, second)
-                blocks = second.blocks(self._engine)
-                return self._classify(blocks, as_it_is, trust, outputs, place, begin)
-
-    def _in_order(
-        self, items: Iterator[_Item], work: Callable[[_Item], _Result]
-    ) -> Iterator[_Result]:
-        """Let the pool work on items; results in their order."""
-        waiting: deque[Future[_Result]] = deque()
-        try:
-            for item in items:
-                waiting.append(self._pool.submit(work, item))
-                while waiting and (
-                    len(waiting) > 2 * self._options.threads + 2 or waiting[0].done()
-                ):
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+            if self._rules.looks_twice:
+                totals = self._classify_twice(items, find, outputs, place)
+            else:
+                totals = self._classify_once(items, find, Trust(), outputs, place)
+            self.totals = totals
+            self._write_reports(totals, outputs, place)
+            statistics = self._statistics(totals, begin)
+            if "stats" in place:
+                outputs.write(place["stats"], statistics.to_json().encode())
+            return statistics
 
     def _write_candidates(
         self,
@@ -213,7 +202,9 @@ class SampleRun:
             block = find(item)
             return encode_block(block), block
 
-        for encoded, block in self._in_order(items, work):
+        for encoded, block in in_order(
+            self._pool, work, items, ahead=2 * self._options.threads + 2
+        ):
             outputs.write(0, encoded)
             counted.queries += len(block)
             counted.bases += block.bases
@@ -233,51 +224,70 @@ class SampleRun:
             lowest=parameters.lowest,
         )
 
-    def _look(
-        self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock], second: SecondLook
-    ) -> Trust:
-        """Keep all candidates and find which targets count, and which are believed."""
+    def _counters(self) -> tuple[CoverageCounter | None, SpeciesEvidence | None]:
+        """What collects what all reads together say, as far as the rules ask for it."""
         engine, rules = self._engine, self._rules
-        share, evident = rules.coverage_share, rules.evidence.species_evidence
-        counter = CoverageCounter(engine.database.windows, engine.rules.min_hits) if share else None
-        evidence = (
-            SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
-            if evident
-            else None
-        )
+        counter = evidence = None
+        if rules.coverage_share > 0:
+            counter = CoverageCounter(engine.database.windows, engine.rules.min_hits)
+        if rules.evidence.species_evidence > 0:
+            evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
+        return counter, evidence
 
-        def work(item: _Item) -> tuple[QueryBlock | bytes, QueryBlock]:
-            block = find(item)
-            return second.prepare(block), block
-
-        for prepared, block in self._in_order(items, work):
-            second.keep(prepared)
-            best = block.candidates
-            if counter is not None:
-                counter.add(Candidates(best.target, best.hits, best.window_begin, best.window_end))
-            if evidence is not None:
-                evidence.add(best, block.features)
-        kept = None
+    def _trust(self, counter: CoverageCounter | None, evidence: SpeciesEvidence | None) -> Trust:
+        """Which targets count, and which are believed."""
+        kept = believed = None
         if counter is not None:
-            dropped = counter.dropped(share)
+            dropped = counter.dropped(self._rules.coverage_share)
             self._dropped = int(dropped.sum())
             kept = (~dropped).astype(np.uint8)
-        return Trust(kept, None if evidence is None else evidence.believed(evident))
+        if evidence is not None:
+            believed = evidence.believed(self._rules.evidence.species_evidence)
+        return Trust(kept, believed)
+
+    def _classify_twice(
+        self,
+        items: Iterator[Any],
+        find: Callable[[Any], QueryBlock],
+        outputs: OutputSet,
+        place: dict[str, int],
+    ) -> SampleTotals:
+        """Look at all queries, then call them by what was seen."""
+        counter, evidence = self._counters()
+        with SecondLook(self._header()) as second:
+
+            def work(item: Any) -> tuple[QueryBlock | bytes, QueryBlock]:
+                block = find(item)
+                return second.prepare(block), block
+
+            for prepared, block in in_order(
+                self._pool, work, items, ahead=2 * self._options.threads + 2
+            ):
+                second.keep(prepared)
+                best = block.candidates
+                if counter is not None:
+                    counter.add(
+                        Candidates(best.target, best.hits, best.window_begin, best.window_end)
+                    )
+                if evidence is not None:
+                    evidence.add(best, block.features)
+            trust = self._trust(counter, evidence)
+            return self._classify_once(second.blocks(self._engine), as_it_is, trust, outputs, place)
 
     def _new_totals(self) -> SampleTotals:
         calls = len(self._engine.taxonomy) + len(self._engine.target_node)
         return SampleTotals(self._name, np.zeros(calls, dtype=np.int64))
 
-    def _classify(
+    def _classify_once(
         self,
-        items: Iterator[_Item],
-        find: Callable[[_Item], QueryBlock],
+        items: Iterator[Any],
+        find: Callable[[Any], QueryBlock],
         trust: Trust,
         outputs: OutputSet,
         place: dict[str, int],
-        begin: float,
-    ) -> ClassificationStatistics:
-        totals = self.totals = self._new_totals()
+    ) -> SampleTotals:
+        """Call queries and write their lines."""
+        totals = self._new_totals()
         first_window = np.zeros(0, dtype=np.int64)
         if "coverage" in place:
             windows = self._engine.database.windows
@@ -286,7 +296,7 @@ class SampleRun:
         for name, writer in self._writers.items():
             outputs.write(place[name], writer.header())
 
-        def work(item: _Item) -> _Called:
+        def work(item: Any) -> _Called:
             block = find(item)
             reads = self._engine.call(
                 block, trust.kept, trust.believed, self._rules.evidence.doubtful_confidence
@@ -294,7 +304,7 @@ class SampleRun:
             texts = [writer.text(reads) for writer in self._writers.values()]
             return _Called(texts, reads, block.bases)
 
-        for called in self._in_order(items, work):
+        for called in in_order(self._pool, work, items, ahead=self._ahead):
             for name, text in zip(self._writers, called.texts, strict=True):
                 outputs.write(place[name], text)
             totals.add(called.reads.call, called.bases)
@@ -304,11 +314,7 @@ class SampleRun:
                     called.reads.call, called.reads.target, called.reads.window_begin,
                     called.reads.window_end, first_window, totals.window_reads,
                 )  # fmt: skip
-        self._write_reports(totals, outputs, place)
-        statistics = self._statistics(totals, begin)
-        if "stats" in place:
-            outputs.write(place["stats"], statistics.to_json().encode())
-        return statistics
+        return totals
 
     def _write_reports(
         self, totals: SampleTotals, outputs: OutputSet, place: dict[str, int]
@@ -377,3 +383,24 @@ class SampleRun:
 def as_it_is(block: QueryBlock) -> QueryBlock:
     """For items that are blocks with candidates already."""
     return block
+
+
+def in_order(
+    pool: ThreadPoolExecutor,
+    work: Callable[[_Item], _Result],
+    items: Iterator[_Item],
+    *,
+    ahead: int,
+) -> Iterator[_Result]:
+    """Let a pool work on items; results in their order, of which ``ahead`` may wait."""
+    waiting: deque[Future[_Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            while waiting and (len(waiting) > ahead or waiting[0].done()):
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()

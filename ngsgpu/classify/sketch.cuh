@@ -36,32 +36,40 @@ __device__ __forceinline__ uint32_t feature_at(const u8* text, int kmer, const u
     return unknown ? kNone : mix32(min(forward, backward));
 }
 
-// The ``sketch`` smallest distinct features of a window, for a whole warp: lane i gets the i-th in
-// ``own``; returns how many there are. ``sketch`` is at most 32.
+// The 32 smallest of ``best`` (ascending over the lanes, distinct) and of the lanes' values, distinct;
+// values that cannot be among the ``sketch`` smallest may be left out.
 //
-// Lanes take a k-mer each, 32 at a time. Those that may belong to the sketch are sorted and merged
-// with the 32 smallest so far, without the ones that are among these already.
+// Those that may are sorted and merged, without the ones that are there already.
+__device__ __forceinline__ uint32_t add_to_sketch(uint32_t best, uint32_t value, int sketch,
+                                                  uint32_t lane) {
+    if (value >= __shfl_sync(kAll, best, sketch - 1)) value = kNone;
+    if (!__any_sync(kAll, value != kNone)) return best;
+    uint32_t place = 0;
+    for (uint32_t step = 16; step > 0; step /= 2)
+        if (__shfl_sync(kAll, best, place + step - 1) < value) place += step;
+    if (__shfl_sync(kAll, best, place) == value) value = kNone;
+    value = warp_sort(value, lane);
+    const uint32_t before = __shfl_up_sync(kAll, value, 1);
+    const bool twice = lane > 0 && value == before && value != kNone;
+    if (__any_sync(kAll, twice)) value = warp_sort(twice ? kNone : value, lane);
+    best = min(best, __shfl_sync(kAll, value, 31 - lane));
+    for (uint32_t distance = 16; distance > 0; distance /= 2) {
+        const uint32_t other = __shfl_xor_sync(kAll, best, distance);
+        best = lane & distance ? max(best, other) : min(best, other);
+    }
+    return best;
+}
+
+// The ``sketch`` smallest distinct features of a window, for a whole warp: lane i gets the i-th in
+// ``own``; returns how many there are. ``sketch`` is at most 32. Lanes take a k-mer each, 32 at a
+// time.
 __device__ int sketch_window(const u8* text, int length, int kmer, int sketch, const u8* codes,
                              uint32_t lane, uint32_t* own) {
     uint32_t best = kNone;
     for (int base = 0; base + kmer <= length; base += 32) {
         const int at = base + int(lane);
-        uint32_t value = at + kmer <= length ? feature_at(text + at, kmer, codes) : kNone;
-        if (value >= __shfl_sync(kAll, best, sketch - 1)) value = kNone;
-        if (!__any_sync(kAll, value != kNone)) continue;
-        uint32_t place = 0;
-        for (uint32_t step = 16; step > 0; step /= 2)
-            if (__shfl_sync(kAll, best, place + step - 1) < value) place += step;
-        if (__shfl_sync(kAll, best, place) == value) value = kNone;
-        value = warp_sort(value, lane);
-        const uint32_t before = __shfl_up_sync(kAll, value, 1);
-        const bool twice = lane > 0 && value == before && value != kNone;
-        if (__any_sync(kAll, twice)) value = warp_sort(twice ? kNone : value, lane);
-        best = min(best, __shfl_sync(kAll, value, 31 - lane));
-        for (uint32_t distance = 16; distance > 0; distance /= 2) {
-            const uint32_t other = __shfl_xor_sync(kAll, best, distance);
-            best = lane & distance ? max(best, other) : min(best, other);
-        }
+        const uint32_t value = at + kmer <= length ? feature_at(text + at, kmer, codes) : kNone;
+        best = add_to_sketch(best, value, sketch, lane);
     }
     *own = best;
     return __popc(__ballot_sync(kAll, best != kNone && int(lane) < sketch));

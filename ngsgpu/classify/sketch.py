@@ -9,10 +9,10 @@ so keys are as good as features.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchRules
+from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.sequence.hashing import LOW_32, mix32
 from ngsgpu.sequence.types import Integer

@@ -7,18 +7,22 @@ CRC-32 are kept in a manifest, which finds any changed byte.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+import math
 import mmap
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from isal import isal_zlib
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.atomic import output_error, temporary_path, write_text_atomically
@@ -56,28 +60,131 @@ def whole_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(replaced, ignore_errors=True)
 
 
-def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+class ArrayFile:
+    """A ``.npy`` file that is written in pieces, by several threads, in any order.
+
+    Args:
+        folder: where it is made.
+        name: of the array.
+        dtype: of its elements.
+        shape: of the array.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+
+    def __init__(self, folder: Path, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> None:
+        self._path = folder / f"{name}.npy"
+        header = io.BytesIO()
+        description = np.lib.format.dtype_to_descr(np.dtype(dtype))
+        np.lib.format.write_array_header_1_0(
+            header, {"descr": description, "fortran_order": False, "shape": shape}
+        )
+        self._start = header.tell()
+        self._size = self._start + math.prod(shape) * np.dtype(dtype).itemsize
+        self._sums: dict[int, tuple[int, int]] = {}
+        with self._errors():
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        self.put(-self._start, np.frombuffer(header.getvalue(), dtype=np.uint8))
+
+    def put(self, at: int, data: NDArray[Any]) -> None:
+        """Write bytes.
+
+        Args:
+            at: place of the first one in the array.
+            data: contiguous array.
+
+        Raises:
+            OutputError: they cannot be written.
+        """
+        if data.size == 0:
+            return
+        view = data.reshape(-1).view(np.uint8).data
+        place = self._start + at
+        self._sums[place] = len(view), isal_zlib.crc32(view)
+        done = 0
+        with self._errors():
+            while done < len(view):
+                done += os.pwrite(self._file, view[done:], place + done)
+
+    def close(self) -> dict[str, int]:
+        """Close the file, which must be whole, and give its size and CRC-32.
+
+        Raises:
+            OutputError: the last bytes cannot be written.
+        """
+        with self._errors():
+            os.close(self._file)
+        value = size = 0
+        for place, (count, own) in sorted(self._sums.items()):
+            assert place == size
+            value, size = joined_checksum(value, own, count), size + count
+        assert size == self._size
+        return {"bytes": size, "crc32": value}
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise output_error(self._path, error) from error
+
+
+def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], threads: int = 1) -> FileList:
     """Write each array to a file of its name.
+
+    Args:
+        folder: where.
+        arrays: by their names.
+        threads: how many files are written at a time.
+
+    Returns:
+        Size and CRC-32 of the files, for the manifest.
 
     Raises:
         OutputError: a file cannot be written.
     """
-    for name, array in arrays.items():
-        path = folder / f"{name}.npy"
-        try:
-            with path.open("wb") as file:
-                np.save(file, array, allow_pickle=False)
-        except OSError as error:
-            raise output_error(path, error) from error
+
+    def save(name: str) -> dict[str, int]:
+        array = np.ascontiguousarray(arrays[name])
+        file = ArrayFile(folder, name, array.dtype, array.shape)
+        flat = array.reshape(-1).view(np.uint8)
+        for at in range(0, len(flat), _CHUNK):
+            file.put(at, flat[at : at + _CHUNK])
+        return file.close()
+
+    names = sorted(arrays)
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        return {f"{name}.npy": own for name, own in zip(names, pool.map(save, names), strict=True)}
 
 
-def list_files(folder: Path) -> FileList:
-    """Size and CRC-32 of all files in a folder, for the manifest."""
-    return {
-        path.name: {"bytes": path.stat().st_size, "crc32": checksum(path)}
-        for path in sorted(folder.iterdir())
-        if path.name != "manifest.json"
-    }
+def joined_checksum(first: int, second: int, size: int) -> int:
+    """CRC-32 of two strings, one after the other, of which the second has ``size`` bytes."""
+    return _times(_shift(8 * size), first) ^ second
+
+
+_POLYNOMIAL: Final = 0xEDB88320
+
+
+def _times(a: int, b: int) -> int:
+    """Product of two polynomials modulo that of CRC-32; the highest bit is the coefficient of 1."""
+    product = 0
+    while b:
+        if b & 0x80000000:
+            product ^= a
+        b = b << 1 & 0xFFFFFFFF
+        a = a >> 1 ^ (_POLYNOMIAL if a & 1 else 0)
+    return product
+
+
+@cache
+def _shift(bits: int) -> int:
+    """The polynomial x to the power of ``bits``."""
+    if bits == 0:
+        return 0x80000000
+    half = _shift(bits // 2)
+    square = _times(half, half)
+    return _times(square, 0x40000000) if bits % 2 else square
 
 
 def checksum(path: Path) -> int:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from ngsgpu.classify.store import FileList, save_arrays
 from ngsgpu.errors import InputError
+from ngsgpu.jit import interpreted_if_small, njit
 
 RANKS: Final = (
     "sequence", "form", "variety", "subspecies", "species", "subgenus", "genus", "subtribe",
@@ -102,12 +103,14 @@ class Taxonomy:
 
     def top_down(self) -> NDArray[np.int32]:
         """All nodes, int32[n], such that each comes after its parent."""
-        return _top_down(self.parent)
+        with interpreted_if_small(self._bytes):
+            return _top_down(self.parent)
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
         """int32[n], number of nodes above each node; 0 for the root."""
-        return _depths(self.parent)
+        with interpreted_if_small(self._bytes):
+            return np.asarray(_depths(self.parent))
 
     def ranked_lineages(self) -> NDArray[np.int32]:
         """Ancestors of all nodes at all ranks, themselves included.
@@ -118,7 +121,12 @@ class Taxonomy:
         Returns:
             int32[n, len(RANKS)], number of the ancestor at that rank; -1 where there is none.
         """
-        return _ranked_lineages(self.parent, self.rank, self.top_down(), len(RANKS))
+        with interpreted_if_small(self._bytes):
+            return np.asarray(_ranked_lineages(self.parent, self.rank, self.top_down(), len(RANKS)))
+
+    @property
+    def _bytes(self) -> int:
+        return len(self) * len(RANKS) * 4
 
     def digest(self) -> str:
         """Hexadecimal SHA-256 of the content: equal for equal taxonomies only."""
@@ -128,20 +136,16 @@ class Taxonomy:
             state.update(np.ascontiguousarray(array).data)
         return state.hexdigest()
 
-    def save(self, directory: str | Path) -> None:
+    def save(self, directory: str | Path) -> FileList:
         """Write one ``.npy`` file an attribute into an existing directory.
+
+        Returns:
+            Size and CRC-32 of the files.
 
         Raises:
             OutputError: a file cannot be written.
         """
-        from ngsgpu.io.atomic import output_error
-
-        for name, array in self._arrays():
-            path = Path(directory) / f"{name}.npy"
-            try:
-                np.save(path, array, allow_pickle=False)
-            except OSError as error:
-                raise output_error(path, error) from error
+        return save_arrays(Path(directory), dict(self._arrays()))
 
     @classmethod
     def load(cls, directory: str | Path) -> Taxonomy:

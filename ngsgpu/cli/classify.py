@@ -152,7 +152,7 @@ Gpus = Annotated[
     typer.Option(
         "--gpus",
         metavar="N",
-        help="GPUs to lease, of which one is used; 0: none.",
+        help="GPUs to use: they share the partitions, or the reads; 0: none.",
         show_default="1, if there are any",
     ),
 ]
@@ -277,27 +277,16 @@ def classify(
     """
     from dataclasses import replace
 
-    from ngsgpu.classify.pipeline import Classifier
-    from ngsgpu.classify.samples import SampleOutputs, one_sample, read_samples
     from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size
 
-    options = _options(threads, quiet)
     if (samples is None) == (not in1):
         raise UsageError("give the reads with -i, or a sheet of samples with --samples")
     if samples is not None and (in2 or interleaved or sample):
         raise UsageError("--samples names the files: leave out -I, --interleaved and --sample")
     if (only_partition is None) != (candidates is None):
         raise UsageError("--only-partition and --candidates go together")
-    found = (
-        read_samples(samples)
-        if samples is not None
-        else [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
-    )
-    outputs = SampleOutputs(
-        out, kraken_reads, report, krona, cami, biom, abundance, coverage, stats, candidates
-    )
-    outputs.check(len(found))
     parameters = _parameters(
         min_hits,
         hit_difference,
@@ -310,16 +299,38 @@ def classify(
         lowest,
         highest,
     )
-    rules = _rules(
-        columns, abundance_rank, coverage_filter, species_evidence, doubtful_confidence, metacache
-    )
+    memory = None if gpu_memory is None else parse_size(gpu_memory)
     offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
+        # The GPU gets ready while Python imports the rest.
+        prepare_cuda(
+            len(chosen.gpus),
+            "ngsgpu.io.gpu_parse",
+            "ngsgpu.classify.gpu_search",
+            "ngsgpu.classify.gpu_calls",
+        )
+        from ngsgpu.classify.pipeline import Classifier
+        from ngsgpu.classify.samples import SampleOutputs, one_sample, read_samples
+
+        found = (
+            read_samples(samples)
+            if samples is not None
+            else [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
+        )
+        outputs = SampleOutputs(
+            out, kraken_reads, report, krona, cami, biom, abundance, coverage, stats, candidates
+        )
+        outputs.check(len(found))
+        rules = _rules(
+            columns, abundance_rank, coverage_filter, species_evidence, doubtful_confidence,
+            metacache,
+        )  # fmt: skip
         options = replace(
-            options,
+            _options(threads, quiet),
             backend=chosen.name,
             may_fall_back=backend is BackendChoice.auto,
-            gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
+            gpus=max(1, len(chosen.gpus)),
+            gpu_memory=memory,
             device=str(chosen) if chosen.name == "cuda" else "",
         )
         classifier = Classifier(

@@ -11,6 +11,8 @@ from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
     DryRun,
+    GpuMemory,
+    Gpus,
     Memory,
     Paths,
     PhredChoice,
@@ -75,23 +77,9 @@ def correct(
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
-    gpus: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="GPUs to work on; 0: none.",
-            show_default="1, if there are any",
-        ),
-    ] = None,
+    gpus: Gpus = None,
     memory: Memory = None,
-    gpu_memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Memory of each GPU that may be used; what does not fit stays on the host.",
-            show_default="what is free",
-        ),
-    ] = None,
+    gpu_memory: GpuMemory = None,
     stats: StatsFile = None,
     seed: Seed = 0,
     dry_run: DryRun = False,
@@ -118,6 +106,7 @@ def correct(
         plan_files,
     )
     from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size, usable_cpus
 
     if quiet:
@@ -125,6 +114,11 @@ def correct(
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:
+        if not dry_run:
+            prepare_cuda(
+                len(chosen.gpus), "ngsgpu.io.gpu_parse", "ngsgpu.readset.gpu_kmers",
+                "ngsgpu.minhash.gpu", "ngsgpu.correct.gpu",
+            )  # fmt: skip
         parameters = CorrectionParameters(
             coverage=_coverage(coverage),
             minhash=MinhashParameters(kmer=kmer, hashes=hashes, seed=seed),

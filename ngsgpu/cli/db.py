@@ -202,9 +202,8 @@ def build(
     """
     from dataclasses import replace
 
-    from ngsgpu.classify.build import build_database, build_partition
-    from ngsgpu.classify.database import open_database
     from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size
 
     if not database:
@@ -214,15 +213,20 @@ def build(
         raise UsageError(
             "--only-partition builds what was planned with `ngsgpu db plan`: give -d alone"
         )
-    parameters = _parameters(
-        kmer, sketch, window, stride, max_locations, remove_overfull, ambiguous_rank, max_taxa
-    )
-    with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
+    with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
+        prepare_cuda(len(chosen.gpus), "ngsgpu.classify.gpu_build")
+        from ngsgpu.classify.build import build_database, build_partition
+        from ngsgpu.classify.database import open_database
+
+        parameters = _parameters(
+            kmer, sketch, window, stride, max_locations, remove_overfull, ambiguous_rank, max_taxa
+        )
         options = replace(
             _options(threads, memory, quiet),
             backend=chosen.name,
             may_fall_back=backend is BackendChoice.auto,
             gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
+            gpus=max(1, len(chosen.gpus)),
         )
         if only_partition is not None:
             build_partition(open_database(database), only_partition, options)

@@ -10,8 +10,11 @@ import typer
 
 from ngsgpu.cli.options import (
     BackendChoice,
+    BackendOption,
     DryRun,
     FirstMates,
+    GpuMemory,
+    Gpus,
     InterleavedInput,
     Memory,
     PhredChoice,
@@ -165,11 +168,10 @@ def extend(
     ] = False,
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
-    backend: Annotated[
-        BackendChoice,
-        typer.Option(metavar="auto|cpu|cuda", help="What computes; in this version the CPU."),
-    ] = BackendChoice.auto,
+    backend: BackendOption = BackendChoice.auto,
+    gpus: Gpus = None,
     memory: Memory = None,
+    gpu_memory: GpuMemory = None,
     stats: StatsFile = None,
     seed: Seed = 0,
     dry_run: DryRun = False,
@@ -222,11 +224,15 @@ def extend(
     )
     if out is None and not dry_run:
         raise UsageError("no output was given; name one with -o")
-    with choose_backend(backend.value, None, lease=False) as chosen:
+    with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:
         options = RunOptions(
             threads=threads or usable_cpus(),
             memory=None if memory is None else parse_size(memory),
             progress=not quiet,
+            backend=chosen.name,
+            may_fall_back=backend is BackendChoice.auto,
+            gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
+            gpus=max(1, len(chosen.gpus)),
             backend_note=chosen.reason,
             command=("ngsgpu", *sys.argv[1:]),
         )
@@ -240,7 +246,14 @@ def extend(
                 phred_offset=offset,  # type: ignore[arg-type]
                 options=options,
             )
-            typer.echo("\n".join([f"backend  {chosen}", *plan.lines()]))
+            typer.echo(f"backend  {chosen}")
+            if chosen.name == "cuda":
+                from ngsgpu.extend.gpu_plan import plan_for_this_gpu
+
+                gpu_plan = plan_for_this_gpu(plan, parameters, options)
+                typer.echo("\n".join([*plan.lines()[:2], f"GPU      {gpu_plan.line()}"]))
+                return
+            typer.echo("\n".join(plan.lines()))
             plan.check(parameters)
             return
         statistics = extend_files(

@@ -197,6 +197,7 @@ def merge(
     import logging
 
     from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size, usable_cpus
     from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
 
@@ -247,6 +248,7 @@ def merge(
         outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
     outputs.check(parameters)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
+        prepare_cuda(len(chosen.gpus), "ngsgpu.io.gpu_parse", "ngsgpu.merge.gpu")
         statistics = merge_files(
             in1 or [],
             in2 or [],

@@ -37,6 +37,18 @@ FirstMates = Annotated[
     Paths | None,
     typer.Option("-i", "--in1", metavar="FILE", help="First mates; repeat for each lane."),
 ]
+GpuMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory of each GPU that may be used; what does not fit stays on the host.",
+        show_default="what is free",
+    ),
+]
+Gpus = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="GPUs to work on; 0: none.", show_default="1, if there are any"),
+]
 InterleavedInput = Annotated[
     bool, typer.Option("--interleaved", help="-i holds both mates of pairs, in turn.")
 ]

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.correct.params import WEIGHT_BITS, Rules
+from ngsgpu.jit import njit
 from ngsgpu.minhash.tables import FoundArrays
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, read_length

@@ -234,12 +234,6 @@ __device__ __forceinline__ int mismatches_at(const uint64_t* anchor, int anchor_
     return total;
 }
 
-__device__ __forceinline__ int alignment_weight(int mismatches, int overlap, int permille) {
-    const int64_t square =
-        divide(int64_t(mismatches) * 1000 << (2 * WEIGHT_BITS), int64_t(overlap) * permille);
-    return (1 << WEIGHT_BITS) - int(floor(sqrt(double(square))));
-}
-
 __device__ __forceinline__ uint64_t rank_of(const Candidates& c, int i, int anchor_length,
                                             int length) {
     const int mismatches = int(c.fit[i] >> 16), overlap = int(c.fit[i] & 0xFFFF);

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.correct import msa
 from ngsgpu.correct.alignment import Alignments, align_candidates, filter_candidates, mark_mates
 from ngsgpu.correct.msa import Columns, support_of
 from ngsgpu.correct.params import SURE_WEIGHT, Rules
+from ngsgpu.jit import njit
 from ngsgpu.minhash.cpu import find_candidates
 from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.minhash.tables import FoundArrays, TableArrays

@@ -148,14 +148,7 @@ class DeviceRun(ReadAgain):
             assert self.host is not None
             return self.host.write(lanes, corrections, outputs)
         if self.places is None or self.precopy is None:
-            shape = Shape(
-                reads=reads.reads,
-                paired=reads.paired,
-                uniform_length=reads.uniform_length,
-                lengths=reads.lengths.get(),
-                max_length=reads.max_length,
-            )
-            return self.write_again(lanes, shape, corrections, outputs)
+            return self.write_again(lanes, Shape.of(reads), corrections, outputs)
         edits = Edits(corrections.edit_start, corrections.edit_count, corrections.edits)
         with self.writing(reads.reads) as stage:
             return write_patched(

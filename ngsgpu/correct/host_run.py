@@ -99,16 +99,4 @@ class HostRun(ReadAgain):
         self, lanes: Sequence[Lane], corrections: Corrections, outputs: OutputSet
     ) -> EditCounts:
         """Read the lanes again and write them with the edits."""
-        arrays = self.reads.arrays
-        return self.write_again(
-            lanes,
-            Shape(
-                reads=self.reads.reads,
-                paired=self.reads.paired,
-                uniform_length=arrays.uniform_length,
-                lengths=arrays.lengths,
-                max_length=self.reads.max_length,
-            ),
-            corrections,
-            outputs,
-        )
+        return self.write_again(lanes, Shape.of(self.reads), corrections, outputs)

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.correct.alignment import Alignments
 from ngsgpu.correct.params import SUPPORT_BITS, SURE_WEIGHT, WEIGHT_BITS, Rules
+from ngsgpu.jit import njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import base_at

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,10 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.patch import EditCounts
 from ngsgpu.io.writer import OutputSet
+
+if TYPE_CHECKING:
+    from ngsgpu.readset import ReadSet
+    from ngsgpu.readset.gpu import DeviceReadSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,19 @@ class Shape:
     uniform_length: int
     lengths: NDArray[np.int32]
     max_length: int
+
+    @classmethod
+    def of(cls, reads: ReadSet | DeviceReadSet) -> Shape:
+        """That of a read set."""
+        arrays: Any = getattr(reads, "arrays", reads)
+        lengths = arrays.lengths
+        return cls(
+            reads=reads.reads,
+            paired=reads.paired,
+            uniform_length=arrays.uniform_length,
+            lengths=lengths if isinstance(lengths, np.ndarray) else lengths.get(),
+            max_length=reads.max_length,
+        )
 
 
 class ReadAgain(Run):
@@ -66,19 +84,33 @@ class ReadAgain(Run):
         with self.writing(shape.reads) as stage:
             for lane in lanes:
                 for mates in self.batches(lane):
-                    _check_unchanged(mates, shape, first_read)
+                    check_unchanged(mates, shape, first_read)
                     for mate, batch in enumerate(mates):
                         _edit(batch, first_read + mate, len(mates), corrections, counts)
                         outputs.write(lane.outputs[mate], batch.data)
                     first_read += sum(map(len, mates))
                     stage.advance(sum(map(len, mates)))
-        if first_read != shape.reads:
-            raise InputError(
-                lanes[-1].inputs[0],
-                "the file became shorter while it was being corrected",
-                "correct it again when nothing writes to it",
-            )
+        check_complete(lanes, shape, first_read)
         return counts
+
+
+def check_complete(lanes: Sequence[Lane], shape: Shape, reads: int) -> None:
+    """Refuse files that had more reads in the first reading.
+
+    Args:
+        lanes: all of them.
+        shape: what is known from the first reading.
+        reads: how many there were in the second one.
+
+    Raises:
+        InputError: there were fewer.
+    """
+    if reads != shape.reads:
+        raise InputError(
+            lanes[-1].inputs[0],
+            "the file became shorter during the run",
+            "run it again when nothing writes to it",
+        )
 
 
 def _edit(
@@ -103,8 +135,17 @@ def _edit(
     counts.unknown += decided
 
 
-def _check_unchanged(mates: tuple[RecordBatch, ...], shape: Shape, first_read: int) -> None:
-    """Refuse a file whose reads are not those of the first pass."""
+def check_unchanged(mates: tuple[RecordBatch, ...], shape: Shape, first_read: int) -> None:
+    """Refuse a file whose reads are not those of the first reading.
+
+    Args:
+        mates: records from read ``first_read`` on; with two batches, of first and second mates.
+        shape: what is known from the first reading.
+        first_read: number of the first record.
+
+    Raises:
+        InputError: the lengths differ.
+    """
     for mate, batch in enumerate(mates):
         last = first_read + len(mates) * len(batch)
         if shape.uniform_length >= 0:
@@ -115,6 +156,6 @@ def _check_unchanged(mates: tuple[RecordBatch, ...], shape: Shape, first_read: i
         if not same:
             raise InputError(
                 batch.path,
-                "the file changed while it was being corrected",
-                "correct it again when nothing writes to it",
+                "the file changed during the run",
+                "run it again when nothing writes to it",
             )

@@ -11,8 +11,12 @@ import contextlib
 import ctypes
 import logging
 import math
+import mmap
+import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -28,6 +32,13 @@ _Result = TypeVar("_Result")
 
 # For what CUDA takes by itself when kernels are loaded and launched, and for fragmentation.
 _RESERVE = 512 << 20
+_HUGE_PAGE = 2 << 20
+_PORTABLE = 1  # cudaHostRegisterPortable: for all GPUs
+
+_SMALL_PAGE = 4 << 10
+_LARGE_PAGE = 2 << 20
+_TOUCHED = 8 << 20
+_FOR_ALL_CONTEXTS = 1  # cudaHostRegisterPortable
 
 
 @dataclass(frozen=True)
@@ -212,6 +223,7 @@ class PinnedPool:
 
     def __init__(self, size: int, count: int) -> None:
         self.size = size
+        self.count = count
         self._left = threading.Semaphore(count)
         self._lock = threading.Lock()
         self._free: list[NDArray[np.uint8]] = []
@@ -248,6 +260,72 @@ class PinnedPool:
             yield buffer
         finally:
             self.give_back(buffer)
+
+
+class PinnedBuffers(PinnedPool):
+    """A pool whose buffers are all there from the beginning, in one piece of large pages.
+
+    That takes a tenth of the time of getting them one by one.
+
+    Args:
+        size: bytes of a buffer.
+        count: how many there are.
+        pool: threads that help to get them.
+    """
+
+    def __init__(self, size: int, count: int, pool: Executor | None = None) -> None:
+        super().__init__(size, count)
+        memory = registered_empty(size * count, pool)
+        self._free = [memory[at : at + size] for at in range(0, size * count, size)]
+
+
+def registered_empty(size: int, pool: Executor | None = None) -> NDArray[np.uint8]:
+    """Page-locked host memory in large pages, uint8[size], of zeros; freed with the array.
+
+    Args:
+        size: bytes.
+        pool: threads that help to get the pages from the system.
+
+    Raises:
+        DeviceError: the system does not give so much page-locked memory.
+    """
+    from cupy.cuda import runtime
+
+    pages = mmap.mmap(-1, size + _LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError, AttributeError):
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    whole = np.frombuffer(pages, dtype=np.uint8)
+    memory = whole[-whole.ctypes.data % _LARGE_PAGE :][:size]
+    parts = [memory[at : at + _TOUCHED : _SMALL_PAGE] for at in range(0, size, _TOUCHED)]
+    for _ in (pool.map if pool is not None else map)(_touch, parts):
+        pass
+    address = memory.ctypes.data
+    try:
+        runtime.hostRegister(address, size, _FOR_ALL_CONTEXTS)
+    except (runtime.CUDARuntimeError, MemoryError) as error:
+        raise _no_page_locked(size, error) from error
+    owner = _Registered(memory)
+    weakref.finalize(owner, _unregister, address, pages).atexit = False
+    return np.asarray(owner)
+
+
+class _Registered:
+    """Page-locked memory as what NumPy makes arrays of, which then keep it."""
+
+    def __init__(self, memory: NDArray[np.uint8]) -> None:
+        self.__array_interface__ = memory.__array_interface__
+
+
+def _unregister(address: int, pages: mmap.mmap) -> None:
+    from cupy.cuda import runtime
+
+    with contextlib.suppress(runtime.CUDARuntimeError):
+        runtime.hostUnregister(address)
+    del pages
+
+
+def _touch(pages: NDArray[np.uint8]) -> None:
+    pages[:] = 0
 
 
 def mapped_empty(shape: int | tuple[int, ...], dtype: Any) -> Any:
@@ -292,17 +370,51 @@ def mapped_copy(array: Any) -> Any:
 def pinned_empty(size: int) -> NDArray[np.uint8]:
     """Page-locked host memory, uint8[size], of undefined content; freed with the array.
 
+    Several threads may ask at once: most of the time is spent on touching the pages.
+
     Raises:
         DeviceError: the system does not give so much.
     """
     import cupy
 
     try:
+        if size >= _HUGE_PAGE:
+            return np.frombuffer(_LockedPages.of(size), dtype=np.uint8, count=size)
         memory: Any = cupy.cuda.alloc_pinned_memory(size)
-    except (cupy.cuda.runtime.CUDARuntimeError, MemoryError) as error:
+    except (cupy.cuda.runtime.CUDARuntimeError, OSError, MemoryError) as error:
         raise _no_page_locked(size, error) from error
     # CuPy rounds sizes up.
     return np.frombuffer(memory, dtype=np.uint8, count=size)
+
+
+class _LockedPages(mmap.mmap):
+    """Memory of huge pages, where the system has them, that are locked after they were touched.
+
+    CUDA's own page-locked memory is of small pages, which takes ten times as long to get.
+    """
+
+    _locked = 0
+
+    @classmethod
+    def of(cls, size: int) -> _LockedPages:
+        """So many bytes, rounded up to whole pages."""
+        from cupy.cuda import runtime
+
+        size = -(-size // _HUGE_PAGE) * _HUGE_PAGE
+        pages = cls(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with contextlib.suppress(OSError):
+            pages.madvise(mmap.MADV_HUGEPAGE)
+        array = np.frombuffer(pages, dtype=np.uint8)
+        array[:: mmap.PAGESIZE] = 0
+        runtime.hostRegister(array.ctypes.data, size, _PORTABLE)
+        pages._locked = array.ctypes.data
+        return pages
+
+    def __del__(self) -> None:
+        if self._locked and not sys.is_finalizing():
+            from cupy.cuda import runtime
+
+            runtime.hostUnregister(self._locked)
 
 
 def _no_page_locked(size: int, error: BaseException) -> DeviceError:

@@ -7,9 +7,9 @@ strand is stored in the direction of the reference, so it is read backwards and 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import UNKNOWN
 
 GAP_OPEN = 3

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
@@ -22,6 +21,7 @@ from ngsgpu.evaluate.matching import hash_names, names_of
 from ngsgpu.evaluate.records import read_tables
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.reader import read_batches
+from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import CODES
 
 

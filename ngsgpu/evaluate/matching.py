@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.records import RecordTable, name_end, read_tables
 from ngsgpu.io.batch import RecordBatch
+from ngsgpu.jit import njit
 
 _MISSING = -1
 _AMBIGUOUS = -2

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
@@ -35,6 +34,7 @@ from ngsgpu.evaluate.merging_result import (
 )
 from ngsgpu.evaluate.records import RecordTable
 from ngsgpu.io.batch import RecordBatch
+from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import CODES, UNKNOWN
 
 __all__ = ["MergingEvaluation", "evaluate_merging"]

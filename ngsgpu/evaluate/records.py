@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.cpu import CLAIM_INDEL, CLAIM_NO_INDEL, CLAIM_NONE
 from ngsgpu.io.source import HEADROOM, Source
+from ngsgpu.jit import njit
 
 BLOCK_BYTES = 16 << 20
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.io.lines import LineBlock
+from ngsgpu.jit import njit
 
 MOST_SCORE: Final = 1 << 20
 """Scores above count as this."""

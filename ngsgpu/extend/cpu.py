@@ -6,10 +6,11 @@ keeps what the output needs. A pair's result depends on nothing but the reads an
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.extend.growth import advance
@@ -29,6 +30,7 @@ from ngsgpu.extend.task import (
     begin_task,
     correct_start,
 )
+from ngsgpu.jit import njit
 from ngsgpu.minhash.ends import EndTables, empty_set
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import read_length
@@ -73,6 +75,11 @@ class Workspace(NamedTuple):
         )
 
 
+def most_bases(rules: Rules) -> int:
+    """Bases that a pair's result has at most."""
+    return rules.max_length * (3 if rules.outward else 1)
+
+
 class Extensions(NamedTuple):
     """Results for consecutive pairs.
 
@@ -81,29 +88,51 @@ class Extensions(NamedTuple):
         total: int32[pairs], length of the connected fragment, without outward extension.
         left: int32[pairs], bases before the first read.
         right: int32[pairs], bases behind the second.
-        codes: uint8[pairs, width], bases before the first read, between the reads, behind the
-            second.
-        qualities: uint8[pairs, width], their Phred scores.
+        start: int64[pairs], where a pair's bases begin in ``codes`` and ``qualities``.
+        codes: uint8, bases before the first read, between the reads, behind the second.
+        qualities: uint8, their Phred scores.
     """
 
     kind: NDArray[np.uint8]
     total: NDArray[np.int32]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
+    start: NDArray[np.int64]
     codes: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
 
     @classmethod
     def allocate(cls, pairs: int, rules: Rules) -> Extensions:
         """Room for the results of ``pairs`` pairs."""
-        width = rules.max_length * (3 if rules.outward else 1)
+        width = most_bases(rules)
         return cls(
             kind=np.zeros(pairs, dtype=np.uint8),
             total=np.zeros(pairs, dtype=np.int32),
             left=np.zeros(pairs, dtype=np.int32),
             right=np.zeros(pairs, dtype=np.int32),
-            codes=np.zeros((pairs, width), dtype=np.uint8),
-            qualities=np.zeros((pairs, width), dtype=np.uint8),
+            start=np.arange(pairs, dtype=np.int64) * width,
+            codes=np.zeros(pairs * width, dtype=np.uint8),
+            qualities=np.zeros(pairs * width, dtype=np.uint8),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Extensions]) -> Extensions:
+        """The results of several parts, at least one, as if they were one."""
+        before = itertools.accumulate((len(part.codes) for part in parts), initial=0)
+        moved = [
+            part._replace(start=part.start + at) for part, at in zip(parts, before, strict=False)
+        ]
+        return cls(*(np.concatenate(arrays) for arrays in zip(*moved, strict=True)))
+
+    def rows(self, first: int, last: int) -> Extensions:
+        """Results ``first`` to ``last``, exclusive; the bases are shared."""
+        rows = slice(first, last)
+        return self._replace(
+            kind=self.kind[rows],
+            total=self.total[rows],
+            left=self.left[rows],
+            right=self.right[rows],
+            start=self.start[rows],
         )
 
 
@@ -225,7 +254,8 @@ def keep_pair(rules: Rules, work: Workspace, row: Integer, results: Extensions) 
     results.total[row] = total
     results.left[row] = left
     results.right[row] = right
-    codes, qualities = results.codes[row], results.qualities[row]
+    codes = results.codes[results.start[row] :]
+    qualities = results.qualities[results.start[row] :]
     for i in range(left):
         source = work.fourth.state[START_LENGTH] + left - 1 - i
         codes[i] = 3 - work.fourth.codes[source]

@@ -9,7 +9,6 @@ everywhere, two words say so (``agreement``); other columns are weighed base by 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.correct.alignment import alignment_weight
@@ -31,6 +30,7 @@ from ngsgpu.extend.task import (
     find_candidates,
     oriented_bases,
 )
+from ngsgpu.jit import njit
 from ngsgpu.minhash.ends import EndTables, has_flag, hash_kmers, set_flag
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import quality_code, quality_start, read_length

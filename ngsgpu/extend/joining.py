@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.extend.params import Rules
@@ -25,6 +24,7 @@ from ngsgpu.extend.task import (
     Task,
     oriented_bases,
 )
+from ngsgpu.jit import njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import read_length
 from ngsgpu.sequence.bits import popcount

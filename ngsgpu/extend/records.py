@@ -6,15 +6,15 @@ mates overlap, the base of better quality counts, of equal ones that of the firs
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.io.batch import RecordBatch
+from ngsgpu.jit import njit
 from ngsgpu.sequence.borrow import borrowed
 from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN
 from ngsgpu.sequence.types import Integer
@@ -75,6 +75,11 @@ class Mates(NamedTuple):
             ends,
         )
         return cls(batch.data, *(np.ascontiguousarray(array[rows]) for array in arrays))
+
+    def every_second(self, first: int) -> Mates:
+        """Every second record, from ``first`` on."""
+        arrays: tuple[Any, ...] = self[1:]
+        return Mates(self.data, *(np.ascontiguousarray(array[first::2]) for array in arrays))
 
 
 class Format(NamedTuple):
@@ -235,8 +240,9 @@ def write_sequence(
                 source = left + gap + place - total
             elif place >= 0:
                 source = left + place - lengths[0]
-            letter = LETTERS[results.codes[row, source]]
-            score = np.int64(results.qualities[row, source])
+            source += results.start[row]
+            letter = LETTERS[results.codes[source]]
+            score = np.int64(results.qualities[source])
             if how.gap_quality >= 0:
                 score = np.int64(how.gap_quality)
             quality = np.uint8(how.phred_offset + score)

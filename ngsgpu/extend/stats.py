@@ -30,6 +30,7 @@ class ExtensionStatistics:
         tasks: iterations of primary and auxiliary tasks, auxiliary tasks begun, candidates.
         time_s: seconds by stage.
         memory: planned and largest measured bytes.
+        gpu_memory: the same of a GPU, and what lay on the host; empty on the CPU.
     """
 
     backend: str
@@ -44,6 +45,7 @@ class ExtensionStatistics:
     tasks: dict[str, int] = field(default_factory=dict)
     time_s: dict[str, float] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
+    gpu_memory: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The statistics as JSON text."""

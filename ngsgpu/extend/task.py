@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.correct.params import SURE_WEIGHT
 from ngsgpu.extend.params import Rules
+from ngsgpu.jit import njit
 from ngsgpu.minhash.ends import (
     EndSet,
     EndTables,

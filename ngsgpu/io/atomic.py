@@ -8,6 +8,7 @@ target removes it.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import mmap
@@ -15,6 +16,7 @@ import os
 import stat
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +28,7 @@ from ngsgpu.errors import OutputError, UsageError
 _MARK: Final = ".ngsgpu-"
 _ENDING: Final = ".tmp"
 _LONGEST_NAME: Final = 200
+_TMPFS: Final = 0x01021994  # of statfs(2)
 
 _open_here: set[Path] = set()
 _lock = threading.Lock()
@@ -139,12 +142,46 @@ class AtomicFile:
         except OSError as error:
             raise output_error(self.path, error) from error
 
-    def mapped(self, size: int) -> NDArray[np.uint8]:
-        """The file's bytes, uint8[size], to be changed in place; only where ``takes_offsets``.
+    @cached_property
+    def is_in_memory(self) -> bool:
+        """Whether the file lies in memory (tmpfs), not on a disk."""
+        if not self.takes_offsets:
+            return False
+        info = (ctypes.c_long * 64)()
+        return ctypes.CDLL(None).fstatfs(self._fd, info) == 0 and info[0] == _TMPFS
 
-        The file must have so many bytes already. Let go of the array before the file is committed.
+    def reserve(self, begin: int, end: int) -> None:
+        """Make the file so long, and make sure that there is room for these bytes of it.
+
+        Only for files in memory: what a disk cannot do is emulated by writing.
+
+        Raises:
+            OutputError: the disk is full.
         """
-        return np.frombuffer(mmap.mmap(self._fd, size), dtype=np.uint8)
+        try:
+            os.posix_fallocate(self._fd, begin, end - begin)
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
+    def cut(self, size: int) -> None:
+        """Make the file so short.
+
+        Raises:
+            OutputError: the disk fails.
+        """
+        try:
+            os.ftruncate(self._fd, size)
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
+    def mapped(self, size: int, offset: int = 0) -> NDArray[np.uint8]:
+        """Some of the file's bytes, uint8[size], to be changed in place; where ``takes_offsets``.
+
+        The file must have these bytes already. Let go of the array before the file is committed.
+        """
+        first = offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        pages = mmap.mmap(self._fd, offset + size - first, offset=first)
+        return np.frombuffer(pages, dtype=np.uint8)[offset - first :]
 
     def free_space(self) -> int:
         """Bytes that the file's disk has left for this user."""

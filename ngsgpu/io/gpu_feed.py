@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.device.gpu_memory import pinned_empty
 from ngsgpu.io.places import FileIdentity, identify
 from ngsgpu.io.source import HEADROOM, Chunk, Source
 
@@ -43,16 +44,13 @@ class PinnedBuffer:
     """
 
     def __init__(self, size: int) -> None:
-        import cupy
-
-        self._memory = cupy.cuda.alloc_pinned_memory(size)
-        self.array: NDArray[np.uint8] = np.frombuffer(self._memory, np.uint8, size)
+        self.array = pinned_empty(size)
         self.copied: Any = None
 
     @property
     def pointer(self) -> int:
         """Address of the first byte."""
-        return int(self._memory.ptr)
+        return int(self.array.ctypes.data)
 
     def wait(self) -> None:
         """Wait until nothing copies from the buffer any more."""

@@ -6,6 +6,7 @@ kernels that make the next bytes.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
@@ -21,6 +22,12 @@ from ngsgpu.io.writer import OutputSet
 PIECE_BYTES: Final = 8 << 20
 WRITERS: Final = 4
 """Threads that write: Linux lets one at a time into a file, and those that wait keep cores busy."""
+
+MEMORY_WRITERS: Final = 8
+"""Threads that fill files in memory, whose pages they map and need not wait for."""
+
+_RESERVED: Final = 128 << 20
+"""Bytes by which a file in memory grows."""
 
 _AHEAD: Final = 12
 """Pieces that may wait to be written."""
@@ -46,11 +53,13 @@ class DeviceWriter:
         self._files = files
         self._device = cupy.cuda.runtime.getDevice()
         self._stream = cupy.cuda.Stream(non_blocking=True)
-        writers = min(threads, WRITERS)
+        in_memory = any(file is not None and file.is_in_memory for file in files.all_for_offsets())
+        writers = min(threads, MEMORY_WRITERS if in_memory else WRITERS)
         self._pinned = PinnedPool(piece_bytes, writers + _AHEAD)
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="ngsgpu-write")
         self._in_order: dict[int, ThreadPoolExecutor] = {}
         self._filled: dict[int, int] = {}
+        self._targets: dict[int, AtomicFile | _FileInMemory | None] = {}
         self._tasks: deque[Future[None]] = deque()
 
     def put(self, index: int, data: Any, size: int, ready: Any) -> Any:
@@ -73,7 +82,7 @@ class DeviceWriter:
         while self._tasks and self._tasks[0].done():
             self._tasks.popleft().result()
         self._stream.wait_event(ready)
-        target = self._files.file_for_offsets(index)
+        target = self._target(index)
         for start in range(0, size, self._pinned.size):
             count = min(self._pinned.size, size - start)
             buffer = self._pinned.take()
@@ -91,6 +100,14 @@ class DeviceWriter:
         done.record(self._stream)
         return done
 
+    def _target(self, index: int) -> AtomicFile | _FileInMemory | None:
+        """What takes the parts of an output in any order; None if nothing does."""
+        if index not in self._targets:
+            file = self._files.file_for_offsets(index)
+            in_memory = file is not None and file.is_in_memory
+            self._targets[index] = _FileInMemory(file) if file and in_memory else file
+        return self._targets[index]
+
     def _pool_in_order(self, index: int) -> ThreadPoolExecutor:
         if index not in self._in_order:
             self._in_order[index] = ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-write")
@@ -99,7 +116,7 @@ class DeviceWriter:
     def _write(
         self,
         index: int,
-        target: AtomicFile | None,
+        target: AtomicFile | _FileInMemory | None,
         place: int,
         buffer: NDArray[np.uint8],
         count: int,
@@ -125,6 +142,9 @@ class DeviceWriter:
         """
         while self._tasks:
             self._tasks.popleft().result()
+        for target in self._targets.values():
+            if isinstance(target, _FileInMemory):
+                target.finish()
 
     def __enter__(self) -> Self:
         return self
@@ -143,3 +163,32 @@ class DeviceWriter:
             self._stream.synchronize()
             for pool in (self._pool, *self._in_order.values()):
                 pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _FileInMemory:
+    """A file in memory that several threads fill at once.
+
+    Writing would let one at a time into the file. Its pages are reserved, so that a disk that is
+    full is noticed, and mapped for each part.
+    """
+
+    def __init__(self, file: AtomicFile) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self._reserved = 0
+        self._end = 0
+
+    def write_at(self, data: memoryview, offset: int) -> None:
+        """Write all of ``data`` at a place in the file."""
+        end = offset + len(data)
+        with self._lock:
+            self._end = max(self._end, end)
+            if end > self._reserved:
+                wanted = -(-end // _RESERVED) * _RESERVED
+                self._file.reserve(self._reserved, wanted)
+                self._reserved = wanted
+        np.copyto(self._file.mapped(len(data), offset), np.frombuffer(data, dtype=np.uint8))
+
+    def finish(self) -> None:
+        """Give back what was reserved too much."""
+        self._file.cut(self._end)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ngsgpu.jit import njit
 
 
 class KeyTable:

@@ -7,11 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from numba import njit
-
 from ngsgpu.errors import InputError
 from ngsgpu.io.batch import RecordBatch, concatenate
 from ngsgpu.io.reader import CHUNK_BYTES, DEFAULT_LIMITS, PhredOffset, ReadLimits, read_batches
+from ngsgpu.jit import njit
 
 _AGREE: Final = 0
 _DIFFER: Final = 1

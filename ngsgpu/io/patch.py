@@ -17,13 +17,13 @@ from itertools import zip_longest
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.io.atomic import AtomicFile
 from ngsgpu.io.places import FilePlaces, LanePlaces, Segment
 from ngsgpu.io.reread import PieceReader, check_same, open_again
 from ngsgpu.io.writer import OutputSet
+from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN
 from ngsgpu.sequence.types import Integer
 

@@ -6,6 +6,8 @@ replaces some.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import os
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -76,6 +78,17 @@ class FilePlaces:
     segments: tuple[Segment, ...]
     starts: NDArray[np.uint32]
     kept: tuple[NDArray[np.uint8], ...] | None = None
+
+    def sequence_places(self, first: int, last: int) -> NDArray[np.int64]:
+        """Where the sequences of records ``first`` to ``last``, exclusive, begin in the file."""
+        places = self.starts[first:last].astype(np.int64)
+        index = bisect.bisect_right(self.segments, first, key=lambda one: one.first_record) - 1
+        for segment in itertools.islice(self.segments, index, None):
+            if segment.first_record >= last:
+                break
+            begin = max(0, segment.first_record - first)
+            places[begin : segment.first_record + segment.records - first] += segment.base
+        return places
 
     @property
     def size(self) -> int:

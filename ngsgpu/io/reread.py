@@ -61,7 +61,7 @@ def check_same(file: FilePlaces) -> None:
     except OSError:
         same = False
     if not same:
-        raise _changed(file)
+        raise changed(file.path)
 
 
 class PlainReader:
@@ -87,7 +87,7 @@ class PlainReader:
             except OSError as error:
                 raise _unreadable(self._file, error) from error
             if count == 0:
-                raise _changed(self._file)
+                raise changed(self._file.path)
             done += count
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class InflatingReader:
             if len(self._rest) == 0:
                 chunk = next(self._chunks, None)
                 if chunk is None:
-                    raise _changed(self._file)
+                    raise changed(self._file.path)
                 self._rest = chunk.buffer[HEADROOM : HEADROOM + chunk.size]
             pieces.append(self._rest[:missing])
             self._rest = self._rest[missing:]
@@ -159,11 +159,12 @@ def _joined(pieces: list[NDArray[np.uint8]]) -> Fill:
     return fill
 
 
-def _changed(file: FilePlaces) -> InputError:
+def changed(path: str) -> InputError:
+    """The error of a file that is not what it was in the first reading."""
     return InputError(
-        file.path,
-        "the file changed while it was being corrected",
-        "correct it again when nothing writes to it",
+        path,
+        "the file changed during the run",
+        "run it again when nothing writes to it",
     )
 
 

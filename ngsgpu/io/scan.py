@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ngsgpu.jit import njit
 
 BASES: Final = b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv."
 """Letters a sequence may have: the IUPAC nucleotide codes in both cases, and ``.``, which old

@@ -52,6 +52,19 @@ _DECOMPRESSION_ERRORS: Final = (
 )
 
 
+_PACKED_FACTOR: Final = 4
+"""Bytes that one of a compressed file becomes, about."""
+
+
+def unpacked_size(path: str | Path) -> int:
+    """About how many bytes there are in a file, decompressed; 0 where that cannot be told."""
+    try:
+        size = Path(path).stat().st_size
+    except OSError:
+        return 0
+    return size * (_PACKED_FACTOR if Path(path).suffix in (".gz", ".bgz", ".bz2", ".xz") else 1)
+
+
 class Stream(Protocol):
     """What a source reads from."""
 

@@ -51,6 +51,9 @@ class OutputSet:
     Raises:
         OutputError: a target cannot be written. All are tried at once, before any computing.
         UsageError: the same target twice, or a compression level that does not exist.
+
+    Attributes:
+        started: whether anything was written by ``write``.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class OutputSet:
         if not 1 <= compression_level <= 9:
             raise UsageError(f"compression level {compression_level}: choose one from 1 to 9")
         check_distinct([], paths)
+        self.started = False
         self._threads = max(1, threads)
         self._pool: ThreadPoolExecutor | None = None
         self._writers: list[_Writer] = []
@@ -94,6 +98,7 @@ class OutputSet:
         Raises:
             OutputError: an earlier write to this output failed.
         """
+        self.started = True
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
         self._writers[index].put(view.cast("B"))
 
@@ -108,6 +113,10 @@ class OutputSet:
         """
         writer = self._writers[index]
         return writer.file if writer.file.takes_offsets and not writer.compresses else None
+
+    def all_for_offsets(self) -> list[AtomicFile | None]:
+        """``file_for_offsets`` of every output."""
+        return [self.file_for_offsets(index) for index in range(len(self._writers))]
 
     def commit(self) -> None:
         """Complete all files and give them their names.

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.jit import njit
 from ngsgpu.merge.overlap import TOO_SHORT, best_overlap, pack
 from ngsgpu.merge.params import Outward, Rules
 from ngsgpu.merge.qualities import SCORES, QualityTables

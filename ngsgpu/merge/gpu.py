@@ -9,16 +9,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from typing import Any, Final
 
 import numpy as np
 
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.io.diagnose import PhredOffset
-from ngsgpu.io.gpu_feed import IrregularInputError, Keeper, open_feed
-from ngsgpu.io.gpu_parse import HEADROOM, THREADS, WARPS, ParsedChunk, Parser, device_classes
-from ngsgpu.io.gpu_read import CHUNK_BYTES, MOST_READERS, NO_PAIR, SMALLEST_CHUNK, check_mates
+from ngsgpu.io.gpu_feed import IrregularInputError
+from ngsgpu.io.gpu_lane import (
+    CHUNK_BYTES,
+    MOST_READERS,
+    SMALLEST_CHUNK,
+    DeviceLane,
+    LaneBatch,
+    no_bad_pair,
+)
+from ngsgpu.io.gpu_parse import HEADROOM, THREADS, WARPS, ParsedChunk, device_classes
 from ngsgpu.io.gpu_write import DeviceWriter
 from ngsgpu.io.writer import OutputSet
 from ngsgpu.merge.cpu import COUNTERS, Counts
@@ -115,25 +121,6 @@ def shared_bytes(words: int) -> int:
     return 4 * WARPS * 2 * _PLANES * words
 
 
-class _Cursor:
-    """How far into its records a file was merged."""
-
-    def __init__(self, path: str, parser: Parser) -> None:
-        self.path = path
-        self.parser = parser
-        self.chunk: ParsedChunk | None = None
-        self.used = 0
-
-    def left(self) -> int:
-        """Records of the chunk that were not merged yet; goes on to the next chunk if none."""
-        while self.chunk is None or self.used == self.chunk.records:
-            self.chunk = self.parser.next_chunk()
-            self.used = 0
-            if self.chunk is None:
-                return 0
-        return self.chunk.records - self.used
-
-
 class _Batch:
     """Device memory for what becomes of the pairs of a batch."""
 
@@ -192,7 +179,7 @@ class _Run:
         self._shared_bytes = int(limit) - 2048
         self._stream = cupy.cuda.get_current_stream()
         self._copies = cupy.cuda.Stream(non_blocking=True)
-        self._bad_pair = cupy.full(1, NO_PAIR, dtype=cupy.uint64)
+        self._bad_pair = no_bad_pair()
         self._pairs = 0
         # A record never grows by being written again, but for a last line feed.
         one = HEADROOM + chunk_bytes + 64
@@ -214,52 +201,26 @@ class _Run:
         self, lane: PairInput, pool: ThreadPoolExecutor, readers: int, phred_offset: PhredOffset
     ) -> None:
         """Merge the pairs of a lane."""
-        with ExitStack() as stack:
-            cursors = []
-            for path in lane.inputs:
-                feed = open_feed(
-                    path,
-                    pool,
-                    Keeper(0),
-                    threads=readers,
-                    chunk_bytes=self._chunk_bytes,
-                    ahead=2 + readers // len(lane.inputs),
-                )
-                stack.callback(feed.close)
-                parser = Parser(
-                    feed,
-                    chunk_bytes=self._chunk_bytes,
-                    interleaved=lane.interleaved,
-                    phred_offset=phred_offset,
-                    copies=self._copies,
-                )
-                stack.callback(self._copies.synchronize)
-                cursors.append(_Cursor(path, parser))
-            while count := min(cursor.left() for cursor in cursors):
-                self._merge(cursors, count)
-            if any(cursor.left() for cursor in cursors):
-                raise IrregularInputError("the files have different numbers of reads")
-            if int(self._bad_pair[0]) != NO_PAIR:
-                raise IrregularInputError(f"pair {int(self._bad_pair[0]) + 1} is not one of mates")
-            for cursor in cursors:
+        with DeviceLane(
+            lane,
+            pool,
+            readers=readers,
+            chunk_bytes=self._chunk_bytes,
+            phred_offset=phred_offset,
+            copies=self._copies,
+            bad_pair=self._bad_pair,
+            first_pair=self._pairs,
+        ) as device_lane:
+            for pairs in device_lane.batches():
+                self._merge(pairs)
+            for cursor in device_lane.cursors:
                 if cursor.parser.records == 0:
                     logger.warning("%s: the file is empty", cursor.path)
 
-    def _merge(self, cursors: list[_Cursor], count: int) -> None:
-        """Merge the next ``count`` records of each file."""
-        parts = [(cursor.chunk, cursor.used) for cursor in cursors if cursor.chunk is not None]
-        step = 3 - len(parts)
-        first, (chunk2, record2) = parts[0], parts[-1]
-        second = (chunk2, record2 + step - 1)
-        pairs = count // step
-        check_mates(
-            first,
-            second,
-            step=step,
-            pairs=pairs,
-            first_pair=self._pairs,
-            bad_pair=self._bad_pair,
-        )
+    def _merge(self, records: LaneBatch) -> None:
+        """Merge the pairs of a batch."""
+        first, second = records.parts
+        pairs = records.units
         if not self._batches:
             most = len(first[0].slot.seq_start)
             self._batches = [_Batch(self._sizes, most) for _ in range(_BATCHES)]
@@ -267,12 +228,10 @@ class _Run:
         self._turn = (self._turn + 1) % _BATCHES
         for event in batch.copied:
             self._stream.wait_event(event)
-        self._launch(batch, first, second, step, pairs)
+        self._launch(batch, first, second, records.step, pairs)
         batch.fetch_totals(self._stream)
         self._send()
         self._pending = batch
-        for cursor in cursors:
-            cursor.used += count
         self._pairs += pairs
         self._advance(pairs)
 

@@ -7,9 +7,9 @@ compiler makes vector instructions of them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
 _N = np.uint8(ord("N"))

@@ -9,9 +9,9 @@ the one.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.jit import njit
 from ngsgpu.sequence.bits import popcount
 from ngsgpu.sequence.types import Integer
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.jit import njit
 from ngsgpu.merge.letters import (
     copy,
     copy_complement,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.jit import njit
 from ngsgpu.readset.cpu import read_length
 from ngsgpu.readset.kmers import canonical_kmers
 from ngsgpu.sequence.hashing import mix64, unmix64

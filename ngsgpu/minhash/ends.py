@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
 from ngsgpu.minhash.cpu import sort_by_key
 from ngsgpu.readset import ReadArrays, ReadSet
 from ngsgpu.readset.cpu import plane_start, read_length
@@ -39,6 +39,9 @@ END_MASK = np.uint64(0xFFFFFFFF)
 NO_KEY = ~np.uint64(0)
 MOST_ENDS = 1 << 12
 """Ends that a sequence takes note of, if nothing else is said."""
+
+MOST_IN_CELL = 1 << 25
+"""Entries of a cell beyond which a look-up does not go on."""
 
 ENTRIES_A_CELL = 4
 """Entries that share a cell of the directory on average, at most twice as many."""
@@ -412,7 +415,9 @@ def find_begins(
                 stop += 1
             cell, mark = split_key(row[best] & mask, tables.kmer, tables.cell_bits)
             looked_at = 0
-            for i in range(tables.cells[function, cell], tables.cells[function, cell + 1]):
+            begins = np.int64(tables.cells[function, cell])
+            ends_at = min(np.int64(tables.cells[function, cell + 1]), begins + MOST_IN_CELL)
+            for i in range(begins, ends_at):
                 entry = tables.entries[function, i]
                 if entry >> np.uint64(40) != mark:
                     continue

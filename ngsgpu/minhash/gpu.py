@@ -195,7 +195,7 @@ class _Builder:
         if count == 0:
             self._append(0)[0][:1] = 1 << 31
             return
-        members = _sort(keys)
+        members = sort_keys(keys)
         if self._long_enough is not None:
             members = self._long_enough[members]
         grid = (min(BLOCKS, -(-count // 256)),)
@@ -263,7 +263,7 @@ def pass_bytes(slots_on_device: bool) -> int:
     return SIGNATURE_BYTES + (0 if slots_on_device else SLOT_BYTES)
 
 
-def _sort(keys: Any) -> Any:
+def sort_keys(keys: Any) -> Any:
     """Sort keys in place; their places before, int64, those of equal keys in ascending order."""
     import cupy
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import CODES, UNKNOWN
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.types import Integer

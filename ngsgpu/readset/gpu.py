@@ -109,11 +109,9 @@ class DeviceReadSet:
 
     def on_current_device(self) -> DeviceReadSet:
         """A copy on the current GPU of a read set of another; what lies on the host is shared."""
-        copied = {
-            name: _copied(getattr(self, name)) for name in _ARRAYS if name not in self.on_host
-        }
-        unknown = DeviceUnknownBases(*map(_copied, self.unknown))
-        return replace(self, **copied, unknown=unknown)
+        arrays = {name: copied(getattr(self, name)) for name in _ARRAYS if name not in self.on_host}
+        unknown = DeviceUnknownBases(*map(copied, self.unknown))
+        return replace(self, **arrays, unknown=unknown)
 
     @classmethod
     def from_host(cls, reads: ReadSet, on_host: Collection[Movable] = ()) -> DeviceReadSet:
@@ -171,7 +169,8 @@ class DeviceReadSet:
         )
 
 
-def _copied(array: Any) -> Any:
+def copied(array: Any) -> Any:
+    """A copy on the current GPU of an array that may be another's."""
     import cupy
 
     copy = cupy.empty(array.shape, dtype=array.dtype)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.jit import njit
 from ngsgpu.readset.cpu import plane_start, read_length
 from ngsgpu.readset.readset import ReadArrays, ReadSet
 from ngsgpu.sequence.hashing import mix64

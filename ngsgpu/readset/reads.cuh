@@ -51,3 +51,34 @@ __device__ __forceinline__ uint64_t turned_word(const uint64_t* plane, int lengt
     }
     return bits;
 }
+
+// 64 bases as bit planes, the first one in the lowest bits.
+struct Bases {
+    uint64_t low, high;
+};
+
+// The 64 bases from ``offset`` on of a read, or of its reverse complement, ``offset`` being less
+// than its length; what lies past the end is not defined.
+__device__ __forceinline__ Bases bases_from(const uint64_t* planes, int words, int length,
+                                            int turned, int offset) {
+    // Turned: the bases before position ``length - offset``, in opposite order, inverted.
+    const int first = turned ? length - offset - 64 : offset;
+    Bases bases = {0, 0};
+    if (first >= 0) {
+        const int word = first >> 6, bit = first & 63;
+        bases.low = planes[word] >> bit;
+        bases.high = planes[words + word] >> bit;
+        if (bit && word + 1 < words) {
+            bases.low |= planes[word + 1] << (64 - bit);
+            bases.high |= planes[words + word + 1] << (64 - bit);
+        }
+    } else if (first > -64) {
+        bases.low = planes[0] << -first;
+        bases.high = planes[words] << -first;
+    }
+    if (turned) {
+        bases.low = ~__brevll(bases.low);
+        bases.high = ~__brevll(bases.high);
+    }
+    return bases;
+}

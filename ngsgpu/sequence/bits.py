@@ -10,13 +10,15 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
+
+from ngsgpu.jit import intrinsic
 
 _WordFunction: TypeAlias = Callable[[np.uint64], np.uint64]
 
 
 def _popcount(typing_context: Any, word: Any) -> Any:
+    from numba import types
+
     del typing_context, word
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -31,6 +33,8 @@ popcount = cast(_WordFunction, intrinsic(_popcount))
 
 
 def _reverse_bits(typing_context: Any, word: Any) -> Any:
+    from numba import types
+
     del typing_context, word
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

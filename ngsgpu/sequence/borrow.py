@@ -11,10 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from numba import types
-from numba.extending import intrinsic
-
-_MEMORY = cast(Any, types).MemInfoPointer(types.voidptr)
+from ngsgpu.jit import intrinsic
 
 
 def _items(kind: Any) -> list[Any]:
@@ -22,9 +19,11 @@ def _items(kind: Any) -> list[Any]:
 
 
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    from numba import types
+
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
-        array.meminfo = context.get_constant_null(_MEMORY)
+        array.meminfo = context.get_constant_null(cast(Any, types).MemInfoPointer(types.voidptr))
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
         items = [

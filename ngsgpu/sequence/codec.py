@@ -8,9 +8,9 @@ end are 0. Planes make a Hamming distance two XORs, an OR and a population count
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ngsgpu.jit import njit
 from ngsgpu.sequence.bits import reverse_bits
 from ngsgpu.sequence.types import Integer
 

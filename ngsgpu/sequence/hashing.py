@@ -9,7 +9,8 @@ which MetaCache makes features of k-mers.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ngsgpu.jit import njit
 
 FIRST_FACTOR = np.uint64(0xFF51AFD7ED558CCD)
 SECOND_FACTOR = np.uint64(0xC4CEB9FE1A85EC53)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from ngsgpu.jit import intrinsic
 
 _READ = 0
 _KEEP = 3
@@ -15,6 +13,9 @@ _DATA = 1
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    from llvmlite import ir
+    from numba import types
+
     del typing_context, index
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

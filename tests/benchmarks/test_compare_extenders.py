@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.compare_extenders import LIBRARIES, STRICT_MODES, jobs, parse, table
+from pathlib import Path
+
+import pytest
+
+from benchmarks.compare_extenders import LIBRARIES, jobs, name_pairs, parse, table
+from benchmarks.measuring import BenchmarkError
 
 
 def test_bounds_are_those_of_the_paper() -> None:
@@ -15,12 +20,33 @@ def test_bounds_are_those_of_the_paper() -> None:
 
 
 def test_programs_get_the_same_bounds_and_threads() -> None:
-    known = jobs(LIBRARIES["500"], 3, STRICT_MODES, "50M")
-    assert list(known) == ["ngsgpu, strict 0", "ngsgpu, strict 1", "ngsgpu, strict 2", "konnector"]
-    for job in list(known.values())[:3]:
-        assert "--min-length 460 --max-length 540" in job.command
-        assert job.command.endswith("-t 3")
-    assert "-j 3 -f 460 -F 540" in known["konnector"].command
+    settings = parse(["g.fa", "-o", "out.json", "-t", "3", "--bloom", "50M"])
+    settings.konnector, settings.carex = True, True
+    known = jobs(LIBRARIES["500"], settings)
+    strict = [f"strict {mode}" for mode in range(3)]
+    ours, theirs = [f"ngsgpu, {mode}" for mode in strict], [f"carex-gpu, {mode}" for mode in strict]
+    assert list(known) == [*ours, "konnector", *theirs]
+    for mode, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+        assert f"--min-length 460 --max-length 540 --strict {mode} -t 3" in known[one].command
+        assert "--minFragmentSize 460 --maxFragmentSize 540" in known[other].command
+        assert f"--strictExtensionMode {mode} -t 3" in known[other].command
+    assert "-b 50M -c 2 --fastq -j 3 -f 460 -F 540" in known["konnector"].command
+    settings.konnector, settings.carex = False, False
+    assert list(jobs(LIBRARIES["500"], settings)) == ours
+
+
+def test_numbered_reads_get_the_names_of_their_pairs(tmp_path: Path) -> None:
+    bases = [letter * 30 for letter in "ACG"]
+    (tmp_path / "r1.fq").write_text("".join(f"@p{b[0]}/1 x\n{b}\n+\n{b}\n" for b in bases))
+    extended = tmp_path / "e.fq"
+    text = "".join(f"@{{}} y\n{b}TT\n+\n{b}TT\n" for b in (bases[2], bases[0]))
+    extended.write_text(text.format(2, 0))
+    name_pairs(tmp_path, "e.fq")
+    assert extended.read_text().splitlines()[::4] == ["@pG", "@pA"]
+    assert extended.read_text().splitlines()[1] == bases[2] + "TT"
+    extended.write_text(text.format(1, 0))
+    with pytest.raises(BenchmarkError, match="does not begin as pair 1"):
+        name_pairs(tmp_path, "e.fq")
 
 
 def test_settings() -> None:
@@ -30,6 +56,7 @@ def test_settings() -> None:
 
 def test_table() -> None:
     run = {"wall_s": 2.0, "user_s": 3.0, "system_s": 0.5, "peak_rss_bytes": 10**9}
+    run |= {"peak_device_bytes": 2 * 10**9}
     rates = {"connected": 0.99, "error_free": 0.98, "error_rate": 0.0001}
     entry = {
         "program": "ngsgpu, strict 0",
@@ -38,6 +65,6 @@ def test_table() -> None:
     }
     lines = table({"datasets": [{"name": "500/10", "programs": [entry]}]}).splitlines()
     assert lines[2] == (
-        "| 500/10 | ngsgpu, strict 0 | 2.0 (2.0-2.0) | 3.5 | 1.00 | 99.00 % | 98.00 % | 0.000100 "
-        "| 0.000000 |"
+        "| 500/10 | ngsgpu, strict 0 | 2.0 (2.0-2.0) | 3.5 | 1.00 | 2.00 | 99.00 % | 98.00 % "
+        "| 0.000100 | 0.000000 |"
     )

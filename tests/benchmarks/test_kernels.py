@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import kernel_models, kernels
-from benchmarks.kernel_models import MODELS, Load, floor_seconds
+from benchmarks.kernel_models import MODELS, QUERY_MODELS, Load, QueryLoad, floor_seconds
 from benchmarks.kernels import CUPY_FUNCTIONS, Recorder, describe_kernel, main, table
 from ngsgpu.device import kernels as device_kernels
 from ngsgpu.device.kernels import observed_launches
@@ -29,10 +29,29 @@ def test_every_kernel_of_a_correction_has_a_model():
     kernels = {f"cupy.{name}" for name in ("argsort", "cumsum")}
     for part in ("io", "readset", "minhash", "correct"):
         for source in (PACKAGE / part).glob("*.cu"):
+            if source.name == "ends.cu":  # of the extension
+                continue
             text = re.sub(r"__launch_bounds__\([^)]*\)", "", source.read_text())
             kernels.update(re.findall(r'extern "C" __global__ void\s+(\w+)\(', text))
     assert set(MODELS) == kernels
     assert {name for name in MODELS if "." in name} <= set(CUPY_FUNCTIONS)
+
+
+def test_every_kernel_of_a_query_has_a_model():
+    kernels: set[str] = set()
+    for name in ("query.cu", "calls.cu"):
+        text = (PACKAGE / "classify" / name).read_text()
+        text = re.sub(r"__launch_bounds__\((?:[^()]|\([^)]*\))*\)", "", text)
+        kernels.update(re.findall(r'extern "C" __global__ void\s+(\w+)\(', text))
+    assert set(QUERY_MODELS) == kernels
+    load = QueryLoad(100, 20_000, 17_000, 3200, 5000, 2, 2000, 8000)
+    # Two sectors a feature, one for four locations, two candidates and three numbers a query.
+    moved, operations = QUERY_MODELS["find_candidates"](load)
+    assert moved == 32 * (6400 + 1250) + 3200 + 1200
+    assert operations == 115 * 17_000 + 40 * 3200 + 60 * 5000
+    for model in QUERY_MODELS.values():
+        assert all(value >= 0 for value in model(load))
+    assert "floor_ms" in describe_kernel("write_table", 1, 1.0, load, QUERY_MODELS)
 
 
 def test_models_by_hand():

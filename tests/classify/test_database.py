@@ -271,7 +271,7 @@ def test_nothing_is_left_behind_when_writing_fails(
         raise OSError(28, "No space left on device")
 
     build_database(world.references[:1], tmp_path / "db", parameters=PARAMETERS)
-    monkeypatch.setattr("ngsgpu.classify.store.np.save", full)
+    monkeypatch.setattr("ngsgpu.classify.store.os.pwrite", full)
     with pytest.raises(NgsgpuError, match="the disk is full"):
         build_database(world.references, tmp_path / "db", parameters=PARAMETERS)
     assert [entry.name for entry in tmp_path.iterdir()] == ["db"]

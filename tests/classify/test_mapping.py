@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,16 @@ from hypothesis import strategies as st
 from ngsgpu.classify.mapping import map_targets
 from ngsgpu.classify.taxonomy import Taxonomy, load_taxonomy
 from ngsgpu.errors import InputError
+from ngsgpu.jit import interpreted
 from tests.classify import trees
 from tests.properties import examples
+
+
+@pytest.fixture(autouse=True, params=["compiled", "interpreted"])
+def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Small inputs are read by kernels that are not compiled."""
+    with interpreted(request.param == "interpreted"):
+        yield
 
 
 @pytest.fixture(scope="module")

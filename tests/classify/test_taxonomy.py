@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,16 @@ from hypothesis import given
 
 from ngsgpu.classify.taxonomy import NO_RANK, RANK_CODES, RANKS, Taxonomy, load_taxonomy
 from ngsgpu.errors import InputError
+from ngsgpu.jit import interpreted
 from tests.classify import trees
 from tests.properties import examples
+
+
+@pytest.fixture(autouse=True, params=["compiled", "interpreted"])
+def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Small inputs are read by kernels that are not compiled."""
+    with interpreted(request.param == "interpreted"):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -54,6 +54,9 @@ class Device:
     def __hash__(self) -> int:
         return self.id
 
+    def synchronize(self) -> None:
+        """All work is done at once."""
+
     def __enter__(self) -> Self:
         _stack().append(self.id)
         return self

@@ -218,7 +218,7 @@ def test_a_file_that_changes_meanwhile(
     assert done.status == 2
     assert str(path) in done.error
     if layout == "single" and after.startswith(b"@"):
-        assert "while it was being corrected; correct it again when nothing writes" in done.error
+        assert "during the run; run it again when nothing writes" in done.error
     assert names(tmp_path) == ["in.fq", "other.fq"]
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, RunOptions, extend_files
-from ngsgpu.extend import pipeline as extend_pipeline
+from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, RunOptions, extend_files, host_run
 from tests.correct.data import Commands
 from tests.extend.data import INSERT, LENGTH, Pairs, simulated_pairs, write_pairs
 from tests.io.helpers import Record, fastq, write
@@ -97,7 +96,7 @@ def test_nothing_depends_on_threads_chunks_and_layout(
         ([zipped], [], 2, 5000, 100),
         (lanes, [], 1, 1 << 20, 512),
     ):
-        monkeypatch.setattr(extend_pipeline, "PAIRS_A_TASK", task)
+        monkeypatch.setattr(host_run, "PAIRS_A_TASK", task)
         extend_files(
             in1,
             in2,

@@ -78,16 +78,17 @@ def results_of(reads: ReadSet, wanted: ExtensionParameters) -> list[Result]:
             continue
         total, left = int(found.total[pair]), int(found.left[pair])
         gap = max(0, total - int(lengths[2 * pair]) - int(lengths[2 * pair + 1]))
-        text = "".join("ACGT"[code] for code in found.codes[pair])
         right = int(found.right[pair])
+        own = slice(found.start[pair], found.start[pair] + left + gap + right)
+        text = "".join("ACGT"[code] for code in found.codes[own])
         results.append(
             Result(
                 KIND_WORDS[kind],
                 total,
                 text[:left],
                 text[left : left + gap],
-                text[left + gap : left + gap + right],
-                tuple(found.qualities[pair, left : left + gap].tolist()),
+                text[left + gap :],
+                tuple(found.qualities[own][left : left + gap].tolist()),
             )
         )
     return results

@@ -119,7 +119,7 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 def test_a_changed_file_is_refused(tmp_path: Path, file: Path) -> None:
     places = places_of([Lane((str(file),), (0,))])
     write(file, file.read_bytes()[:-10])
-    with pytest.raises(InputError, match=r"in\.fq: the file changed while it was being corrected"):
+    with pytest.raises(InputError, match=r"in\.fq: the file changed during the run"):
         copy(places, tmp_path / "out.fq", 100)
     assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]
     file.unlink()

@@ -53,7 +53,7 @@ def test_a_changed_input_is_refused(tmp_path: Path) -> None:
     places = places_of(lanes_of(file))
     write(file, fastq(reads(99)))
     with (
-        pytest.raises(InputError, match="the file changed while it was being corrected"),
+        pytest.raises(InputError, match="the file changed during the run"),
         OutputSet([tmp_path / "out.fq"]) as outputs,
         Precopy(places, [(0,)], outputs, 2) as precopy,
     ):

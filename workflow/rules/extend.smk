@@ -25,14 +25,15 @@ rule extend_pairs:
         mem_mb=lambda wildcards, attempt: config["extend"]["mem_mb"]
         * 2 ** (attempt - 1),
         runtime=config["extend"]["runtime"],
-        gpu=0,
+        gpu=config["extend"]["gpu"],
     params:
         reads=arm_reads,
+        backend=backend_options,
         extra=config["extend"]["extra"],
     shell:
         "ngsgpu extend {params.reads} -o {output.extended} --remaining1 {output.first}"
-        " --remaining2 {output.second} --threads {threads} --memory {resources.mem_mb}M"
-        " --stats {output.stats} {params.extra} 2> {log}"
+        " --remaining2 {output.second} --threads {threads} {params.backend}"
+        " --memory {resources.mem_mb}M --stats {output.stats} {params.extra} 2> {log}"
 
 
 rule connect_pairs:

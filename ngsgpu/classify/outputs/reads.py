@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.labels import Labels, texts
 from ngsgpu.classify.results import CalledReads
 from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
 
 COLUMNS: Final = ("taxid", "rank", "name", "score", "target", "begin", "end")
 """Columns of the table after ``read``; taxid, rank and name come together."""
@@ -42,6 +42,11 @@ class ReadTableWriter:
         groups: which columns follow ``read``, out of ``GROUPS``: ``taxon`` (taxid, rank, name),
             ``score``, ``target``, ``range`` (begin, end); always in this order.
 
+    Attributes:
+        labels: as given.
+        shown: bool[4], which of ``GROUPS`` there are.
+        texts: taxid, rank and name of calls; see ``ngsgpu.classify.labels.texts``.
+
     Raises:
         UsageError: a group that does not exist.
     """
@@ -52,16 +57,16 @@ class ReadTableWriter:
             raise UsageError(
                 f"there are no columns {unknown[0]!r}; choose from {', '.join(GROUPS)}"
             )
-        self._labels = labels
-        self._shown = np.array([group in groups for group in GROUPS], dtype=np.bool_)
-        self._text, self._start, self._row = texts(labels)
-        self._widest = int(np.diff(self._start).max()) + 8 + 4 * _LONGEST_NUMBER
+        self.labels = labels
+        self.shown = np.array([group in groups for group in GROUPS], dtype=np.bool_)
+        self.texts = texts(labels)
+        self._widest = int(np.diff(self.texts[1]).max()) + 8 + 4 * _LONGEST_NUMBER
 
     def header(self) -> bytes:
         """The first line of the file."""
         columns = iter(COLUMNS)
         shown = ["read"]
-        for group, is_shown in zip(GROUPS, self._shown, strict=True):
+        for group, is_shown in zip(GROUPS, self.shown, strict=True):
             names = [next(columns) for _ in range(_GROUPS[group])]
             shown += names if is_shown else []
         return "\t".join(shown).encode() + b"\n"
@@ -71,18 +76,18 @@ class ReadTableWriter:
         part = slice(begin, len(reads) if end is None else end)
         start, stop = reads.name_start[part], reads.name_end[part]
         target = reads.target[part]
-        labels = self._labels
+        labels = self.labels
         room = int((stop - start).sum()) + len(target) * self._widest
-        if self._shown[2] and labels.targets > 0:
+        if self.shown[2] and labels.targets > 0:
             lengths = labels.target_start[1:] - labels.target_start[:-1]
             room += int(lengths[target[target >= 0]].sum())
         out = np.empty(room, dtype=np.uint8)
         used = _table_lines(
             reads.names, start, stop, reads.call[part], reads.score[part], target,
             reads.window_begin[part], reads.window_end[part],
-            self._text, self._start, self._row,
+            *self.texts,
             labels.target_bytes, labels.target_start, labels.target_length,
-            labels.sketch.window, labels.sketch.stride, self._shown, out,
+            labels.sketch.window, labels.sketch.stride, self.shown, out,
         )  # fmt: skip
         return out[:used]
 
@@ -95,10 +100,13 @@ class KrakenLinesWriter:
 
     Args:
         labels: what calls are called.
+
+    Attributes:
+        taxid: int64[nodes + targets], of each call.
     """
 
     def __init__(self, labels: Labels) -> None:
-        self._taxid = np.concatenate(
+        self.taxid = np.concatenate(
             [labels.taxonomy.taxid, labels.taxonomy.taxid[labels.node_of_target]]
         )
         self._nodes = labels.nodes
@@ -115,7 +123,7 @@ class KrakenLinesWriter:
         out = np.empty(room, dtype=np.uint8)
         used = _kraken_lines(
             reads.names, start, stop, reads.call[part], reads.score[part], reads.target[part],
-            reads.length1[part], reads.length2[part], reads.paired, self._taxid, self._nodes, out,
+            reads.length1[part], reads.length2[part], reads.paired, self.taxid, self._nodes, out,
         )  # fmt: skip
         return out[:used]
 

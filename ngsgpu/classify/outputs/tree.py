@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.classify.labels import Labels
 from ngsgpu.classify.results import SampleTotals
 from ngsgpu.classify.taxonomy import Taxonomy
+from ngsgpu.jit import interpreted_if_small, njit
 
 MAIN_CODES: Final = {
     "domain": "D", "kingdom": "K", "phylum": "P", "class": "C", "order": "O", "family": "F",
@@ -69,7 +69,8 @@ def count_tree(taxonomy: Taxonomy, direct: NDArray[np.int64], unclassified: int 
     """Sum counts by node, int64[n], up the tree."""
     order = taxonomy.top_down()
     clade = direct.astype(np.int64, copy=True)
-    _sum_up(taxonomy.parent, order, clade)
+    with interpreted_if_small(8 * len(taxonomy)):
+        _sum_up(taxonomy.parent, order, clade)
     return CountedTree(taxonomy, direct, clade, unclassified)
 
 

@@ -1,0 +1,61 @@
+"""Making CUDA ready while Python is still busy with imports and files.
+
+A context of CUDA, CuPy and the compiled kernels take a third of a second each, mostly outside of
+Python. A command that is going to use the GPU says so as soon as it knows::
+
+    with choose_backend(...) as chosen:
+        prepare_cuda(len(chosen.gpus), "ngsgpu.classify.gpu_build")
+        from ngsgpu.classify.build import build_database
+
+Nothing depends on it: whatever fails here is told by the first call that needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import logging
+import threading
+
+_LOG = logging.getLogger(__name__)
+_LIBRARY = "libcuda.so.1"
+
+
+def prepare_cuda(gpus: int, *modules: str) -> None:
+    """Begin to make contexts and to load kernels, in threads of their own.
+
+    Call it once ``CUDA_VISIBLE_DEVICES`` is what it will be (inside of the lease).
+
+    Args:
+        gpus: how many will be used, from the first that is visible; none does nothing.
+        modules: Python modules with a ``KernelModule`` named ``KERNELS``, or a function
+            ``prepare`` that loads all that is needed.
+    """
+    for device in range(gpus):
+        threading.Thread(
+            target=_prepare, args=(device, modules), name="ngsgpu-cuda", daemon=True
+        ).start()
+
+
+def _prepare(device: int, modules: tuple[str, ...]) -> None:
+    with contextlib.suppress(OSError):
+        _make_context(device)
+    try:
+        from cupy.cuda import Device, runtime
+
+        with Device(device):
+            runtime.free(0)
+            for name in modules:
+                module = importlib.import_module(name)
+                getattr(module, "prepare", module.KERNELS.load)()
+    except Exception as error:
+        _LOG.debug("CUDA could not be made ready: %s", error)
+
+
+def _make_context(device: int) -> None:
+    """Make the GPU's primary context, which CuPy takes, before CuPy is there."""
+    cuda = ctypes.CDLL(_LIBRARY)
+    number, context = ctypes.c_int(), ctypes.c_void_p()
+    if cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(number), device) == 0:
+        cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), number)

@@ -1,0 +1,200 @@
+"""The extension of pairs on a GPU: memory of the kernel, launches, results.
+
+One kernel does it all (``kernels.cu``): its warps take pairs until none are left. The bases that
+the results add lie close together, so that only they cross the bus.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.correct.params import quality_weights
+from ngsgpu.device.gpu_memory import pinned_empty
+from ngsgpu.device.kernels import KernelModule
+from ngsgpu.errors import DeviceError
+from ngsgpu.extend.cpu import COUNTERS, Extensions, most_bases
+from ngsgpu.extend.params import Rules
+from ngsgpu.extend.task import MAX_CANDIDATES
+from ngsgpu.sequence.codec import words_for
+
+if TYPE_CHECKING:
+    from ngsgpu.minhash.ends_gpu import DeviceEndTables
+    from ngsgpu.readset.gpu import DeviceReadSet
+
+KERNELS: Final = KernelModule("ngsgpu.extend")
+WARPS: Final = 4  # of a block, as in kernels.cu
+THREADS: Final = 32 * WARPS
+TASKS: Final = 4
+
+BYTES_A_CANDIDATE: Final = 32
+SET_CELLS: Final = (2 << 13) - (1 << 8)
+"""Cells of a task's set of ends, in tables of all sizes (``ends.cuh``)."""
+
+BYTES_A_WORD: Final = 16 + 16 + 64
+"""What 64 bases of a sequence take: planes, stream, qualities."""
+
+ROW_BYTES: Final = 1 + 3 * 4 + 8
+"""Of a pair's result, without its bases."""
+
+MOST_READS: Final = (1 << 30) - 1
+
+_TAKEN, _WRITTEN, _BUSY, _LONGEST = range(4)
+_PROGRESS: Final = 4
+_PINNED_STEP: Final = 4 << 20
+
+
+def sequence_words(rules: Rules, longest_read: int) -> int:
+    """Words of a plane of a task's sequence, with room for what a step may write behind it."""
+    longest = longest_read + rules.max_length + rules.pair_slack + rules.step
+    return words_for(longest) + 2
+
+
+def slab_bytes(rules: Rules, longest_read: int) -> int:
+    """Global memory that a warp works in."""
+    slots = TASKS if rules.outward else TASKS // 2
+    candidates = BYTES_A_CANDIDATE * MAX_CANDIDATES + 4 * SET_CELLS
+    return TASKS * BYTES_A_WORD * sequence_words(rules, longest_read) + slots * candidates
+
+
+def resident_blocks(pairs: int) -> int:
+    """Blocks that work on so many pairs at the same time, on the current GPU."""
+    return max(1, min(KERNELS.resident_blocks("extend_pairs", THREADS), -(-pairs // WARPS)))
+
+
+def result_bytes(rules: Rules, pairs: int) -> int:
+    """Device memory for the results of so many pairs, at most."""
+    return pairs * (ROW_BYTES + 2 * most_bases(rules))
+
+
+def workspace_bytes(rules: Rules, longest_read: int, pairs: int) -> int:
+    """Device memory that an extender takes for batches of up to so many pairs."""
+    warps = WARPS * resident_blocks(pairs)
+    # With the list of the pairs, and what CuPy rounds up.
+    return warps * slab_bytes(rules, longest_read) + result_bytes(rules, pairs) + 8 * pairs + 8192
+
+
+class DeviceExtender:
+    """Extends pairs of a read set on the current GPU, on the current stream, one batch at a time.
+
+    The results equal those of ``ngsgpu.extend.cpu.extend_pairs``.
+
+    Args:
+        reads: the read set.
+        tables: the tables of its reads' ends.
+        rules: the parameters as integers.
+
+    Raises:
+        DeviceError: there are too many reads.
+    """
+
+    def __init__(self, reads: DeviceReadSet, tables: DeviceEndTables, rules: Rules) -> None:
+        import cupy
+
+        if reads.reads > MOST_READS:
+            raise DeviceError(
+                f"{reads.reads:,} reads are more than the {MOST_READS:,} that can be extended on "
+                "a GPU; use --backend cpu"
+            )
+        self.reads = reads
+        self.tables = tables
+        self.rules = rules
+        self._tables = cupy.array(_table_struct(tables))
+        self._rules = cupy.array(np.array(rules, dtype=np.int32))
+        self._weights = cupy.array(quality_weights(reads.quality_bits).astype(np.uint16))
+        self._counters = cupy.zeros(COUNTERS, dtype=cupy.uint64)
+        self._workspace: Any = None
+        self._busy = 0
+        self._lasted = 0
+        # What lies on the device now is used on other streams, too.
+        _ = reads.struct
+        cupy.cuda.get_current_stream().synchronize()
+
+    @property
+    def counters(self) -> NDArray[np.int64]:
+        """int64[COUNTERS], what the tasks of all batches did."""
+        counters: NDArray[np.int64] = self._counters.get().astype(np.int64)
+        return counters
+
+    @property
+    def utilisation(self) -> float:
+        """Part of the time of its resident warps in which they had a pair, over all batches."""
+        return self._busy / max(1, self._lasted)
+
+    def extend(self, pairs: NDArray[np.int64]) -> Extensions:
+        """Extend the pairs with the given numbers; returns when that is done.
+
+        Raises:
+            DeviceError: CUDA fails, or the system gives no page-locked memory.
+        """
+        import cupy
+
+        count = len(pairs)
+        if count == 0:
+            return Extensions.allocate(0, self.rules)
+        blocks = resident_blocks(count)
+        size = WARPS * blocks * slab_bytes(self.rules, self.reads.max_length)
+        if self._workspace is None or self._workspace.nbytes < size:
+            self._workspace = None
+            self._workspace = cupy.empty(size, dtype=cupy.uint8)
+        kind = cupy.empty(count, dtype=cupy.uint8)
+        numbers = cupy.empty((3, count), dtype=cupy.int32)
+        start = cupy.empty(count, dtype=cupy.int64)
+        bases = cupy.empty((2, count * most_bases(self.rules)), dtype=cupy.uint8)
+        progress = cupy.zeros(_PROGRESS, dtype=cupy.uint64)
+        listed = None
+        if pairs[-1] - pairs[0] + 1 != count or np.any(np.diff(pairs) != 1):
+            listed = cupy.array(pairs)
+        fields = [
+            0 if listed is None else listed.data.ptr,
+            int(pairs[0]),
+            count,
+            *(array.data.ptr for array in (kind, *numbers, start, *bases, progress)),
+            self._counters.data.ptr,
+            self._workspace.data.ptr,
+            sequence_words(self.rules, self.reads.max_length),
+        ]
+        batch = cupy.array(np.array(fields, dtype=np.int64))
+        arguments = (
+            self.reads.struct,
+            self._tables,
+            self._rules,
+            self._weights,
+            np.int32(len(self._weights)),
+            batch,
+        )
+        KERNELS.launch("extend_pairs", (blocks,), (THREADS,), arguments)
+        counted = progress.get()
+        self._busy += int(counted[_BUSY])
+        self._lasted += int(counted[_LONGEST]) * WARPS * blocks
+        written = int(counted[_WRITTEN])
+        total, left, right = numbers.get()
+        return Extensions(
+            kind=kind.get(),
+            total=total,
+            left=left,
+            right=right,
+            start=start.get(),
+            codes=_to_pinned(bases[0, :written]),
+            qualities=_to_pinned(bases[1, :written]),
+        )
+
+
+def _table_struct(tables: DeviceEndTables) -> NDArray[np.int64]:
+    """The tables as the kernels' struct ``EndTables``."""
+    wide = [tables.entries.data.ptr, tables.cells.data.ptr]
+    wide += [tables.entries.shape[1], tables.first_function]
+    narrow = [len(tables.entries), tables.kmer, tables.window, tables.cell_bits]
+    return np.concatenate(
+        [np.array(wide, dtype=np.int64), np.array(narrow, dtype=np.int32).view(np.int64)]
+    )
+
+
+def _to_pinned(array: Any) -> NDArray[np.uint8]:
+    """Copy bytes to page-locked memory, whose size is rounded up so that it serves again."""
+    host = pinned_empty(-(-max(1, array.size) // _PINNED_STEP) * _PINNED_STEP)[: array.size]
+    if array.size:
+        array.get(out=host)
+    return host

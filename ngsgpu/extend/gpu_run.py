@@ -1,0 +1,136 @@
+"""Extending pairs on GPUs: batches handed out in order, two under way on each GPU.
+
+While the longest tasks of a batch end, the next batch begins: each works on a stream of its own.
+With several GPUs each holds the reads and the tables. The result does not depend on any of that.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.gpu_memory import free_unused
+from ngsgpu.extend.cpu import COUNTERS, Extensions
+from ngsgpu.extend.host import map_in_order
+from ngsgpu.extend.params import Rules
+
+if TYPE_CHECKING:
+    from ngsgpu.minhash.ends_gpu import DeviceEndTables
+    from ngsgpu.readset.gpu import DeviceReadSet
+
+BATCHES_A_GPU: Final = 2
+BATCH_BYTES: Final = 96 << 20
+"""Results of a batch: few enough that batches follow one another quickly."""
+
+MOST_PAIRS: Final = 1 << 16
+FEWEST_PAIRS: Final = 1 << 10
+
+
+def pairs_a_batch(rules: Rules) -> int:
+    """Pairs of a batch; the result does not depend on it."""
+    row = 2 * rules.max_length * (3 if rules.outward else 1)
+    pairs = max(FEWEST_PAIRS, min(MOST_PAIRS, BATCH_BYTES // row))
+    return 1 << (pairs.bit_length() - 1)
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a GPU holds, and the streams of the batches under way."""
+
+    device: Any
+    reads: DeviceReadSet
+    tables: DeviceEndTables
+    streams: list[Any] = field(default_factory=list)
+
+
+class GpuTeam:
+    """GPUs that extend pairs of one read set.
+
+    Args:
+        reads: the read set on the current GPU.
+        tables: the tables of its reads' ends there.
+        gpus: how many GPUs work, the current one and those after it.
+
+    Attributes:
+        counters: int64[COUNTERS], what the last rules' tasks did.
+        utilisation: part of the time of the GPUs' resident warps in which they had a pair, with
+            these rules.
+    """
+
+    def __init__(self, reads: DeviceReadSet, tables: DeviceEndTables, gpus: int = 1) -> None:
+        import cupy
+
+        first = cupy.cuda.runtime.getDevice()
+        self._held = [_Held(cupy.cuda.Device(first), reads, tables)]
+        for number in range(first + 1, first + gpus):
+            with cupy.cuda.Device(number) as device:
+                copies = reads.on_current_device(), tables.on_current_device()
+                self._held.append(_Held(device, *copies))
+        for held in self._held:
+            with held.device:
+                _ = held.reads.struct
+                # Streams of their own neither wait for what was done before nor use its memory.
+                held.device.synchronize()
+                free_unused()
+                held.streams += [cupy.cuda.Stream(non_blocking=True) for _ in range(BATCHES_A_GPU)]
+        self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
+        self.utilisation = 0.0
+
+    def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[Extensions]:
+        """Extend some pairs; yields the results of consecutive ones, in order.
+
+        Raises:
+            DeviceError: the memory does not suffice, or CUDA fails.
+        """
+        from ngsgpu.extend.gpu import DeviceExtender
+
+        size = pairs_a_batch(rules)
+        batches = [pairs[begin : begin + size] for begin in range(0, len(pairs), size)]
+        places = [
+            (held, held.streams[turn]) for turn in range(BATCHES_A_GPU) for held in self._held
+        ]
+        workers = min(len(batches), len(places))
+        free: queue.SimpleQueue[tuple[Any, Any, Any]] = queue.SimpleQueue()
+        extenders = []
+        with cuda_errors("extending pairs"):
+            for held, stream in places[:workers]:
+                with held.device, stream:
+                    extender = DeviceExtender(held.reads, held.tables, rules)
+                extenders.append(extender)
+                free.put((held.device, stream, extender))
+
+        def extend(batch: NDArray[np.int64]) -> Extensions:
+            taken = free.get()
+            device, stream, extender = taken
+            try:
+                with cuda_errors("extending pairs"), device, stream:
+                    results: Extensions = extender.extend(batch)
+            finally:
+                free.put(taken)
+            return results
+
+        if workers:
+            with ThreadPoolExecutor(workers, thread_name_prefix="ngsgpu-gpu") as pool:
+                yield from map_in_order(pool, extend, batches, workers + 1)
+        self.counters = np.zeros(COUNTERS, dtype=np.int64)
+        for extender in extenders:
+            self.counters += extender.counters
+        if extenders:
+            self.utilisation = sum(one.utilisation for one in extenders) / len(extenders)
+
+    def taken_bytes(self) -> int:
+        """Memory that CuPy has taken of the GPU that has taken most."""
+        import cupy
+
+        taken = []
+        for held in self._held:
+            with held.device:
+                taken.append(int(cupy.get_default_memory_pool().total_bytes()))
+        return max(taken)

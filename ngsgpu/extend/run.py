@@ -1,0 +1,145 @@
+"""What all backends' runs of an extension share, and the stages that each must have."""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.correct.lanes import Lane
+from ngsgpu.correct.run import RunOptions
+from ngsgpu.extend.cpu import COUNTERS, Extensions
+from ngsgpu.extend.insert import InsertSize, estimate_insert, sampled_pairs, sampling_parameters
+from ngsgpu.extend.joining import NOT_CONNECTED
+from ngsgpu.extend.outputs import Text, TextMaker
+from ngsgpu.extend.params import ExtensionParameters, Rules
+from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.reader import PhredOffset
+from ngsgpu.progress import Progress
+from ngsgpu.readset import ReadSet
+
+if TYPE_CHECKING:
+    from ngsgpu.readset.gpu import DeviceReadSet
+
+logger = logging.getLogger("ngsgpu")
+
+
+class Run(ABC):
+    """The stages of one run, called in the order in which they stand here.
+
+    Attributes:
+        backend: ``cpu`` or ``cuda``.
+        reads: the reads, from ``read`` or ``take`` on.
+        seconds: what each stage took.
+        memory: bytes of memory, planned and used, for the statistics.
+        gpu: the same of GPUs, and how they were used; empty on the CPU.
+        counters: int64[COUNTERS], what the last rules' tasks did (``cpu``).
+    """
+
+    backend: ClassVar[str]
+    reads: ReadSet | DeviceReadSet
+
+    def __init__(
+        self,
+        parameters: ExtensionParameters,
+        options: RunOptions,
+        phred_offset: PhredOffset,
+        progress: Progress,
+    ) -> None:
+        self.parameters = parameters
+        self.options = options
+        self.phred_offset: PhredOffset = phred_offset
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+        self.memory: dict[str, int] = {}
+        self.gpu: dict[str, Any] = {}
+        self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
+
+    def __enter__(self) -> Self:
+        """Take what the run needs."""
+        return self
+
+    def __exit__(  # noqa: B027  # a run on the CPU has nothing to give back
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give it back."""
+
+    @abstractmethod
+    def read(self, lanes: Sequence[Lane]) -> None:
+        """Read all lanes."""
+
+    @abstractmethod
+    def take(self, reads: ReadSet) -> None:
+        """Take reads that are in memory already, instead of reading."""
+
+    @abstractmethod
+    def build(self) -> None:
+        """Build the tables of the reads' ends.
+
+        Raises:
+            DeviceError: the GPU's memory does not suffice.
+            UsageError: the memory does not suffice.
+        """
+
+    @abstractmethod
+    def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[Extensions]:
+        """Extend some pairs; yields the results of consecutive ones, in order."""
+
+    @abstractmethod
+    def texts(self, lanes: Sequence[Lane], rules: Rules, maker: TextMaker) -> Iterator[Text]:
+        """Read the lanes again and extend all pairs; yields their text."""
+
+    def insert_size(self) -> InsertSize:
+        """The length of fragments, given or estimated from a sample of the pairs.
+
+        Raises:
+            UsageError: too few pairs can be connected.
+        """
+        parameters = self.parameters
+        if parameters.insert_mean is not None and parameters.insert_sd is not None:
+            return InsertSize(parameters.insert_mean, parameters.insert_sd)
+        if self.reads.reads == 0:
+            return InsertSize(1.0, 1.0)
+        rules = sampling_parameters(parameters).rules(0.0, 0.0)
+        pairs = sampled_pairs(self.reads.reads // 2)
+        lengths = []
+        with (
+            self.timed("insert_size"),
+            self.progress.stage("estimating the insert size", len(pairs), "pairs") as stage,
+        ):
+            for part in self.results(rules, pairs):
+                lengths.append(part.total[part.kind != NOT_CONNECTED])
+                stage.advance(len(part.kind))
+        insert = estimate_insert(np.concatenate(lengths))
+        logger.info("estimated length of fragments: %.1f ± %.1f", insert.mean, insert.sd)
+        return insert
+
+    def batches(self, lane: Lane) -> Iterator[tuple[RecordBatch, ...]]:
+        """The records of a lane, by the CPU's reader."""
+        return lane.batches(
+            threads=self.options.threads,
+            phred_offset=self.phred_offset,
+            chunk_bytes=self.options.chunk_bytes,
+        )
+
+    @property
+    def offset(self) -> int:
+        """What a quality character's code exceeds its score by."""
+        return 33 if self.phred_offset == "auto" else self.phred_offset
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Note what a stage takes."""
+        begin = time.monotonic()
+        yield
+        self.seconds[stage] = round(time.monotonic() - begin, 3)

@@ -1,0 +1,277 @@
+"""The records of pairs, read a second time, in sections that threads can load by themselves.
+
+What the CPU's reader gives is split into records again. Where the places of the sequences are
+known from the first reading, a section is a piece of each file instead: whoever needs it reads
+the piece, and finds the other parts of the records around their sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ngsgpu.correct.lanes import Lane
+from ngsgpu.correct.read_again import Shape, check_complete, check_unchanged
+from ngsgpu.extend.cpu import Extensions
+from ngsgpu.extend.records import Mates
+from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.places import FilePlaces, LanePlaces
+from ngsgpu.io.reread import Fill, PieceReader, changed, open_again
+from ngsgpu.sequence.types import Integer
+
+PAIRS_A_SECTION: Final = 4096
+"""Pairs of a section whose places are known: about a megabyte of each file."""
+
+LF: Final = 10
+CR: Final = 13
+
+BatchSource: TypeAlias = Callable[[Lane], Iterator[tuple[RecordBatch, ...]]]
+"""Gives the batches of a lane."""
+
+
+class Section(NamedTuple):
+    """Consecutive pairs.
+
+    Attributes:
+        first_pair: number of the first one.
+        pairs: how many.
+        load: gives the records of first and of second mates; may be called in any thread.
+        begin: record of the first pair in them.
+    """
+
+    first_pair: int
+    pairs: int
+    load: Callable[[], tuple[Mates, Mates]]
+    begin: int = 0
+
+    def part(self, first: int, last: int) -> Section:
+        """Pairs ``first`` to ``last``, exclusive, of the section."""
+        return Section(self.first_pair + first, last - first, self.load, self.begin + first)
+
+
+def read_sections(lanes: Sequence[Lane], shape: Shape, batches: BatchSource) -> Iterator[Section]:
+    """Sections of records that the CPU's reader gives.
+
+    Args:
+        lanes: what to read.
+        shape: what is known from the first reading.
+        batches: reads a lane.
+
+    Raises:
+        InputError: a file cannot be read, or is not what it was.
+    """
+    pair = 0
+    for lane in lanes:
+        for batch in batches(lane):
+            check_unchanged(batch, shape, 2 * pair)
+            if len(batch) == 2:
+                mates = Mates.of(batch[0], 0, 1), Mates.of(batch[1], 0, 1)
+            else:
+                mates = Mates.of(batch[0], 0, 2), Mates.of(batch[0], 1, 2)
+            count = len(mates[0].seq_start)
+            yield Section(pair, count, lambda mates=mates: mates)  # type: ignore[misc]
+            pair += count
+    check_complete(lanes, shape, 2 * pair)
+
+
+def can_place(lanes: Sequence[LanePlaces]) -> bool:
+    """Whether pieces of all files can be read in any order."""
+    files = [file for lane in lanes for file in lane.files]
+    return all(file.compression == "plain" or file.kept is not None for file in files)
+
+
+def placed_sections(
+    lanes: Sequence[LanePlaces], shape: Shape, opened: ExitStack, *, pairs: int = PAIRS_A_SECTION
+) -> Iterator[Section]:
+    """Sections of files whose records' places are known.
+
+    Args:
+        lanes: the files; those of ``can_place``.
+        shape: what is known from the first reading.
+        opened: closes the files, after all sections were loaded.
+        pairs: how many a section has.
+
+    Raises:
+        InputError: a file cannot be read, or is not what it was.
+    """
+    for lane in lanes:
+        files = len(lane.files)
+        readers = [open_again(file, threads=1) for file in lane.files]
+        for reader in readers:
+            opened.callback(reader.close)
+        step = 3 - files
+        total = len(lane.files[0].starts) // step
+        for begin in range(0, total, pairs):
+            end = min(total, begin + pairs)
+            pieces = [
+                _Piece.of(
+                    lane.files[mate],
+                    readers[mate],
+                    shape,
+                    (step * begin, step * end),
+                    lane.first_read + mate,
+                    files,
+                )
+                for mate in range(files)
+            ]
+            yield Section(lane.first_read // 2 + begin, end - begin, partial(_load, pieces))
+
+
+def _load(pieces: Sequence[_Piece]) -> tuple[Mates, Mates]:
+    """Records of first and second mates."""
+    loaded = [piece.load() for piece in pieces]
+    if len(loaded) == 2:
+        return loaded[0], loaded[1]
+    return loaded[0].every_second(0), loaded[0].every_second(1)
+
+
+class _Piece(NamedTuple):
+    """Some consecutive records of a file.
+
+    Attributes:
+        path: the file.
+        size: bytes of the piece.
+        fill: reads them.
+        seq_start: int64[records], where the sequences begin in the piece.
+        seq_len: int32[records].
+        to_end: whether the file ends with the piece.
+    """
+
+    path: str
+    size: int
+    fill: Fill
+    seq_start: NDArray[np.int64]
+    seq_len: NDArray[np.int32]
+    to_end: bool
+
+    @classmethod
+    def of(
+        cls,
+        file: FilePlaces,
+        reader: PieceReader,
+        shape: Shape,
+        records: tuple[int, int],
+        first_read: int,
+        stride: int,
+    ) -> _Piece:
+        """The piece that holds some records.
+
+        Where a record begins is not known, but where its sequence does: the piece begins with the
+        sequence before the first record, and ends with the next one's, or with the file's ends.
+
+        Args:
+            file: the file.
+            reader: reads it.
+            shape: what is known of the reads.
+            records: numbers in the file of the first one, and of the one behind the last.
+            first_read: number of the read in the file's record 0.
+            stride: how far the numbers of consecutive records lie apart.
+        """
+        first, last = records
+        before, behind = min(first, 1), int(last < len(file.starts))
+        places = file.sequence_places(first - before, last + behind)
+        start = int(places[0]) if before else 0
+        end = int(places[-1]) if behind else file.size
+        if shape.uniform_length >= 0:
+            lengths = np.full(last - first, shape.uniform_length, dtype=np.int32)
+        else:
+            numbers = slice(first_read + stride * first, first_read + stride * last, stride)
+            lengths = np.ascontiguousarray(shape.lengths[numbers])
+        seq_start = places[before : before + last - first] - start
+        fill = reader.prepare(start, end)
+        return cls(file.path, end - start, fill, seq_start, lengths, not behind)
+
+    def load(self) -> Mates:
+        """Read the piece and find its records.
+
+        Raises:
+            InputError: they are not where they were.
+        """
+        data = np.empty(self.size, dtype=np.uint8)
+        self.fill(data)
+        count = len(self.seq_start)
+        header_start, header_end, qual_start, record_end = np.empty((4, count), dtype=np.int64)
+        same = find_records(
+            data, self.seq_start, self.seq_len, header_start, header_end, qual_start, record_end
+        )
+        if not same:
+            raise changed(self.path)
+        if self.to_end:
+            record_end[-1:] = self.size
+        return Mates(
+            data, header_start, header_end, self.seq_start, self.seq_len, qual_start, record_end
+        )
+
+
+@njit(nogil=True, cache=True)
+def find_records(
+    data: NDArray[np.uint8],
+    seq_start: NDArray[np.int64],
+    seq_len: NDArray[np.int32],
+    header_start: NDArray[np.int64],
+    header_end: NDArray[np.int64],
+    qual_start: NDArray[np.int64],
+    record_end: NDArray[np.int64],
+) -> bool:
+    """Find the parts of consecutive FASTQ records around their sequences.
+
+    The first record's header lies in ``data``; all arrays are as in ``Mates``.
+
+    Returns:
+        Whether there are records at all these places.
+    """
+    size = len(data)
+    begin: Integer = seq_start[0] - 1
+    while begin > 0 and data[begin - 1] != LF:
+        begin -= 1
+    for i in range(len(seq_start)):
+        line = seq_start[i] - 1
+        if line <= begin or line >= size or data[line] != LF or data[begin] != ord("@"):
+            return False
+        header_start[i] = begin + 1
+        header_end[i] = line - 1 if data[line - 1] == CR and line - 1 > begin else line
+        at = line + 1 + seq_len[i]
+        if at < size and data[at] == CR:
+            at += 1
+        at += 1  # behind the sequence's line end, in the line of the +
+        while at < size and data[at] != LF:
+            at += 1
+        qual_start[i] = at + 1
+        at += 1 + seq_len[i]
+        if at > size:
+            return False
+        if at < size and data[at] == CR:
+            at += 1
+        if at < size and data[at] == LF:
+            at += 1
+        record_end[i] = at
+        begin = at
+    return True
+
+
+def with_results(
+    sections: Iterator[Section], results: Iterator[Extensions]
+) -> Iterator[tuple[Section, Extensions]]:
+    """Lay sections and results, both of all pairs in order, beside each other.
+
+    Where one of them ends within the other, that one is cut.
+    """
+    section: Section | None = None
+    for batch in results:
+        done = 0
+        while done < len(batch.kind):
+            section = section or next(sections)
+            count = min(section.pairs, len(batch.kind) - done)
+            part = batch.rows(done, done + count)
+            yield section.part(0, count), part
+            section = section.part(count, section.pairs) if count < section.pairs else None
+            done += count
+    # So that what is checked after the last section is.
+    for _ in sections:
+        pass

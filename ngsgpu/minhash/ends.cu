@@ -1,0 +1,92 @@
+// The tables of the ends of reads; the reference is ngsgpu/minhash/ends.py.
+#include "ngsgpu/readset/reads.cuh"
+
+constexpr int kMarkBits = 24;
+
+// Bits of a key below those that choose the cell; up to 64.
+__device__ __forceinline__ uint64_t cell_of_key(uint64_t key, int below) {
+    return below < 64 ? key >> below : 0;
+}
+
+// Signatures of both ends of all reads under one function: the low 2k bits of the smallest hash of
+// the k-mers among the first ``window`` bases, and the (first) position of its k-mer. Reads that are
+// shorter than the window get a key of ones.
+//
+// Grid: any; block: any, one thread an end. Bytes: the planes once, 9 out an end. Operations: about
+// 30 for each k-mer, which bounds it.
+extern "C" __global__ void sign_ends(const Reads* reads_in, int64_t ends, int k, int window,
+                                     uint64_t function, uint64_t* keys, uint8_t* places) {
+    const Reads reads = *reads_in;
+    const uint64_t mask = k == 32 ? ~0ull : (1ull << (2 * k)) - 1;
+    const int64_t step = int64_t(gridDim.x) * blockDim.x;
+    for (int64_t end = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; end < ends; end += step) {
+        const int64_t read = end >> 1;
+        const int length = read_length(reads, read);
+        if (length < window) {
+            keys[end] = ~0ull;
+            places[end] = 0;
+            continue;
+        }
+        const int words = (length + 63) >> 6;
+        const uint64_t* low_plane = reads.planes + plane_start(reads, read);
+        const uint64_t* high_plane = low_plane + words;
+        uint64_t low = 0, high = 0, kmer = 0, smallest = ~0ull;
+        int place = 0;
+        for (int position = 0; position < window; ++position) {
+            if ((position & 63) == 0) {
+                const int word = position >> 6;
+                low = end & 1 ? turned_word(low_plane, length, word) : low_plane[word];
+                high = end & 1 ? turned_word(high_plane, length, word) : high_plane[word];
+            }
+            kmer = ((kmer << 2) | (low & 1) | ((high & 1) << 1)) & mask;
+            low >>= 1;
+            high >>= 1;
+            if (position < k - 1) continue;
+            const uint64_t hash = mix64(kmer + function);
+            if (hash < smallest) {
+                smallest = hash;
+                place = position - (k - 1);
+            }
+        }
+        keys[end] = smallest & mask;
+        places[end] = uint8_t(place);
+    }
+}
+
+// Entries of a table from the sorted keys; ``members`` are the ends in their order. ``below``: bits
+// of a key below those that choose the cell.
+//
+// Grid: any; block: any, one thread an entry. Bytes: 17 in, 8 out an entry, the places at random.
+extern "C" __global__ void fill_ends(const uint64_t* keys, const int64_t* members, int64_t count,
+                                     const uint8_t* places, int below, uint64_t* entries) {
+    const int shift = below > kMarkBits ? below - kMarkBits : 0;
+    const uint64_t mask = (1ull << kMarkBits) - 1;
+    const int64_t step = int64_t(gridDim.x) * blockDim.x;
+    for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+        const uint64_t end = uint64_t(members[i]);
+        const uint64_t mark = (keys[i] >> shift) & mask;
+        entries[i] = (mark << 40) | (uint64_t(places[end]) << 32) | end;
+    }
+}
+
+// First entry of each cell, and one more for the end of the last: a binary search in the sorted keys.
+//
+// Grid: any; block: any, one thread a cell. Bytes: neighbours search the same way but for its end,
+// in L2, so about 8 in a key and 4 out a cell.
+extern "C" __global__ void find_cells(const uint64_t* keys, int64_t count, int below, int64_t cells,
+                                      uint32_t* first) {
+    const int64_t step = int64_t(gridDim.x) * blockDim.x;
+    for (int64_t cell = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; cell <= cells;
+         cell += step) {
+        int64_t low = 0, high = count;
+        while (low < high) {
+            const int64_t middle = (low + high) >> 1;
+            if (cell_of_key(keys[middle], below) < uint64_t(cell)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        first[cell] = uint32_t(low);
+    }
+}

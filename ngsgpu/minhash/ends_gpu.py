@@ -1,0 +1,156 @@
+"""Building the tables of the ends of reads on a GPU, one function after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from ngsgpu.device.arena import lasting
+from ngsgpu.device.kernels import KernelModule
+from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, EndParameters, cell_bits_for
+from ngsgpu.minhash.gpu import BLOCKS, SMALL_BYTES, SORT_BYTES, sort_keys
+
+if TYPE_CHECKING:
+    from ngsgpu.readset.gpu import DeviceReadSet
+
+KERNELS: Final = KernelModule("ngsgpu.minhash", "ends.cu")
+THREADS: Final = 256
+SIGNATURE_BYTES: Final = 8 + 1
+"""What an end's signature takes: key and place."""
+
+LISTED_BYTES: Final = 8 + 8 + 1 + 8
+"""What an end takes besides where some reads are too short: a mask, a list of the others, their
+keys, and the list in the order of the keys."""
+
+
+class DeviceEndTables(NamedTuple):
+    """``ngsgpu.minhash.ends.EndTables`` in CuPy arrays.
+
+    Attributes:
+        entries: uint64[hashes, entries], mark << 40 | place << 32 | end.
+        cells: uint32[hashes, 2^cell_bits + 1], first entry of each cell.
+        kmer: k-mer length.
+        window: bases of an end whose k-mers count.
+        first_function: what the first hash function adds to a k-mer.
+        cell_bits: bits of a key that choose the cell.
+    """
+
+    entries: Any
+    cells: Any
+    kmer: int
+    window: int
+    first_function: int
+    cell_bits: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the tables take."""
+        return int(self.entries.nbytes) + int(self.cells.nbytes)
+
+    def on_current_device(self) -> DeviceEndTables:
+        """A copy on the current GPU of tables of another."""
+        from ngsgpu.readset.gpu import copied
+
+        return self._replace(entries=copied(self.entries), cells=copied(self.cells))
+
+
+def table_bytes(reads: int, parameters: EndParameters) -> int:
+    """Bytes that the tables of ``reads`` reads take at most."""
+    cells = 4 * ((1 << cell_bits_for(reads, parameters.kmer)) + 1)
+    return parameters.hashes * (2 * reads * ENTRY_BYTES + cells)
+
+
+def building_bytes(reads: int, *, uniform: bool) -> int:
+    """Bytes that building takes besides."""
+    an_end = SIGNATURE_BYTES + SORT_BYTES + (0 if uniform else LISTED_BYTES)
+    return 2 * reads * an_end + SMALL_BYTES
+
+
+def build_end_tables_on_gpu(
+    reads: DeviceReadSet,
+    parameters: EndParameters,
+    *,
+    advance: Callable[[int], None] = lambda tables: None,
+) -> DeviceEndTables:
+    """Build all tables; equal to ``ngsgpu.minhash.ends.build_end_tables``.
+
+    Args:
+        reads: the read set.
+        parameters: k-mer length, window, number of tables, hash functions.
+        advance: called with the number of tables that were finished since the last call.
+    """
+    import cupy
+
+    count, hashes = 2 * reads.reads, parameters.hashes
+    bits = cell_bits_for(reads.reads, parameters.kmer)
+    all_long = reads.reads == 0 or reads.min_length >= parameters.window
+    long_enough = None
+    entries = None
+    with lasting():
+        cells = cupy.empty((hashes, (1 << bits) + 1), dtype=cupy.uint32)
+    for function in range(hashes):
+        keys = cupy.empty(count, dtype=cupy.uint64)
+        places = cupy.empty(count, dtype=cupy.uint8)
+        _sign(reads, parameters, function, keys, places)
+        if not all_long:
+            if long_enough is None:
+                long_enough = cupy.flatnonzero(keys != NO_KEY)
+            keys = keys[long_enough]
+        if entries is None:
+            with lasting():
+                entries = cupy.empty((hashes, len(keys)), dtype=cupy.uint64)
+        _fill(keys, places, long_enough, parameters, bits, entries[function], cells[function])
+        advance(1)
+    return DeviceEndTables(
+        entries, cells, parameters.kmer, parameters.window, parameters.first_function, bits
+    )
+
+
+def _sign(
+    reads: DeviceReadSet, parameters: EndParameters, function: int, keys: Any, places: Any
+) -> None:
+    KERNELS.launch(
+        "sign_ends",
+        _grid(len(keys)),
+        (THREADS,),
+        (
+            reads.struct,
+            np.int64(len(keys)),
+            np.int32(parameters.kmer),
+            np.int32(parameters.window),
+            np.uint64(parameters.first_function + function),
+            keys,
+            places,
+        ),
+    )
+
+
+def _fill(
+    keys: Any,
+    places: Any,
+    long_enough: Any,
+    parameters: EndParameters,
+    bits: int,
+    entries: Any,
+    cells: Any,
+) -> None:
+    """Sort the keys and make a table of them."""
+    count, below = len(keys), np.int32(2 * parameters.kmer - bits)
+    if count:
+        members = sort_keys(keys)
+        if long_enough is not None:
+            members = long_enough[members]
+        arguments = (keys, members, np.int64(count), places, below, entries)
+        KERNELS.launch("fill_ends", _grid(count), (THREADS,), arguments)
+    KERNELS.launch(
+        "find_cells",
+        _grid(len(cells)),
+        (THREADS,),
+        (keys, np.int64(count), below, np.int64(len(cells) - 1), cells),
+    )
+
+
+def _grid(count: int) -> tuple[int]:
+    return (min(BLOCKS, -(-count // THREADS)),)

@@ -1,0 +1,208 @@
+"""The host side of an extension on GPUs: placement, batches, several GPUs, and what goes wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ngsgpu.errors import DeviceError
+from ngsgpu.extend import (
+    EndParameters,
+    ExtensionOutputs,
+    ExtensionParameters,
+    RunOptions,
+    extend_files,
+    extend_reads,
+    gpu_run,
+    sections,
+)
+from ngsgpu.extend.params import Rules
+from ngsgpu.minhash.ends import build_end_tables
+from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
+from ngsgpu.readset import ReadSet
+from ngsgpu.readset.gpu import DeviceReadSet
+from tests.extend.data import INSERT, simulated_pairs, write_pairs
+from tests.extend.fake_gpu import ExtendingGpus, read_on_host
+from tests.io.helpers import fastq, write
+
+PARAMETERS = ExtensionParameters(insert_mean=float(INSERT), insert_sd=8.0)
+Inputs = tuple[list[Path], list[Path]]
+
+
+@pytest.fixture(params=["files", "gzip", "interleaved", "lanes", "fasta"])
+def inputs(request: pytest.FixtureRequest, tmp_path: Path) -> Inputs:
+    pairs = simulated_pairs()
+    first, second = write_pairs(tmp_path, pairs)
+    mixed = [record for both in zip(pairs.first, pairs.second, strict=True) for record in both]
+    half = len(mixed) // 4 * 2
+    if request.param == "gzip":
+        files = [
+            write(Path(f"{path}.gz"), gzip.compress(path.read_bytes())) for path in (first, second)
+        ]
+        return files[:1], files[1:]
+    if request.param == "interleaved":
+        return [write(tmp_path / "both.fq", fastq(mixed))], []
+    if request.param == "lanes":
+        cut = mixed[:half], mixed[half:]
+        return [write(tmp_path / f"{i}.fq", fastq(part)) for i, part in enumerate(cut)], []
+    if request.param == "fasta":
+        text = b"".join(b">%s\n%s\n" % record[:2] for record in mixed)
+        return [write(tmp_path / "both.fa", text)], []
+    return [first], [second]
+
+
+def run(
+    inputs: Inputs,
+    folder: Path,
+    parameters: ExtensionParameters = PARAMETERS,
+    **options: Any,
+) -> dict[str, bytes]:
+    """Contents of the outputs by name; the statistics are left out."""
+    folder.mkdir()
+    extend_files(
+        *inputs,
+        interleaved=not inputs[1],
+        outputs=ExtensionOutputs(
+            str(folder / "e"), str(folder / "r1"), str(folder / "r2"), str(folder / "stats")
+        ),
+        parameters=parameters,
+        options=RunOptions(**options),
+    )
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "stats"}
+
+
+def fake(inputs: Inputs, monkeypatch: pytest.MonkeyPatch, gpus: int = 1) -> ExtendingGpus:
+    from ngsgpu.correct.lanes import plan_lanes
+
+    lanes, _ = plan_lanes(*inputs, ["x"], ["y"] if inputs[1] else [], interleaved=not inputs[1])
+    return ExtendingGpus(read_on_host(lanes), (1 << 40,) * gpus).install(monkeypatch)
+
+
+@pytest.mark.parametrize("placed", [True, False])
+def test_files_are_those_of_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inputs: Inputs, placed: bool
+) -> None:
+    expected = run(inputs, tmp_path / "cpu", threads=2)
+    gpus = fake(inputs, monkeypatch)
+    gpus.placed = placed
+    monkeypatch.setattr(gpu_run, "MOST_PAIRS", 128)
+    monkeypatch.setattr(gpu_run, "FEWEST_PAIRS", 128)
+    monkeypatch.setattr(sections.placed_sections, "__kwdefaults__", {"pairs": 50})
+    assert run(inputs, tmp_path / "gpu", threads=2, backend="cuda") == expected
+    statistics = [json.loads((tmp_path / name / "stats").read_text()) for name in ("cpu", "gpu")]
+    assert [one["backend"] for one in statistics] == ["cpu", "cuda"]
+    for key in ("pairs", "lengths", "length_histogram", "tasks", "reads", "insert"):
+        assert statistics[0][key] == statistics[1][key]
+    plan = statistics[1]["gpu_memory"]
+    assert plan["planned_bytes"] >= plan["read_bytes"] + plan["table_bytes"]
+    assert gpus.pools[0].peak <= plan["planned_bytes"]
+
+
+@pytest.mark.parametrize("gpus", [1, 3])
+def test_estimates_and_works_on_several_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpus: int
+) -> None:
+    first, second = write_pairs(tmp_path, simulated_pairs())
+    inputs = [first], [second]
+    parameters = replace(PARAMETERS, insert_mean=None, insert_sd=None, outward=True, strict=1)
+    expected = run(inputs, tmp_path / "cpu", parameters)
+    fakes = fake(inputs, monkeypatch, gpus)
+    monkeypatch.setattr(gpu_run, "MOST_PAIRS", 32)
+    monkeypatch.setattr(gpu_run, "FEWEST_PAIRS", 32)
+    assert run(inputs, tmp_path / "gpu", parameters, backend="cuda", gpus=gpus) == expected
+    assert all(fakes.extended)
+
+
+def test_reads_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first, second = write_pairs(tmp_path, simulated_pairs())
+    gpus = fake(([first], [second]), monkeypatch)
+    expected, insert = extend_reads(gpus.reads, PARAMETERS)
+    found, same = extend_reads(gpus.reads, PARAMETERS, RunOptions(backend="cuda"))
+    assert insert == same
+    for name in expected._fields:
+        assert np.array_equal(getattr(expected, name), getattr(found, name)), name
+    assert len(extend_reads(ReadSet.from_sequences([], paired=True), PARAMETERS)[0].kind) == 0
+
+
+def small_gpu(
+    monkeypatch: pytest.MonkeyPatch, inputs: Inputs, spare: int, **options: Any
+) -> ExtendingGpus:
+    """A GPU that has ``spare`` bytes beside what a run takes at least."""
+    from ngsgpu.correct.gpu_plan import ReadMemory
+    from ngsgpu.extend.gpu_plan import plan_gpu
+
+    gpus = fake(inputs, monkeypatch)
+    memory = ReadMemory.of(gpus.reads)
+    plan = plan_gpu(memory, PARAMETERS, budget=1 << 50, host_budget=1 << 50)
+    monkeypatch.setattr("ngsgpu.device.gpu_memory._RESERVE", 0)
+    gpus.pools[0].size = plan.total_bytes - memory.qualities + spare
+    return gpus
+
+
+def test_qualities_may_lie_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = write_pairs(tmp_path, simulated_pairs())
+    inputs = [first], [second]
+    expected = run(inputs, tmp_path / "cpu")
+    small_gpu(monkeypatch, inputs, 0)
+    assert run(inputs, tmp_path / "gpu", backend="cuda") == expected
+    plan = json.loads((tmp_path / "gpu" / "stats").read_text())["gpu_memory"]
+    assert plan["host_bytes"] > 0
+
+
+def test_too_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = write_pairs(tmp_path, simulated_pairs())
+    inputs = [first], [second]
+    expected = run(inputs, tmp_path / "cpu")
+    small_gpu(monkeypatch, inputs, -1)
+    with pytest.raises(DeviceError, match="or use --backend cpu"):
+        run(inputs, tmp_path / "gpu", backend="cuda")
+    assert not list((tmp_path / "gpu").iterdir())
+    assert run(inputs, tmp_path / "auto", backend="cuda", may_fall_back=True) == expected
+
+
+def test_a_failure_on_the_way_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = write_pairs(tmp_path, simulated_pairs())
+    inputs = [first], [second]
+    gpus = fake(inputs, monkeypatch)
+    monkeypatch.setattr(gpu_run, "MOST_PAIRS", 32)
+    monkeypatch.setattr(gpu_run, "FEWEST_PAIRS", 32)
+    gpus.fail_after = 300
+    with pytest.raises(DeviceError):
+        run(inputs, tmp_path / "gpu", backend="cuda", may_fall_back=True)
+    assert not list((tmp_path / "gpu").iterdir())
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [EndParameters(), EndParameters(kmer=32, window=70), EndParameters(8, 60, 2, 5)],
+)
+@pytest.mark.parametrize("lengths", [(80,), (40, 80, 100), (30,), ()])
+def test_tables_are_those_of_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, parameters: EndParameters, lengths: tuple[int, ...]
+) -> None:
+    generator = np.random.default_rng(1)
+    sizes = generator.choice(lengths, 60) if lengths else ()
+    reads = ReadSet.from_sequences(["".join(generator.choice(list("ACGTN"), n)) for n in sizes])
+    ExtendingGpus(reads).install(monkeypatch)
+    expected = build_end_tables(reads, parameters)
+    found = build_end_tables_on_gpu(DeviceReadSet.from_host(reads), parameters)
+    assert found[2:] == expected[2:]
+    assert np.array_equal(found.entries, expected.entries)
+    assert np.array_equal(found.cells, expected.cells)
+
+
+def test_kernels_have_the_same_rules() -> None:
+    source = (Path(gpu_run.__file__).parent / "task.cuh").read_text()
+    struct = re.search(r"struct Rules \{(.*?)\};", source, re.DOTALL)
+    assert struct is not None
+    names = re.sub(r"int32_t", "", struct[1]).replace(";", ",").split(",")
+    assert [name.strip() for name in names if name.strip()] == list(Rules._fields)
