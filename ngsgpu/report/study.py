@@ -482,5 +482,8 @@ def study_from_layout(
         )
         for name in names
     )
-    study = Study(title=title or "Read correction study", samples=samples)
+    study = Study(
+        title=title or ("Read correction study" if corrected else "Read classification study"),
+        samples=samples,
+    )
     return fill_from_layout(study, folder, Path(benchmarks) if benchmarks else None)
