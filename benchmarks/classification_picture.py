@@ -32,7 +32,7 @@ CURVES = (
 )  # fmt: skip
 """Label, names of settings, values, colour."""
 PEERS = (
-    ("Kraken 2, --confidence 0 to 0.5", "Kraken 2 ", "s", INK),
+    ("Kraken 2, --confidence 0 to 0.5", "Kraken ", "s", INK),
     ("MetaCache, -hitmin 2 to 8", "MetaCache ", "^", MUTED),
 )
 """Label, what names begin with, marker, colour."""
