@@ -303,8 +303,8 @@ class _Run:
 
         self._finder.add(piece, batch)
         self._copy(piece, at, len(piece.data))
-        copied = cupy.cuda.Event(disable_timing=True)
-        with cupy.cuda.Device(self._lane.device):
+        with cupy.cuda.Device(self._lane.device):  # an event belongs to the GPU it was made on
+            copied = cupy.cuda.Event(disable_timing=True)
             copied.record(self._lane.stream)
         self._reader.give_back(piece, copied)
 

@@ -390,7 +390,7 @@ def pinned_empty(size: int) -> NDArray[np.uint8]:
 class _LockedPages(mmap.mmap):
     """Memory of huge pages, where the system has them, that are locked after they were touched.
 
-    CUDA's own page-locked memory is of small pages, which takes ten times as long to get.
+    CUDA's own page-locked memory is of small pages, which takes several times as long to get.
     """
 
     _locked = 0

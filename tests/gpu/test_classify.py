@@ -11,6 +11,8 @@ import pytest
 
 from ngsgpu.classify.build import build_database
 from ngsgpu.classify.database import Database, open_database
+from ngsgpu.classify.evidence import EvidenceParameters
+from ngsgpu.classify.gpu_run import DeviceSampleRun
 from ngsgpu.classify.params import (
     KEEP_ALL,
     METACACHE_CALLS,
@@ -163,6 +165,90 @@ def test_calls_do_not_depend_on_chunks(world: World, tmp_path: Path, layout: str
         queries_a_task=33,
     )
     assert two == one
+
+
+SKETCHES = [
+    SketchParameters(),
+    SketchParameters(16, 32, 127, 112),
+    SketchParameters(12, 16, 300, 100),
+    SketchParameters(4, 20, 90, 90),
+    SketchParameters(9, 3, 33, 7),
+    SketchParameters(13, 30, 1200, 700),
+]
+
+
+@pytest.mark.parametrize("sketch", SKETCHES)
+def test_sketches_of_queries(world: World, tmp_path: Path, sketch: SketchParameters):
+    """Windows of more bases than a warp holds, short k-mers, unknown and small letters."""
+    source = random.Random(3)
+    reads = [read if i % 3 else read.lower() for i, read in enumerate(world.reads[:200])]
+    reads += ["N" * 80, "ACGT" * 20, "ACGTN" * 60, "", "A" * sketch.kmer]
+    for sequence in world.sequences[:4]:
+        reads.append(mutated(sequence, 0.02, source))
+        reads.append(mutated(sequence[:900], 0.05, source).replace("AC", "NN"))
+    database = build(world, None, "cpu", parameters=DatabaseParameters(sketch))
+    sample = one_sample([str(world.fastq("k.fq", reads))], [], interleaved=False, name="x")
+    one, two = (
+        classify(database, sample, tmp_path / backend, backend, QUERIES[2])
+        for backend in ("cpu", "cuda")
+    )
+    assert one == two
+
+
+@pytest.mark.parametrize("room", [None, 20_000])
+@pytest.mark.parametrize("parameters", [QUERIES[0], QUERIES[3]])
+def test_looking_twice(
+    world: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    parameters: QueryParameters,
+    room: int | None,
+):
+    """Evidence for species and coverage; with little room, queries wait on the host."""
+    before = DeviceSampleRun.__init__
+    monkeypatch.setattr(
+        DeviceSampleRun, "__init__", lambda self, *values: before(self, *values, room=room)
+    )
+    database = build(world, None, "cpu")
+    sample = sample_of(world, "pairs")
+    for number, (share, evidence) in enumerate(((0.1, 0.0), (0.0, 0.35), (0.05, 0.6))):
+        rules = OutputRules(
+            coverage_share=share, evidence=EvidenceParameters(evidence, doubtful_confidence=0.3)
+        )
+        one, two = (
+            classify(
+                database, sample, tmp_path / f"{backend}{number}", backend, parameters, rules,
+                chunk_bytes=5000,
+            )
+            for backend in ("cpu", "cuda")
+        )  # fmt: skip
+        assert one == two
+
+
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_several_gpus(world: World, tmp_path: Path, partitions: int):
+    import cupy
+
+    if (gpus := cupy.cuda.runtime.getDeviceCount()) < 2:
+        pytest.skip("needs two GPUs")
+    database = build(world, None, "cpu", request=PartitionRequest(number=partitions))
+    for layout in ("pairs", "interleaved", "fasta"):
+        sample = sample_of(world, layout)
+        one = classify(database, sample, tmp_path / f"{layout}1", "cuda")
+        two = classify(database, sample, tmp_path / f"{layout}n", "cuda", gpus=gpus)
+        assert one == two
+
+
+def test_compressed_and_special_outputs(world: World, tmp_path: Path):
+    import gzip
+
+    database = build(world, None, "cpu")
+    sample = sample_of(world, "pairs")
+    plain = classify(database, sample, tmp_path / "plain", "cpu")
+    packed = tmp_path / "reads.tsv.gz"
+    classifier = Classifier(database, options=ClassifyOptions(threads=2, backend="cuda"))
+    classifier.classify([sample], SampleOutputs(reads=str(packed), kraken_reads="/dev/null"))
+    assert gzip.decompress(packed.read_bytes()) == plain["reads"]
 
 
 def test_queries_with_very_many_locations_and_long_reads(world: World, tmp_path: Path):

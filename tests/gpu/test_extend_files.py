@@ -123,7 +123,9 @@ def test_layouts_and_strict_modes(tmp_path: Path, layout: str, strict: str) -> N
     pairs = simulated_pairs(seed=rng.randrange(4), error=rng.choice([0.002, 0.01]))
     inputs = written(tmp_path, layout, pairs, rng)
     (extended, _, _), counted = assert_same(inputs, tmp_path, ["--strict", strict, *GIVEN])
-    assert len(extended) > 1000 and counted["pairs"]["connected"] > len(pairs.first) // 2
+    # In strict mode 2 both tasks have to come to the same; with 1 % of errors a third of them do.
+    least = len(pairs.first) // (4 if strict == "2" else 2)
+    assert len(extended) > 1000 and counted["pairs"]["connected"] > least
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import gzip
 import os
 import random
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -73,8 +74,12 @@ def test_writes_what_the_cpu_writes(tmp_path: Path, seed: int) -> None:
     paths = [tmp_path / name for name in names[: 2 if layout == "pairs" else 1]]
     advanced: list[int] = []
     targets = [lane.outputs for lane in lanes]
-    with OutputSet(paths) as outputs, Precopy(places, targets, outputs, 2) as precopy:
-        copied = precopy.finish() if rng.random() < 0.5 else None
+    with OutputSet(paths) as outputs, ExitStack() as stack:
+        copied = None
+        # Nothing else may write to the outputs meanwhile, so it is all or nothing.
+        if rng.random() < 0.5:
+            precopy = stack.enter_context(Precopy(places, targets, outputs, 2))
+            copied = precopy.finish()
         found = write_patched(
             places,
             targets,
