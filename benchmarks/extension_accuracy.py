@@ -40,7 +40,6 @@ from benchmarks.measuring import (
     answer,
     describe_commit,
     describe_machine,
-    measure,
     version_in,
 )
 from benchmarks.tables import markdown
@@ -54,34 +53,12 @@ from ngsgpu.io.batch import concatenate
 from ngsgpu.io.pairs import read_pairs
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.readset import ReadArrays, ReadSet, ReadSetBuilder
-from scripts.simulation_chunks import ChunkError, read_fasta
 
 SCHEMA = "ngsgpu.benchmark.extension_accuracy"
 SCHEMA_VERSION = 1
 PAIRS_A_TASK = 1024
 OURS = tuple(f"ngsgpu, strict {strict}" for strict in STRICT_MODES)
 KONNECTOR = "konnector"
-
-
-def simulate(
-    genomes: Sequence[Path], library: Library, folder: Path, coverage: int, seed: int
-) -> int:
-    """Draw pairs into ``r1.fq`` and ``r2.fq``, the truth into ``r_errFree.sam``; return pairs."""
-    try:
-        with (folder / "genome.fa").open("w") as target:
-            for genome in genomes:
-                for name, bases in read_fasta(genome):
-                    target.write(f">{name}\n{bases}\n")
-    except ChunkError as error:
-        raise BenchmarkError(f"{genome}: {error}") from error
-    art = (
-        f"art_illumina -ss {library.profile} -p -l {library.read_length} -f {coverage} "
-        f"-m {library.insert} -s {library.deviation} -rs {seed} -ef -na -q -i genome.fa -o r"
-    )
-    measure(art.split(), folder)
-    (folder / "r.sam").unlink(missing_ok=True)
-    with (folder / "r1.fq").open("rb") as reads:
-        return sum(1 for _ in reads) // 4
 
 
 @njit(nogil=True)
@@ -112,7 +89,7 @@ class Sample:
     """Pairs of a library, those of them that are extended, and where the latter come from.
 
     Args:
-        folder: where ``simulate`` wrote; ``s1.fq``, ``s2.fq`` and ``s.sam`` are added.
+        folder: where ``draw`` put the library; ``s1.fq``, ``s2.fq`` and ``s.sam`` are added.
         pairs: how many pairs there are.
         wanted: how many of them are extended at most.
     """
