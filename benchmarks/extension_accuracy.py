@@ -34,6 +34,7 @@ from benchmarks.compare_extenders import (
     draw,
     find_konnector,
 )
+from benchmarks.datasets import TRUTH
 from benchmarks.measuring import (
     ROOT,
     BenchmarkError,
@@ -101,11 +102,12 @@ class Sample:
         for mate in (1, 2):
             with (folder / f"r{mate}.fq").open("rb") as reads:
                 self._write(f"s{mate}.fq", self._groups(reads, 4))
-        with (folder / "r_errFree.sam").open("rb") as truth:
-            head = next(i for i, line in enumerate(truth) if not line.startswith(b"@"))
+        # Each piece that reads were drawn from has a header of its own.
+        with (folder / TRUTH).open("rb") as truth:
+            header = b"".join(line for line in truth if line.startswith(b"@"))
             truth.seek(0)
-            header = b"".join(islice(truth, head))
-            self._write("s.sam", [header, *self._groups(truth, 2)])
+            lines = (line for line in truth if not line.startswith(b"@"))
+            self._write("s.sam", [header, *self._groups(lines, 2)])
 
     def _groups(self, lines: Iterator[bytes], size: int) -> Iterator[bytes]:
         """Groups of lines, those of the sample."""
