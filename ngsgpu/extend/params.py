@@ -43,6 +43,7 @@ class Rules(NamedTuple):
     pair_slack: int
     strict: int
     agreed_doubts: int
+    differing_doubts: int
     gap_mismatches: int
     confirm_permille: int
     confirm_match_permille: int
@@ -161,6 +162,19 @@ class ExtensionParameters:
             return int(width <= 2 * self.min_overlap)
         return 2 - self.strict
 
+    def differing_doubts(self, low: int, high: int) -> int:
+        """How many of two tasks that find different gaps may be in doubt, -1 if none counts.
+
+        They mostly differ in copies of a repeat. Where lengths are close together, that of the
+        one that is taken is right all the same. Where the longest possible fragment is more than
+        twice as long as the shortest, it often is not.
+
+        Args:
+            low: shortest fragment that is connected.
+            high: the longest.
+        """
+        return 1 if self.strict == 0 and high <= 2 * low else -1
+
     def rules(self, mean: float, sd: float) -> Rules:
         """The integers, for fragments of a mean length and standard deviation."""
         low, high = self.lengths(mean, sd)
@@ -183,6 +197,7 @@ class ExtensionParameters:
             pair_slack=20 + min(200, math.ceil(DEVIATIONS * sd)),
             strict=self.strict,
             agreed_doubts=self.agreed_doubts(high - low),
+            differing_doubts=self.differing_doubts(low, high),
             gap_mismatches=self.gap_mismatches,
             confirm_permille=round(1000 * self.confirm_ratio),
             confirm_match_permille=round(1000 * self.confirm_matches),
