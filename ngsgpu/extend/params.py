@@ -111,6 +111,11 @@ class ExtensionParameters:
         _within("--insert-sd", sd is None or 0 <= sd <= LONGEST, f"from 0 to {LONGEST:,}")
         if (self.insert_mean is None) != (sd is None):
             raise UsageError("give --insert-size and --insert-sd together, or none of them")
+        if (self.min_length or 0) > (self.max_length or LONGEST):
+            raise UsageError(
+                f"--min-length ({self.min_length:,}) must not exceed --max-length "
+                f"({self.max_length:,})"
+            )
         _within("--step", 1 <= self.step <= 64, "from 1 to 64")
         _within("--min-reads", 1 <= self.min_reads <= 255, "from 1 to 255")
         _within(
