@@ -214,7 +214,7 @@ def build(
             "--only-partition builds what was planned with `ngsgpu db plan`: give -d alone"
         )
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
-        prepare_cuda(min(1, len(chosen.gpus)), "ngsgpu.classify.gpu_build")
+        prepare_cuda(len(chosen.gpus), "ngsgpu.classify.gpu_build")
         from ngsgpu.classify.build import build_database, build_partition
         from ngsgpu.classify.database import open_database
 
@@ -226,7 +226,7 @@ def build(
             backend=chosen.name,
             may_fall_back=backend is BackendChoice.auto,
             gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
-            gpus=1,  # several share the keys, but that has failed on two real ones
+            gpus=max(1, len(chosen.gpus)),
         )
         if only_partition is not None:
             build_partition(open_database(database), only_partition, options)

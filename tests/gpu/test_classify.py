@@ -276,6 +276,27 @@ def test_queries_with_very_many_locations_and_long_reads(world: World, tmp_path:
         assert outputs[0] == outputs[1]
 
 
+@pytest.mark.parametrize("last", [False, True])
+def test_very_many_locations_in_one_partition_and_few_in_another(
+    world: World, tmp_path: Path, last: bool
+):
+    source = random.Random(2)
+    core = "".join(source.choices("ACGT", k=2000))
+    copies = [mutated(core, 0.01, source) for _ in range(60)]
+    # As long as all of them, so that it has a partition of its own.
+    alone = core + "".join(source.choices("ACGT", k=2000 * len(copies)))
+    references = []
+    for i, sequence in enumerate([*copies, alone] if last else [alone, *copies]):
+        path = tmp_path / f"{i}.fa"
+        path.write_text(f">s{i}\n{sequence}\n")
+        references.append(path)
+    reads = [mutated(core[at : at + 150], 0.01, source) for at in range(0, 1800, 9)]
+    sample = one_sample([str(world.fastq("x.fq", reads))], [], interleaved=False, name="x")
+    database = build(world, None, "cpu", references=references, request=PartitionRequest(number=2))
+    one, two = (classify(database, sample, tmp_path / name, name) for name in ("cpu", "cuda"))
+    assert one == two
+
+
 def test_bad_input_is_refused_alike(
     world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
