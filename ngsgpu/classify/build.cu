@@ -1,22 +1,18 @@
 // Indexes of partitions, from the text of FASTA files on; the references are
 // ngsgpu/io/scan.py (records) and ngsgpu/classify/{sketch,index}.py.
 #include "ngsgpu/classify/kmers.cuh"
+#include "ngsgpu/classify/words.cuh"
 
 namespace {
 
 constexpr int kTextTile = 4096;             // bytes of text for a block
 constexpr int kBytes = kTextTile / kThreads;  // of these for each thread
-constexpr int kRounds = 8;                  // slots or words for each lane of a warp
-constexpr int kWordTile = 32 * kRounds;     // and for the warp
+constexpr int kMostPartBits = 10;
 constexpr int kMostInEntry = (1 << kCountBits) - 1;
 
 // Classes of bytes of sequences.
 constexpr u8 kBase = 0;
 constexpr u8 kReturn = 2;  // 1 is the line feed
-
-__device__ __forceinline__ uint32_t lanes_below(uint32_t lane) { return (1u << lane) - 1; }
-
-__device__ __forceinline__ uint32_t key_of(uint64_t word) { return uint32_t(word >> 32); }
 
 // Sum of the values of the threads before this one, and of all, in a block of kThreads.
 __device__ __forceinline__ uint32_t block_exclusive_sum(uint32_t value, uint32_t* total) {
@@ -52,17 +48,11 @@ __device__ __forceinline__ int64_t last_not_above(const T* starts, int64_t count
 }
 
 // Sorted words of an index, and which of their locations stay.
-struct Words {
-    const uint64_t* words;
-    int64_t count;
+struct Words : SortedWords {
     int64_t limit;            // locations of a key
     int remove;               // whether keys with more lose all
     const uint64_t* removed;  // ascending: keys (in the upper halves) that lose all whatever happens
     int64_t removed_count;
-
-    __device__ bool same_key(int64_t i, int64_t j) const {
-        return j >= 0 && j < count && key_of(words[i]) == key_of(words[j]);
-    }
 
     // The first word with the key of word i.
     __device__ int64_t first_of(int64_t i) const {
@@ -75,19 +65,6 @@ struct Words {
             else low = middle;
         }
         return high;
-    }
-
-    // How many of the ``most`` words from word i on have its key.
-    __device__ int64_t run_from(int64_t i, int64_t most) const {
-        int64_t step = 1;
-        while (step < most && same_key(i, i + step)) step *= 2;
-        int64_t low = i + step / 2, high = i + min(step, most);  // high is not counted
-        while (high - low > 1) {
-            const int64_t middle = (low + high) / 2;
-            if (same_key(i, middle)) low = middle;
-            else high = middle;
-        }
-        return low - i + 1;
     }
 
     __device__ bool is_removed(uint64_t word) const {
@@ -281,11 +258,31 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
+// Count the keys of each part, that is with the same top ``bits`` bits (at most kMostPartBits).
+//
+// ``taken``: as in ``make_words``. Grid: any; block: kThreads. Bytes: 4 in a slot.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    count_parts(const uint32_t* keys, const u8* counts, const uint32_t* piece, int64_t windows,
+                int sketch, const u8* taken, int bits, uint32_t* parts) {
+    __shared__ uint32_t own[1 << kMostPartBits];
+    for (uint32_t i = threadIdx.x; i < 1u << bits; i += kThreads) own[i] = 0;
+    __syncthreads();
+    const int64_t step = int64_t(gridDim.x) * kThreads;
+    const int64_t slots = windows * sketch;
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < slots; i += step) {
+        const int64_t window = i / sketch;
+        if (i - window * sketch < counts[window] && taken[piece[window]])
+            atomicAdd(own + (uint64_t(keys[i]) >> (32 - bits)), 1u);
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < 1u << bits; i += kThreads)
+        if (own[i] > 0) atomicAdd(parts + i, own[i]);
+}
+
 // Make (key, window) words, key << 32 | window, of the keys with the top ``bits`` bits ``part``.
 //
 // ``shift[i]`` is what to add to the number of a window here, to make it one of the partition; -1
 // for pieces that are not of the partition (``taken[i]`` is 0). The words come in any order.
-// Without ``words`` they are only counted.
 //
 // Grid: any; block: kThreads, one warp for kWordTile slots. Bytes: 4 in a slot, 8 out a word.
 extern "C" __global__ void __launch_bounds__(kThreads)
@@ -298,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32 * kWordTile;
     for (; tile < slots; tile += step) {
         uint64_t own[kRounds];
-        uint32_t chosen[kRounds], total = 0;
+        uint32_t chosen[kRounds];
 #pragma unroll
         for (int round = 0; round < kRounds; ++round) {
             const int64_t slot = tile + round * 32 + lane;
@@ -308,23 +305,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const uint32_t of = piece[window];
                 if (slot - window * sketch < counts[window] && taken[of]) {
                     const uint32_t key = keys[slot];
-                    is_one = uint64_t(key) >> (32 - bits) == part;
+                    is_one = is_of_part(key, bits, part);
                     own[round] = (uint64_t(key) << 32) | uint32_t(window + shift[of]);
                 }
             }
             chosen[round] = __ballot_sync(kAll, is_one);
-            total += __popc(chosen[round]);
         }
-        unsigned long long to = 0;
-        if (lane == 0 && total > 0) to = atomicAdd(count, (unsigned long long)(total));
-        if (words == nullptr) continue;
-        to = __shfl_sync(kAll, to, 0);
-#pragma unroll
-        for (int round = 0; round < kRounds; ++round) {
-            if (chosen[round] >> lane & 1)
-                words[to + __popc(chosen[round] & lanes_below(lane))] = own[round];
-            to += __popc(chosen[round]);
-        }
+        append_chosen(own, chosen, lane, words, count);
     }
 }
 
@@ -335,7 +322,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     count_entries(const uint64_t* words, int64_t count, int64_t limit, int remove,
                   const uint64_t* removed, int64_t removed_count, uint32_t* entries,
                   uint32_t* locations) {
-    const Words all = {words, count, limit, remove, removed, removed_count};
+    const Words all = {{words, count}, limit, remove, removed, removed_count};
     const uint32_t lane = threadIdx.x & 31;
     const int64_t step = int64_t(gridDim.x) * (kThreads / 32);
     int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
@@ -371,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                   const uint32_t* locations_before, int bits, uint32_t first_line, uint32_t lines,
                   uint32_t entry_base, uint32_t location_base, uint32_t* entries,
                   uint32_t* locations, uint2* directory) {
-    const Words all = {words, count, limit, remove, removed, removed_count};
+    const Words all = {{words, count}, limit, remove, removed, removed_count};
     const uint32_t lane = threadIdx.x & 31;
     const uint32_t low = uint32_t((1ull << (32 - bits)) - 1);
     const int64_t step = int64_t(gridDim.x) * (kThreads / 32);

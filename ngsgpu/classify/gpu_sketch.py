@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -61,6 +61,7 @@ class DeviceSketches:
         first_window: int64[pieces], its first window here.
         bias: int64[pieces], number of that window in the target.
         target: int64[pieces], number of the target, or -1.
+        on_host: whether ``keys`` lie in page-locked memory of the host.
     """
 
     device: int
@@ -70,6 +71,7 @@ class DeviceSketches:
     first_window: NDArray[np.int64]
     bias: NDArray[np.int64]
     target: NDArray[np.int64]
+    on_host: bool = False
 
     @property
     def windows(self) -> int:
@@ -467,10 +469,7 @@ class _Run:
         if self._key_room is None or lane.key_bytes + size <= self._key_room:
             lane.key_bytes += size
             return sketches
-        return DeviceSketches(
-            sketches.device, mapped_copy(sketches.keys), sketches.counts, sketches.piece,
-            sketches.first_window, sketches.bias, sketches.target,
-        )  # fmt: skip
+        return replace(sketches, keys=mapped_copy(sketches.keys), on_host=True)
 
 
 def _byte_classes() -> NDArray[np.uint8]:
