@@ -195,8 +195,10 @@ def _plan_table(
     for bits in range(fewest, MOST_PART_BITS + 1):
         largest = largest_range(memory.sizes, bits)
         slots = np.ceil(largest * taken * _SAMPLE_ERROR / _LOAD).astype(np.int64).tolist()
+        # A sample may also miss keys by chance, which matters where there are few.
+        slots = [own + 4 * math.isqrt(own) + 64 for own in slots]
         least, bucket, own_slots = min(
-            (table_bytes(own + 4096, bucket), bucket, own + 4096)
+            (table_bytes(own, bucket), bucket, own)
             for own, bucket in zip(slots, BUCKETS, strict=True)
         )
         batch = max(largest_range(source.sizes, bits), min(_BATCH, largest))
