@@ -66,9 +66,7 @@ def made_up(
         for window in range(locations)
     ]
     bounds = sorted(source.randrange(locations + 1) for _ in range(batches - 1))
-    return [
-        words[begin:end] for begin, end in zip([0, *bounds], [*bounds, locations], strict=True)
-    ]
+    return [words[begin:end] for begin, end in zip([0, *bounds], [*bounds, locations], strict=True)]
 
 
 def slots_needed(lists: dict[int, list[int]], bucket: int) -> int:
