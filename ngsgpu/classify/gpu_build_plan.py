@@ -123,20 +123,23 @@ def plan_build(
         return BuildPlan(fewest, True)
     memory = _Memory(source, limits, gpus)
     bits = memory.bits_within(room, fewest)
+    if bits is None:
+        raise DeviceError(
+            f"building an index needs {format_size(memory.needed(MOST_PART_BITS))} of GPU memory "
+            f"beside the features, and {format_size(room)} may be used; cut the database into "
+            "more partitions, raise --gpu-memory, or use --backend cpu"
+        )
+    by_sorting = BuildPlan(bits, bits == fewest)
     if use_table is False or (bits == fewest and not use_table):
-        return BuildPlan(_checked(bits, memory, room), bits == fewest)
-    by_table = None
-    if limits.taxa == 0 and limits.locations <= _MOST_IN_TABLE:
-        by_table = _plan_table(source, limits, memory, room, fewest)
-    if by_table is not None and by_table.table is not None:
-        by_sorting = math.inf if bits is None else _seconds_to_read(source, bits)
-        seconds = _seconds_to_read(source, by_table.table.bits)
-        seconds += 2 * int(source.sizes.sum()) / _INSERTED
-        _LOG.debug("%s would read for %.2f s, sorting in 2^%s ranges for %.2f s",
-                   by_table, seconds, bits, by_sorting)  # fmt: skip
-        if use_table or seconds < by_sorting:
-            return by_table
-    return BuildPlan(_checked(bits, memory, room), bits == fewest)
+        return by_sorting
+    by_table = _plan_table(source, limits, memory, room, bits, fewest)
+    if by_table is None or by_table.table is None:
+        return by_sorting
+    sorting = _seconds_to_read(source, bits, fewest)
+    inserting = _seconds_to_read(source, by_table.table.bits, fewest)
+    inserting += 2 * int(source.sizes.sum()) / _INSERTED
+    _LOG.debug("%s: %.2f s beside sorting; %s: %.2f s", by_sorting, sorting, by_table, inserting)
+    return by_table if use_table or inserting < sorting else by_sorting
 
 
 class _Memory:
@@ -159,34 +162,35 @@ class _Memory:
         return next((own for own in bits if self.needed(own) <= room), None)
 
 
-def _checked(bits: int | None, memory: _Memory, room: int) -> int:
-    if bits is not None:
-        return bits
-    raise DeviceError(
-        f"building an index needs {format_size(memory.needed(MOST_PART_BITS))} of GPU memory "
-        f"beside the features, and {format_size(room)} may be used; cut the database into more "
-        "partitions, raise --gpu-memory, or use --backend cpu"
-    )
-
-
 def largest_range(sizes: NDArray[np.int64], bits: int) -> int:
     """The most that a range of keys has, of numbers for those of ``MOST_PART_BITS`` bits."""
     return int(sizes.reshape(*sizes.shape[:-1], 1 << bits, -1).sum(axis=-1).max(initial=0))
 
 
-def _seconds_to_read(source: SketchWords, bits: int) -> float:
-    """Time to read the features on the host, twice for each range where there are several."""
-    return (2 << bits if bits > 0 else 1) * source.bytes_on_host / _BUS
+def _seconds_to_read(source: SketchWords, bits: int, fewest: int) -> float:
+    """Time to read the features on the host, twice for each range unless what is made can stay."""
+    return (1 if bits == fewest else 2) * source.bytes_on_host / _BUS * (1 << bits)
 
 
 def _plan_table(
-    source: SketchWords, limits: Limits, memory: _Memory, room: int, fewest: int
+    source: SketchWords, limits: Limits, memory: _Memory, room: int, sorted_bits: int, fewest: int
 ) -> BuildPlan | None:
-    """The plan with the fewest tables; None if none fit."""
-    words = int(memory.sizes.sum())
-    sample_bits = min(MOST_PART_BITS, max(0, (words // _SAMPLE).bit_length()))
+    """The plan with the fewest tables; None if there is none.
+
+    Args:
+        source: makes the words.
+        limits: which locations stay.
+        memory: what ranges take.
+        room: bytes that may be taken.
+        sorted_bits: of the ranges that can be sorted.
+        fewest: bits of the ranges at least.
+    """
     import cupy
 
+    if limits.taxa > 0 or limits.locations > _MOST_IN_TABLE:
+        return None
+    words = int(memory.sizes.sum())
+    sample_bits = min(MOST_PART_BITS, max(sorted_bits, (words // _SAMPLE).bit_length()))
     sample = source.words(KeyRange(0, sample_bits), cupy.cuda.runtime.getDevice())
     sort_words(sample)
     taken = slots_taken(sample, most_in_table(limits)) / max(1, len(sample))
@@ -207,7 +211,7 @@ def _plan_table(
             continue
         within = memory.bits_within(left, bits)
         if within is not None:
-            return BuildPlan(within, within == 0, TablePlan(bits, bucket, own_slots, batch))
+            return BuildPlan(within, within == fewest, TablePlan(bits, bucket, own_slots, batch))
     return None
 
 
