@@ -27,8 +27,7 @@ from benchmarks.tables import markdown
 from ngsgpu.classify.database import open_database
 from ngsgpu.classify.gpu import THREADS, to_device
 from ngsgpu.classify.gpu_hash_table import BUCKETS, HashTable, slots_taken
-from ngsgpu.classify.gpu_sketch import KERNELS
-from ngsgpu.classify.gpu_words import WORD_TILE, KeyRange, grid_of_tiles, sort_words
+from ngsgpu.classify.gpu_words import KERNELS, WORD_TILE, KeyRange, grid_of_tiles, sort_words
 from ngsgpu.classify.index import keys_of_locations
 from ngsgpu.device.backend import missing_for_cuda
 

@@ -23,8 +23,10 @@ from ngsgpu.classify.database import Database, Partition
 from ngsgpu.classify.gpu import THREADS, grid_of_threads
 from ngsgpu.classify.gpu_build_plan import BuildPlan, TableWords, plan_build
 from ngsgpu.classify.gpu_destination import Destination, HostIndex, StoredIndex, copy_arrays
-from ngsgpu.classify.gpu_sketch import KERNELS, DeviceSketches
+from ngsgpu.classify.gpu_sketch import KERNELS as SKETCH_KERNELS
+from ngsgpu.classify.gpu_sketch import DeviceSketches
 from ngsgpu.classify.gpu_words import (
+    KERNELS,
     WORD_TILE,
     KeyRange,
     SketchWords,
@@ -209,7 +211,7 @@ class _PartitionRun:
             "count_entries", grid_of_tiles(tiles), (THREADS,), (*self._rule(part), *part.sums)
         )
         for sums in part.sums:
-            KERNELS.launch("sum_up", (1,), (THREADS,), (sums, np.uint32(tiles)))
+            SKETCH_KERNELS.launch("sum_up", (1,), (THREADS,), (sums, np.uint32(tiles)))
         part.entries, part.locations = (int(sums[tiles:].get()[0]) for sums in part.sums)
 
     def _rule(self, part: _Part) -> tuple[Any, ...]:
@@ -275,7 +277,7 @@ def _chosen(words: Any, most: int) -> Any:
     null = np.uint64(0)
     rule = words, np.int64(len(words)), np.int64(most)
     KERNELS.launch("choose_words", grid_of_tiles(tiles), (THREADS,), (*rule, null, sums, null))
-    KERNELS.launch("sum_up", (1,), (THREADS,), (sums, np.uint32(tiles)))
+    SKETCH_KERNELS.launch("sum_up", (1,), (THREADS,), (sums, np.uint32(tiles)))
     chosen = cupy.empty(int(sums[-1:].get()[0]), dtype=cupy.uint64)
     KERNELS.launch("choose_words", grid_of_tiles(tiles), (THREADS,), (*rule, sums, null, chosen))
     return chosen
@@ -285,5 +287,6 @@ def prepare() -> None:
     """Load all that building needs onto the current GPU, so that it is there in time."""
     import cupy
 
+    SKETCH_KERNELS.load()
     KERNELS.load()
     sort_words(cupy.empty(1 << 20, dtype=cupy.uint64))

@@ -12,7 +12,8 @@ from typing import Any, Final, Self, TypeVar
 from ngsgpu.classify.database import Database, Partition, store_partition
 from ngsgpu.classify.gpu_build import IndexBuilder
 from ngsgpu.classify.gpu_references import PIECE_BYTES
-from ngsgpu.classify.gpu_sketch import BATCH_BYTES, DeviceSketches, sketch_files, sketch_unpacked
+from ngsgpu.classify.gpu_sketch import DeviceSketches, sketch_unpacked
+from ngsgpu.classify.gpu_sketch_files import BATCH_BYTES, sketch_files
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.plan import BuildOptions, window_taxa
 from ngsgpu.classify.references import TargetSink

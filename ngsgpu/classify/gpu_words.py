@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.database import Database
 from ngsgpu.classify.gpu import THREADS, grid_of
-from ngsgpu.classify.gpu_sketch import KERNELS, DeviceSketches
+from ngsgpu.classify.gpu_sketch import DeviceSketches
+from ngsgpu.device.kernels import KernelModule
+
+KERNELS: Final = KernelModule("ngsgpu.classify", "build.cu")
 
 WORD_TILE: Final = 256
 """Words or slots that a warp handles at a time; as in ``words.cuh``."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ngsgpu.classify import gpu_build, gpu_build_plan, gpu_build_run, gpu_references, gpu_sketch
+from ngsgpu.classify import gpu_build, gpu_build_plan, gpu_build_run, gpu_references
 from ngsgpu.classify.build import build_database
 from ngsgpu.classify.gpu_build import IndexBuilder
 from ngsgpu.classify.gpu_build_plan import BuildPlan
@@ -29,7 +29,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[BuildPlan]:
     for module in (gpu_build_run, gpu_references):
         monkeypatch.setattr(module, "PIECE_BYTES", 4096)
     monkeypatch.setattr(gpu_build_run, "BATCH_BYTES", 8192)
-    sketch_files = gpu_sketch.sketch_files
+    sketch_files = gpu_build_run.sketch_files
 
     def sketch(*values: Any, **named: Any) -> Any:
         return sketch_files(*values, **{**named, "key_room": 3000, "switch_bytes": 2000})
