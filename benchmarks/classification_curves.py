@@ -29,7 +29,9 @@ SEPARATOR = "_HiSeq"
 def main() -> int:
     from ngsgpu.classify.build import build_database
     from ngsgpu.classify.engine import Engine
+    from ngsgpu.classify.evidence import EvidenceParameters, SpeciesEvidence
     from ngsgpu.classify.params import (
+        CALLS_BY_EVIDENCE,
         METACACHE_CALLS,
         DatabaseParameters,
         QueryParameters,
@@ -46,19 +48,33 @@ def main() -> int:
         labels = {row["label"]: row for row in csv.DictReader(file, delimiter="\t")}
     own = QueryParameters()
     plain = replace(own, confidence=0.0, species_confidence=0.0)
-    settings: list[tuple[int, str, QueryParameters]] = [(16, "MetaCache's", METACACHE_CALLS)]
+    none, usual = EvidenceParameters(), EvidenceParameters(species_evidence=0.4)
+    settings: list[tuple[int, str, QueryParameters, EvidenceParameters]] = [
+        (16, "MetaCache's", METACACHE_CALLS, none)
+    ]
     for sketch in (16, 24):
         for hits in (2, 3, 4, 5, 6, 8):
-            settings.append((sketch, f"--min-hits {hits}", replace(plain, min_hits=hits)))
+            settings.append((sketch, f"--min-hits {hits}", replace(plain, min_hits=hits), none))
         for share in (0.15, 0.2, 0.25, 0.3, 0.4):
             name = f"--species-confidence {share}"
-            settings.append((sketch, name, replace(own, species_confidence=share)))
+            settings.append((sketch, name, replace(own, species_confidence=share), none))
         for share in (0.1, 0.2, 0.3):
-            settings.append((sketch, f"--confidence {share}", replace(own, confidence=share)))
-        settings.append((sketch, "defaults", own))
+            settings.append((sketch, f"--confidence {share}", replace(own, confidence=share), none))
+        settings.append((sketch, "--species-evidence 0", own, none))
+        settings.append((sketch, "defaults", CALLS_BY_EVIDENCE, usual))
+        for share in (0.2, 0.3, 0.5, 0.6):
+            name, evidence = f"--species-evidence {share}", replace(usual, species_evidence=share)
+            settings.append((sketch, name, CALLS_BY_EVIDENCE, evidence))
+        for share in (0.0, 0.1, 0.3, 0.4):
+            name, evidence = f"--genus-evidence {share}", replace(usual, genus_evidence=share)
+            settings.append((sketch, name, CALLS_BY_EVIDENCE, evidence))
+        for share in (0.0, 0.1, 0.3, 0.4):
+            name = f"--species-confidence {share}, with evidence"
+            by_evidence = replace(CALLS_BY_EVIDENCE, species_confidence=share)
+            settings.append((sketch, name, by_evidence, usual))
     found = []
     databases: dict[int, Any] = {}
-    for sketch, name, parameters in settings:
+    for sketch, name, parameters, evidence in settings:
         if sketch not in databases:
             databases = {
                 sketch: build_database(
@@ -72,12 +88,25 @@ def main() -> int:
             }
         engine = Engine(databases[sketch], parameters)
         lane = one_sample([str(wanted.reads)], [], interleaved=False, name="reads").lanes[0]
-        tally = np.zeros((2, 3), dtype=np.int64)
+        blocks, names = [], []
         for mates in lane.batches(threads=2, phred_offset="auto", chunk_bytes=32 << 20):
-            called = engine.call(engine.find_candidates(queries_of(mates, lane)))
-            names = [read.decode().split(SEPARATOR)[0] for read in mates[0].names()]
-            tally += judge(engine, called.call, [labels[label] for label in names])
-        row: dict[str, Any] = {"sketch": sketch, "name": name, "parameters": asdict(parameters)}
+            blocks.append(engine.find_candidates(queries_of(mates, lane)))
+            names.append([read.decode().split(SEPARATOR)[0] for read in mates[0].names()])
+        believed = None
+        if evidence.species_evidence > 0:
+            seen = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
+            for block in blocks:
+                seen.add(block.candidates, block.features)
+            believed = seen.believed(evidence)
+        tally = np.zeros((2, 3), dtype=np.int64)
+        for block, own_names in zip(blocks, names, strict=True):
+            called = engine.call(block, None, believed, evidence.doubtful_confidence)
+            tally += judge(engine, called.call, [labels[label] for label in own_names])
+        row: dict[str, Any] = {
+            "sketch": sketch,
+            "name": name,
+            "parameters": asdict(parameters) | asdict(evidence),
+        }
         for rank, (right, calls, reads) in zip(("species", "genus"), tally.tolist(), strict=True):
             row[rank] = {"precision": right / max(calls, 1), "sensitivity": right / max(reads, 1)}
         found.append(row)

@@ -4,7 +4,8 @@ ART draws pairs from genomes, with lengths of fragments as in Kallenborn (2024),
 of data set S. ``ngsgpu extend`` in its three strict modes, and Konnector (of ABySS) and CAREx where
 they are found, extend them with the same number of threads, in turn, several times; each is
 measured as a whole process. ``ngsgpu evaluate extension`` judges what they wrote. One JSON file
-holds everything, a Markdown table goes to standard output.
+holds everything, written anew after each run, so that nothing is lost if time runs out; a Markdown
+table goes to standard output.
 
     python -m benchmarks.compare_extenders GENOME.fna.gz --threads 2 --repeats 3 -o out.json
     python -m benchmarks.compare_extenders S --genomes GENOMES --backend cuda -o out.json
@@ -19,10 +20,11 @@ import re
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -141,13 +143,15 @@ def jobs(library: Library, settings: argparse.Namespace) -> dict[str, Job]:
             "konnector_pseudoreads.fq",
         )
     for strict in settings.strict if settings.carex else ():
-        # Its fragments have to be longer than both reads.
+        # Its fragments have to be longer than both reads. Tables on the GPU, which every thread
+        # looks at itself, are what its manual recommends.
         least = max(2 * library.read_length + 1, shortest)
         found[f"carex-gpu, strict {strict}"] = Job(
             f"carex-gpu -i r1.fq -i r2.fq -d . --eo carex{strict}.fq --ro carex_rest.fq "
             f"--pairmode PE -c {settings.coverage} --minFragmentSize {least} --maxFragmentSize "
             f"{longest} --strictExtensionMode {strict} -t {threads} -g 0 -k 20 -h 48 "
-            "--useQualityScores --outputRemaining",
+            f"--useQualityScores --outputRemaining --warpcore 1 "
+            f"--gpuExtenderThreadConfig {min(threads, settings.carex_extenders)}:0",
             f"carex{strict}.fq",
             numbered=True,
         )
@@ -235,12 +239,25 @@ def warm_up(folder: Path, backend: str) -> None:
 
 
 def compare(
-    library: Library, folder: Path, settings: argparse.Namespace
-) -> Iterator[dict[str, Any]]:
-    """Run all programs in turn, evaluate them, and yield what is to be known of each."""
+    library: Library,
+    folder: Path,
+    settings: argparse.Namespace,
+    entries: list[dict[str, Any]],
+    save: Callable[[], None],
+) -> None:
+    """Run all programs in turn, and evaluate them.
+
+    Args:
+        library: what the pairs are.
+        folder: holds them.
+        settings: of the command line.
+        entries: gets what is to be known of each program.
+        save: called whenever something has been added.
+    """
     known = jobs(library, settings)
     programs = list(known)
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in programs}
+    entries += [{"program": name, "command": known[name].command, "runs": []} for name in programs]
+    runs = {entry["program"]: entry["runs"] for entry in entries}
     warm_up(folder, settings.backend)
     for repeat in range(settings.repeats):
         # Each begins once, so that none always follows the same other one.
@@ -251,20 +268,21 @@ def compare(
             measured = measure(known[name].command.split(), folder)
             print(f"{library.name}: {name} {measured.wall_s:.1f} s", file=sys.stderr)
             runs[name].append(asdict(measured) | report(known[name], folder))
+            save()
+    if settings.times_only:
+        return
     for name in programs:
-        if known[name].numbered and not settings.times_only:
+        if known[name].numbered:
             apart(name_pairs, folder, known[name].output)
     with ThreadPoolExecutor(len(programs)) as pool:
         judged = [pool.submit(judge, folder, known[name].output) for name in programs]
-        for name, accuracy in zip(programs, judged, strict=True):
-            entry = {"program": name, "command": known[name].command, "runs": runs[name]}
-            yield entry if settings.times_only else entry | {"accuracy": accuracy.result()}
+        for entry, accuracy in zip(entries, judged, strict=True):
+            entry["accuracy"] = accuracy.result()
+            save()
 
 
 def judge(folder: Path, extended: str) -> dict[str, Any]:
-    """Accuracy of extended reads, in a folder of its own; empty without the truth."""
-    if not (folder / TRUTH).exists():
-        return {}
+    """Accuracy of extended reads, in a folder of its own."""
     own = folder / f"judge_{extended}"
     own.mkdir()
     command = f"ngsgpu evaluate extension --truth ../{TRUTH} --reference ../genome.fa --json e.json"
@@ -273,8 +291,13 @@ def judge(folder: Path, extended: str) -> dict[str, Any]:
     return accuracy
 
 
-def measure_data_set(data: DataSet, settings: argparse.Namespace) -> dict[str, Any]:
-    """Make a data set, and measure all programs on it."""
+def measure_data_set(
+    data: DataSet,
+    settings: argparse.Namespace,
+    document: dict[str, Any],
+    save: Callable[[], None],
+) -> None:
+    """Make a data set, and measure all programs on it; the document gets what is found."""
     library = Library.of(data)
     with ExitStack() as stack:
         kept = settings.folder
@@ -283,13 +306,25 @@ def measure_data_set(data: DataSet, settings: argparse.Namespace) -> dict[str, A
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=settings.work)))
         reads = (kept / data.name).resolve()
         made = apart(draw, data, reads, folder, truth=not settings.times_only)
-        return {
-            "name": library.name,
-            "library": asdict(library),
-            "data": made,
-            "pairs": made["reads"] // 2,
-            "programs": list(compare(library, folder, settings)),
-        }
+        entries: list[dict[str, Any]] = []
+        document["datasets"].append(
+            {
+                "name": library.name,
+                "library": asdict(library),
+                "data": made,
+                "pairs": made["reads"] // 2,
+                "programs": entries,
+            }
+        )
+        compare(library, folder, settings, entries, save)
+
+
+def write_document(document: dict[str, Any], path: Path) -> None:
+    """Write a JSON file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.new")
+    unfinished.write_text(json.dumps(document, indent=1) + "\n")
+    unfinished.replace(path)
 
 
 def table(document: dict[str, Any]) -> str:
@@ -298,6 +333,8 @@ def table(document: dict[str, Any]) -> str:
     rows = [[*header.split("|"), "without length"]]
     for data in document["datasets"]:
         for entry in data["programs"]:
+            if not entry["runs"]:
+                continue
             walls = [run["wall_s"] for run in entry["runs"]]
             cpu = statistics.median(run["user_s"] + run["system_s"] for run in entry["runs"])
             peak = max(run["peak_rss_bytes"] for run in entry["runs"])
@@ -345,6 +382,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--no-konnector", action="store_true", help="leave out Konnector")
     add("--times-only", action="store_true", help="leave out the evaluation, and its truth")
     add("--bloom", default="480M", help="size of Konnector's Bloom filter")
+    add("--no-carex", action="store_true", help="leave out CAREx")
+    add("--carex-extenders", type=int, default=8, help="threads of CAREx that use the GPU, at most")
     add("--work", type=Path, default=ROOT / "benchmarks" / "work", help="for temporary files")
     add("-o", "--output", type=Path, required=True, help="JSON file to write")
     return parser.parse_args(arguments)
@@ -369,7 +408,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the comparison."""
     settings = parse(arguments)
     settings.konnector = not settings.no_konnector and find_konnector()
-    settings.carex = settings.backend == "cuda" and is_here("carex-gpu")
+    wants_carex = settings.backend == "cuda" and not settings.no_carex
+    settings.carex = wants_carex and is_here("carex-gpu")
     versions = {"ngsgpu": "--version"}
     versions |= {"konnector": "--version"} if settings.konnector else {}
     versions |= {"carex-gpu": "--version"} if settings.carex else {}
@@ -388,13 +428,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "datasets": [],
         }
         settings.work.mkdir(parents=True, exist_ok=True)
+        save = partial(write_document, document, settings.output)
         for data in data_sets:
-            document["datasets"].append(measure_data_set(data, settings))
+            measure_data_set(data, settings, document, save)
     except (BenchmarkError, OSError) as error:
         print(f"compare_extenders: error: {error}", file=sys.stderr)
         return 1
-    settings.output.parent.mkdir(parents=True, exist_ok=True)
-    settings.output.write_text(json.dumps(document, indent=1) + "\n")
     print(table(document), end="")
     return 0
 

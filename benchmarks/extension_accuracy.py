@@ -34,13 +34,13 @@ from benchmarks.compare_extenders import (
     draw,
     find_konnector,
 )
+from benchmarks.datasets import TRUTH
 from benchmarks.measuring import (
     ROOT,
     BenchmarkError,
     answer,
     describe_commit,
     describe_machine,
-    measure,
     version_in,
 )
 from benchmarks.tables import markdown
@@ -54,34 +54,12 @@ from ngsgpu.io.batch import concatenate
 from ngsgpu.io.pairs import read_pairs
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.readset import ReadArrays, ReadSet, ReadSetBuilder
-from scripts.simulation_chunks import ChunkError, read_fasta
 
 SCHEMA = "ngsgpu.benchmark.extension_accuracy"
 SCHEMA_VERSION = 1
 PAIRS_A_TASK = 1024
 OURS = tuple(f"ngsgpu, strict {strict}" for strict in STRICT_MODES)
 KONNECTOR = "konnector"
-
-
-def simulate(
-    genomes: Sequence[Path], library: Library, folder: Path, coverage: int, seed: int
-) -> int:
-    """Draw pairs into ``r1.fq`` and ``r2.fq``, the truth into ``r_errFree.sam``; return pairs."""
-    try:
-        with (folder / "genome.fa").open("w") as target:
-            for genome in genomes:
-                for name, bases in read_fasta(genome):
-                    target.write(f">{name}\n{bases}\n")
-    except ChunkError as error:
-        raise BenchmarkError(f"{genome}: {error}") from error
-    art = (
-        f"art_illumina -ss {library.profile} -p -l {library.read_length} -f {coverage} "
-        f"-m {library.insert} -s {library.deviation} -rs {seed} -ef -na -q -i genome.fa -o r"
-    )
-    measure(art.split(), folder)
-    (folder / "r.sam").unlink(missing_ok=True)
-    with (folder / "r1.fq").open("rb") as reads:
-        return sum(1 for _ in reads) // 4
 
 
 @njit(nogil=True)
@@ -112,7 +90,7 @@ class Sample:
     """Pairs of a library, those of them that are extended, and where the latter come from.
 
     Args:
-        folder: where ``simulate`` wrote; ``s1.fq``, ``s2.fq`` and ``s.sam`` are added.
+        folder: where ``draw`` put the library; ``s1.fq``, ``s2.fq`` and ``s.sam`` are added.
         pairs: how many pairs there are.
         wanted: how many of them are extended at most.
     """
@@ -124,11 +102,12 @@ class Sample:
         for mate in (1, 2):
             with (folder / f"r{mate}.fq").open("rb") as reads:
                 self._write(f"s{mate}.fq", self._groups(reads, 4))
-        with (folder / "r_errFree.sam").open("rb") as truth:
-            head = next(i for i, line in enumerate(truth) if not line.startswith(b"@"))
+        # Each piece that reads were drawn from has a header of its own.
+        with (folder / TRUTH).open("rb") as truth:
+            header = b"".join(line for line in truth if line.startswith(b"@"))
             truth.seek(0)
-            header = b"".join(islice(truth, head))
-            self._write("s.sam", [header, *self._groups(truth, 2)])
+            lines = (line for line in truth if not line.startswith(b"@"))
+            self._write("s.sam", [header, *self._groups(lines, 2)])
 
     def _groups(self, lines: Iterator[bytes], size: int) -> Iterator[bytes]:
         """Groups of lines, those of the sample."""

@@ -1,4 +1,4 @@
-"""What each kernel of a correction has to do: bytes of device memory, operations, and the floor.
+"""What each kernel has to do: bytes of device memory, operations, and the floor.
 
 A model counts what cannot be left out, over the whole run: each array that a kernel works on
 crosses the memory once, whatever is found in caches after that; operations are those on 32 or 64
@@ -208,6 +208,103 @@ QUERY_MODELS: dict[str, Callable[[QueryLoad], tuple[float, float]]] = {
 
 TILE_QUERIES = 256
 """Queries of a block of ``call_queries``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionLoad:
+    """Sizes of an extension.
+
+    Attributes:
+        reading: sizes of what is read, and of the tables: ``kmer``, ``hashes``; ``found`` and
+            ``kept`` are candidates that tasks took.
+        window: bases of an end whose k-mers count.
+        step: bases that an iteration appends.
+        cell_bits: bits of a key that choose the cell.
+        tasks: primary and auxiliary ones.
+        iterations: of all tasks.
+        gap_bases: that the extended reads have beside those of their reads.
+    """
+
+    reading: Load
+    window: int
+    step: int
+    cell_bits: int
+    tasks: int
+    iterations: int
+    gap_bases: int
+
+    @property
+    def entries(self) -> int:
+        """Entries of all tables: two ends of a read in each."""
+        return 2 * self.reading.entries
+
+    @property
+    def hashed(self) -> float:
+        """Hashes of the k-mers of all tasks' sequences."""
+        load = self.reading
+        length = load.bases / max(1, load.reads)
+        in_reads = self.tasks * max(0.0, length - load.kmer + 1)
+        return (in_reads + self.iterations * self.step) * load.hashes
+
+    @property
+    def look_ups(self) -> float:
+        """Distinct minima of the sequences' windows: two in each window and one more k-mer."""
+        return self.hashed * 2 / (self.window - self.reading.kmer + 2)
+
+
+def sign_ends(load: ExtensionLoad) -> tuple[float, float]:
+    """Planes once a function, a key and a place out for each end; 20 a hash."""
+    reading = load.reading
+    moved = reading.hashes * reading.plane_bytes + 9.0 * load.entries
+    return moved, 20.0 * (load.window - reading.kmer + 1) * load.entries
+
+
+def sort_end_keys(load: ExtensionLoad) -> tuple[float, float]:
+    """Key and number of an end in and out for each digit of the keys."""
+    digits = -(-2 * load.reading.kmer // SORT_BITS)
+    return 24.0 * digits * load.entries, 10.0 * digits * load.entries
+
+
+def find_cells(load: ExtensionLoad) -> tuple[float, float]:
+    """Keys in, a number out for each cell, which is found by halving."""
+    cells = load.reading.hashes * 2.0**load.cell_bits
+    return 8.0 * load.entries + 4 * cells, 10.0 * load.cell_bits * cells
+
+
+def extend_pairs(load: ExtensionLoad) -> tuple[float, float]:
+    """A sector of cells and of entries a look-up, those of the bases a candidate; the results.
+
+    A hash takes 20 operations, a candidate's alignment 40 and 25 for 64 bases. Columns in which
+    candidates differ, their qualities, and the search for the mate come on top: how many they are
+    depends on the data, so that the floor leaves them out.
+    """
+    reading = load.reading
+    sectors = -(-16 * reading.words // SECTOR)
+    moved = SECTOR * (2 * load.look_ups + sectors * reading.found) + 2.0 * load.gap_bases
+    return moved, 20 * load.hashed + reading.found * (40 + 25 * reading.words)
+
+
+def _of_reading(name: str) -> Callable[[ExtensionLoad], tuple[float, float]]:
+    return lambda load: MODELS[name](load.reading)
+
+
+EXTENSION_MODELS: dict[str, Callable[[ExtensionLoad], tuple[float, float]]] = {
+    name: _of_reading(name)
+    for name in (
+        "count_lines",
+        "sum_lines",
+        "list_lines",
+        "check_records",
+        "check_mates",
+        "pack_records",
+    )
+} | {
+    "sign_ends": sign_ends,
+    "cupy.argsort": sort_end_keys,
+    "fill_ends": lambda load: (25.0 * load.entries, 10.0 * load.entries),
+    "find_cells": find_cells,
+    "extend_pairs": extend_pairs,
+}
 
 
 def floor_seconds(moved: float, operations: float) -> float:

@@ -113,6 +113,39 @@ def describe_kernel(
     return line
 
 
+def describe_run(
+    schema: str,
+    version: int,
+    settings: argparse.Namespace,
+    load: Any,
+    time_s: dict[str, float],
+    totals: Mapping[str, tuple[int, float]],
+    models: Mapping[str, Callable[[Any], tuple[float, float]]] = MODELS,
+) -> dict[str, Any]:
+    """The document of a run: where and of what, and a line for each of its kernels."""
+    return {
+        "schema": schema,
+        "schema_version": version,
+        "data": settings.name,
+        "machine": describe_machine(),
+        "source": describe_commit(),
+        "threads": settings.threads,
+        "load": asdict(load),
+        "time_s": time_s,
+        "kernels": [
+            describe_kernel(name, count, round(milliseconds, 4), load, models)
+            for name, (count, milliseconds) in totals.items()
+        ],
+    }
+
+
+def write_and_show(document: dict[str, Any], path: Path) -> None:
+    """Write the JSON file, print the table."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n")
+    print(table(document), end="")
+
+
 def table(document: dict[str, Any]) -> str:
     """The kernels as a Markdown table, the seconds by stage below it."""
     rows = [["kernel", "launches", "GB", "Gop", "floor, ms", "measured, ms", "x floor"]]
@@ -164,23 +197,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"kernels: error: {error}", file=sys.stderr)
         return error.exit_status
     load = Load.of(statistics, settings.files)
-    document = {
-        "schema": SCHEMA,
-        "schema_version": SCHEMA_VERSION,
-        "data": settings.name,
-        "machine": describe_machine(),
-        "source": describe_commit(),
-        "threads": settings.threads,
-        "load": asdict(load),
-        "time_s": statistics.time_s,
-        "kernels": [
-            describe_kernel(name, count, round(milliseconds, 4), load)
-            for name, (count, milliseconds) in totals.items()
-        ],
-    }
-    settings.output.parent.mkdir(parents=True, exist_ok=True)
-    settings.output.write_text(json.dumps(document, indent=1) + "\n")
-    print(table(document), end="")
+    document = describe_run(SCHEMA, SCHEMA_VERSION, settings, load, statistics.time_s, totals)
+    write_and_show(document, settings.output)
     return 0
 
 

@@ -9,21 +9,17 @@ each launch of the second run by CUDA events. Needs a GPU; measure on one that n
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarks.kernel_models import QUERY_MODELS, QueryLoad
-from benchmarks.kernels import describe_kernel, record, table
-from benchmarks.measuring import describe_commit, describe_machine
+from benchmarks.kernels import describe_run, record, write_and_show
 from ngsgpu.classify.database import open_database
 from ngsgpu.classify.evidence import EvidenceParameters
 from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS
@@ -113,24 +109,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NgsgpuError as error:
         print(f"query_kernels: error: {error}", file=sys.stderr)
         return error.exit_status
-    document: dict[str, Any] = {
-        "schema": SCHEMA,
-        "schema_version": SCHEMA_VERSION,
-        "data": settings.name,
-        "machine": describe_machine(),
-        "source": describe_commit(),
-        "threads": settings.threads,
-        "metacache": settings.metacache,
-        "load": asdict(load),
-        "time_s": statistics.time_s,
-        "kernels": [
-            describe_kernel(name, count, round(milliseconds, 4), load, QUERY_MODELS)
-            for name, (count, milliseconds) in totals.items()
-        ],
-    }
-    settings.output.parent.mkdir(parents=True, exist_ok=True)
-    settings.output.write_text(json.dumps(document, indent=1) + "\n")
-    print(table(document), end="")
+    document = describe_run(
+        SCHEMA, SCHEMA_VERSION, settings, load, statistics.time_s, totals, QUERY_MODELS
+    )
+    document["metacache"] = settings.metacache
+    write_and_show(document, settings.output)
     return 0
 
 

@@ -211,14 +211,17 @@ def _refuse_cycles(
     path: Path, taxid: NDArray[np.int64], parent: NDArray[np.int32], lines: NDArray[np.int32]
 ) -> None:
     """Refuse nodes from which the root cannot be reached: they hang on a cycle."""
-    # Each round doubles the steps that `above` goes up; it ends on the root or goes round for ever.
+    # Each round doubles the steps that `above` goes up: to the root, or to somewhere on a cycle,
+    # which a cycle of 2, 4, 8, ... nodes may have come round on.
     above = parent
     for _ in range(len(parent).bit_length() + 1):
         further = above[above]
         if np.array_equal(further, above):
-            return
+            break
         above = further
     on_cycle = np.unique(above[parent[above] != above])
+    if len(on_cycle) == 0:
+        return
     row = int(on_cycle[np.argmin(lines[on_cycle])])
     path_up = [row]
     while (up := int(parent[path_up[-1]])) != row:

@@ -51,10 +51,15 @@ class DeviceEngine:
             reads: their sequences.
             names: of the queries; their bytes may be counted on the device.
         """
+        import cupy
+
         searches = self._start(reads)
         for searcher, search in zip(self._searchers, searches, strict=True):
             with searcher.device:
                 searcher.finish(search)
+        for searcher in self._searchers[1:]:  # what is joined is copied by the first one's stream
+            with searcher.device:
+                cupy.cuda.get_current_stream().synchronize()
         candidates, sizes = self._joined(searches)
         used = names.used if isinstance(names.used, int) else int(names.used[0])
         return DeviceBatch(

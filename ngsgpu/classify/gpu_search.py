@@ -109,11 +109,9 @@ class Searcher:
         cupy.cuda.get_current_stream().synchronize()
         for number, partition in enumerate(self._partitions):
             if count := int(self._counts[2 * number + 1]):
-                self._find_longer(partition, number == 0, search.longer[number, :count], search)
+                self._find_longer(partition, search.longer[number, :count], search)
 
-    def _find_longer(
-        self, partition: _DevicePartition, is_first: bool, longer: Any, search: Search
-    ) -> None:
+    def _find_longer(self, partition: _DevicePartition, longer: Any, search: Search) -> None:
         """Sort the locations of queries with many, and pick candidates."""
         import cupy
 
@@ -148,8 +146,7 @@ class Searcher:
                     search.sizes, np.uint32(reads.queries), np.int32(engine.rules.insert_size),
                     stride, partition.struct, longer[cut], count, end, words,
                     cupy.empty(total, dtype=cupy.uint32), cupy.empty(total, dtype=cupy.int32),
-                    np.int32(engine.parameters.candidates), np.int32(is_first),
-                    search.candidates,
+                    np.int32(engine.parameters.candidates), search.candidates,
                 ),
             )  # fmt: skip
             begin, done = cut.stop, int(ends[cut][-1])

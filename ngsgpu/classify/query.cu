@@ -317,6 +317,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // Pick the candidates of queries with many locations, which are sorted in device memory.
 //
+// Rows may have candidates of other partitions by then, of later ones, too.
+//
 // ``words``: as gather_longer made them, sorted; ``hits`` and ``group``: scratch, one a location.
 //
 // Grid: any; block: kThreads, one warp a query. Bytes: 20 a location, 8 more for each candidate.
@@ -324,7 +326,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     pick_longer(const int32_t* sizes, uint32_t queries, int insert_size, int stride,
                 const Partition* partition_in, const uint2* longer, uint32_t count,
                 const int64_t* end, const uint64_t* words, uint32_t* hits, int32_t* group, int most,
-                int is_first, Candidate* candidates) {
+                Candidate* candidates) {
     const Partition partition = *partition_in;
     const uint32_t lane = threadIdx.x & 31;
     const uint32_t warps = gridDim.x * (kThreads / 32);
@@ -372,7 +374,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const Candidate own = {partition.target[target], int(top),
                                        int(uint32_t(found[place - top + 1]) - origin),
                                        int(last - origin)};
-                put_candidate(row, most, number, is_first, own, partition.taxon_of_target);
+                insert_candidate(row, most, own, partition.taxon_of_target);
             }
             __syncwarp();
             for (uint32_t j = lane; j < size; j += 32)

@@ -109,11 +109,11 @@ class Trust:
 
     Attributes:
         kept: uint8[targets], 0 for those that the coverage filter drops.
-        believed: bool[targets], see ``ngsgpu.classify.evidence``.
+        believed: uint8[targets], see ``ngsgpu.classify.evidence``.
     """
 
     kept: NDArray[np.uint8] | None = None
-    believed: NDArray[np.bool_] | None = None
+    believed: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class SampleRun:
             self._dropped = int(dropped.sum())
             kept = (~dropped).astype(np.uint8)
         if evidence is not None:
-            believed = evidence.believed(self._rules.evidence.species_evidence)
+            believed = evidence.believed(self._rules.evidence)
         return Trust(kept, believed)
 
     def _classify_twice(

@@ -188,6 +188,7 @@ def extend(
     import logging
 
     from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size, usable_cpus
     from ngsgpu.extend import (
         EndParameters,
@@ -225,6 +226,11 @@ def extend(
     if out is None and not dry_run:
         raise UsageError("no output was given; name one with -o")
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:
+        if not dry_run:
+            prepare_cuda(
+                len(chosen.gpus), "ngsgpu.io.gpu_parse", "ngsgpu.minhash.ends_gpu",
+                "ngsgpu.extend.gpu",
+            )  # fmt: skip
         options = RunOptions(
             threads=threads or usable_cpus(),
             memory=None if memory is None else parse_size(memory),

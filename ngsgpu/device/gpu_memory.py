@@ -12,7 +12,6 @@ import ctypes
 import logging
 import math
 import mmap
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -32,9 +31,6 @@ _Result = TypeVar("_Result")
 
 # For what CUDA takes by itself when kernels are loaded and launched, and for fragmentation.
 _RESERVE = 512 << 20
-_HUGE_PAGE = 2 << 20
-_PORTABLE = 1  # cudaHostRegisterPortable: for all GPUs
-
 _SMALL_PAGE = 4 << 10
 _LARGE_PAGE = 2 << 20
 _TOUCHED = 8 << 20
@@ -282,6 +278,8 @@ class PinnedBuffers(PinnedPool):
 def registered_empty(size: int, pool: Executor | None = None) -> NDArray[np.uint8]:
     """Page-locked host memory in large pages, uint8[size], of zeros; freed with the array.
 
+    CUDA's own page-locked memory is of small pages, which takes several times as long to get.
+
     Args:
         size: bytes.
         pool: threads that help to get the pages from the system.
@@ -377,44 +375,14 @@ def pinned_empty(size: int) -> NDArray[np.uint8]:
     """
     import cupy
 
+    if size >= _LARGE_PAGE:
+        return registered_empty(size)
     try:
-        if size >= _HUGE_PAGE:
-            return np.frombuffer(_LockedPages.of(size), dtype=np.uint8, count=size)
         memory: Any = cupy.cuda.alloc_pinned_memory(size)
-    except (cupy.cuda.runtime.CUDARuntimeError, OSError, MemoryError) as error:
+    except (cupy.cuda.runtime.CUDARuntimeError, MemoryError) as error:
         raise _no_page_locked(size, error) from error
     # CuPy rounds sizes up.
     return np.frombuffer(memory, dtype=np.uint8, count=size)
-
-
-class _LockedPages(mmap.mmap):
-    """Memory of huge pages, where the system has them, that are locked after they were touched.
-
-    CUDA's own page-locked memory is of small pages, which takes several times as long to get.
-    """
-
-    _locked = 0
-
-    @classmethod
-    def of(cls, size: int) -> _LockedPages:
-        """So many bytes, rounded up to whole pages."""
-        from cupy.cuda import runtime
-
-        size = -(-size // _HUGE_PAGE) * _HUGE_PAGE
-        pages = cls(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        with contextlib.suppress(OSError):
-            pages.madvise(mmap.MADV_HUGEPAGE)
-        array = np.frombuffer(pages, dtype=np.uint8)
-        array[:: mmap.PAGESIZE] = 0
-        runtime.hostRegister(array.ctypes.data, size, _PORTABLE)
-        pages._locked = array.ctypes.data
-        return pages
-
-    def __del__(self) -> None:
-        if self._locked and not sys.is_finalizing():
-            from cupy.cuda import runtime
-
-            runtime.hostUnregister(self._locked)
 
 
 def _no_page_locked(size: int, error: BaseException) -> DeviceError:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
-from ngsgpu.extend.params import ExtensionParameters
+from ngsgpu.extend.params import LONGEST, ExtensionParameters
 
 SAMPLE = 4096
 """Pairs that are looked at, spread evenly over the input."""
@@ -55,20 +55,26 @@ def sampling_parameters(parameters: ExtensionParameters) -> ExtensionParameters:
         strict=2,
         outward=False,
         min_length=parameters.min_length or 1,
-        max_length=parameters.max_length or LONGEST_FOUND,
+        max_length=parameters.max_length
+        or max(LONGEST_FOUND, min(LONGEST, 2 * (parameters.min_length or 1))),
     )
 
 
-def estimate_insert(lengths: NDArray[np.int32]) -> InsertSize:
+def estimate_insert(lengths: NDArray[np.int32], sampled: int) -> InsertSize:
     """Mean and deviation of the lengths of connected fragments.
+
+    Args:
+        lengths: of those of the sample.
+        sampled: pairs of the sample.
 
     Raises:
         UsageError: there are too few.
     """
     if len(lengths) < FEWEST:
         raise UsageError(
-            f"only {len(lengths)} pairs of a sample could be connected, too few to estimate the "
-            "length of fragments; give --insert-size and --insert-sd"
+            f"only {len(lengths)} of {sampled:,} sampled pairs could be connected, too few to "
+            "estimate the length of fragments; give --insert-size and --insert-sd, or another "
+            "--library if the mates do not point to each other as it says"
         )
     middle = np.median(lengths)
     deviation = np.median(np.abs(lengths - middle))

@@ -117,7 +117,7 @@ __device__ __forceinline__ Connection join(const Worker& w, const Task& first,
             compare_gaps(first, third, result.total, begin, result.total - back, w.lane) <=
                 rules.gap_mismatches) {
             if (doubt + other_doubt <= rules.agreed_doubts) result.kind = BOTH_AGREE;
-        } else if (rules.strict == 0 && !(doubt && other_doubt)) {
+        } else if (doubt + other_doubt <= rules.differing_doubts) {
             // The one without doubts, then the one nearer to the mean length, then task 1.
             const int far = abs(result.total - rules.mean_length);
             const int other_far = abs(other_total - rules.mean_length);

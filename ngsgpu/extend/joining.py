@@ -182,7 +182,7 @@ def join(rules: Rules, first: Task, third: Task, result: Connection) -> None:
 
     A task that went on where it could not tell the way is in doubt. Such a result counts only
     where the other task comes to the same; how many of both may be in doubt, the strict mode and
-    the possible lengths say (``agreed_doubts``).
+    the possible lengths say (``agreed_doubts``, and ``differing_doubts`` where they differ).
     """
     found = first.state[STATUS] == FOUND
     other = third.state[STATUS] == FOUND
@@ -201,7 +201,7 @@ def join(rules: Rules, first: Task, third: Task, result: Connection) -> None:
             if doubt + other_doubt <= rules.agreed_doubts:
                 kind = BOTH_AGREE
                 write_gap(first, third, total, True, True, result)
-        elif rules.strict == 0 and not (doubt and other_doubt):
+        elif doubt + other_doubt <= rules.differing_doubts:
             # The one without doubts, then the one nearer to the mean length, then task 1.
             far = abs(total - rules.mean_length)
             other_far = abs(other_total - rules.mean_length)

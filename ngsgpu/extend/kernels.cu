@@ -3,12 +3,12 @@
 // A warp works on one pair at a time, through all of its tasks, and then takes the next pair from a
 // counter, so that no lane waits for another pair's end. Pairs differ a lot in what they take (a
 // repeat has hundreds of candidates), and a batch has many more of them than there are warps, so
-// that warps end at about the same time; ``busy`` says how well they were used.
+// that warps end at about the same time; their clocks in ``progress`` say how well they were used.
 //
 // What an iteration (20 new bases, 15 candidates) takes of the memory: about 9 look-ups, two
 // sectors of cells and three of entries each; a sector or two of the planes of 7 new candidates, and
-// of qualities where columns are mixed: 2 KB, all at random. Its instructions, about 3,000 a warp,
-// bound it: hashes of k-mers 700, look-ups 500, alignments and look-ahead 500, columns 600.
+// of qualities where columns are mixed: 2 KB, all at random. Its instructions are, by the code, about
+// 3,000 a warp: hashes of k-mers 700, look-ups 500, alignments and look-ahead 500, columns 600.
 #include "ngsgpu/extend/growth.cuh"
 #include "ngsgpu/extend/joining.cuh"
 

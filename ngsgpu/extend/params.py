@@ -43,6 +43,7 @@ class Rules(NamedTuple):
     pair_slack: int
     strict: int
     agreed_doubts: int
+    differing_doubts: int
     gap_mismatches: int
     confirm_permille: int
     confirm_match_permille: int
@@ -110,6 +111,11 @@ class ExtensionParameters:
         _within("--insert-sd", sd is None or 0 <= sd <= LONGEST, f"from 0 to {LONGEST:,}")
         if (self.insert_mean is None) != (sd is None):
             raise UsageError("give --insert-size and --insert-sd together, or none of them")
+        if (self.min_length or 0) > (self.max_length or LONGEST):
+            raise UsageError(
+                f"--min-length ({self.min_length:,}) must not exceed --max-length "
+                f"({self.max_length:,})"
+            )
         _within("--step", 1 <= self.step <= 64, "from 1 to 64")
         _within("--min-reads", 1 <= self.min_reads <= 255, "from 1 to 255")
         _within(
@@ -161,6 +167,19 @@ class ExtensionParameters:
             return int(width <= 2 * self.min_overlap)
         return 2 - self.strict
 
+    def differing_doubts(self, low: int, high: int) -> int:
+        """How many of two tasks that find different gaps may be in doubt, -1 if none counts.
+
+        They mostly differ in copies of a repeat. Where lengths are close together, that of the
+        one that is taken is right all the same. Where the longest possible fragment is more than
+        twice as long as the shortest, it often is not.
+
+        Args:
+            low: shortest fragment that is connected.
+            high: the longest.
+        """
+        return 1 if self.strict == 0 and high <= 2 * low else -1
+
     def rules(self, mean: float, sd: float) -> Rules:
         """The integers, for fragments of a mean length and standard deviation."""
         low, high = self.lengths(mean, sd)
@@ -183,6 +202,7 @@ class ExtensionParameters:
             pair_slack=20 + min(200, math.ceil(DEVIATIONS * sd)),
             strict=self.strict,
             agreed_doubts=self.agreed_doubts(high - low),
+            differing_doubts=self.differing_doubts(low, high),
             gap_mismatches=self.gap_mismatches,
             confirm_permille=round(1000 * self.confirm_ratio),
             confirm_match_permille=round(1000 * self.confirm_matches),

@@ -120,7 +120,7 @@ class Run(ABC):
             for part in self.results(rules, pairs):
                 lengths.append(part.total[part.kind != NOT_CONNECTED])
                 stage.advance(len(part.kind))
-        insert = estimate_insert(np.concatenate(lengths))
+        insert = estimate_insert(np.concatenate(lengths), len(pairs))
         logger.info("estimated length of fragments: %.1f ± %.1f", insert.mean, insert.sd)
         return insert
 

@@ -54,6 +54,12 @@ class ExtensionStatistics:
     def summary(self) -> list[str]:
         """A few lines that say what was done."""
         pairs, insert = self.pairs, self.insert
+        taken = (
+            f"{self.time_s['total']:.1f} s, at most "
+            f"{self.memory['peak_rss_bytes'] / 2**30:.2f} GiB of memory, {self.device}"
+        )
+        if pairs["total"] == 0:
+            return ["no pairs", taken]
         share = 100 * pairs["connected"] / max(1, pairs["total"])
         origin = f"estimated from {insert['pairs']:,} pairs" if insert["estimated"] else "given"
         return [
@@ -63,6 +69,5 @@ class ExtensionStatistics:
             f"{pairs['both']:,} by both sides, {pairs['confirmed']:,} confirmed, "
             f"{pairs['one'] + pairs['differ'] + pairs['merged']:,} otherwise",
             f"extended reads of {self.lengths['mean']:.1f} bases on average",
-            f"{self.time_s['total']:.1f} s, at most "
-            f"{self.memory['peak_rss_bytes'] / 2**30:.2f} GiB of memory, {self.device}",
+            taken,
         ]

@@ -16,7 +16,8 @@ struct Rules {
     int32_t step, min_reads, branch_reads, branch_permille, bucket_entries;
     int32_t mate_overlap, mate_permille, mate_mismatches;
     int32_t min_length, max_length, mean_length, pair_slack;
-    int32_t strict, agreed_doubts, gap_mismatches, confirm_permille, confirm_match_permille;
+    int32_t strict, agreed_doubts, differing_doubts, gap_mismatches;
+    int32_t confirm_permille, confirm_match_permille;
     int32_t merge_overlap, merge_mismatch_permille, outward, turned_input;
 };
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks.compare_extenders import LIBRARIES, jobs, name_pairs, parse, table
-from benchmarks.measuring import BenchmarkError
+from benchmarks import compare_extenders
+from benchmarks.compare_extenders import (
+    LIBRARIES,
+    compare,
+    jobs,
+    name_pairs,
+    parse,
+    table,
+    write_document,
+)
+from benchmarks.measuring import BenchmarkError, Measurement
 
 
 def test_bounds_are_those_of_the_paper() -> None:
@@ -31,6 +43,7 @@ def test_programs_get_the_same_bounds_and_threads() -> None:
         assert "--minFragmentSize 460 --maxFragmentSize 540" in known[other].command
         assert f"--strictExtensionMode {mode} -t 3" in known[other].command
     assert "-b 50M -c 2 --fastq -j 3 -f 460 -F 540" in known["konnector"].command
+    assert "--warpcore 1 --gpuExtenderThreadConfig 3:0" in known[theirs[0]].command
     settings.konnector, settings.carex = False, False
     assert list(jobs(LIBRARIES["500"], settings)) == ours
 
@@ -47,6 +60,37 @@ def test_numbered_reads_get_the_names_of_their_pairs(tmp_path: Path) -> None:
     extended.write_text(text.format(1, 0))
     with pytest.raises(BenchmarkError, match="does not begin as pair 1"):
         name_pairs(tmp_path, "e.fq")
+
+
+def test_results_are_written_after_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Measurement(1.0, 1.0, 0.0, 1, 0.0)
+    done: list[str] = []
+
+    def measured(command: list[str], folder: Path) -> Measurement:
+        if len(done) == 3:
+            raise BenchmarkError("no time is left")
+        done.append(command[0])
+        return told
+
+    monkeypatch.setattr(compare_extenders, "measure", measured)
+    monkeypatch.setattr(compare_extenders, "warm_up", lambda folder, backend: None)
+    monkeypatch.setattr(compare_extenders, "report", lambda job, folder: {})
+    settings = parse(["g.fa", "-o", "out.json", "--times-only", "--strict", "1", "--repeats", "2"])
+    settings.konnector, settings.carex = True, False
+    entries: list[dict[str, Any]] = []
+    document = {"datasets": [{"name": "500/10", "programs": entries}]}
+    output = tmp_path / "results" / "out.json"
+    save = partial(write_document, document, output)
+    with pytest.raises(BenchmarkError):
+        compare(LIBRARIES["500"], tmp_path, settings, entries, save)
+    # The second round begins with the second program.
+    assert done == ["ngsgpu", "konnector", "konnector"]
+    kept = json.loads(output.read_text())["datasets"][0]["programs"]
+    assert [len(entry["runs"]) for entry in kept] == [1, 2]
+    entries[0]["runs"] = []
+    assert len(table(document).splitlines()) == 3
 
 
 def test_settings() -> None:

@@ -17,11 +17,15 @@ LIBRARY = Library("HS20", LENGTH, INSERT, 8)
 
 
 def written(folder: Path) -> None:
-    """Pairs and their truth, where the simulation puts them."""
+    """Pairs and their truth, where the simulation puts them: with a header for each piece."""
     pairs = simulated_pairs()
     for mate, path in enumerate(write_pairs(folder, pairs), 1):
         path.rename(folder / f"r{mate}.fq")
-    (folder / "r_errFree.sam").write_text(pairs.truth())
+    lines = pairs.truth().splitlines(keepends=True)
+    header = sum(line.startswith("@") for line in lines)
+    half = header + (len(lines) - header) // 4 * 2
+    truth = "".join([*lines[:half], "@HD\tVN:1.4\n", "@CO\tx\n", "@CO\ty\n", *lines[half:]])
+    (folder / "r_errFree.sam").write_text(truth)
     (folder / "genome.fa").write_text(f">g\n{pairs.genome}\n")
 
 

@@ -7,7 +7,16 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import kernel_models, kernels
-from benchmarks.kernel_models import MODELS, QUERY_MODELS, Load, QueryLoad, floor_seconds
+from benchmarks.extension_kernels import load_of
+from benchmarks.kernel_models import (
+    EXTENSION_MODELS,
+    MODELS,
+    QUERY_MODELS,
+    ExtensionLoad,
+    Load,
+    QueryLoad,
+    floor_seconds,
+)
 from benchmarks.kernels import CUPY_FUNCTIONS, Recorder, describe_kernel, main, table
 from ngsgpu.device import kernels as device_kernels
 from ngsgpu.device.kernels import observed_launches
@@ -52,6 +61,51 @@ def test_every_kernel_of_a_query_has_a_model():
     for model in QUERY_MODELS.values():
         assert all(value >= 0 for value in model(load))
     assert "floor_ms" in describe_kernel("write_table", 1, 1.0, load, QUERY_MODELS)
+
+
+def test_every_kernel_of_an_extension_has_a_model():
+    sources = [PACKAGE / "io" / "fastq.cu", PACKAGE / "minhash" / "ends.cu"]
+    kernels = {"cupy.argsort"}
+    for source in [*sources, PACKAGE / "extend" / "kernels.cu"]:
+        text = re.sub(r"__launch_bounds__\([^)]*\)", "", source.read_text())
+        kernels.update(re.findall(r'extern "C" __global__ void\s+(\w+)\(', text))
+    assert set(EXTENSION_MODELS) == kernels
+
+
+def test_models_of_an_extension_by_hand(tmp_path):
+    (tmp_path / "r1.fq").write_text("@a\n" * 5000)
+    statistics = SimpleNamespace(
+        parameters={
+            "ends": {"kmer": 20, "hashes": 4, "window": 50},
+            "quality_bits": 8,
+            "step": 20,
+        },
+        reads={"total": 100, "bases": 10_000},
+        pairs={"connected": 40},
+        lengths={"bases": 12_000},
+        tasks={
+            "primary_iterations": 900,
+            "auxiliary_iterations": 100,
+            "auxiliary_tasks": 10,
+            "candidates": 5000,
+        },
+    )
+    load = load_of(statistics, [tmp_path / "r1.fq"] * 2)
+    reading = Load(30_000, 100, 10_000, 20, 4, 8, 5000, 5000)
+    assert load == ExtensionLoad(reading, 50, 20, 5, tasks=110, iterations=1000, gap_bases=4000)
+    assert load.entries == 800
+    # 81 k-mers of each start read and 20 of each iteration, by four functions.
+    assert load.hashed == (110 * 81 + 20_000) * 4
+    assert load.look_ups == load.hashed / 16
+    # A read's planes are one sector.
+    moved, operations = EXTENSION_MODELS["extend_pairs"](load)
+    assert moved == 32 * (load.hashed / 8 + 5000) + 8000
+    assert operations == 20 * load.hashed + 5000 * 90
+    assert EXTENSION_MODELS["sign_ends"](load) == (4 * 3200 + 9 * 800, 20 * 31 * 800)
+    assert EXTENSION_MODELS["cupy.argsort"](load)[0] == 5 * 24 * 800
+    assert EXTENSION_MODELS["find_cells"](load) == (8 * 800 + 4 * 128, 50 * 128)
+    for model in EXTENSION_MODELS.values():
+        assert all(value >= 0 for value in model(load))
 
 
 def test_models_by_hand():

@@ -126,7 +126,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     cupy, cuda = ModuleType("cupy"), ModuleType("cupy.cuda")
     event = SimpleNamespace(record=lambda stream: None)
-    stream = SimpleNamespace(wait_event=lambda event: None)
+    stream = SimpleNamespace(wait_event=lambda event: None, synchronize=lambda: None)
     cuda.__dict__.update(
         Device=Device, Event=lambda **options: event, get_current_stream=lambda: stream
     )

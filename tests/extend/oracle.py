@@ -356,7 +356,7 @@ class Extender:
                 allowed = {0: 2, 1: 1, 2: 0 if wide else 1}[strict]
                 agreed = sum(doubts) <= allowed
                 return ("both", totals[0], ("one", "three")) if agreed else ("none", 0, ())
-            if strict == 0 and not all(doubts):
+            if strict == 0 and self.high <= 2 * self.low and not all(doubts):
                 far = [abs(total - self.mean) for total in totals]
                 take = 1 if (doubts[1], far[1]) < (doubts[0], far[0]) else 0
                 return "differ", totals[take], (("one",), ("three",))[take]

@@ -229,6 +229,29 @@ def test_empty_input(tmp_path: Path, ngsgpu: Commands) -> None:
     done = ngsgpu("extend", "-i", tmp_path / "1", "-I", tmp_path / "2", "-o", tmp_path / "e")
     assert done.status == 0, done.err
     assert (tmp_path / "e").read_bytes() == b""
+    assert "no pairs\n" in done.err
+    assert "±" not in done.err
+
+
+def test_one_pair(tmp_path: Path, pairs: Pairs, ngsgpu: Commands) -> None:
+    first = write(tmp_path / "1", fastq(list(pairs.first[:1])))
+    second = write(tmp_path / "2", fastq(list(pairs.second[:1])))
+    rest = tmp_path / "rest"
+    given = ("-i", first, "-I", second, "-o", tmp_path / "e", "--remaining1", rest)
+    done = ngsgpu("extend", *given, *GIVEN)
+    assert done.status == 0, done.err
+    assert (tmp_path / "e").read_bytes() == b""
+    assert rest.read_bytes() == first.read_bytes() + second.read_bytes()
+
+
+def test_mates_out_of_step(tmp_path: Path, pairs: Pairs, ngsgpu: Commands) -> None:
+    first, second, *_ = write_pairs(tmp_path, pairs)
+    lines = second.read_text().splitlines(keepends=True)
+    second.write_text("".join([*lines[4:], *lines[:4]]))
+    done = ngsgpu("extend", "-i", first, "-I", second, "-o", tmp_path / "e", *GIVEN)
+    assert done.status == 2
+    assert "not those of mates" in done.error
+    assert not (tmp_path / "e").exists()
 
 
 @pytest.mark.parametrize(
@@ -241,6 +264,7 @@ def test_empty_input(tmp_path: Path, ngsgpu: Commands) -> None:
         (("-I", "2.fq", "--remaining2", "x"), "--remaining1"),
         (("-I", "2.fq", "--fasta", "--include-remaining"), "--fasta"),
         (("-I", "2.fq", *GIVEN, "--min-length", 500), "--min-length"),
+        (("-I", "2.fq", "--min-length", 500, "--max-length", 400), "exceed --max-length (400)"),
         (("-I", "2.fq", "--memory", "1M"), "--memory"),
         (("-I", "2.fq", "--backend", "cuda"), "cuda"),
     ],
@@ -266,5 +290,7 @@ def test_too_few_pairs_to_estimate_from(tmp_path: Path, pairs: Pairs, ngsgpu: Co
     second = write(tmp_path / "2", fastq(list(pairs.second[:5])))
     done = ngsgpu("extend", "-i", first, "-I", second, "-o", tmp_path / "e")
     assert done.status == 2
+    assert "of 5 sampled pairs" in done.error
     assert "--insert-size" in done.error
+    assert "--library" in done.error
     assert not (tmp_path / "e").exists()

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import extension_kernels
 from benchmarks.device_memory import DeviceMemory, Driver
-from benchmarks.kernel_models import MODELS, Load
+from benchmarks.kernel_models import EXTENSION_MODELS, MODELS, Load
 from benchmarks.kernels import describe_kernel, measure_kernels
+from ngsgpu.extend import ExtensionParameters
 from tests.gpu.test_correct import simulate
 from tests.gpu.test_files import write_fastq
 
@@ -32,6 +34,25 @@ def test_every_kernel_of_a_correction_is_timed(tmp_path: Path) -> None:
         assert milliseconds > 0
         described = describe_kernel(name, launches, milliseconds, load)
         assert (name in MODELS) == ("floor_ms" in described)
+
+
+@pytest.mark.parametrize("one_batch", [False, True])
+def test_every_kernel_of_an_extension_is_timed(tmp_path: Path, one_batch: bool) -> None:
+    sequences, qualities = simulate(random.Random(6), paired=True, quality=True)
+    assert qualities is not None
+    files = [tmp_path / f"r{mate}.fq" for mate in (1, 2)]
+    for mate, file in enumerate(files):
+        write_fastq(file, sequences[mate::2], qualities[mate::2], "\n")
+    parameters = ExtensionParameters(insert_mean=300.0, insert_sd=30.0)
+    statistics, totals = extension_kernels.measure_kernels(
+        files, parameters, threads=2, one_batch=one_batch
+    )
+    assert {"sign_ends", "cupy.argsort", "extend_pairs"} <= set(totals)
+    assert {name for name in totals if "." not in name} <= set(EXTENSION_MODELS)
+    load = extension_kernels.load_of(statistics, files)
+    for name, (launches, milliseconds) in totals.items():
+        described = describe_kernel(name, launches, milliseconds, load, EXTENSION_MODELS)
+        assert (name in EXTENSION_MODELS) == ("floor_ms" in described)
 
 
 def test_memory_in_use_is_seen() -> None:
