@@ -5,14 +5,17 @@ entries and locations. Keys may be cut into ranges by their top bits: those of s
 where the words do not fit into a GPU's memory, ranges that are handled one after the other
 (``gpu_build_plan``); the features themselves take a quarter of what the words and sorting them
 take. As the number of all entries decides how a key is cut into a line of the directory and the
-rest, the ranges are counted first, and made a second time if they cannot stay.
+rest, the ranges are counted first, and made a second time if they cannot stay. A range for which
+the memory runs out in spite of the plan is cut in halves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,11 +25,18 @@ from numpy.typing import NDArray
 from ngsgpu.classify.database import Database, Partition
 from ngsgpu.classify.gpu import THREADS, grid_of_threads
 from ngsgpu.classify.gpu_build_plan import BuildPlan, TableWords, plan_build
-from ngsgpu.classify.gpu_destination import Destination, HostIndex, StoredIndex, copy_arrays
+from ngsgpu.classify.gpu_destination import (
+    Destination,
+    HostIndex,
+    StoredIndex,
+    copy_arrays,
+    wait_for_all,
+)
 from ngsgpu.classify.gpu_sketch import KERNELS as SKETCH_KERNELS
 from ngsgpu.classify.gpu_sketch import DeviceSketches
 from ngsgpu.classify.gpu_words import (
     KERNELS,
+    MOST_PART_BITS,
     WORD_TILE,
     KeyRange,
     SketchWords,
@@ -37,7 +47,10 @@ from ngsgpu.classify.gpu_words import (
 )
 from ngsgpu.classify.index import Limits, WindowTaxa, directory_bits
 from ngsgpu.classify.store import FileList
+from ngsgpu.device.errors import device_error
 from ngsgpu.device.gpu_memory import PinnedPool, free_for_one_array, free_unused
+
+_LOG = logging.getLogger(__name__)
 
 _CERTAINLY_FITS: Final = 1 << 28
 """Bytes of features for which memory is not looked at where nothing limits it."""
@@ -53,8 +66,7 @@ class _Part:
         words: CuPy uint64, sorted; None where they are made anew.
         removed: CuPy uint64, keys that lose all locations, in the upper halves.
         sums: two arrays of CuPy, uint32: entries and locations before each tile of words.
-        entries: of the part.
-        locations: of the part.
+        sizes: int64[2], entries and locations of the part.
     """
 
     keys: KeyRange
@@ -62,8 +74,16 @@ class _Part:
     words: Any = None
     removed: Any = None
     sums: Any = None
-    entries: int = 0
-    locations: int = 0
+    sizes: Any = None
+
+    def forget(self) -> None:
+        """Give up the arrays on the GPU."""
+        self.words = self.removed = self.sums = None
+
+    def halves(self) -> Iterator[_Part]:
+        """Two parts that are this one."""
+        for keys in self.keys.halves():
+            yield _Part(keys, self.device)
 
 
 class IndexBuilder:
@@ -116,18 +136,20 @@ class IndexBuilder:
 
     def _build(self, number: int, taxa: WindowTaxa | None, destination: Destination) -> None:
         run = _PartitionRun(self, number, taxa)
-        parts = run.parts()
-        on_gpu = [[part for part in parts if part.device == gpu] for gpu in range(self._gpus)]
         with ThreadPoolExecutor(self._gpus, thread_name_prefix="ngsgpu-gpu") as threads:
-            list(threads.map(run.count, on_gpu))
-            entries = sum(part.entries for part in parts)
-            locations = sum(part.locations for part in parts)
+            parts = list(threads.map(run.count, run.parts()))
+            sizes = np.array([part.sizes for own in parts for part in own])
+            entries, locations = sizes.sum(axis=0).tolist()
             destination.open(entries, locations)
-            bases = np.cumsum([[0, 0], *([part.entries, part.locations] for part in parts)], axis=0)
-            write = run.writer(directory_bits(entries), bases, destination)
-            list(threads.map(write, on_gpu))
+            bits = directory_bits(entries)
+            before = np.zeros(2, dtype=np.int64)
+            writes = []
+            for own in parts:
+                writes.append(threads.submit(run.write, own, bits, before.copy(), destination))
+                before += np.sum([part.sizes for part in own], axis=0)
+            wait_for_all(writes)
         last = np.array([entries, locations], dtype=np.uint32)
-        destination.put("directory", 8 << directory_bits(entries), last.view(np.uint8))
+        destination.put("directory", 8 << bits, last.view(np.uint8))
 
 
 class _PartitionRun:
@@ -145,6 +167,7 @@ class _PartitionRun:
         sketch_words = SketchWords(builder._database, number, builder._sketches, builder._gpus)
         self._first_window = sketch_words.first_window
         self._plan = self._planned(sketch_words)
+        self._keep = self._plan.keep
         self._source: WordSource = sketch_words
         if self._plan.table is not None:
             self._source = TableWords(sketch_words, self._plan.table, self._limits)
@@ -162,48 +185,85 @@ class _PartitionRun:
             room = min(rooms)
         return plan_build(words, self._limits, builder._gpus, room, use_table=builder._use_table)
 
-    def parts(self) -> list[_Part]:
-        """The ranges of keys, in ascending order."""
-        return [_Part(keys, gpu) for keys, gpu in self._plan.ranges(self._builder._gpus)]
+    def parts(self) -> list[list[_Part]]:
+        """The ranges of keys of each GPU, in ascending order."""
+        parts = [_Part(keys, gpu) for keys, gpu in self._plan.ranges(self._builder._gpus)]
+        return [
+            [part for part in parts if part.device == gpu] for gpu in range(self._builder._gpus)
+        ]
 
-    def count(self, parts: Sequence[_Part]) -> None:
-        """Count the entries and locations of the parts of a GPU."""
+    def count(self, parts: Sequence[_Part]) -> list[_Part]:
+        """Count the entries and locations of the parts of a GPU; some may come back as halves."""
+        counted: list[_Part] = []
         for part in parts:
             with on_gpu(part.device):
-                self._make(part)
-                if not self._plan.keep:
-                    part.words = part.removed = part.sums = None
+                if not self._fits(part, self._make):
+                    counted += self.count(list(part.halves()))
+                    continue
+            if not self._keep:
+                part.forget()
+            counted.append(part)
+        return counted
 
-    def writer(
-        self, bits: int, bases: NDArray[np.int64], destination: Destination
-    ) -> Callable[[Sequence[_Part]], None]:
-        """What makes the arrays of the parts of a GPU and puts them into their place.
+    def write(
+        self, parts: Iterable[_Part], bits: int, before: NDArray[np.int64], destination: Destination
+    ) -> NDArray[np.int64]:
+        """Make the arrays of the parts of a GPU and put them into their place.
 
         Args:
+            parts: in ascending order.
             bits: of the directory.
-            bases: int64[parts + 1, 2], entries and locations before each part.
+            before: int64[2], entries and locations before the first part.
             destination: takes the arrays.
+
+        Returns:
+            Entries and locations before what follows on the parts.
         """
+        builder = self._builder
+        for part in parts:
+            arrays: dict[str, tuple[int, Any]] = {}
+            with on_gpu(part.device):
+                if not self._fits(part, partial(self._add_arrays, arrays, bits, before)):
+                    before = self.write(part.halves(), bits, before, destination)
+                    continue
+                part.forget()
+                copy_arrays(part.device, arrays, destination, builder._pool, builder._pinned)
+            before = before + part.sizes
+        return before
 
-        def write(parts: Sequence[_Part]) -> None:
-            for part in parts:
-                with on_gpu(part.device):
-                    if part.words is None:
-                        self._make(part)
-                    arrays = self._arrays(part, bits, bases[part.keys.number])
-                    part.words = part.removed = part.sums = None
-                    copy_arrays(
-                        part.device, arrays, destination, self._builder._pool, self._builder._pinned
-                    )
+    def _fits(self, part: _Part, work: Callable[[_Part], None]) -> bool:
+        """Do work for a part; False if the memory of the GPU runs out.
 
-        return write
+        Raises:
+            DeviceError: it does, and the part cannot be cut in halves.
+        """
+        try:
+            work(part)
+        except MemoryError as error:
+            if part.keys.bits == MOST_PART_BITS:
+                raise device_error("building an index", error) from error
+            _LOG.debug("%s is cut in halves: %s", part.keys, error)
+        else:
+            return True
+        # Only now do the frames of the failed attempt hold no arrays any more.
+        part.forget()
+        self._keep = False
+        free_unused()
+        return False
+
+    def _free_unused(self) -> None:
+        """Where memory is scarce, let others have what CuPy keeps in pieces of any size."""
+        if self._plan.is_scarce:
+            free_unused()
 
     def _make(self, part: _Part) -> None:
         """Make and sort the words of a part, and count what becomes of them."""
         import cupy
 
+        self._free_unused()
         part.words = words = self._source.words(part.keys, part.device)
         sort_words(words)
+        self._free_unused()
         part.removed = self._ambiguous(words)
         tiles = -(-len(words) // WORD_TILE)
         part.sums = [cupy.empty(tiles + 1, dtype=cupy.uint32) for _ in range(2)]
@@ -212,7 +272,7 @@ class _PartitionRun:
         )
         for sums in part.sums:
             SKETCH_KERNELS.launch("sum_up", (1,), (THREADS,), (sums, np.uint32(tiles)))
-        part.entries, part.locations = (int(sums[tiles:].get()[0]) for sums in part.sums)
+        part.sizes = np.array([sums[tiles:].get()[0] for sums in part.sums], dtype=np.int64)
 
     def _rule(self, part: _Part) -> tuple[Any, ...]:
         """Words, and which of their locations stay, as kernels take them."""
@@ -238,17 +298,23 @@ class _PartitionRun:
         sort_words(marked)
         return _chosen(_chosen(marked, 0), self._limits.taxa)
 
-    def _arrays(
-        self, part: _Part, bits: int, base: NDArray[np.int64]
-    ) -> dict[str, tuple[int, Any]]:
-        """Where the arrays of a part belong in bytes, and what they are, by name."""
+    def _add_arrays(
+        self,
+        arrays: dict[str, tuple[int, Any]],
+        bits: int,
+        base: NDArray[np.int64],
+        part: _Part,
+    ) -> None:
+        """Add where the arrays of a part belong in bytes, and what they are, by name."""
         import cupy
 
+        if part.words is None:
+            self._make(part)
         lines = (1 << bits) >> part.keys.bits
         first_line = lines * part.keys.number
         directory = cupy.empty((lines, 2), dtype=cupy.uint32)
-        entries = cupy.empty(part.entries, dtype=cupy.uint32)
-        locations = cupy.empty(part.locations, dtype=cupy.uint32)
+        entries = cupy.empty(int(part.sizes[0]), dtype=cupy.uint32)
+        locations = cupy.empty(int(part.sizes[1]), dtype=cupy.uint32)
         if len(part.words) == 0:
             directory.set(np.tile(base.astype(np.uint32), (lines, 1)))
         else:
@@ -261,11 +327,9 @@ class _PartitionRun:
                     np.uint32(base[1]), entries, locations, directory,
                 ),
             )  # fmt: skip
-        return {
-            "directory": (8 * first_line, directory),
-            "entries": (4 * int(base[0]), entries),
-            "locations": (4 * int(base[1]), locations),
-        }
+        arrays["directory"] = 8 * first_line, directory
+        arrays["entries"] = 4 * int(base[0]), entries
+        arrays["locations"] = 4 * int(base[1]), locations
 
 
 def _chosen(words: Any, most: int) -> Any:

@@ -57,7 +57,7 @@ _BUS: Final = 45e9
 """Bytes of features that a GPU reads from the memory of the host in a second, and words that it
 inserts into a table: measured on an H200."""
 
-_INSERTED: Final = 2e9
+_INSERTED: Final = 3.5e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,13 @@ class BuildPlan:
     Attributes:
         bits: of the ranges of keys that are sorted one after the other.
         keep: whether the words of all of them can stay until the end.
+        is_scarce: whether memory that is not in use must not be kept for later.
         table: how words are kept before; None if they are made of the features again.
     """
 
     bits: int
     keep: bool
+    is_scarce: bool
     table: TablePlan | None = None
 
     def ranges(self, gpus: int) -> list[tuple[KeyRange, int]]:
@@ -120,7 +122,7 @@ def plan_build(
     """
     fewest = math.ceil(math.log2(gpus))
     if room is None:
-        return BuildPlan(fewest, True)
+        return BuildPlan(fewest, keep=True, is_scarce=False)
     memory = _Memory(source, limits, gpus)
     bits = memory.bits_within(room, fewest)
     if bits is None:
@@ -129,7 +131,7 @@ def plan_build(
             f"beside the features, and {format_size(room)} may be used; cut the database into "
             "more partitions, raise --gpu-memory, or use --backend cpu"
         )
-    by_sorting = BuildPlan(bits, bits == fewest)
+    by_sorting = BuildPlan(bits, bits == fewest, 2 * memory.needed(bits) > room)
     if use_table is False or (bits == fewest and not use_table):
         return by_sorting
     by_table = _plan_table(source, limits, memory, room, bits, fewest)
@@ -142,14 +144,22 @@ def plan_build(
     return by_table if use_table or inserting < sorting else by_sorting
 
 
+def bytes_a_word(by_taxa: bool) -> int:
+    """Memory of a GPU for a word, where all are sorted at once.
+
+    Args:
+        by_taxa: whether features are removed by their taxa.
+    """
+    return _BYTES_A_WORD_WITH_TAXA if by_taxa else _BYTES_A_WORD
+
+
 class _Memory:
     """What ranges of keys take of a GPU's memory."""
 
     def __init__(self, source: SketchWords, limits: Limits, gpus: int) -> None:
         self.sizes = source.sizes.sum(axis=0)
         self._words = int(self.sizes.sum())
-        a_word = _BYTES_A_WORD if limits.taxa == 0 else _BYTES_A_WORD_WITH_TAXA
-        self.a_word = a_word + (_BYTES_A_WORD_LENT if gpus > 1 else 0)
+        self.a_word = bytes_a_word(limits.taxa > 0) + (_BYTES_A_WORD_LENT if gpus > 1 else 0)
 
     def needed(self, bits: int) -> int:
         """Bytes for sorting the words of a range."""
@@ -211,7 +221,8 @@ def _plan_table(
             continue
         within = memory.bits_within(left, bits)
         if within is not None:
-            return BuildPlan(within, within == fewest, TablePlan(bits, bucket, own_slots, batch))
+            table = TablePlan(bits, bucket, own_slots, batch)
+            return BuildPlan(within, within == fewest, is_scarce=True, table=table)
     return None
 
 
@@ -248,12 +259,17 @@ class TableWords:
         return self._source.words(keys, device) if table is None else table.words(keys)
 
     def _filled(self, keys: KeyRange, device: int) -> HashTable | None:
-        """The table of a range; None if it does not suffice."""
-        table = HashTable(self._plan.slots, self._plan.bucket, self._most)
-        for batch in self._batches(keys):
-            words = self._source.words(keys, device, batch)
-            sort_words(words)
-            table.insert(words)
+        """The table of a range; None if it, or the memory, does not suffice."""
+        try:
+            table = HashTable(self._plan.slots, self._plan.bucket, self._most)
+            for batch in self._batches(keys):
+                words = self._source.words(keys, device, batch)
+                sort_words(words)
+                table.insert(words)
+                del words
+        except MemoryError as error:
+            _LOG.debug("%s has no table: %s", keys, error)
+            return None
         used, spilled = table.used()
         _LOG.debug("%s: %d of %d slots of %d places, %d words beside them",
                    keys, used, table.slots, self._plan.bucket, spilled)  # fmt: skip

@@ -116,10 +116,10 @@ def copy_arrays(
     ]
     # The files grow side by side, for only one thread at a time gets into each.
     pieces.sort(key=lambda piece: piece[:2])
-    _wait([pool.submit(copy, *piece[1:]) for piece in pieces])
+    wait_for_all([pool.submit(copy, *piece[1:]) for piece in pieces])
 
 
-def _wait(tasks: Sequence[Future[None]]) -> None:
+def wait_for_all(tasks: Sequence[Future[Any]]) -> None:
     """Wait for all tasks, also where one fails."""
     errors = [error for task in tasks if (error := task.exception()) is not None]
     if errors:

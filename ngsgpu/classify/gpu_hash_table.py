@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.gpu import THREADS, grid_of, grid_of_threads
-from ngsgpu.classify.gpu_words import WORD_TILE, KeyRange, grid_of_tiles
+from ngsgpu.classify.gpu_words import WORD_TILE, KeyRange, empty_words, grid_of_tiles
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.errors import DeviceError
 
@@ -104,7 +104,7 @@ class HashTable:
         counts = cupy.empty(2, dtype=cupy.uint64)
         counts.data.memset_async(0, counts.nbytes)
         self._choose(keys, np.uint64(0), counts[:1])
-        words = cupy.empty(int(counts[:1].get()[0]), dtype=cupy.uint64)
+        words = empty_words(int(counts[:1].get()[0]))
         self._choose(keys, words, counts[1:])
         return words
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from ngsgpu.classify.database import Database
 from ngsgpu.classify.gpu import THREADS, grid_of
 from ngsgpu.classify.gpu_sketch import DeviceSketches
+from ngsgpu.device.gpu_memory import free_unused
 from ngsgpu.device.kernels import KernelModule
+
+_Result = TypeVar("_Result")
 
 KERNELS: Final = KernelModule("ngsgpu.classify", "build.cu")
 
@@ -39,6 +42,12 @@ class KeyRange:
     def within(self, bits: int) -> KeyRange:
         """The larger range that it lies in, of keys with the same top ``bits`` bits."""
         return KeyRange(self.number >> (self.bits - bits), bits)
+
+    def halves(self) -> tuple[KeyRange, KeyRange]:
+        """Two ranges that are this one."""
+        return KeyRange(2 * self.number, self.bits + 1), KeyRange(
+            2 * self.number + 1, self.bits + 1
+        )
 
     def of(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Its share of numbers for the ranges of ``MOST_PART_BITS`` bits (the last axis)."""
@@ -114,7 +123,7 @@ class SketchWords:
         of_gpu: list[list[int]] = [[] for _ in range(self._gpus)]
         for source in range(len(self._sources))[sources]:
             of_gpu[self._sources[source].sketches.device].append(source)
-        words = cupy.empty(int(counts[sources].sum()), dtype=cupy.uint64)
+        words = empty_words(int(counts[sources].sum()))
         at = 0
         for gpu, own in enumerate(of_gpu):
             count = int(counts[own].sum())
@@ -123,7 +132,7 @@ class SketchWords:
                 self._make(own, keys, here)
             elif count > 0:
                 with on_gpu(gpu):
-                    lent = cupy.empty(count, dtype=cupy.uint64)
+                    lent = empty_words(count)
                     self._make(own, keys, lent)
                     cupy.cuda.Stream.null.synchronize()
                 runtime.memcpyPeer(here.data.ptr, device, lent.data.ptr, gpu, 8 * count)
@@ -174,9 +183,35 @@ class SketchWords:
 
 
 def sort_words(words: Any) -> None:
-    """Sort words in place, by a radix sort (of CuPy)."""
+    """Sort words in place, by a radix sort (of CuPy).
+
+    Raises:
+        OutOfMemoryError: of CuPy, which says of sorting no more than that memory ran out.
+    """
+    import cupy
+
     if len(words) > 1:
-        words.sort()
+        try:
+            _again_after_freeing(words.sort)
+        except MemoryError as error:
+            pool = cupy.get_default_memory_pool()
+            values = words.nbytes, pool.total_bytes(), pool.get_limit()
+            raise cupy.cuda.memory.OutOfMemoryError(*values) from error
+
+
+def empty_words(count: int) -> Any:
+    """CuPy uint64[count] of undefined content."""
+    import cupy
+
+    return _again_after_freeing(lambda: cupy.empty(count, dtype=cupy.uint64))
+
+
+def _again_after_freeing(work: Callable[[], _Result]) -> _Result:
+    """Do what takes memory; where it runs out, once more without what CuPy keeps unused."""
+    with contextlib.suppress(MemoryError):
+        return work()
+    free_unused()
+    return work()
 
 
 def grid_of_tiles(tiles: int) -> tuple[int]:

@@ -6,14 +6,22 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ngsgpu.classify import gpu_build, gpu_build_plan, gpu_build_run, gpu_references
+from ngsgpu.classify import (
+    gpu_build,
+    gpu_build_plan,
+    gpu_build_run,
+    gpu_references,
+    gpu_words,
+)
 from ngsgpu.classify.build import build_database
 from ngsgpu.classify.gpu_build import IndexBuilder
 from ngsgpu.classify.gpu_build_plan import BuildPlan
 from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
 from ngsgpu.classify.plan import BuildOptions, PartitionRequest
+from ngsgpu.errors import DeviceError
 from tests.classify.world import SKETCH, World, make_world
 
 
@@ -42,6 +50,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[BuildPlan]:
 
     monkeypatch.setattr(gpu_build_run, "sketch_files", sketch)
     monkeypatch.setattr(gpu_build, "plan_build", plan)
+    monkeypatch.setattr(gpu_build_run, "_BYTES_A_FEATURE", 1 << 30)  # takes all GPUs
     monkeypatch.setattr(gpu_build_plan, "_SPARE", 0)
     monkeypatch.setattr(gpu_build_plan, "_BATCH", 500)
     monkeypatch.setattr(gpu_build_plan, "_SAMPLE", 1000)
@@ -151,21 +160,96 @@ def test_tables_that_are_too_small_are_done_without(
     assert plans[0].table is not None
 
 
-@pytest.mark.parametrize("use_table", [None, True])
-def test_a_database_in_48_megabytes(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use_table: bool | None
+@pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.parametrize("use_table", [False, True])
+@pytest.mark.parametrize("room", [1 << 30, 60_000])
+def test_memory_that_runs_out_in_spite_of_the_plan(
+    world: World,
+    tmp_path: Path,
+    plans: list[BuildPlan],
+    monkeypatch: pytest.MonkeyPatch,
+    room: int,
+    use_table: bool,
+    gpus: int,
 ):
-    """The limit holds: CuPy refuses what is beyond it."""
-    source = random.Random(7)
-    genome = "".join(source.choices("ACGT", k=3_000_000))
-    references = tmp_path / "references"
-    references.mkdir()
-    for number in range(6):
-        copy = list(genome)
-        for at in source.sample(range(len(copy)), k=len(copy) // 100):
-            copy[at] = source.choice("ACGT")
-        (references / f"{number}.fa").write_text(f">copy{number}\n{''.join(copy)}\n")
+    """Whatever fails now and then, while counting or writing, is done in halves."""
+    from cupy.cuda import runtime
+
+    if gpus > runtime.getDeviceCount():
+        pytest.skip(f"{gpus} GPUs are needed")
+    source = random.Random(room + use_table)
+    failed = []
+
+    def sort(words: Any) -> None:
+        if len(words) > 40 and source.random() < 0.3:
+            failed.append(len(words))
+            raise MemoryError("no more")
+        gpu_words.sort_words(words)
+
+    monkeypatch.setattr(gpu_build, "sort_words", sort)
+    limit_room(monkeypatch, room)
     choose_table(monkeypatch, use_table)
-    for backend in ("cpu", "cuda"):
-        build(world, tmp_path / backend, backend, references=[references], gpu_memory=48 << 20)
-    same_files(tmp_path / "cpu", tmp_path / "cuda")
+    build(world, tmp_path / "cpu", "cpu")
+    for _ in range(5):
+        build(world, tmp_path / "cuda", "cuda", gpus=gpus)
+        same_files(tmp_path / "cpu", tmp_path / "cuda")
+    assert failed
+
+
+def test_memory_that_never_suffices(
+    world: World,
+    tmp_path: Path,
+    plans: list[BuildPlan],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def sort(words: Any) -> None:
+        raise MemoryError("no more")
+
+    monkeypatch.setattr(gpu_build, "sort_words", sort)
+    with pytest.raises(DeviceError, match=r"not enough GPU memory .*--gpu-memory"):
+        build(world, tmp_path / "cuda", "cuda")
+    assert not (tmp_path / "cuda").exists()
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six copies of three million bases, with 1 % of these changed."""
+    source = np.random.default_rng(7)
+    genome = source.choice(np.frombuffer(b"ACGT", dtype=np.uint8), 3_000_000)
+    references = tmp_path_factory.mktemp("copies")
+    for number in range(6):
+        copy = genome.copy()
+        places = source.integers(0, len(copy), len(copy) // 100)
+        copy[places] = source.choice(np.frombuffer(b"ACGT", dtype=np.uint8), len(places))
+        text = b">copy%d\n%s\n" % (number, copy.tobytes())
+        (references / f"{number}.fa").write_bytes(text)
+    return references
+
+
+@pytest.fixture(scope="module")
+def copies_database(world: World, copies: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    database = tmp_path_factory.mktemp("database") / "cpu"
+    build(world, database, "cpu", references=[copies])
+    return database
+
+
+@pytest.mark.parametrize("use_table", [None, False, True])
+@pytest.mark.parametrize("megabytes", [28, 30, 32, 36, 40, 48, 64, 90, 128])
+def test_little_memory(
+    world: World,
+    copies: Path,
+    copies_database: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    use_table: bool | None,
+    megabytes: int,
+):
+    """The limit holds: CuPy refuses what is beyond it. It suffices, or an error says so."""
+    choose_table(monkeypatch, use_table)
+    memory = megabytes << 20
+    try:
+        build(world, tmp_path / "cuda", "cuda", references=[copies], gpu_memory=memory)
+    except DeviceError as error:
+        assert megabytes < 36 and "--gpu-memory" in str(error)
+    else:
+        same_files(copies_database, tmp_path / "cuda")
