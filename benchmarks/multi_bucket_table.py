@@ -153,6 +153,7 @@ def measure(kind: str, words: NDArray[np.uint64]) -> dict[str, Any]:
     """All ways for the same words."""
     from ngsgpu.device.gpu_memory import free_unused
 
+    free_unused()
     there = to_device(words)
     line: dict[str, Any] = {"kind": kind, "pairs": len(words), "sorting": measure_sort(there)}
     ordered = there.copy()
