@@ -43,7 +43,7 @@ _SPARE: Final = 2 << 20
 _MOST_IN_TABLE: Final = 4096
 """Locations of a key beyond which its slots in a table are too many to look through."""
 
-_LOAD: Final = 0.85
+_LOAD: Final = 0.9
 """Share of a table's slots that are to be taken."""
 
 _SAMPLE: Final = 1 << 22
