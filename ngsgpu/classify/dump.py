@@ -98,8 +98,10 @@ def _each_block(path: Path, parse: Callable[[LineBlock], tuple[int, int]], expec
     Returns:
         Number of rows.
     """
-    rows = 0
+    rows, last, is_barred = 0, None, False
     for block in read_line_blocks(path):
+        if block.first_line == 0:
+            is_barred = _ends_with_bar(block.data[: int(np.argmax(block.data == _LF))])
         count, bad = parse(block)
         if bad >= 0:
             raise InputError(
@@ -109,7 +111,19 @@ def _each_block(path: Path, parse: Callable[[LineBlock], tuple[int, int]], expec
                 line=block.line_number(bad),
             )
         rows += count
+        last = block
+    if last is not None and is_barred and not _ends_with_bar(last.data[-256:]):
+        raise InputError(
+            path,
+            "the last line is cut short",
+            "copy or download the file again",
+            line=last.first_line + last.lines,
+        )
     return rows
+
+
+def _ends_with_bar(text: NDArray[np.uint8]) -> bool:
+    return text.tobytes().rstrip().endswith(b"|")
 
 
 # --- nodes ----------------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ NODES = "1\t|\t1\t|\tno rank\t|\n2\t|\t1\t|\tdomain\t|\n5\t|\t2\t|\tspecies\t|\n
 TAXONOMIES = {
     "a cycle": NODES.replace("2\t|\t1\t|", "2\t|\t5\t|"),
     "a missing parent": NODES.replace("2\t|\t1\t|", "2\t|\t77\t|"),
+    "a line cut short": NODES[:-4],
     "no root": NODES.replace("1\t|\t1\t|\tno rank\t|\n", "").replace("2\t|\t1\t|", "2\t|\t5\t|"),
 }
 
