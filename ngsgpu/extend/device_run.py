@@ -112,7 +112,7 @@ class DeviceRun(Run):
             self.gpu = plan.document()
             self.reads = reads
             tables = build_end_tables_on_gpu(reads, self.parameters.ends, advance=stage.advance)
-            self.team = GpuTeam(reads, tables, self.options.gpus)
+            self.team = GpuTeam(reads, tables, self.options.gpus, plan.batch_bytes)
 
     def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[Extensions]:
         """Extend some pairs; yields the results of consecutive ones, in order."""
