@@ -143,15 +143,15 @@ def jobs(library: Library, settings: argparse.Namespace) -> dict[str, Job]:
             "konnector_pseudoreads.fq",
         )
     for strict in settings.strict if settings.carex else ():
-        # Its fragments have to be longer than both reads. Tables on the GPU, which every thread
-        # looks at itself, are what its manual recommends.
+        # Its fragments have to be longer than both reads. Its manual recommends tables on the GPU,
+        # and that the threads that extend look into them themselves.
         least = max(2 * library.read_length + 1, shortest)
         found[f"carex-gpu, strict {strict}"] = Job(
             f"carex-gpu -i r1.fq -i r2.fq -d . --eo carex{strict}.fq --ro carex_rest.fq "
             f"--pairmode PE -c {settings.coverage} --minFragmentSize {least} --maxFragmentSize "
             f"{longest} --strictExtensionMode {strict} -t {threads} -g 0 -k 20 -h 48 "
-            f"--useQualityScores --outputRemaining --warpcore 1 "
-            f"--gpuExtenderThreadConfig {min(threads, settings.carex_extenders)}:0",
+            f"--useQualityScores --outputRemaining --warpcore 1 --batchsize {settings.carex_batch} "
+            f"--gpuExtenderThreadConfig {settings.carex_config}",
             f"carex{strict}.fq",
             numbered=True,
         )
@@ -383,7 +383,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--times-only", action="store_true", help="leave out the evaluation, and its truth")
     add("--bloom", default="480M", help="size of Konnector's Bloom filter")
     add("--no-carex", action="store_true", help="leave out CAREx")
-    add("--carex-extenders", type=int, default=8, help="threads of CAREx that use the GPU, at most")
+    add("--carex-config", default="4:0", help="CAREx's threads that extend, and that only hash")
+    add("--carex-batch", type=int, default=2048, help="pairs that each of them works on")
     add("--work", type=Path, default=ROOT / "benchmarks" / "work", help="for temporary files")
     add("-o", "--output", type=Path, required=True, help="JSON file to write")
     return parser.parse_args(arguments)

@@ -75,8 +75,9 @@ def measure_kernels(
         extended, *rest = (str(folder / name) for name in ("e.fq", "n1.fq", "n2.fq"))
         outputs = ExtensionOutputs(extended, rest[0], rest[1])
         if one_batch:
-            batch = partial(patch, "ngsgpu.extend.gpu_run.pairs_a_batch")
-            stack.enter_context(batch(return_value=ALL_PAIRS))
+            at = "ngsgpu.extend.gpu_run"
+            stack.enter_context(patch(f"{at}.pairs_a_batch", lambda rules, size: ALL_PAIRS))
+            stack.enter_context(patch(f"{at}.BATCHES_IN_ALL", 1))
         extend = partial(
             extend_files,
             files[:1],

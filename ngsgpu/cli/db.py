@@ -198,7 +198,8 @@ def build(
     """Build a database from reference sequences.
 
     An existing one is replaced when the new one is whole. References are FASTA, plain or
-    compressed, each sequence with a name of its own.
+    compressed, each sequence with a name of its own. Of several GPUs as many take part as are
+    needed for their memory.
 
     In one go:          ngsgpu db build genomes/ -d DB --taxonomy tax --map seqid2taxid.tsv
 
@@ -221,7 +222,8 @@ def build(
             "--only-partition builds what was planned with `ngsgpu db plan`: give -d alone"
         )
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
-        prepare_cuda(len(chosen.gpus), "ngsgpu.classify.gpu_build")
+        # Others are made ready if the memory of the first one does not suffice.
+        prepare_cuda(min(1, len(chosen.gpus)), "ngsgpu.classify.gpu_build")
         from ngsgpu.classify.build import build_database, build_partition
         from ngsgpu.classify.database import open_database
 

@@ -1,8 +1,8 @@
 """The GPU memory that an extension takes, known before it is taken.
 
-Reads, tables, and what the tasks under way need have to fit. Qualities are read only in columns
-where candidates differ, so they may lie in page-locked memory of the host, from where kernels
-read them over the bus; the rest is read too often for that.
+Reads, tables, and what the tasks under way need have to fit. Where they do not, batches become
+smaller. Qualities are read only in columns where candidates differ, so they may lie in page-locked
+memory of the host, from where kernels read them over the bus; the rest is read too often for that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ngsgpu.correct.gpu_plan import ROUNDING_BYTES, ReadMemory
 from ngsgpu.device.gpu_memory import free_unused, gpu_memory
 from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.errors import DeviceError
-from ngsgpu.extend.gpu_run import BATCHES_A_GPU, pairs_a_batch
+from ngsgpu.extend.gpu_run import BATCH_BYTES, BATCHES_A_GPU, pairs_a_batch
 from ngsgpu.extend.insert import sampling_parameters
 from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.minhash.ends_gpu import building_bytes, table_bytes
@@ -24,6 +24,9 @@ from ngsgpu.readset.gpu import DeviceReadSet, Movable
 if TYPE_CHECKING:
     from ngsgpu.correct.run import RunOptions
     from ngsgpu.extend.plan import ExtensionPlan
+
+SMALLER_BATCHES: Final = 5
+"""How often the size of a batch may be halved."""
 
 SPARE_BYTES: Final = 32 << 20
 """For small arrays, and what the pool rounds up."""
@@ -43,6 +46,7 @@ class ExtensionGpuPlan:
         host_bytes: page-locked host memory, for qualities.
         budget_bytes: that may be taken on the GPU.
         host_budget_bytes: that may be taken on the host.
+        batch_bytes: what the results of a batch may take.
         reading_bytes: what reading takes beside the reads, before all else; 0 where that is over.
     """
 
@@ -55,6 +59,7 @@ class ExtensionGpuPlan:
     host_bytes: int
     budget_bytes: int
     host_budget_bytes: int
+    batch_bytes: int
     reading_bytes: int = 0
 
     @property
@@ -120,7 +125,7 @@ class ExtensionGpuPlan:
 def plan_gpu(
     reads: ReadMemory, parameters: ExtensionParameters, *, budget: int, host_budget: int
 ) -> ExtensionGpuPlan:
-    """Work out what an extension takes on a GPU, and whether qualities have to lie on the host.
+    """Work out how large batches are, and whether qualities have to lie on the host.
 
     Args:
         reads: what the reads take.
@@ -131,20 +136,24 @@ def plan_gpu(
     Raises:
         DeviceError: they do not suffice.
     """
-    plan = ExtensionGpuPlan(
-        pairs=reads.reads // 2,
-        tables=parameters.ends.hashes,
-        read_bytes=reads.total,
-        table_bytes=table_bytes(reads.reads, parameters.ends),
-        building_bytes=building_bytes(reads.reads, uniform=reads.uniform),
-        extending_bytes=_extending_bytes(reads, parameters),
-        host_bytes=0,
-        budget_bytes=budget,
-        host_budget_bytes=host_budget,
-    )
-    if not plan.fits and reads.qualities:
-        on_host = reads.qualities
-        plan = replace(plan, read_bytes=plan.read_bytes - on_host, host_bytes=on_host)
+
+    def planned(on_host: int, batch_bytes: int) -> ExtensionGpuPlan:
+        return ExtensionGpuPlan(
+            pairs=reads.reads // 2,
+            tables=parameters.ends.hashes,
+            read_bytes=reads.total - on_host,
+            table_bytes=table_bytes(reads.reads, parameters.ends),
+            building_bytes=building_bytes(reads.reads, uniform=reads.uniform),
+            extending_bytes=_extending_bytes(reads, parameters, batch_bytes),
+            host_bytes=on_host,
+            budget_bytes=budget,
+            host_budget_bytes=host_budget,
+            batch_bytes=batch_bytes,
+        )
+
+    sizes = [BATCH_BYTES >> halvings for halvings in range(SMALLER_BATCHES + 1)]
+    plans = [planned(on_host, size) for on_host in (0, reads.qualities) for size in sizes]
+    plan = next((plan for plan in plans if plan.fits), plans[-1])
     plan.check(parameters)
     return plan
 
@@ -200,10 +209,11 @@ def plan_for_this_gpu(
     return replace(plan, reading_bytes=working_bytes(2, chunk))
 
 
-def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters) -> int:
+def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters, batch_bytes: int) -> int:
     """Bytes that the batches under way take."""
-    from ngsgpu.extend.gpu import workspace_bytes
+    from ngsgpu.extend.gpu import result_bytes, workspace_bytes
 
+    pairs = max(1, reads.reads // 2)
     # Of fragments whose length is not known yet the longest ones that are looked for count.
     known = parameters.insert_mean, parameters.insert_sd
     if known[0] is None or known[1] is None:
@@ -211,5 +221,10 @@ def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters) -> int:
         rules = replace(sampling, outward=parameters.outward).rules(0.0, 0.0)
     else:
         rules = parameters.rules(known[0], known[1])
-    batch = min(pairs_a_batch(rules), max(1, reads.reads // 2))
-    return BATCHES_A_GPU * workspace_bytes(rules, reads.max_length, batch)
+    batch = min(pairs_a_batch(rules, batch_bytes), pairs)
+    taken = workspace_bytes(rules, reads.max_length, batch)
+    if known[0] is None:
+        # Batches have more pairs where fragments turn out to be shorter.
+        most = min(batch_bytes, result_bytes(rules, pairs))
+        taken += max(0, most - result_bytes(rules, batch))
+    return BATCHES_A_GPU * taken

@@ -18,25 +18,32 @@ from numpy.typing import NDArray
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.gpu_memory import free_unused
 from ngsgpu.extend.cpu import COUNTERS, Extensions
-from ngsgpu.extend.host import map_in_order
 from ngsgpu.extend.params import Rules
+from ngsgpu.pool import map_ahead
 
 if TYPE_CHECKING:
     from ngsgpu.minhash.ends_gpu import DeviceEndTables
     from ngsgpu.readset.gpu import DeviceReadSet
 
 BATCHES_A_GPU: Final = 2
-BATCH_BYTES: Final = 96 << 20
-"""Results of a batch: few enough that batches follow one another quickly."""
+BATCH_BYTES: Final = 192 << 20
+"""Results of a batch: so many that the few long tasks at its end do not matter."""
 
-MOST_PAIRS: Final = 1 << 16
+MOST_PAIRS: Final = 1 << 18
 FEWEST_PAIRS: Final = 1 << 10
+BATCHES_IN_ALL: Final = 4
+"""Batches for each GPU at least, so that all have work, and text is made meanwhile."""
 
 
-def pairs_a_batch(rules: Rules) -> int:
-    """Pairs of a batch; the result does not depend on it."""
+def pairs_a_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:
+    """Pairs of a batch; the result does not depend on it.
+
+    Args:
+        rules: they say what a pair's result takes at most.
+        batch_bytes: that the results of a batch may take.
+    """
     row = 2 * rules.max_length * (3 if rules.outward else 1)
-    pairs = max(FEWEST_PAIRS, min(MOST_PAIRS, BATCH_BYTES // row))
+    pairs = max(FEWEST_PAIRS, min(MOST_PAIRS, batch_bytes // row))
     return 1 << (pairs.bit_length() - 1)
 
 
@@ -57,6 +64,7 @@ class GpuTeam:
         reads: the read set on the current GPU.
         tables: the tables of its reads' ends there.
         gpus: how many GPUs work, the current one and those after it.
+        batch_bytes: that the results of a batch may take.
 
     Attributes:
         counters: int64[COUNTERS], what the last rules' tasks did.
@@ -64,9 +72,16 @@ class GpuTeam:
             these rules.
     """
 
-    def __init__(self, reads: DeviceReadSet, tables: DeviceEndTables, gpus: int = 1) -> None:
+    def __init__(
+        self,
+        reads: DeviceReadSet,
+        tables: DeviceEndTables,
+        gpus: int = 1,
+        batch_bytes: int = BATCH_BYTES,
+    ) -> None:
         import cupy
 
+        self._batch_bytes = batch_bytes
         first = cupy.cuda.runtime.getDevice()
         self._held = [_Held(cupy.cuda.Device(first), reads, tables)]
         for number in range(first + 1, first + gpus):
@@ -91,7 +106,8 @@ class GpuTeam:
         """
         from ngsgpu.extend.gpu import DeviceExtender
 
-        size = pairs_a_batch(rules)
+        share = -(-len(pairs) // (BATCHES_IN_ALL * len(self._held)))
+        size = min(pairs_a_batch(rules, self._batch_bytes), max(FEWEST_PAIRS, share))
         batches = [pairs[begin : begin + size] for begin in range(0, len(pairs), size)]
         places = [
             (held, held.streams[turn]) for turn in range(BATCHES_A_GPU) for held in self._held
@@ -118,7 +134,7 @@ class GpuTeam:
 
         if workers:
             with ThreadPoolExecutor(workers, thread_name_prefix="ngsgpu-gpu") as pool:
-                yield from map_in_order(pool, extend, batches, workers + 1)
+                yield from map_ahead(pool, extend, batches, workers + 1)
         self.counters = np.zeros(COUNTERS, dtype=np.int64)
         for extender in extenders:
             self.counters += extender.counters

@@ -7,8 +7,8 @@
 //
 // What an iteration (20 new bases, 15 candidates) takes of the memory: about 9 look-ups, two
 // sectors of cells and three of entries each; a sector or two of the planes of 7 new candidates, and
-// of qualities where columns are mixed: 2 KB, all at random. Its instructions are, by the code, about
-// 3,000 a warp: hashes of k-mers 700, look-ups 500, alignments and look-ahead 500, columns 600.
+// of qualities where columns are mixed: 2 KB, all at random. With its share of the begin of a task it
+// takes some 9,000 instructions of a warp, two thirds of them for hashes of k-mers and look-ups.
 #include "ngsgpu/extend/growth.cuh"
 #include "ngsgpu/extend/joining.cuh"
 

@@ -219,6 +219,8 @@ __device__ __forceinline__ void look_up(const EndTables& tables, LookUp* look_up
         found.count += added;
         add_ends(met, end, counts, added, lane);
     }
+    // What comes next writes look-ups that other lanes have read.
+    __syncwarp();
 }
 
 // Find the reads that begin at positions ``first`` to ``last``, exclusive, of a sequence, and are

@@ -43,7 +43,7 @@ def test_programs_get_the_same_bounds_and_threads() -> None:
         assert "--minFragmentSize 460 --maxFragmentSize 540" in known[other].command
         assert f"--strictExtensionMode {mode} -t 3" in known[other].command
     assert "-b 50M -c 2 --fastq -j 3 -f 460 -F 540" in known["konnector"].command
-    assert "--warpcore 1 --gpuExtenderThreadConfig 3:0" in known[theirs[0]].command
+    assert "--warpcore 1 --batchsize 2048 --gpuExtenderThreadConfig 4:0" in known[theirs[0]].command
     settings.konnector, settings.carex = False, False
     assert list(jobs(LIBRARIES["500"], settings)) == ours
 

@@ -71,6 +71,7 @@ class ExtendingGpus(FakeGpus):
         gpu = SimpleNamespace(
             DeviceExtender=lambda *arguments: FakeExtender(self, *arguments),
             workspace_bytes=lambda *sizes: WORKSPACE_BYTES,
+            result_bytes=lambda rules, pairs: 0,
         )
         monkeypatch.setitem(sys.modules, "ngsgpu.extend.gpu", gpu)
         return self

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,8 @@ from ngsgpu.extend import (
     gpu_run,
     sections,
 )
+from ngsgpu.extend.gpu_plan import ExtensionGpuPlan
+from ngsgpu.extend.gpu_run import BATCH_BYTES
 from ngsgpu.extend.params import Rules
 from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
@@ -154,6 +158,36 @@ def test_qualities_may_lie_on_the_host(tmp_path: Path, monkeypatch: pytest.Monke
     assert run(inputs, tmp_path / "gpu", backend="cuda") == expected
     plan = json.loads((tmp_path / "gpu" / "stats").read_text())["gpu_memory"]
     assert plan["host_bytes"] > 0
+
+
+def test_batches_are_smaller_before_qualities_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ngsgpu.correct.gpu_plan import ReadMemory
+    from ngsgpu.extend.gpu_plan import plan_gpu
+
+    gpu = SimpleNamespace(
+        workspace_bytes=lambda rules, longest, pairs: 700 * pairs,
+        result_bytes=lambda rules, pairs: 700 * pairs,
+    )
+    monkeypatch.setitem(sys.modules, "ngsgpu.extend.gpu", gpu)
+    memory = ReadMemory.expected(10**6, 10**8, 100, paired=True, quality_bits=8)
+    given = replace(PARAMETERS, insert_mean=300.0, insert_sd=10.0)
+    for parameters in (given, replace(given, insert_mean=None, insert_sd=None)):
+
+        def plan(budget: int, parameters: ExtensionParameters = parameters) -> ExtensionGpuPlan:
+            return plan_gpu(memory, parameters, budget=budget, host_budget=1 << 40)
+
+        whole = plan(1 << 40)
+        assert whole.batch_bytes == BATCH_BYTES
+        assert whole.extending_bytes >= 2 * 700 * (1 << 17)
+        halved = plan(whole.total_bytes - 1)
+        assert halved.batch_bytes < BATCH_BYTES
+        assert (halved.host_bytes, halved.read_bytes) == (0, memory.total)
+        smallest = plan(halved.total_bytes)
+        while smallest.host_bytes == 0:
+            smallest = plan(smallest.total_bytes - 1)
+        assert smallest.host_bytes == memory.qualities
+        with pytest.raises(DeviceError, match="takes"):
+            plan(memory.total - memory.qualities)
 
 
 def test_too_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
