@@ -21,14 +21,16 @@ def classification_section(
     section = SampleSection(name, label, kind)
     if found is None:
         return section
-    if found.composition is not None and found.composition.root.clade > 0:
+    arcs = [] if found.composition is None else taxon_plots.arcs_of(found.composition)
+    if found.composition is not None and arcs:
         figure = taxon_plots.sunburst(f"sunburst{number}", found.composition)
-        rings = ", ".join(taxon_plots.RING_NAMES[:-1]) + f" and {taxon_plots.RING_NAMES[-1]}"
+        names = [taxon_plots.RING_NAMES[ring] for ring in taxon_plots.rings_of(arcs)]
+        rings = words.listed(names) + (", from the inside out" if len(names) > 1 else "")
         section.figures.append(
             Figure(
                 figure,
-                f"What the classified reads are: {rings}, from the inside out. Reads called above "
-                "a rank leave its ring empty.",
+                f"What the classified reads are: {rings}. Reads called above a rank leave its "
+                "ring empty.",
                 is_wide=True,
             )
         )

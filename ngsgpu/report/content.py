@@ -178,9 +178,12 @@ def _say_classification(
     results: SampleResults, sentences: list[str], figures: list[tuple[str, str]]
 ) -> None:
     found = results.classification
-    if found is None or found.composition is None or found.composition.total == 0:
+    if found is None or found.composition is None:
         return
     composition = found.composition
+    if composition.total == 0:
+        sentences.append("There were no reads to classify.")
+        return
     classified, total = composition.root.clade, composition.total
     share = words.share(classified, total)
     sentence = f"{words.count(classified)} of {words.count(total)} reads ({share}) were classified"

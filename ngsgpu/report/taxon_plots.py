@@ -23,6 +23,8 @@ RING_NAMES: Final = ("domain", "phylum", "class", "family", "genus", "species")
 _SMALLEST: Final = 1 / 400
 """Parts of the circle below this are not drawn."""
 _HOLE: Final = 0.9
+_WITH_NAMES: Final = 1.377
+"""Radius of the figure, with room for the names outside, by that of the rings."""
 _HUES: Final = (BLUE, AMBER, GREEN, PURPLE, SKY)
 
 
@@ -67,6 +69,11 @@ def arcs_of(composition: Composition) -> list[Arc]:
     return arcs
 
 
+def rings_of(arcs: Sequence[Arc]) -> list[int]:
+    """The rings that have any part, from the inside out; the others are not drawn."""
+    return sorted({arc.ring for arc in arcs})
+
+
 def _shade(colour: str, ring: int, number: int) -> str:
     """A colour's lighter relative: by ring, and a little by number so that neighbours differ."""
     red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
@@ -79,6 +86,7 @@ def _shade(colour: str, ring: int, number: int) -> str:
 def sunburst(name: str, composition: Composition) -> str:
     """What the classified reads are, from the domain inside to the species outside."""
     arcs = arcs_of(composition)
+    rings = rings_of(arcs)
 
     def paint(figure: Figure) -> None:
         axes: Any = figure.subplots(subplot_kw={"projection": "polar"})
@@ -87,28 +95,35 @@ def sunburst(name: str, composition: Composition) -> str:
         axes.set_theta_direction(-1)
         for arc in arcs:
             middle = math.pi * (arc.begin + arc.end)
-            axes.bar(middle, 1, width=2 * math.pi * (arc.end - arc.begin), bottom=_HOLE + arc.ring,
+            place = rings.index(arc.ring)
+            axes.bar(middle, 1, width=2 * math.pi * (arc.end - arc.begin), bottom=_HOLE + place,
                      color=arc.colour, edgecolor="white", linewidth=0.7)  # fmt: skip
-            _write_label(axes, arc)
-        axes.set_ylim(0, _HOLE + len(RINGS) + 2.6)
+            _write_label(axes, arc, _HOLE + place, is_outer=place == len(rings) - 1)
+        axes.set_ylim(0, _WITH_NAMES * (_HOLE + len(rings)))
         text = f"{composition.root.clade:,}\nof {composition.total:,}\nreads"
         axes.text(0, 0, text, ha="center", va="center", fontsize=8)
 
     return draw(name, (8.6, 8.0), paint)
 
 
-def _write_label(axes: Any, arc: Arc) -> None:
-    """The taxon's name: outside of the circle for species, in the ring for others with room."""
+def _write_label(axes: Any, arc: Arc, inner: float, *, is_outer: bool) -> None:
+    """The taxon's name: outside of the circle for the last ring, in the ring if there is room.
+
+    Args:
+        axes: where to write.
+        arc: the part of a ring.
+        inner: the ring's inner radius.
+        is_outer: whether it is the last ring.
+    """
     middle = (arc.begin + arc.end) / 2
-    is_outer = arc.ring == len(RINGS) - 1
     width = arc.end - arc.begin
-    radius = _HOLE + arc.ring + 0.5
+    radius = inner + 0.5
     degrees = 90 - 360 * middle
     is_left = 0.5 < middle < 1
     if is_outer:
         if width < 1 / 220:
             return
-        axes.text(2 * math.pi * middle, _HOLE + len(RINGS) + 0.12, arc.taxon.name, fontsize=9,
+        axes.text(2 * math.pi * middle, inner + 1.12, arc.taxon.name, fontsize=9,
                   ha="right" if is_left else "left", va="center", rotation_mode="anchor",
                   rotation=degrees + 180 if is_left else degrees)  # fmt: skip
         return

@@ -14,7 +14,14 @@ from ngsgpu.report.content import Table
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study, study_from_layout
 from ngsgpu.report.taxa import read_composition, read_coverage, read_shares
-from ngsgpu.report.taxon_plots import RINGS, abundance_bars, arcs_of, genome_coverage, sunburst
+from ngsgpu.report.taxon_plots import (
+    RINGS,
+    abundance_bars,
+    arcs_of,
+    genome_coverage,
+    rings_of,
+    sunburst,
+)
 from ngsgpu.report.words import NOTHING
 from tests.report.conftest import statistics, write_json, write_text
 
@@ -132,6 +139,8 @@ def test_arcs_lie_in_their_parents(results: Path) -> None:
             if below is not arc.taxon and below.name in arcs:
                 inner = arcs[below.name]
                 assert arc.begin - 1e-9 <= inner.begin < inner.end <= arc.end + 1e-9
+    # No class and no family has reads.
+    assert [RINGS[ring] for ring in rings_of(arcs_of(found))] == ["D", "P", "G", "S"]
     assert arcs["Bacillota"].begin == pytest.approx(arcs["Pseudomonadota"].end)
 
 
