@@ -322,7 +322,7 @@ def main() -> int:
         programs = [
             program
             for program in PROGRAMS
-            if (program.name in wanted.programs if wanted.programs else _is_there(program))
+            if (program.name in wanted.programs if wanted.programs else is_there(program))
         ]
         with tempfile.TemporaryDirectory(dir=wanted.work) as place:
             document = measure_all(wanted, programs, Path(place))
@@ -398,7 +398,8 @@ def measure_all(
     }
 
 
-def _is_there(program: Program) -> bool:
+def is_there(program: Program) -> bool:
+    """Whether a program can be started here."""
     try:
         find_program(program.executable)
     except BenchmarkError:

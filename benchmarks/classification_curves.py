@@ -1,12 +1,14 @@
 """Precision and sensitivity of calls by their parameters, at species and genus.
 
     python -m benchmarks.classification_curves --references GENOMES --taxonomy TAX \
-        --map seqid2taxid.tsv --reads reads.fa --labels labels.tsv -o out.json
+        --map seqid2taxid.tsv --reads reads.fa --labels labels.tsv -o out.json \
+        --peer "kraken2 --confidence 0.2=calls.txt"
 
 ``labels.tsv`` (columns ``label``, ``taxid``, ``genus_taxid``, ``species_genome_here``,
 ``genus_genome_here``) says what the label that a read's name begins with stands for. Sensitivity
 is of the reads whose species (genus) has a genome among the references; a call of any other read
-counts against precision.
+counts against precision. ``--peer`` adds what other programs called the same reads, against the
+same references. ``benchmarks.classification_picture`` draws the result.
 """
 
 from __future__ import annotations
@@ -15,78 +17,141 @@ import argparse
 import csv
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.measuring import describe_commit
 
+if TYPE_CHECKING:
+    from ngsgpu.classify.database import Database
+    from ngsgpu.classify.evidence import EvidenceParameters
+    from ngsgpu.classify.params import QueryParameters
+
 SEPARATOR = "_HiSeq"
+RANKS = ("species", "genus")
+
+
+def settings() -> Iterator[tuple[int, str, QueryParameters, EvidenceParameters]]:
+    """Size of sketches, name, parameters and evidence of each."""
+    from ngsgpu.classify.evidence import EvidenceParameters
+    from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
+
+    own = QueryParameters()
+    plain = replace(own, confidence=0.0, species_confidence=0.0)
+    none, usual = EvidenceParameters(), EvidenceParameters(species_evidence=0.4)
+    yield 16, "MetaCache's", METACACHE_CALLS, none
+    for sketch in (16, 24):
+        for hits in (2, 3, 4, 5, 6, 8):
+            yield sketch, f"--min-hits {hits}", replace(plain, min_hits=hits), none
+        for share in (0.15, 0.2, 0.25, 0.3, 0.4):
+            name = f"--species-confidence {share}"
+            yield sketch, name, replace(own, species_confidence=share), none
+        for share in (0.1, 0.2, 0.3):
+            yield sketch, f"--confidence {share}", replace(own, confidence=share), none
+        yield sketch, "--species-evidence 0", own, none
+        yield sketch, "defaults", CALLS_BY_EVIDENCE, usual
+        for share in (0.2, 0.3, 0.5, 0.6):
+            name, evidence = f"--species-evidence {share}", replace(usual, species_evidence=share)
+            yield sketch, name, CALLS_BY_EVIDENCE, evidence
+        for share in (0.0, 0.1, 0.3, 0.4):
+            name, evidence = f"--genus-evidence {share}", replace(usual, genus_evidence=share)
+            yield sketch, name, CALLS_BY_EVIDENCE, evidence
+        for share in (0.0, 0.1, 0.3, 0.4):
+            name = f"--species-confidence {share}, with evidence"
+            yield sketch, name, replace(CALLS_BY_EVIDENCE, species_confidence=share), usual
+        for share in (0.2, 0.3, 0.4):
+            name = f"--confidence {share}, with evidence"
+            yield sketch, name, replace(CALLS_BY_EVIDENCE, confidence=share), usual
 
 
 def main() -> int:
-    from ngsgpu.classify.build import build_database
-    from ngsgpu.classify.engine import Engine
-    from ngsgpu.classify.params import (
-        METACACHE_CALLS,
-        DatabaseParameters,
-        QueryParameters,
-        SketchParameters,
-    )
-    from ngsgpu.classify.plan import BuildOptions
-    from ngsgpu.classify.samples import one_sample, queries_of
-
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     for name in ("references", "taxonomy", "map", "reads", "labels", "out"):
         parser.add_argument(f"--{name}", *(["-o"] if name == "out" else []), type=Path)
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=FILE")
     wanted = parser.parse_args()
     with wanted.labels.open(newline="") as file:
         labels = {row["label"]: row for row in csv.DictReader(file, delimiter="\t")}
-    own = QueryParameters()
-    plain = replace(own, confidence=0.0, species_confidence=0.0)
-    settings: list[tuple[int, str, QueryParameters]] = [(16, "MetaCache's", METACACHE_CALLS)]
-    for sketch in (16, 24):
-        for hits in (2, 3, 4, 5, 6, 8):
-            settings.append((sketch, f"--min-hits {hits}", replace(plain, min_hits=hits)))
-        for share in (0.15, 0.2, 0.25, 0.3, 0.4):
-            name = f"--species-confidence {share}"
-            settings.append((sketch, name, replace(own, species_confidence=share)))
-        for share in (0.1, 0.2, 0.3):
-            settings.append((sketch, f"--confidence {share}", replace(own, confidence=share)))
-        settings.append((sketch, "defaults", own))
     found = []
-    databases: dict[int, Any] = {}
-    for sketch, name, parameters in settings:
+    databases: dict[int, Database] = {}
+    for sketch, name, parameters, evidence in settings():
         if sketch not in databases:
-            databases = {
-                sketch: build_database(
-                    [wanted.references],
-                    None,
-                    parameters=DatabaseParameters(SketchParameters(sketch=sketch)),
-                    taxonomy=wanted.taxonomy,
-                    maps=[wanted.map],
-                    options=BuildOptions(threads=2),
-                )
-            }
-        engine = Engine(databases[sketch], parameters)
-        lane = one_sample([str(wanted.reads)], [], interleaved=False, name="reads").lanes[0]
-        tally = np.zeros((2, 3), dtype=np.int64)
-        for mates in lane.batches(threads=2, phred_offset="auto", chunk_bytes=32 << 20):
-            called = engine.call(engine.find_candidates(queries_of(mates, lane)))
-            names = [read.decode().split(SEPARATOR)[0] for read in mates[0].names()]
-            tally += judge(engine, called.call, [labels[label] for label in names])
-        row: dict[str, Any] = {"sketch": sketch, "name": name, "parameters": asdict(parameters)}
-        for rank, (right, calls, reads) in zip(("species", "genus"), tally.tolist(), strict=True):
+            databases = {sketch: build(wanted, sketch)}
+        tally = call(databases[sketch], wanted.reads, labels, parameters, evidence)
+        row = {
+            "sketch": sketch,
+            "name": name,
+            "parameters": asdict(parameters) | asdict(evidence),
+        }
+        for rank, (right, calls, reads) in zip(RANKS, tally.tolist(), strict=True):
             row[rank] = {"precision": right / max(calls, 1), "sensitivity": right / max(reads, 1)}
         found.append(row)
-        shares = [f"{row[rank][what]:.3f}" for rank in ("species", "genus")
-                  for what in ("precision", "sensitivity")]  # fmt: skip
-        print(f"| {sketch} | `{name}` | {shares[0]}, {shares[1]} | {shares[2]}, {shares[3]} |")
-    result = {**describe_commit(), "reads": wanted.reads.name, "settings": found}
+        show(f"{sketch} | `{name}`", row)
+    result = {
+        **describe_commit(),
+        "reads": wanted.reads.name,
+        "settings": found,
+        "peers": peers(wanted),
+    }
     wanted.out.write_text(json.dumps(result, indent=1) + "\n")
     return 0
+
+
+def show(name: str, row: dict[str, Any]) -> None:
+    """Print a line of a table."""
+    shares = [f"{row[rank][what]:.3f}" for rank in RANKS for what in ("precision", "sensitivity")]
+    print(f"| {name} | {shares[0]}, {shares[1]} | {shares[2]}, {shares[3]} |")
+
+
+def build(wanted: argparse.Namespace, sketch: int) -> Database:
+    """A database in memory with sketches of a size."""
+    from ngsgpu.classify.build import build_database
+    from ngsgpu.classify.params import DatabaseParameters, SketchParameters
+    from ngsgpu.classify.plan import BuildOptions
+
+    return build_database(
+        [wanted.references],
+        None,
+        parameters=DatabaseParameters(SketchParameters(sketch=sketch)),
+        taxonomy=wanted.taxonomy,
+        maps=[wanted.map],
+        options=BuildOptions(threads=2),
+    )
+
+
+def call(
+    database: Database,
+    reads: Path,
+    labels: dict[str, dict[str, str]],
+    parameters: QueryParameters,
+    evidence: EvidenceParameters,
+) -> Any:
+    """Call all reads and judge them: int64[2, 3], see ``judge``."""
+    from ngsgpu.classify.engine import Engine
+    from ngsgpu.classify.evidence import SpeciesEvidence
+    from ngsgpu.classify.samples import one_sample, queries_of
+
+    engine = Engine(database, parameters)
+    lane = one_sample([str(reads)], [], interleaved=False, name="reads").lanes[0]
+    blocks, names = [], []
+    for mates in lane.batches(threads=2, phred_offset="auto", chunk_bytes=32 << 20):
+        blocks.append(engine.find_candidates(queries_of(mates, lane)))
+        names.append([read.decode().split(SEPARATOR)[0] for read in mates[0].names()])
+    believed = None
+    if evidence.species_evidence > 0:
+        seen = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
+        for block in blocks:
+            seen.add(block.candidates, block.features)
+        believed = seen.believed(evidence)
+    tally = np.zeros((2, 3), dtype=np.int64)
+    for block, own_names in zip(blocks, names, strict=True):
+        called = engine.call(block, None, believed, evidence.doubtful_confidence)
+        tally += judge(engine, called.call, [labels[label] for label in own_names])
+    return tally
 
 
 def judge(engine: Any, call: Any, truth: list[dict[str, str]]) -> Any:
@@ -107,6 +172,29 @@ def judge(engine: Any, call: Any, truth: list[dict[str, str]]) -> Any:
             sum(own[here] == "True" for own in truth),
         )
     return tally
+
+
+def peers(wanted: argparse.Namespace) -> list[dict[str, Any]]:
+    """Precision and sensitivity of other programs' calls."""
+    from ngsgpu.classify.taxonomy import load_taxonomy
+    from ngsgpu.evaluate.classification import evaluate_classification
+
+    if not wanted.peer:
+        return []
+    named = [entry.rpartition("=")[::2] for entry in wanted.peer]
+    evaluation = evaluate_classification(
+        named, load_taxonomy(wanted.taxonomy), truth=wanted.labels, references=wanted.map,
+        ranks=RANKS,
+    )  # fmt: skip
+    found = []
+    for run in evaluation.document()["runs"]:
+        rates = {
+            rank: {what: run["ranks"][rank][what] for what in ("precision", "sensitivity")}
+            for rank in RANKS
+        }
+        found.append({"name": run["name"], **rates})
+        show(f"`{run['name']}`", found[-1])
+    return found
 
 
 if __name__ == "__main__":

@@ -1,68 +1,18 @@
-// Indexes of partitions, from the text of FASTA files on; the references are
-// ngsgpu/io/scan.py (records) and ngsgpu/classify/{sketch,index}.py.
-#include "ngsgpu/classify/kmers.cuh"
+// Indexes of partitions, from features on; the reference is ngsgpu/classify/index.py.
+#include "ngsgpu/classify/places.cuh"
+#include "ngsgpu/classify/words.cuh"
 
 namespace {
 
-constexpr int kTextTile = 4096;             // bytes of text for a block
-constexpr int kBytes = kTextTile / kThreads;  // of these for each thread
-constexpr int kRounds = 8;                  // slots or words for each lane of a warp
-constexpr int kWordTile = 32 * kRounds;     // and for the warp
+constexpr int kMostPartBits = 10;
 constexpr int kMostInEntry = (1 << kCountBits) - 1;
 
-// Classes of bytes of sequences.
-constexpr u8 kBase = 0;
-constexpr u8 kReturn = 2;  // 1 is the line feed
-
-__device__ __forceinline__ uint32_t lanes_below(uint32_t lane) { return (1u << lane) - 1; }
-
-__device__ __forceinline__ uint32_t key_of(uint64_t word) { return uint32_t(word >> 32); }
-
-// Sum of the values of the threads before this one, and of all, in a block of kThreads.
-__device__ __forceinline__ uint32_t block_exclusive_sum(uint32_t value, uint32_t* total) {
-    __shared__ uint32_t sums[kThreads / 32];
-    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    uint32_t sum = value;
-    for (uint32_t distance = 1; distance < 32; distance *= 2) {
-        const uint32_t other = __shfl_up_sync(kAll, sum, distance);
-        if (lane >= distance) sum += other;
-    }
-    if (lane == 31) sums[warp] = sum;
-    __syncthreads();
-    uint32_t before = 0, all = 0;
-    for (uint32_t i = 0; i < kThreads / 32; ++i) {
-        if (i < warp) before += sums[i];
-        all += sums[i];
-    }
-    *total = all;
-    __syncthreads();  // the sums may be written again
-    return before + sum - value;
-}
-
-// Index of the last element of ``starts`` (ascending, count of them) that is at most ``value``.
-template <class T>
-__device__ __forceinline__ int64_t last_not_above(const T* starts, int64_t count, T value) {
-    int64_t low = 0, high = count;
-    while (high - low > 1) {
-        const int64_t middle = (low + high) / 2;
-        if (starts[middle] <= value) low = middle;
-        else high = middle;
-    }
-    return low;
-}
-
 // Sorted words of an index, and which of their locations stay.
-struct Words {
-    const uint64_t* words;
-    int64_t count;
+struct Words : SortedWords {
     int64_t limit;            // locations of a key
     int remove;               // whether keys with more lose all
     const uint64_t* removed;  // ascending: keys (in the upper halves) that lose all whatever happens
     int64_t removed_count;
-
-    __device__ bool same_key(int64_t i, int64_t j) const {
-        return j >= 0 && j < count && key_of(words[i]) == key_of(words[j]);
-    }
 
     // The first word with the key of word i.
     __device__ int64_t first_of(int64_t i) const {
@@ -75,19 +25,6 @@ struct Words {
             else low = middle;
         }
         return high;
-    }
-
-    // How many of the ``most`` words from word i on have its key.
-    __device__ int64_t run_from(int64_t i, int64_t most) const {
-        int64_t step = 1;
-        while (step < most && same_key(i, i + step)) step *= 2;
-        int64_t low = i + step / 2, high = i + min(step, most);  // high is not counted
-        while (high - low > 1) {
-            const int64_t middle = (low + high) / 2;
-            if (same_key(i, middle)) low = middle;
-            else high = middle;
-        }
-        return low - i + 1;
     }
 
     __device__ bool is_removed(uint64_t word) const {
@@ -119,173 +56,31 @@ struct Words {
 
 }  // namespace
 
-// Overwrite the headers of records, from the ``>`` to their line feed, by line feeds.
+// Count the keys of each part, that is with the same top ``bits`` bits (at most kMostPartBits).
 //
-// Grid: any; block: kThreads, one warp a header. Bytes: 1 out for each of the headers.
+// ``taken``: as in ``make_words``. Grid: any; block: kThreads. Bytes: 4 in a slot.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    blank_headers(u8* text, const uint32_t* begin, const uint32_t* end, int headers) {
-    const int warps = gridDim.x * (kThreads / 32);
-    for (int i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < headers; i += warps)
-        for (uint32_t at = begin[i] + (threadIdx.x & 31); at < end[i]; at += 32) text[at] = '\n';
-}
-
-// Count the letters of each tile of text, and look whether every byte is in its place.
-//
-// ``classes``: uint8[256], see kBase and the following; others are not allowed. A carriage return
-// must be before a line feed, or be the last byte.
-//
-// Grid: any; block: kThreads, one a tile. Bytes: 1 in a byte of text. Operations: about 8 a byte.
-extern "C" __global__ void __launch_bounds__(kThreads)
-    count_letters(const u8* text, uint32_t size, const u8* classes, uint32_t* counts, int* wrong) {
-    __shared__ u8 class_of[256];
-    load_codes(class_of, classes);
-    const uint32_t tiles = (size + kTextTile - 1) / kTextTile;
-    for (uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        const uint32_t at = tile * kTextTile + threadIdx.x * kBytes;
-        uint32_t count = 0, total;
-        bool strange = false;
-        if (at < size) {
-            const uint4 bytes = *reinterpret_cast<const uint4*>(text + at);
-            const uint32_t words[4] = {bytes.x, bytes.y, bytes.z, bytes.w};
-            const uint32_t here = min(uint32_t(kBytes), size - at);
-#pragma unroll
-            for (uint32_t i = 0; i < kBytes; ++i) {
-                if (i >= here) break;
-                const u8 own = class_of[words[i / 4] >> (8 * (i % 4)) & 0xFF];
-                count += own == kBase;
-                strange |= own > kReturn;
-                if (own == kReturn) strange |= at + i + 1 < size && text[at + i + 1] != '\n';
-            }
-        }
-        block_exclusive_sum(count, &total);
-        if (threadIdx.x == 0) counts[tile] = total;
-        if (strange) *wrong = 1;
+    count_parts(const uint32_t* keys, const u8* counts, const uint32_t* piece, int64_t windows,
+                int sketch, const u8* taken, int bits, uint32_t* parts) {
+    __shared__ uint32_t own[1 << kMostPartBits];
+    for (uint32_t i = threadIdx.x; i < 1u << bits; i += kThreads) own[i] = 0;
+    __syncthreads();
+    const int64_t step = int64_t(gridDim.x) * kThreads;
+    const int64_t slots = windows * sketch;
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < slots; i += step) {
+        const int64_t window = i / sketch;
+        if (i - window * sketch < counts[window] && taken[piece[window]])
+            atomicAdd(own + (uint64_t(keys[i]) >> (32 - bits)), 1u);
     }
-}
-
-// Turn numbers into the sums of those before each, and write the sum of all behind them.
-//
-// Grid: 1; block: kThreads. Bytes: 4 in and 4 out a number.
-extern "C" __global__ void __launch_bounds__(kThreads) sum_up(uint32_t* values, uint32_t count) {
-    uint32_t before = 0;
-    for (uint32_t base = 0; base < count; base += kThreads * 16) {
-        uint32_t own[16], sum = 0, total;
-        const uint32_t first = base + threadIdx.x * 16;
-        for (uint32_t i = 0; i < 16; ++i) {
-            own[i] = first + i < count ? values[first + i] : 0;
-            sum += own[i];
-        }
-        uint32_t at = before + block_exclusive_sum(sum, &total);
-        for (uint32_t i = 0; i < 16; ++i) {
-            if (first + i < count) values[first + i] = at;
-            at += own[i];
-        }
-        before += total;
-    }
-    if (threadIdx.x == 0) values[count] = before;
-}
-
-// Count the letters before each header.
-//
-// ``letters_before``: of each tile. The last number that is written is that of all letters, and
-// behind it comes ``wrong``.
-//
-// Grid: any; block: kThreads, one warp a header. Bytes: half a tile in a header.
-extern "C" __global__ void __launch_bounds__(kThreads)
-    place_headers(const u8* text, uint32_t size, const u8* classes, const uint32_t* letters_before,
-                  const uint32_t* begin, int headers, const int* wrong, uint32_t* places) {
-    __shared__ u8 class_of[256];
-    load_codes(class_of, classes);
-    const uint32_t lane = threadIdx.x & 31;
-    const int warps = gridDim.x * (kThreads / 32);
-    for (int i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < headers; i += warps) {
-        const uint32_t tile = begin[i] / kTextTile;
-        uint32_t count = 0;
-        for (uint32_t base = tile * kTextTile; base < begin[i]; base += 32) {
-            const uint32_t at = base + lane;
-            count += __popc(__ballot_sync(kAll, at < begin[i] && class_of[text[at]] == kBase));
-        }
-        if (lane == 0) places[i] = letters_before[tile] + count;
-    }
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        places[headers] = letters_before[(size + kTextTile - 1) / kTextTile];
-        places[headers + 1] = *wrong;
-    }
-}
-
-// Write the letters of a text one after the other.
-//
-// Grid: any; block: kThreads, one a tile. Bytes: 1 in and 1 out a byte.
-extern "C" __global__ void __launch_bounds__(kThreads)
-    gather_letters(const u8* text, uint32_t size, const u8* classes, const uint32_t* letters_before,
-                   u8* letters) {
-    __shared__ u8 class_of[256];
-    __shared__ u8 gathered[kTextTile];
-    load_codes(class_of, classes);
-    const uint32_t tiles = (size + kTextTile - 1) / kTextTile;
-    for (uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        const uint32_t at = tile * kTextTile + threadIdx.x * kBytes;
-        u8 own[kBytes];
-        uint32_t count = 0, total;
-        if (at < size) {
-            const uint4 bytes = *reinterpret_cast<const uint4*>(text + at);
-            const uint32_t words[4] = {bytes.x, bytes.y, bytes.z, bytes.w};
-            const uint32_t here = min(uint32_t(kBytes), size - at);
-#pragma unroll
-            for (uint32_t i = 0; i < kBytes; ++i) {
-                own[i] = u8(words[i / 4] >> (8 * (i % 4)));
-                if (i >= here) own[i] = '\n';
-                count += class_of[own[i]] == kBase;
-            }
-        }
-        uint32_t to = block_exclusive_sum(count, &total);
-        if (at < size) {
-#pragma unroll
-            for (uint32_t i = 0; i < kBytes; ++i)
-                if (class_of[own[i]] == kBase) gathered[to++] = own[i];
-        }
-        __syncthreads();
-        u8* out = letters + letters_before[tile];
-        for (uint32_t i = threadIdx.x; i < total; i += kThreads) out[i] = gathered[i];
-        __syncthreads();
-    }
-}
-
-// Sketch windows of pieces of reference sequences.
-//
-// Piece i is ``letters[start[i]..start[i] + length[i])`` and has the windows from
-// ``first_window[i]`` up to ``first_window[i + 1]``, of which there are ``windows`` in all. Takes
-// the keys of window j from ``keys[j * sketch]`` on, their number, and the window's piece.
-//
-// Grid: resident blocks; block: kThreads, one warp a window. Bytes: window / stride for each base
-// in, 4 out a feature. Operations: about 600 instructions of a warp for a window of 127.
-extern "C" __global__ void __launch_bounds__(kThreads)
-    sketch_sequences(const u8* letters, const int64_t* start, const int64_t* length,
-                     const int64_t* first_window, int64_t pieces, int64_t windows, int kmer,
-                     int sketch, int window, int stride, uint32_t* keys, u8* counts,
-                     uint32_t* piece) {
-    const uint32_t lane = threadIdx.x & 31;
-    const int64_t warps = int64_t(gridDim.x) * (kThreads / 32);
-    for (int64_t j = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32; j < windows; j += warps) {
-        const int64_t i = last_not_above(first_window, pieces, j);
-        const int64_t begin = (j - first_window[i]) * stride;
-        const int bases = int(min(int64_t(window), length[i] - begin));
-        uint32_t own;
-        const int count =
-            sketch_letters(letters + start[i] + begin, bases, kmer, sketch, lane, &own);
-        if (int(lane) < count) keys[j * sketch + lane] = mix32(own);
-        if (lane == 0) {
-            counts[j] = count;
-            piece[j] = uint32_t(i);
-        }
-    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < 1u << bits; i += kThreads)
+        if (own[i] > 0) atomicAdd(parts + i, own[i]);
 }
 
 // Make (key, window) words, key << 32 | window, of the keys with the top ``bits`` bits ``part``.
 //
 // ``shift[i]`` is what to add to the number of a window here, to make it one of the partition; -1
 // for pieces that are not of the partition (``taken[i]`` is 0). The words come in any order.
-// Without ``words`` they are only counted.
 //
 // Grid: any; block: kThreads, one warp for kWordTile slots. Bytes: 4 in a slot, 8 out a word.
 extern "C" __global__ void __launch_bounds__(kThreads)
@@ -298,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32 * kWordTile;
     for (; tile < slots; tile += step) {
         uint64_t own[kRounds];
-        uint32_t chosen[kRounds], total = 0;
+        uint32_t chosen[kRounds];
 #pragma unroll
         for (int round = 0; round < kRounds; ++round) {
             const int64_t slot = tile + round * 32 + lane;
@@ -308,23 +103,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const uint32_t of = piece[window];
                 if (slot - window * sketch < counts[window] && taken[of]) {
                     const uint32_t key = keys[slot];
-                    is_one = uint64_t(key) >> (32 - bits) == part;
+                    is_one = is_of_part(key, bits, part);
                     own[round] = (uint64_t(key) << 32) | uint32_t(window + shift[of]);
                 }
             }
             chosen[round] = __ballot_sync(kAll, is_one);
-            total += __popc(chosen[round]);
         }
-        unsigned long long to = 0;
-        if (lane == 0 && total > 0) to = atomicAdd(count, (unsigned long long)(total));
-        if (words == nullptr) continue;
-        to = __shfl_sync(kAll, to, 0);
-#pragma unroll
-        for (int round = 0; round < kRounds; ++round) {
-            if (chosen[round] >> lane & 1)
-                words[to + __popc(chosen[round] & lanes_below(lane))] = own[round];
-            to += __popc(chosen[round]);
-        }
+        append_chosen(own, chosen, lane, words, count);
     }
 }
 
@@ -335,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     count_entries(const uint64_t* words, int64_t count, int64_t limit, int remove,
                   const uint64_t* removed, int64_t removed_count, uint32_t* entries,
                   uint32_t* locations) {
-    const Words all = {words, count, limit, remove, removed, removed_count};
+    const Words all = {{words, count}, limit, remove, removed, removed_count};
     const uint32_t lane = threadIdx.x & 31;
     const int64_t step = int64_t(gridDim.x) * (kThreads / 32);
     int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
@@ -371,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                   const uint32_t* locations_before, int bits, uint32_t first_line, uint32_t lines,
                   uint32_t entry_base, uint32_t location_base, uint32_t* entries,
                   uint32_t* locations, uint2* directory) {
-    const Words all = {words, count, limit, remove, removed, removed_count};
+    const Words all = {{words, count}, limit, remove, removed, removed_count};
     const uint32_t lane = threadIdx.x & 31;
     const uint32_t low = uint32_t((1ull << (32 - bits)) - 1);
     const int64_t step = int64_t(gridDim.x) * (kThreads / 32);

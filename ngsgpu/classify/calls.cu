@@ -6,7 +6,8 @@ namespace {
 
 constexpr int kPerMillion = 1000000;
 constexpr int kBins = 101;   // per cent of features that hit
-constexpr int kSpecies = 4;  // index of the rank
+constexpr int kSpecies = 4, kGenus = 6;  // indexes of the ranks
+constexpr int kGenusBelieved = 1, kBelieved = 2;  // as in evidence.py
 constexpr int kTableLines = 0, kKrakenLines = 1;
 
 __constant__ uint64_t kPowers[20] = {1ull,
@@ -71,22 +72,23 @@ __device__ __forceinline__ int common_rank(const Rules& rules, int one, int two,
     return -1;
 }
 
-// Whether a candidate takes part: not dropped, and believed where only those count.
+// Whether a candidate takes part: not dropped, and of a believed species where only those count.
 __device__ __forceinline__ bool counts(int target, const u8* kept, const u8* believed, bool near) {
-    return (!kept || kept[target]) && (!near || believed[target]);
+    return (!kept || kept[target]) && (!near || believed[target] == kBelieved);
 }
 
-// Whether a believed candidate is near the best one; as ``_weigh`` of evidence.py.
-__device__ __forceinline__ bool has_believed(const Candidate* row, int most, const u8* believed,
-                                             const Rules& rules) {
-    if (row[0].x < 0) return false;
+// The most that is believed of a candidate near the best one; as ``_weigh`` of evidence.py.
+__device__ __forceinline__ int belief_of(const Candidate* row, int most, const u8* believed,
+                                         const Rules& rules) {
+    if (row[0].x < 0) return kBelieved;
     const int64_t threshold = (row[0].y - rules.min_hits) * rules.difference;
-    for (int i = 0; i < most; ++i) {
+    int belief = 0;
+    for (int i = 0; i < most && belief < kBelieved; ++i) {
         const Candidate own = row[i];
-        if (own.x < 0 || (i > 0 && int64_t(own.y) * kPerMillion <= threshold)) return false;
-        if (believed[own.x]) return true;
+        if (own.x < 0 || (i > 0 && int64_t(own.y) * kPerMillion <= threshold)) break;
+        belief = max(belief, int(believed[own.x]));
     }
-    return false;
+    return belief;
 }
 
 // ``_call`` of calls.py: the call of a query whose candidate ``first`` is the best that counts.
@@ -118,8 +120,10 @@ __device__ int call_query(const Candidate* row, int most, int first, int64_t fea
     return rank <= rules.highest ? call : -1;
 }
 
-// ``lift`` of evidence.py: a doubtful call above the species, or none.
-__device__ int lift_call(int call, int64_t hits, int64_t features, const Rules& rules) {
+// ``lift`` of evidence.py: a doubtful call above the species or genus, or none.
+__device__ int lift_call(int call, int belief, int64_t hits, int64_t features,
+                         const Rules& rules) {
+    const int doubted = belief == kGenusBelieved ? kSpecies : kGenus;
     if (hits * kPerMillion < features * rules.doubtful_confidence) return -1;
     const bool is_sequence = call >= rules.nodes;
     const int node = is_sequence ? rules.target_node[call - rules.nodes] : call;
@@ -128,8 +132,8 @@ __device__ int lift_call(int call, int64_t hits, int64_t features, const Rules& 
     int lowest = 0;
     while (lowest < rules.ranks && lineage[lowest] < 0) ++lowest;
     if (lowest == rules.ranks) lowest = 0;
-    if (!is_sequence && lowest > kSpecies) return call;
-    for (int rank = kSpecies + 1; rank <= rules.highest; ++rank)
+    if (!is_sequence && lowest > doubted) return call;
+    for (int rank = doubted + 1; rank <= rules.highest; ++rank)
         if (lineage[rank] >= 0) return lineage[rank];
     return -1;
 }
@@ -285,7 +289,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (query < queries) {
         const Candidate* row = candidates + int64_t(query) * most;
         const int64_t all = sizes[query];
-        const bool near = believed && has_believed(row, most, believed, rules);
+        const int belief = believed ? belief_of(row, most, believed, rules) : kBelieved;
+        const bool near = believed && belief == kBelieved;
         int place = 0;
         while (place < most && row[place].x >= 0 &&
                !counts(row[place].x, kept, believed, near))
@@ -295,7 +300,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         if (place < most && row[place].x >= 0) {
             best = row[place];
             call = call_query(row, most, place, all, rules, kept, believed, near);
-            if (call >= 0 && believed && !near) call = lift_call(call, best.y, all, rules);
+            if (call >= 0 && belief < kBelieved)
+                call = lift_call(call, belief, best.y, all, rules);
         }
         calls[query] = call;
         best_out[query] = best;

@@ -98,8 +98,10 @@ def _each_block(path: Path, parse: Callable[[LineBlock], tuple[int, int]], expec
     Returns:
         Number of rows.
     """
-    rows = 0
+    rows, last, is_barred = 0, None, False
     for block in read_line_blocks(path):
+        if block.first_line == 0:
+            is_barred = _ends_with_bar(block.data[: int(np.argmax(block.data == _LF))])
         count, bad = parse(block)
         if bad >= 0:
             raise InputError(
@@ -109,7 +111,19 @@ def _each_block(path: Path, parse: Callable[[LineBlock], tuple[int, int]], expec
                 line=block.line_number(bad),
             )
         rows += count
+        last = block
+    if last is not None and is_barred and not _ends_with_bar(last.data[-256:]):
+        raise InputError(
+            path,
+            "the last line is cut short",
+            "copy or download the file again",
+            line=last.first_line + last.lines,
+        )
     return rows
+
+
+def _ends_with_bar(text: NDArray[np.uint8]) -> bool:
+    return text.tobytes().rstrip().endswith(b"|")
 
 
 # --- nodes ----------------------------------------------------------------------------------------
@@ -211,14 +225,17 @@ def _refuse_cycles(
     path: Path, taxid: NDArray[np.int64], parent: NDArray[np.int32], lines: NDArray[np.int32]
 ) -> None:
     """Refuse nodes from which the root cannot be reached: they hang on a cycle."""
-    # Each round doubles the steps that `above` goes up; it ends on the root or goes round for ever.
+    # Each round doubles the steps that `above` goes up: to the root, or to somewhere on a cycle,
+    # which a cycle of 2, 4, 8, ... nodes may have come round on.
     above = parent
     for _ in range(len(parent).bit_length() + 1):
         further = above[above]
         if np.array_equal(further, above):
-            return
+            break
         above = further
     on_cycle = np.unique(above[parent[above] != above])
+    if len(on_cycle) == 0:
+        return
     row = int(on_cycle[np.argmin(lines[on_cycle])])
     path_up = [row]
     while (up := int(parent[path_up[-1]])) != row:

@@ -279,7 +279,7 @@ class Engine:
         self,
         block: QueryBlock,
         kept: NDArray[np.uint8] | None = None,
-        believed: NDArray[np.bool_] | None = None,
+        believed: NDArray[np.uint8] | None = None,
         doubtful_confidence: float = 0.0,
     ) -> CalledReads:
         """Call queries by their candidates.
@@ -287,12 +287,12 @@ class Engine:
         Args:
             block: the queries.
             kept: uint8[targets], 0 for targets that do not count; None: all count.
-            believed: bool[targets], see ``ngsgpu.classify.evidence``; None: all are.
+            believed: uint8[targets], see ``ngsgpu.classify.evidence``; None: all are.
             doubtful_confidence: see there.
         """
-        best, doubtful = block.candidates, None
+        best, belief = block.candidates, None
         if believed is not None:
-            best, doubtful = weigh(best, believed, self.rules)
+            best, belief = weigh(best, believed, self.rules)
         call = np.empty(len(block), dtype=np.int32)
         place = np.empty(len(block), dtype=np.int64)
         call_queries(
@@ -301,9 +301,9 @@ class Engine:
         )  # fmt: skip
         row, there = np.arange(len(block)), place >= 0
         column = np.maximum(place, 0)
-        if doubtful is not None:
+        if belief is not None:
             lift(
-                call, doubtful, np.where(there, best.hits[row, column], np.int32(0)),
+                call, belief, np.where(there, best.hits[row, column], np.int32(0)),
                 block.features, self.target_node, self.lineages, self.rules.highest,
                 round(doubtful_confidence * PER_MILLION),
             )  # fmt: skip

@@ -11,12 +11,15 @@ from typing import Any, Final, Self, TypeVar
 
 from ngsgpu.classify.database import Database, Partition, store_partition
 from ngsgpu.classify.gpu_build import IndexBuilder
+from ngsgpu.classify.gpu_build_plan import bytes_a_word
 from ngsgpu.classify.gpu_references import PIECE_BYTES
-from ngsgpu.classify.gpu_sketch import BATCH_BYTES, DeviceSketches, sketch_files, sketch_unpacked
+from ngsgpu.classify.gpu_sketch import DeviceSketches, sketch_unpacked
+from ngsgpu.classify.gpu_sketch_files import BATCH_BYTES, sketch_files
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.plan import BuildOptions, window_taxa
 from ngsgpu.classify.references import TargetSink
 from ngsgpu.classify.store import FileList
+from ngsgpu.device.early import prepare_cuda
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.gpu_memory import PinnedBuffers, gpu_memory, limit_pool
 from ngsgpu.errors import InputError
@@ -33,6 +36,9 @@ _SPARE_BUFFERS: Final = 12
 _SHARE_OF_BATCHES: Final = 16
 """Text batches take about a quarter of a GPU's memory at most: two of text, two of letters."""
 
+_BYTES_A_FEATURE: Final = 5
+"""Memory of a GPU for a feature, and its share of what is known of its window."""
+
 
 class GpuBuilder:
     """Sketches references and builds indexes on GPUs; a context manager.
@@ -47,18 +53,14 @@ class GpuBuilder:
         self._options = options
         self._open = ExitStack()
         self._pinned: PinnedBuffers | None = None
+        self._gpus = 0
 
     def __enter__(self) -> Self:
-        from cupy.cuda import Device
-
         self._open.enter_context(cuda_errors("building a database on the GPU"))
         self._pool = self._open.enter_context(
             ThreadPoolExecutor(self._options.threads, thread_name_prefix="ngsgpu-build")
         )
-        for gpu in range(self._options.gpus):
-            with Device(gpu):
-                before = limit_pool(self._options.gpu_memory or 0)
-            self._open.callback(_limit, gpu, before)
+        self._take_gpus(1)
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -73,13 +75,14 @@ class GpuBuilder:
         expected = sum(map(unpacked_size, files))
         pinned, buffers = self._buffers(expected)
         memory = gpu_memory(self._options.gpu_memory).budget
+        self._take_gpus(self._gpus_for(expected, memory))
         batch = min(BATCH_BYTES, max(PIECE_BYTES, memory // _SHARE_OF_BATCHES))
         try:
             sketches = sketch_files(
                 files,
                 sink,
                 self._parameters.sketch,
-                gpus=self._options.gpus,
+                gpus=self._gpus,
                 pool=self._pool,
                 pinned=pinned,
                 buffers=buffers,
@@ -118,11 +121,33 @@ class GpuBuilder:
         return IndexBuilder(
             database,
             sketches,
-            gpus=self._options.gpus,
+            gpus=self._gpus,
             memory=self._options.gpu_memory,
             pool=self._pool,
             pinned=self._buffers(0)[0],
         )
+
+    def _gpus_for(self, bases: int, memory: int) -> int:
+        """How many GPUs hold the features of so many bases and their words, if there are as many.
+
+        More would take longer: a context takes as long to make as all else for a billion bases.
+        """
+        sketch = self._parameters.sketch
+        features = bases // sketch.stride * sketch.sketch
+        needed = features * (_BYTES_A_FEATURE + bytes_a_word(bool(self._parameters.ambiguous_rank)))
+        return max(1, min(self._options.gpus, -(-needed // max(1, memory))))
+
+    def _take_gpus(self, gpus: int) -> None:
+        """Use so many GPUs."""
+        from cupy.cuda import Device
+
+        for gpu in range(self._gpus, gpus):
+            if gpu > 0:
+                prepare_cuda(gpu + 1, "ngsgpu.classify.gpu_build", first=gpu)
+            with Device(gpu):
+                before = limit_pool(self._options.gpu_memory or 0)
+            self._open.callback(_limit, gpu, before)
+        self._gpus = max(self._gpus, gpus)
 
     def _buffers(self, expected: int) -> tuple[PinnedBuffers, int]:
         """Page-locked buffers for so many bytes, and how many there are."""

@@ -19,13 +19,13 @@ from ngsgpu.classify.gpu import THREADS
 from ngsgpu.classify.gpu_batch import DeviceBatch, DeviceMates, DeviceNames, DeviceReads, HostReads
 from ngsgpu.classify.gpu_query import DeviceEngine
 from ngsgpu.classify.gpu_search import KERNELS
-from ngsgpu.classify.sample_run import in_order
 from ngsgpu.classify.samples import cuts_of, queries_of
 from ngsgpu.correct.lanes import Lane
 from ngsgpu.errors import InputError
 from ngsgpu.io.diagnose import PhredOffset
 from ngsgpu.io.gpu_feed import IrregularInputError
 from ngsgpu.io.gpu_lane import MOST_READERS, DeviceLane, LaneBatch, no_bad_pair
+from ngsgpu.pool import map_ahead
 
 logger = logging.getLogger("ngsgpu")
 
@@ -90,7 +90,7 @@ class DeviceSource:
                     yield queries.part(begin, end)
 
         with ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-work") as pool:
-            for reads in in_order(pool, HostReads.of, parts(done), ahead=self._threads):
+            for reads in map_ahead(pool, HostReads.of, parts(done), self._threads + 1):
                 yield self._device.find(*reads.to_device())
 
     def _parsed_on_gpu(self, lane: Lane) -> Iterator[DeviceBatch]:

@@ -100,8 +100,8 @@ def map_targets(
     if len(unknown) > 0:
         first = int(unknown[0])
         logger.warning(
-            "%s reference sequences have taxids that the taxonomy does not know, first %s (%d)",
-            f"{len(unknown):,}", printable(names[first]), taxids[first],
+            "%s of %s reference sequences have taxids that are not in the taxonomy, first %s (%d)",
+            f"{len(unknown):,}", f"{len(names):,}", printable(names[first]), taxids[first],
         )  # fmt: skip
     return nodes
 

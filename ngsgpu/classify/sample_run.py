@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import resource
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -38,11 +37,11 @@ from ngsgpu.classify.taxonomy import NO_RANK, rank_name
 from ngsgpu.errors import UsageError
 from ngsgpu.io.reader import CHUNK_BYTES
 from ngsgpu.io.writer import OutputSet
+from ngsgpu.pool import map_ahead
 
 QUERIES_A_TASK = 4096
 
 _Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +108,11 @@ class Trust:
 
     Attributes:
         kept: uint8[targets], 0 for those that the coverage filter drops.
-        believed: bool[targets], see ``ngsgpu.classify.evidence``.
+        believed: uint8[targets], see ``ngsgpu.classify.evidence``.
     """
 
     kept: NDArray[np.uint8] | None = None
-    believed: NDArray[np.bool_] | None = None
+    believed: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +201,7 @@ class SampleRun:
             block = find(item)
             return encode_block(block), block
 
-        for encoded, block in in_order(
-            self._pool, work, items, ahead=2 * self._options.threads + 2
-        ):
+        for encoded, block in map_ahead(self._pool, work, items, self._ahead):
             outputs.write(0, encoded)
             counted.queries += len(block)
             counted.bases += block.bases
@@ -242,7 +239,7 @@ class SampleRun:
             self._dropped = int(dropped.sum())
             kept = (~dropped).astype(np.uint8)
         if evidence is not None:
-            believed = evidence.believed(self._rules.evidence.species_evidence)
+            believed = evidence.believed(self._rules.evidence)
         return Trust(kept, believed)
 
     def _classify_twice(
@@ -260,9 +257,7 @@ class SampleRun:
                 block = find(item)
                 return second.prepare(block), block
 
-            for prepared, block in in_order(
-                self._pool, work, items, ahead=2 * self._options.threads + 2
-            ):
+            for prepared, block in map_ahead(self._pool, work, items, self._ahead):
                 second.keep(prepared)
                 best = block.candidates
                 if counter is not None:
@@ -304,7 +299,7 @@ class SampleRun:
             texts = [writer.text(reads) for writer in self._writers.values()]
             return _Called(texts, reads, block.bases)
 
-        for called in in_order(self._pool, work, items, ahead=self._ahead):
+        for called in map_ahead(self._pool, work, items, self._ahead):
             for name, text in zip(self._writers, called.texts, strict=True):
                 outputs.write(place[name], text)
             totals.add(called.reads.call, called.bases)
@@ -383,24 +378,3 @@ class SampleRun:
 def as_it_is(block: QueryBlock) -> QueryBlock:
     """For items that are blocks with candidates already."""
     return block
-
-
-def in_order(
-    pool: ThreadPoolExecutor,
-    work: Callable[[_Item], _Result],
-    items: Iterator[_Item],
-    *,
-    ahead: int,
-) -> Iterator[_Result]:
-    """Let a pool work on items; results in their order, of which ``ahead`` may wait."""
-    waiting: deque[Future[_Result]] = deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            while waiting and (len(waiting) > ahead or waiting[0].done()):
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()

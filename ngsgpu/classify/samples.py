@@ -68,8 +68,9 @@ class SampleOutputs:
             raise UsageError("nothing would be written; name an output, as -o reads.tsv")
         if self.candidates is not None and len(named) > 1:
             other = next(name for name in named if name != "candidates")
+            option = "-o" if other == "reads" else f"--{other.replace('_', '-')}"
             raise UsageError(
-                f"--candidates writes what is merged later; --{other.replace('_', '-')} comes then"
+                f"--candidates writes what `ngsgpu classify-merge` calls later: give {option} there"
             )
         for name, value in named.items():
             if samples > 1 and name != "biom" and PLACEHOLDER not in value:

@@ -6,9 +6,8 @@ by a pool. The order of the pairs is that of the targets and windows, however th
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +18,7 @@ from ngsgpu.classify.index import Pairs
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.references import windows_of_lengths
 from ngsgpu.classify.sketch import sketch_pieces
+from ngsgpu.pool import map_ahead
 
 WINDOWS_A_TASK: Final = 8192
 
@@ -67,17 +67,18 @@ def sketch_batches(
             does not depend on it.
         advance: called with the number of bases sketched since the last call.
     """
-    done: list[Pairs] = []
-    tasks: deque[Future[Pairs]] = deque()
-    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-sketch") as pool:
+
+    def tasks() -> Iterator[tuple[NDArray[np.uint8], Pieces]]:
         for batch in batches:
             for pieces in _cut(batch, parameters, windows_a_task):
-                tasks.append(pool.submit(_sketch, batch.codes, pieces, parameters))
-                while len(tasks) > 4 * threads + 16:
-                    done.append(tasks.popleft().result())
+                yield batch.codes, pieces
             advance(len(batch.codes))
-        done += [task.result() for task in tasks]
-    return done
+
+    def sketch(task: tuple[NDArray[np.uint8], Pieces]) -> Pairs:
+        return _sketch(*task, parameters)
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-sketch") as pool:
+        return list(map_ahead(pool, sketch, tasks(), 4 * threads + 16))
 
 
 def _cut(batch: Unpacked, parameters: SketchParameters, windows_a_task: int) -> Iterator[Pieces]:

@@ -26,7 +26,7 @@ from ngsgpu.errors import NgsgpuError
 
 app = typer.Typer(
     name="ngsgpu",
-    help="Correct and merge Illumina short reads and measure the result.",
+    help="Correct, merge, extend and classify Illumina short reads and measure the result.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -52,7 +52,7 @@ def _options(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Correct and merge Illumina short reads and measure the result."""
+    """Correct, merge, extend and classify Illumina short reads and measure the result."""
     _log_to_stderr()
 
 

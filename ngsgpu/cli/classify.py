@@ -7,174 +7,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ngsgpu.cli.options import BackendChoice, InterleavedInput, PhredChoice
+from ngsgpu.cli.classify_options import CallOptions, GpuMemory, Gpus, OutputFiles, output_file
+from ngsgpu.cli.options import (
+    BackendChoice,
+    BackendOption,
+    InterleavedInput,
+    PhredChoice,
+    PhredOffsetOption,
+    Quiet,
+    SecondMates,
+    Threads,
+    with_groups,
+)
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
     from ngsgpu.classify.database import Database
-    from ngsgpu.classify.params import QueryParameters
-    from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
+    from ngsgpu.classify.sample_run import ClassifyOptions
     from ngsgpu.classify.stats import ClassificationStatistics
-
-
-def _file(*names: str, text: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(*names, metavar="FILE", help=text)
-    return option
-
-
-Reads = Annotated[
-    str | None, _file("-o", "--out", text="Table of calls, a line a read; - is standard output.")
-]
-KrakenReads = Annotated[
-    str | None, _file("--kraken-reads", text="A line a read, as Kraken writes them.")
-]
-Report = Annotated[
-    str | None,
-    _file("--report", text="Report as Kraken's; name it SAMPLE.kraken2.report.txt for MultiQC."),
-]
-Krona = Annotated[str | None, _file("--krona", text="Text for Krona (ktImportText).")]
-Cami = Annotated[str | None, _file("--cami", text="CAMI profile.")]
-Biom = Annotated[str | None, _file("--biom", text="BIOM table of all samples.")]
-Abundance = Annotated[
-    str | None, _file("--abundance", text="Estimated abundances at --abundance-rank.")
-]
-Coverage = Annotated[
-    str | None, _file("--coverage", text="Where on the reference sequences reads were mapped.")
-]
-Stats = Annotated[str | None, _file("--stats", text="What was seen and done (JSON).")]
-AbundanceRank = Annotated[
-    str, typer.Option("--abundance-rank", metavar="RANK", help="Rank of --abundance.")
-]
-Columns = Annotated[
-    str,
-    typer.Option(
-        "--columns",
-        metavar="LIST",
-        help="Columns of -o beside the read: taxon, score, target, range, in this order.",
-    ),
-]
-SpeciesEvidence = Annotated[
-    float,
-    typer.Option(
-        "--species-evidence",
-        metavar="X",
-        help="Median part of the features of its reads that must hit for a species to be "
-        "believed; reads of others are called at the next rank. Looks at all reads twice; 0: "
-        "believe all, look once.",
-    ),
-]
-DoubtfulConfidence = Annotated[
-    float,
-    typer.Option(
-        "--doubtful-confidence",
-        metavar="X",
-        help="With --species-evidence: part of a read's features that must hit where no species "
-        "that is believed is near.",
-    ),
-]
-CoverageFilter = Annotated[
-    float,
-    typer.Option(
-        "--coverage-filter",
-        metavar="X",
-        help="Leave out the reference sequences that are covered least, up to this part of the "
-        "sum of all coverages; 0: none.",
-    ),
-]
-MinHits = Annotated[
-    int | None,
-    typer.Option(
-        "--min-hits",
-        metavar="N",
-        help="Features that a read has to share with its best candidate.",
-        show_default="2; 3 without --species-evidence",
-    ),
-]
-HitDifference = Annotated[
-    float,
-    typer.Option(
-        "--hit-difference",
-        metavar="X",
-        help="Part of the best candidate's hits above --min-hits by which others must fall "
-        "behind, not to count.",
-    ),
-]
-Confidence = Annotated[
-    float | None,
-    typer.Option(
-        "--confidence",
-        metavar="X",
-        help="Part of a read's features that must hit, 0 to 1.",
-        show_default="0.12; 0.15 without --species-evidence",
-    ),
-]
-SpeciesConfidence = Annotated[
-    float | None,
-    typer.Option(
-        "--species-confidence",
-        metavar="X",
-        help="The same, below which a call is no species, but the next rank.",
-        show_default="0; 0.25 without --species-evidence",
-    ),
-]
-Metacache = Annotated[
-    bool,
-    typer.Option(
-        "--metacache",
-        help="Decide as MetaCache does by default, whatever the four options above say (for a "
-        "database with --sketch 16).",
-    ),
-]
-CandidatesKept = Annotated[
-    int,
-    typer.Option("--candidates-kept", metavar="N", help="Candidates that are looked at, 1 to 64."),
-]
-InsertSize = Annotated[
-    int,
-    typer.Option(
-        "--insert-size", metavar="N", help="Bases that pairs may span.", show_default="their own"
-    ),
-]
-Lowest = Annotated[str, typer.Option("--lowest", metavar="RANK", help="Lowest rank of calls.")]
-Highest = Annotated[
-    str,
-    typer.Option("--highest", metavar="RANK", help="Highest rank of calls; above: unclassified."),
-]
-Threads = Annotated[
-    int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
-]
-BackendOption = Annotated[
-    BackendChoice,
-    typer.Option("--backend", metavar="auto|cpu|cuda", help="What computes; all give the same."),
-]
-Gpus = Annotated[
-    int | None,
-    typer.Option(
-        "--gpus",
-        metavar="N",
-        help="GPUs to use: they share the partitions, or the reads; 0: none.",
-        show_default="1, if there are any",
-    ),
-]
-GpuMemory = Annotated[
-    str | None,
-    typer.Option(
-        "--gpu-memory",
-        metavar="SIZE",
-        help="Memory of the GPU that may be used.",
-        show_default="what is free",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    app.command(name="classify")(classify)
-    app.command(name="classify-merge")(classify_merge)
+    app.command(name="classify")(with_groups(classify))
+    app.command(name="classify-merge")(with_groups(classify_merge))
 
 
 def classify(
+    *,
     database: Annotated[
         str | None, typer.Option("-d", "--database", metavar="DIR", help="The database.")
     ] = None,
@@ -199,10 +59,7 @@ def classify(
             "-i", "--in1", metavar="FILE", help="Reads, or first mates; repeat for each lane."
         ),
     ] = None,
-    in2: Annotated[
-        list[str] | None,
-        typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
-    ] = None,
+    in2: SecondMates = None,
     interleaved: InterleavedInput = False,
     sample: Annotated[
         str | None,
@@ -227,35 +84,13 @@ def classify(
     ] = None,
     candidates: Annotated[
         str | None,
-        _file("--candidates", text="Candidates, for `ngsgpu classify-merge`, and nothing else."),
+        output_file(
+            "--candidates", text="Candidates, for `ngsgpu classify-merge`, and nothing else."
+        ),
     ] = None,
-    out: Reads = None,
-    kraken_reads: KrakenReads = None,
-    report: Report = None,
-    krona: Krona = None,
-    cami: Cami = None,
-    biom: Biom = None,
-    abundance: Abundance = None,
-    coverage: Coverage = None,
-    stats: Stats = None,
-    columns: Columns = "taxon,score,target,range",
-    abundance_rank: AbundanceRank = "species",
-    min_hits: MinHits = None,
-    hit_difference: HitDifference = 1.0,
-    confidence: Confidence = None,
-    species_confidence: SpeciesConfidence = None,
-    candidates_kept: CandidatesKept = 6,
-    metacache: Metacache = False,
-    insert_size: InsertSize = 0,
-    lowest: Lowest = "sequence",
-    highest: Highest = "domain",
-    coverage_filter: CoverageFilter = 0.0,
-    species_evidence: SpeciesEvidence = 0.35,
-    doubtful_confidence: DoubtfulConfidence = 0.2,
-    phred_offset: Annotated[
-        PhredChoice,
-        typer.Option(metavar="auto|33|64", help="What quality characters count from."),
-    ] = PhredChoice.auto,
+    files: OutputFiles,
+    calls: CallOptions,
+    phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
     gpus: Gpus = None,
@@ -287,18 +122,7 @@ def classify(
         raise UsageError("--samples names the files: leave out -I, --interleaved and --sample")
     if (only_partition is None) != (candidates is None):
         raise UsageError("--only-partition and --candidates go together")
-    parameters = _parameters(
-        min_hits,
-        hit_difference,
-        confidence,
-        species_confidence,
-        species_evidence,
-        candidates_kept,
-        metacache,
-        insert_size,
-        lowest,
-        highest,
-    )
+    parameters = calls.parameters()
     memory = None if gpu_memory is None else parse_size(gpu_memory)
     offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
@@ -310,21 +134,15 @@ def classify(
             "ngsgpu.classify.gpu_calls",
         )
         from ngsgpu.classify.pipeline import Classifier
-        from ngsgpu.classify.samples import SampleOutputs, one_sample, read_samples
+        from ngsgpu.classify.samples import one_sample, read_samples
 
         found = (
             read_samples(samples)
             if samples is not None
             else [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
         )
-        outputs = SampleOutputs(
-            out, kraken_reads, report, krona, cami, biom, abundance, coverage, stats, candidates
-        )
+        outputs = files.outputs(candidates)
         outputs.check(len(found))
-        rules = _rules(
-            columns, abundance_rank, coverage_filter, species_evidence, doubtful_confidence,
-            metacache,
-        )  # fmt: skip
         options = replace(
             _options(threads, quiet),
             backend=chosen.name,
@@ -337,7 +155,7 @@ def classify(
             _database(database, references or [], taxonomy, maps or [], options),
             parameters,
             partitions=None if only_partition is None else [only_partition],
-            rules=rules,
+            rules=calls.rules(),
             options=options,
         )
         done = classifier.classify(found, outputs, phred_offset=offset)  # type: ignore[arg-type]
@@ -345,6 +163,7 @@ def classify(
 
 
 def classify_merge(
+    *,
     candidates: Annotated[
         list[str],
         typer.Argument(
@@ -361,29 +180,8 @@ def classify_merge(
             "--sample", metavar="NAME", help="The sample's name.", show_default="as in the files"
         ),
     ] = None,
-    out: Reads = None,
-    kraken_reads: KrakenReads = None,
-    report: Report = None,
-    krona: Krona = None,
-    cami: Cami = None,
-    biom: Biom = None,
-    abundance: Abundance = None,
-    coverage: Coverage = None,
-    stats: Stats = None,
-    columns: Columns = "taxon,score,target,range",
-    abundance_rank: AbundanceRank = "species",
-    min_hits: MinHits = None,
-    hit_difference: HitDifference = 1.0,
-    confidence: Confidence = None,
-    species_confidence: SpeciesConfidence = None,
-    candidates_kept: CandidatesKept = 6,
-    metacache: Metacache = False,
-    insert_size: InsertSize = 0,
-    lowest: Lowest = "sequence",
-    highest: Highest = "domain",
-    coverage_filter: CoverageFilter = 0.0,
-    species_evidence: SpeciesEvidence = 0.35,
-    doubtful_confidence: DoubtfulConfidence = 0.2,
+    files: OutputFiles,
+    calls: CallOptions,
     threads: Threads = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -394,36 +192,15 @@ def classify_merge(
     """
     from ngsgpu.classify.database import open_database
     from ngsgpu.classify.pipeline import Classifier
-    from ngsgpu.classify.samples import SampleOutputs
 
     options = _options(threads, quiet)
-    outputs = SampleOutputs(
-        out, kraken_reads, report, krona, cami, biom, abundance, coverage, stats
-    )
+    outputs = files.outputs()
     outputs.check(1)
     classifier = Classifier(
         open_database(database),
-        _parameters(
-            min_hits,
-            hit_difference,
-            confidence,
-            species_confidence,
-            species_evidence,
-            candidates_kept,
-            metacache,
-            insert_size,
-            lowest,
-            highest,
-        ),
+        calls.parameters(),
         partitions=[],
-        rules=_rules(
-            columns,
-            abundance_rank,
-            coverage_filter,
-            species_evidence,
-            doubtful_confidence,
-            metacache,
-        ),
+        rules=calls.rules(),
         options=options,
     )
     _say([classifier.merge(candidates, outputs, sample)], quiet)
@@ -444,59 +221,6 @@ def _options(threads: int, quiet: bool) -> ClassifyOptions:
         progress=not quiet,
         command=("ngsgpu", *sys.argv[1:]),
     )
-
-
-def _parameters(
-    min_hits: int | None,
-    hit_difference: float,
-    confidence: float | None,
-    species_confidence: float | None,
-    species_evidence: float,
-    candidates: int,
-    metacache: bool,
-    insert_size: int,
-    lowest: str,
-    highest: str,
-) -> QueryParameters:
-    from dataclasses import replace
-
-    from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
-
-    parameters = METACACHE_CALLS
-    if not metacache:
-        usual = CALLS_BY_EVIDENCE if species_evidence > 0 else QueryParameters()
-        parameters = replace(
-            usual,
-            min_hits=usual.min_hits if min_hits is None else min_hits,
-            confidence=usual.confidence if confidence is None else confidence,
-            species_confidence=(
-                usual.species_confidence if species_confidence is None else species_confidence
-            ),
-            candidates=candidates,
-        )
-    return replace(
-        parameters,
-        hit_difference=hit_difference,
-        insert_size=insert_size,
-        lowest=lowest,
-        highest=highest,
-    )
-
-
-def _rules(
-    columns: str,
-    abundance_rank: str,
-    coverage_filter: float,
-    species_evidence: float,
-    doubtful_confidence: float,
-    metacache: bool,
-) -> OutputRules:
-    from ngsgpu.classify.evidence import EvidenceParameters
-    from ngsgpu.classify.sample_run import OutputRules
-
-    groups = tuple(name for name in columns.split(",") if name)
-    evidence = EvidenceParameters(0.0 if metacache else species_evidence, doubtful_confidence)
-    return OutputRules(groups, abundance_rank, coverage_filter, evidence)
 
 
 def _database(

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ngsgpu.cli.classify import BackendOption, GpuMemory, Gpus
-from ngsgpu.cli.options import BackendChoice
+from ngsgpu.cli.classify_options import GpuMemory, Gpus
+from ngsgpu.cli.options import (
+    BackendChoice,
+    BackendOption,
+    Memory,
+    Quiet,
+    Threads,
+    with_groups,
+)
 from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.database import Database
     from ngsgpu.classify.params import DatabaseParameters
     from ngsgpu.classify.plan import BuildOptions, PartitionRequest
 
@@ -53,72 +60,78 @@ PartitionMemory = Annotated[
         "--partition-memory", metavar="SIZE", help="Cut so that no partition takes more, as in 40G."
     ),
 ]
-Kmer = Annotated[int, typer.Option("--kmer", metavar="K", help="k-mer length, 4 to 16.")]
-Sketch = Annotated[
-    int, typer.Option("--sketch", metavar="N", help="Features of a window, 1 to 32.")
-]
-Window = Annotated[int, typer.Option("--window", metavar="N", help="Bases of a window.")]
-Stride = Annotated[
-    int | None,
-    typer.Option(
-        "--stride", metavar="N", help="Bases between windows.", show_default="window - kmer + 1"
-    ),
-]
-MaxLocations = Annotated[
-    str,
-    typer.Option(
-        "--max-locations",
-        metavar="N|all",
-        help="Locations kept of a feature in a partition; the first ones.",
-    ),
-]
-RemoveOverfull = Annotated[
-    bool,
-    typer.Option("--remove-overfull", help="Drop features with more locations than that instead."),
-]
-AmbiguousRank = Annotated[
-    str,
-    typer.Option(
-        "--ambiguous-rank",
-        metavar="RANK",
-        help="Drop features that occur in more than --max-taxa taxa of this rank.",
-        show_default="none",
-    ),
-]
-MaxTaxa = Annotated[int, typer.Option("--max-taxa", metavar="N", help="See --ambiguous-rank.")]
-Threads = Annotated[
-    int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
-]
-Memory = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Memory that may be used.", show_default="what is free"),
-]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
+
+
+@dataclass(frozen=True)
+class IndexOptions:
+    """What the index of a database holds."""
+
+    kmer: Annotated[int, typer.Option(metavar="K", help="k-mer length, 4 to 16.")] = 16
+    sketch: Annotated[int, typer.Option(metavar="N", help="Features of a window, 1 to 32.")] = 24
+    window: Annotated[int, typer.Option(metavar="N", help="Bases of a window.")] = 127
+    stride: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Bases between windows.", show_default="window - kmer + 1"),
+    ] = None
+    max_locations: Annotated[
+        str,
+        typer.Option(
+            metavar="N|all", help="Locations kept of a feature in a partition; the first ones."
+        ),
+    ] = "254"
+    remove_overfull: Annotated[
+        bool,
+        typer.Option(
+            "--remove-overfull", help="Drop features with more locations than that instead."
+        ),
+    ] = False
+    ambiguous_rank: Annotated[
+        str,
+        typer.Option(
+            metavar="RANK",
+            help="Drop features that occur in more than --max-taxa taxa of this rank.",
+            show_default="none",
+        ),
+    ] = ""
+    max_taxa: Annotated[int, typer.Option(metavar="N", help="See --ambiguous-rank.")] = 1
+
+    def parameters(self) -> DatabaseParameters:
+        """As the builder takes them."""
+        from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
+
+        try:
+            limit = KEEP_ALL if self.max_locations == "all" else int(self.max_locations)
+        except ValueError:
+            raise UsageError(
+                f"--max-locations must be all or a number, not {self.max_locations!r}"
+            ) from None
+        stride = self.window - self.kmer + 1 if self.stride is None else self.stride
+        return DatabaseParameters(
+            sketch=SketchParameters(self.kmer, self.sketch, self.window, stride),
+            max_locations=limit,
+            remove_overfull=self.remove_overfull,
+            ambiguous_rank=self.ambiguous_rank,
+            max_taxa=self.max_taxa,
+        )
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     group = typer.Typer(no_args_is_help=True, help="Build databases to classify reads with.")
     for command in (plan, build, add, info, verify):
-        group.command(name=command.__name__)(command)
+        group.command(name=command.__name__)(with_groups(command))
     app.add_typer(group, name="db")
 
 
 def plan(
+    *,
     references: References,
     database: DatabasePath,
     taxonomy: TaxonomyPath = None,
     maps: Maps = None,
     partitions: Partitions = None,
     partition_memory: PartitionMemory = None,
-    kmer: Kmer = 16,
-    sketch: Sketch = 24,
-    window: Window = 127,
-    stride: Stride = None,
-    max_locations: MaxLocations = "254",
-    remove_overfull: RemoveOverfull = False,
-    ambiguous_rank: AmbiguousRank = "",
-    max_taxa: MaxTaxa = 1,
+    index: IndexOptions,
     threads: Threads = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan, write nothing.")
@@ -131,6 +144,7 @@ def plan(
     each of them, in a job of its own if you like. Prints the partitions.
     """
     from ngsgpu.classify.database import write_manifest
+    from ngsgpu.classify.facts import partition_lines
     from ngsgpu.classify.plan import plan_database
     from ngsgpu.classify.store import whole_folder
 
@@ -138,9 +152,7 @@ def plan(
     planned = plan_database(
         references,
         database,
-        parameters=_parameters(
-            kmer, sketch, window, stride, max_locations, remove_overfull, ambiguous_rank, max_taxa
-        ),
+        parameters=index.parameters(),
         taxonomy=taxonomy,
         maps=maps or [],
         request=_request(partitions, partition_memory),
@@ -151,10 +163,11 @@ def plan(
 
         with whole_folder(planned.path) as folder:
             write_manifest(replace(planned, path=folder))
-    typer.echo("\n".join(_partition_lines(planned, built=None)))
+    typer.echo("\n".join(partition_lines(planned, built=None)))
 
 
 def build(
+    *,
     references: Annotated[
         list[str] | None,
         typer.Argument(
@@ -174,14 +187,7 @@ def build(
             "--only-partition", metavar="K", help="Build this partition of a planned database."
         ),
     ] = None,
-    kmer: Kmer = 16,
-    sketch: Sketch = 24,
-    window: Window = 127,
-    stride: Stride = None,
-    max_locations: MaxLocations = "254",
-    remove_overfull: RemoveOverfull = False,
-    ambiguous_rank: AmbiguousRank = "",
-    max_taxa: MaxTaxa = 1,
+    index: IndexOptions,
     threads: Threads = 0,
     memory: Memory = None,
     backend: BackendOption = BackendChoice.auto,
@@ -192,7 +198,8 @@ def build(
     """Build a database from reference sequences.
 
     An existing one is replaced when the new one is whole. References are FASTA, plain or
-    compressed, each sequence with a name of its own.
+    compressed, each sequence with a name of its own. Of several GPUs as many take part as are
+    needed for their memory.
 
     In one go:          ngsgpu db build genomes/ -d DB --taxonomy tax --map seqid2taxid.tsv
 
@@ -209,18 +216,18 @@ def build(
     if not database:
         raise UsageError("name the database with -d")
     planned = only_partition is not None
-    if planned and (references or taxonomy or maps or partitions or partition_memory):
+    others = references or taxonomy or maps or partitions or partition_memory
+    if planned and (others or index != IndexOptions()):
         raise UsageError(
             "--only-partition builds what was planned with `ngsgpu db plan`: give -d alone"
         )
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
-        prepare_cuda(len(chosen.gpus), "ngsgpu.classify.gpu_build")
+        # Others are made ready if the memory of the first one does not suffice.
+        prepare_cuda(min(1, len(chosen.gpus)), "ngsgpu.classify.gpu_build")
         from ngsgpu.classify.build import build_database, build_partition
         from ngsgpu.classify.database import open_database
 
-        parameters = _parameters(
-            kmer, sketch, window, stride, max_locations, remove_overfull, ambiguous_rank, max_taxa
-        )
+        parameters = index.parameters()
         options = replace(
             _options(threads, memory, quiet),
             backend=chosen.name,
@@ -241,7 +248,9 @@ def build(
             options=options,
         )
     if not quiet:
-        typer.echo("\n".join(_partition_lines(built, built=built.built())), err=True)
+        from ngsgpu.classify.facts import partition_lines
+
+        typer.echo("\n".join(partition_lines(built, built=built.built())), err=True)
 
 
 def add(
@@ -265,6 +274,7 @@ def add(
 
     They get the database's own taxonomy; --taxonomy only checks that it is the same one.
     """
+    from ngsgpu.classify.facts import partition_lines
     from ngsgpu.classify.grow import add_references
 
     new = add_references(
@@ -277,7 +287,7 @@ def add(
         options=_options(threads, memory, quiet),
     )
     if not quiet:
-        typer.echo("\n".join(_partition_lines(new, built=new.built())), err=True)
+        typer.echo("\n".join(partition_lines(new, built=new.built())), err=True)
 
 
 def info(
@@ -292,23 +302,25 @@ def info(
 ) -> None:
     """Say what is in a database."""
     from ngsgpu.classify.database import open_database
+    from ngsgpu.classify.facts import facts, partition_lines, target_lines
 
     opened = open_database(database)
     if targets or unmapped:
-        _list_targets(opened, only_unmapped=unmapped)
+        for line in target_lines(opened, only_unmapped=unmapped):
+            typer.echo(line)
         return
-    facts = _facts(opened)
+    found = facts(opened)
     if json_output:
         import json
 
-        typer.echo(json.dumps(facts, indent=1))
+        typer.echo(json.dumps(found, indent=1))
         return
-    for name, value in facts.items():
+    for name, value in found.items():
         if name not in ("partitions", "parameters"):
             typer.echo(f"{name.replace('_', ' '):18}{value}")
-    for name, value in facts["parameters"].items():
+    for name, value in found["parameters"].items():
         typer.echo(f"{name.replace('_', ' '):18}{value}")
-    typer.echo("\n".join(_partition_lines(opened, built=opened.built())))
+    typer.echo("\n".join(partition_lines(opened, built=opened.built())))
 
 
 def verify(database: DatabasePath) -> None:
@@ -349,113 +361,3 @@ def _request(partitions: int | None, memory: str | None) -> PartitionRequest:
     from ngsgpu.device.memory import parse_size
 
     return PartitionRequest(partitions, None if memory is None else parse_size(memory))
-
-
-def _parameters(
-    kmer: int,
-    sketch: int,
-    window: int,
-    stride: int | None,
-    max_locations: str,
-    remove_overfull: bool,
-    ambiguous_rank: str,
-    max_taxa: int,
-) -> DatabaseParameters:
-    from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
-
-    try:
-        limit = KEEP_ALL if max_locations == "all" else int(max_locations)
-    except ValueError:
-        raise UsageError(
-            f"--max-locations must be all or a number, not {max_locations!r}"
-        ) from None
-    return DatabaseParameters(
-        sketch=SketchParameters(
-            kmer=kmer,
-            sketch=sketch,
-            window=window,
-            stride=window - kmer + 1 if stride is None else stride,
-        ),
-        max_locations=limit,
-        remove_overfull=remove_overfull,
-        ambiguous_rank=ambiguous_rank,
-        max_taxa=max_taxa,
-    )
-
-
-def _partition_lines(database: Database, built: list[int] | None) -> list[str]:
-    """A table of the partitions; ``built`` None leaves out whether they are there."""
-    from ngsgpu.classify.index import index_bytes
-    from ngsgpu.classify.plan import BYTES_A_LOCATION_BUILT
-    from ngsgpu.device.memory import format_size
-
-    sketch = database.parameters.sketch.sketch
-    columns = ["partition", "targets", "windows", "index at most", "to build it"]
-    lines = ["\t".join(columns if built is None else [*columns, "built"])]
-    for number, planned in enumerate(database.partitions):
-        locations = planned.windows * sketch
-        row = [
-            str(number),
-            f"{planned.targets:,}",
-            f"{planned.windows:,}",
-            format_size(index_bytes(locations)),
-            format_size(BYTES_A_LOCATION_BUILT * locations),
-        ]
-        lines.append(
-            "\t".join(row if built is None else [*row, "yes" if number in built else "no"])
-        )
-    return lines
-
-
-def _facts(database: Database) -> dict[str, Any]:
-    from ngsgpu.classify.index import index_bytes
-    from ngsgpu.classify.plan import BYTES_A_LOCATION_BUILT
-
-    targets = database.targets
-    built = set(database.built())
-    sketch = database.parameters.sketch.sketch
-    parameters = database.parameters.to_json()
-    return {
-        "path": str(database.path),
-        "digest": database.digest,
-        "targets": len(targets),
-        "bases": int(targets.length.sum()),
-        "windows": int(database.windows.sum()),
-        "without_taxon": int((targets.node < 0).sum()),
-        "taxa": 0 if database.taxonomy is None else len(database.taxonomy),
-        "taxonomy_digest": database.taxonomy_digest,
-        "parameters": {**parameters.pop("sketch"), **parameters},
-        "partitions": [
-            {
-                "number": number,
-                "targets": planned.targets,
-                "windows": planned.windows,
-                "index_bytes": index_bytes(planned.windows * sketch),
-                "build_bytes": BYTES_A_LOCATION_BUILT * planned.windows * sketch,
-                "built": number in built,
-            }
-            for number, planned in enumerate(database.partitions)
-        ],
-    }
-
-
-def _list_targets(database: Database, *, only_unmapped: bool) -> None:
-    targets = database.targets
-    typer.echo("name\tlength\twindows\tpartition\ttaxid\ttaxon\tfile")
-    for target in range(len(targets)):
-        node = int(targets.node[target])
-        if only_unmapped and node >= 0:
-            continue
-        taxid, name = "-", "-"
-        if database.taxonomy is not None and node >= 0:
-            taxid, name = str(database.taxonomy.taxid[node]), database.taxonomy.name(node)
-        fields = (
-            targets.name(target),
-            targets.length[target],
-            database.windows[target],
-            targets.partition[target],
-            taxid,
-            name,
-            targets.files[targets.file[target]],
-        )
-        typer.echo("\t".join(map(str, fields)))

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ngsgpu.errors import UsageError
+
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write all results here.")
+]
+Threads = Annotated[
+    int, typer.Option("-t", "--threads", min=1, metavar="N", help="Threads that decompress.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -62,9 +69,7 @@ def correction(
             "have insertions or deletions. Without them the sequences decide.",
         ),
     ] = None,
-    json_path: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write all counts here.")
-    ] = None,
+    json_path: JsonFile = None,
     mqc_prefix: Annotated[
         str | None,
         typer.Option(
@@ -81,10 +86,7 @@ def correction(
             show_default="PREFIX's last part",
         ),
     ] = None,
-    threads: Annotated[
-        int,
-        typer.Option("-t", "--threads", min=1, metavar="N", help="Threads that decompress."),
-    ] = 1,
+    threads: Threads = 1,
 ) -> None:
     """Count corrected, missed and newly made errors against the true reads.
 
@@ -94,11 +96,8 @@ def correction(
     if sample is not None and mqc_prefix is None:
         raise UsageError("--sample names the sample for MultiQC; give --mqc-prefix too")
 
-    import json
-
     from ngsgpu.evaluate.correction import evaluate_correction
     from ngsgpu.evaluate.table import print_table
-    from ngsgpu.io.atomic import write_text_atomically
 
     evaluation = evaluate_correction(
         truth,
@@ -111,8 +110,7 @@ def correction(
         threads=threads,
     )
     document = evaluation.document()
-    if json_path is not None:
-        write_text_atomically(json_path, json.dumps(document) + "\n")
+    _write(document, json_path)
     if mqc_prefix is not None:
         from ngsgpu.report.multiqc import write_evaluation_content
 
@@ -144,7 +142,7 @@ def classification(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Names and taxids of the database's sequences: sensitivity then counts only "
+            help="The database, or names and taxids of its sequences: sensitivity then counts only "
             "reads whose taxon has one.",
         ),
     ] = None,
@@ -175,9 +173,7 @@ def classification(
     abundance_rank: Annotated[
         str, typer.Option(metavar="RANK", help="Rank of the abundances.")
     ] = "species",
-    json_path: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write all results here.")
-    ] = None,
+    json_path: JsonFile = None,
 ) -> None:
     """Judge calls of reads by where the reads come from.
 
@@ -190,13 +186,10 @@ def classification(
     if len(names) != len(classified):
         raise UsageError(f"{len(classified)} files of --classified, but {len(names)} of --name")
 
-    import json
-
     from ngsgpu.classify.abundance import rank_code
     from ngsgpu.classify.taxonomy import load_taxonomy
     from ngsgpu.evaluate.classification import DEFAULT_RANKS, evaluate_classification
     from ngsgpu.evaluate.table import print_ranks
-    from ngsgpu.io.atomic import write_text_atomically
 
     ranks = rank or list(DEFAULT_RANKS)
     for word in (*ranks, abundance_rank):
@@ -210,8 +203,7 @@ def classification(
         ranks=ranks,
         abundance_rank=abundance_rank,
     )
-    if json_path is not None:
-        write_text_atomically(json_path, json.dumps(evaluation.document()) + "\n")
+    _write(evaluation.document(), json_path)
     print_ranks(evaluation)
 
 
@@ -239,28 +231,19 @@ def merging(
             min=1, metavar="N", help="Pairs with so many common bases count as overlapping."
         ),
     ] = 10,
-    json_path: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write all counts here.")
-    ] = None,
-    threads: Annotated[
-        int,
-        typer.Option("-t", "--threads", min=1, metavar="N", help="Threads that decompress."),
-    ] = 1,
+    json_path: JsonFile = None,
+    threads: Threads = 1,
 ) -> None:
     """Compare merged reads with the fragments they came from.
 
     Prints a table: pairs merged to the right length, to a wrong one, or not at all; error rates of
     the reads and of the merged reads. The file of --json also has the errors seen at each quality.
     """
-    import json
-
     from ngsgpu.evaluate.merging import evaluate_merging
     from ngsgpu.evaluate.table import print_rows
-    from ngsgpu.io.atomic import write_text_atomically
 
     evaluation = evaluate_merging(truth, in1, in2, merged, min_overlap=min_overlap, threads=threads)
-    if json_path is not None:
-        write_text_atomically(json_path, json.dumps(evaluation.document()) + "\n")
+    _write(evaluation.document(), json_path)
     print_rows("Merging against the truth", ("", ""), evaluation.rows())
 
 
@@ -296,9 +279,7 @@ def extension(
         int,
         typer.Option(metavar="N", min=0, help="With --alignments: pairs that were to be extended."),
     ] = 0,
-    json_path: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write all counts here.")
-    ] = None,
+    json_path: JsonFile = None,
 ) -> None:
     """Compare the gaps of extended reads with the true ones.
 
@@ -309,12 +290,9 @@ def extension(
     if (alignments is None) == (not truth):
         raise UsageError("give either --truth (simulated reads) or --alignments (real reads)")
 
-    import json
-
     from ngsgpu.evaluate.extension import evaluate_extension
     from ngsgpu.evaluate.extension_mapped import evaluate_mapped
     from ngsgpu.evaluate.table import print_rows
-    from ngsgpu.io.atomic import write_text_atomically
 
     if alignments is not None:
         evaluation = evaluate_mapped(
@@ -322,6 +300,14 @@ def extension(
         )
     else:
         evaluation = evaluate_extension(truth or [], reference, extended)
-    if json_path is not None:
-        write_text_atomically(json_path, json.dumps(evaluation.document()) + "\n")
+    _write(evaluation.document(), json_path)
     print_rows("Extension", ("", ""), evaluation.rows())
+
+
+def _write(document: dict[str, Any], path: Path | None) -> None:
+    import json
+
+    from ngsgpu.io.atomic import write_text_atomically
+
+    if path is not None:
+        write_text_atomically(path, json.dumps(document) + "\n")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -84,3 +88,41 @@ StatsFile = Annotated[
 Threads = Annotated[
     int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
 ]
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Let parameters of a command be groups of options: dataclasses with an option a field.
+
+    So commands share options with their defaults. The options take the place of the group, which
+    has to be a keyword-only parameter.
+    """
+    shown: list[inspect.Parameter] = []
+    groups: dict[str, Callable[..., object]] = {}
+    hints = get_type_hints(command, include_extras=True)
+    for name, parameter in inspect.signature(command).parameters.items():
+        if not dataclasses.is_dataclass(hints[name]):
+            shown.append(parameter.replace(annotation=hints[name]))
+            continue
+        groups[name] = hints[name]
+        types = get_type_hints(hints[name], include_extras=True)
+        shown += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=types[field.name],
+            )
+            for field in dataclasses.fields(hints[name])
+        ]
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        made = {
+            name: make(**{field.name: values.pop(field.name) for field in dataclasses.fields(make)})  # type: ignore[arg-type]
+            for name, make in groups.items()
+        }
+        command(**values, **made)
+
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    return run

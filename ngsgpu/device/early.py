@@ -22,7 +22,7 @@ _LOG = logging.getLogger(__name__)
 _LIBRARY = "libcuda.so.1"
 
 
-def prepare_cuda(gpus: int, *modules: str) -> None:
+def prepare_cuda(gpus: int, *modules: str, first: int = 0) -> None:
     """Begin to make contexts and to load kernels, in threads of their own.
 
     Call it once ``CUDA_VISIBLE_DEVICES`` is what it will be (inside of the lease).
@@ -31,8 +31,9 @@ def prepare_cuda(gpus: int, *modules: str) -> None:
         gpus: how many will be used, from the first that is visible; none does nothing.
         modules: Python modules with a ``KernelModule`` named ``KERNELS``, or a function
             ``prepare`` that loads all that is needed.
+        first: number of the first GPU to make ready, where those before it are.
     """
-    for device in range(gpus):
+    for device in range(first, gpus):
         threading.Thread(
             target=_prepare, args=(device, modules), name="ngsgpu-cuda", daemon=True
         ).start()

@@ -21,6 +21,8 @@ def device_error(doing: str, error: BaseException) -> DeviceError:
         error: ``CUDARuntimeError``, ``CUDADriverError`` or ``OutOfMemoryError`` of CuPy.
     """
     cause = " ".join(str(error).split()) or type(error).__name__
+    if "limit set to" in cause:  # CuPy's pool has one where --gpu-memory was given
+        return DeviceError(f"{doing}: not enough GPU memory ({cause}); raise --gpu-memory")
     if isinstance(error, MemoryError) or "OUT_OF_MEMORY" in cause or "MemoryAllocation" in cause:
         return DeviceError(f"{doing}: not enough GPU memory ({cause}); {_memory_remedy()}")
     if any(name in cause.lower().replace("_", "") for name in _LATER_FAULTS):

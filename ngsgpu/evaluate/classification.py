@@ -39,7 +39,7 @@ def evaluate_classification(
         taxonomy: the tree.
         truth: where reads come from; see ``origins``.
         references: name and taxid of the reference sequences, as ``ngsgpu db build --map`` takes
-            them. Without it every taxon of the taxonomy counts as having one.
+            them, or the database. Without it every taxon of the taxonomy counts as having one.
         composition: taxid and share of what the sample is made of; without it the truth's reads
             are counted.
         ranks: at which to compare.
@@ -174,12 +174,28 @@ class _Judge:
 
 
 def read_references(path: str | Path) -> dict[str, int]:
-    """Taxids of reference sequences by name, from a table of names and taxids.
+    """Taxids of reference sequences by name, from a table of names and taxids, or a database.
 
     Raises:
-        InputError: the file cannot be read; a line has no taxid.
+        InputError: the file, or database, cannot be read; a line has no taxid.
     """
+    if Path(path).is_dir():
+        return _targets_of(path)
     return {name: int(value) for name, value in _pairs(path, "a name and a taxid", int)}
+
+
+def _targets_of(database: str | Path) -> dict[str, int]:
+    """Taxids of a database's sequences by name, of those that have a taxon."""
+    from ngsgpu.classify.database import open_database
+
+    opened = open_database(database)
+    if opened.taxonomy is None:
+        return {}
+    node, taxid = opened.targets.node, opened.taxonomy.taxid
+    return {
+        opened.targets.name(target): int(taxid[node[target]])
+        for target in np.flatnonzero(node >= 0).tolist()
+    }
 
 
 def read_composition(path: str | Path) -> dict[int, float]:

@@ -24,7 +24,6 @@ from ngsgpu.errors import DeviceError
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.gpu_plan import place_reads
 from ngsgpu.extend.gpu_run import GpuTeam
-from ngsgpu.extend.host import map_in_order
 from ngsgpu.extend.host_run import HostRun
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import Rules
@@ -34,6 +33,7 @@ from ngsgpu.io.gpu_read import read_to_device
 from ngsgpu.io.places import LanePlaces
 from ngsgpu.io.reread import check_same
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
+from ngsgpu.pool import map_ahead
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 
@@ -138,7 +138,7 @@ class DeviceRun(Run):
             else:
                 sections = read_sections(lanes, shape, self.batches)
             together = with_results(sections, self.results(rules, pairs))
-            yield from map_in_order(pool, work, together, 2 * self.options.threads + 2)
+            yield from map_ahead(pool, work, together, 2 * self.options.threads + 2)
         for lane in self.places or ():
             for file in lane.files:
                 check_same(file)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.gpu_memory import free_unused
 from ngsgpu.extend.cpu import COUNTERS, Extensions
-from ngsgpu.extend.host import map_in_order
 from ngsgpu.extend.params import Rules
+from ngsgpu.pool import map_ahead
 
 if TYPE_CHECKING:
     from ngsgpu.minhash.ends_gpu import DeviceEndTables
@@ -134,7 +134,7 @@ class GpuTeam:
 
         if workers:
             with ThreadPoolExecutor(workers, thread_name_prefix="ngsgpu-gpu") as pool:
-                yield from map_in_order(pool, extend, batches, workers + 1)
+                yield from map_ahead(pool, extend, batches, workers + 1)
         self.counters = np.zeros(COUNTERS, dtype=np.int64)
         for extender in extenders:
             self.counters += extender.counters

@@ -1,12 +1,8 @@
-"""Running the CPU kernels on several threads, piece by piece of the input."""
+"""The CPU kernels as what several threads call."""
 
 from __future__ import annotations
 
 import queue
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +14,6 @@ from ngsgpu.minhash.ends import EndTables
 from ngsgpu.readset import ReadSet
 
 PAIRS_A_TASK = 512
-
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
 
 
 class Extender:
@@ -63,38 +56,3 @@ class Extender:
         """Sum of all threads' counters."""
         counters = [space.counters for space in self._spaces]
         return np.stack(counters).sum(axis=0, dtype=np.int64)
-
-
-def map_in_order(
-    pool: ThreadPoolExecutor,
-    work: Callable[[_Item], _Result],
-    items: Iterable[_Item],
-    ahead: int,
-    *,
-    in_order: bool = True,
-) -> Iterator[_Result]:
-    """Results of ``work`` on each item, at most ``ahead`` items under way at a time.
-
-    Args:
-        pool: runs the work.
-        work: what is to be done.
-        items: taken only as fast as results are.
-        ahead: most items under way.
-        in_order: whether results come in the order of the items, or as they are done.
-    """
-    running: deque[Future[_Result]] = deque()
-    for item in items:
-        running.append(pool.submit(work, item))
-        while len(running) >= ahead:
-            yield _next(running, in_order).result()
-    while running:
-        yield _next(running, in_order).result()
-
-
-def _next(running: deque[Future[_Result]], in_order: bool) -> Future[_Result]:
-    """Take the first of the running ones, or one that is done."""
-    if in_order:
-        return running.popleft()
-    done = next(iter(wait(running, return_when=FIRST_COMPLETED).done))
-    running.remove(done)
-    return done

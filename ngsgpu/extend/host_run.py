@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.read_again import Shape
 from ngsgpu.extend.cpu import Extensions
-from ngsgpu.extend.host import PAIRS_A_TASK, Extender, map_in_order
+from ngsgpu.extend.host import PAIRS_A_TASK, Extender
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.plan import plan_extension
 from ngsgpu.extend.run import Run
 from ngsgpu.extend.sections import Section, read_sections
 from ngsgpu.minhash.ends import EndTables, build_end_tables
+from ngsgpu.pool import map_ahead
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 
 
@@ -93,7 +94,7 @@ class HostRun(Run):
             pairs[begin : begin + PAIRS_A_TASK] for begin in range(0, len(pairs), PAIRS_A_TASK)
         )
         with ThreadPoolExecutor(self.options.threads) as pool:
-            yield from map_in_order(pool, extender.extend, tasks, self._ahead)
+            yield from map_ahead(pool, extender.extend, tasks, self._ahead)
         self.counters = extender.counters
 
     def texts(self, lanes: Sequence[Lane], rules: Rules, maker: TextMaker) -> Iterator[Text]:
@@ -107,7 +108,7 @@ class HostRun(Run):
 
         sections = read_sections(lanes, Shape.of(self.reads), self.batches)
         with ThreadPoolExecutor(self.options.threads) as pool:
-            yield from map_in_order(
+            yield from map_ahead(
                 pool, work, _tasks(sections), self._ahead, in_order=maker.outputs.sort
             )
         self.counters = extender.counters

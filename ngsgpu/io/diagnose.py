@@ -16,8 +16,8 @@ PhredOffset = Literal["auto", 33, 64]
 
 _FOUR_LINES: Final = "rewrite the file with four lines a record, for instance with `seqtk seq -l 0`"
 _CUT_SHORT: Final = "the file may be cut short: copy or download it again"
-_NUCLEOTIDES: Final = "give nucleotide reads: the letters A, C, G, T, U, N and the IUPAC codes"
-_NO_PROTEIN: Final = "this may be protein: give nucleotide reads"
+_NUCLEOTIDES: Final = "give nucleotide sequences: the letters A, C, G, T, U, N and the IUPAC codes"
+_NO_PROTEIN: Final = "this may be protein: give nucleotide sequences"
 _AMINO_ACIDS_ONLY: Final = b"EFIJLOPQXZefijlopqxz"
 
 

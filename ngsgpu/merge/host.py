@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +13,7 @@ from ngsgpu.merge.cpu import COUNTERS, Counts, Outputs, merge_records
 from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import QualityTables
 from ngsgpu.merge.records import Mates
+from ngsgpu.pool import map_ahead
 
 PAIRS_A_TASK = 8192
 DENSITIES = 101
@@ -119,33 +119,23 @@ def merge_on_cpu(
         pairs_a_task: pairs a thread takes at a time; nor on this.
         advance: called with the number of pairs merged since the last call.
     """
-    tally = Tally()
-    tasks: deque[tuple[Future[tuple[Pieces, Counts]], int]] = deque()
 
-    def finish(leave: int) -> None:
-        while len(tasks) > leave:
-            task, pairs = tasks.popleft()
-            pieces, counts = task.result()
+    def tasks() -> Iterator[tuple[Mates, Mates, int, int]]:
+        for mates1, mates2 in batches:
+            total = len(mates1.seq_len)
+            for begin in range(0, total, pairs_a_task):
+                yield mates1, mates2, begin, min(begin + pairs_a_task, total)
+
+    def merge(task: tuple[Mates, Mates, int, int]) -> tuple[Pieces, Counts, int]:
+        _, _, begin, end = task
+        return *merge_some(rules, tables, *task, wanted), end - begin
+
+    tally = Tally()
+    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-merge") as pool:
+        for pieces, counts, pairs in map_ahead(pool, merge, tasks(), 2 * threads + 1):
             tally.add(counts)
             write(pieces)
             advance(pairs)
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-merge") as pool:
-        try:
-            for mates1, mates2 in batches:
-                total = len(mates1.seq_len)
-                for begin in range(0, total, pairs_a_task):
-                    end = min(begin + pairs_a_task, total)
-                    task = pool.submit(
-                        merge_some, rules, tables, mates1, mates2, begin, end, wanted
-                    )
-                    tasks.append((task, end - begin))
-                    finish(leave=2 * threads)
-            finish(leave=0)
-        except BaseException:
-            for task, _ in tasks:
-                task.cancel()
-            raise
     return tally
 
 

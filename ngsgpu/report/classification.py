@@ -36,7 +36,10 @@ def classification_section(
         figure = taxon_plots.abundance_bars(
             f"abundance{number}", [(label, found.shares, found.composition.total)]
         )
-        caption = "Estimated abundances; reads called above the rank are shared out."
+        caption = (
+            "Estimated abundances. Reads called above the rank are shared out among the taxa "
+            "below; a taxon with none below it stays as it is."
+        )
         section.figures.append(Figure(figure, caption, is_wide=True))
     strips = most_covered(found.coverage)
     if strips:

@@ -166,7 +166,23 @@ def collect(sample: Sample) -> SampleResults:
     """
     results = SampleResults(sample)
     files = sample.files
-    missing = results.missing
+    # Where reads were only classified, it is no lack that nothing corrected them.
+    is_only_classified = files.correct is None and bool(files.classification)
+    _collect_correction(results, [] if is_only_classified else results.missing)
+    _collect_pairs(results)
+    results.classification = collect_classification(files.classification, results.missing)
+    for rule, paths in files.benchmarks.items():
+        found = tuple(path for path in paths if path.is_file())
+        if found:
+            results.benchmarks[rule] = sources.read_benchmarks(found)
+    if not results.benchmarks:
+        results.missing.append("run times and memory")
+    return results
+
+
+def _collect_correction(results: SampleResults, missing: list[str]) -> None:
+    """Read what there is of the correction, its truth, k-mers and assemblies."""
+    sample, files = results.sample, results.sample.files
     if _present(files.correct, "statistics of the correction", missing):
         assert files.correct is not None
         results.correct = Json(files.correct, read_json(files.correct, "ngsgpu.correct", 1))
@@ -177,6 +193,16 @@ def collect(sample: Sample) -> SampleResults:
             results.evaluation = Json(files.evaluation, document)
     else:
         missing.append("comparison with the truth (the truth of real reads is not known)")
+    for variant, path in _each(files.kmers, "k-mer spectrum of the {} reads", missing):
+        results.kmers[variant] = sources.read_spectrum(path)
+    for variant, path in _each(files.contigs, "contigs of the {} reads", missing):
+        results.contigs[variant] = sources.read_contig_lengths(path)
+    results.quast = _quast(sample, missing)
+
+
+def _collect_pairs(results: SampleResults) -> None:
+    """Read what there is of merging and extension."""
+    files, missing = results.sample.files, results.missing
     # Not every study merges, so that is no lack.
     if files.merge is not None and _present(files.merge, "statistics of merging", missing):
         results.merge = Json(files.merge, read_json(files.merge, "ngsgpu.merge", 1))
@@ -193,19 +219,6 @@ def collect(sample: Sample) -> SampleResults:
         files.quast_extended, "QUAST's table on extended reads", missing
     ):
         results.quast_extended = sources.read_quast(files.quast_extended)
-    for variant, path in _each(files.kmers, "k-mer spectrum of the {} reads", missing):
-        results.kmers[variant] = sources.read_spectrum(path)
-    for variant, path in _each(files.contigs, "contigs of the {} reads", missing):
-        results.contigs[variant] = sources.read_contig_lengths(path)
-    results.quast = _quast(sample, missing)
-    results.classification = collect_classification(files.classification, missing)
-    for rule, paths in files.benchmarks.items():
-        found = tuple(path for path in paths if path.is_file())
-        if found:
-            results.benchmarks[rule] = sources.read_benchmarks(found)
-    if not results.benchmarks:
-        missing.append("run times and memory")
-    return results
 
 
 def _present(path: Path | None, what: str, missing: list[str]) -> bool:

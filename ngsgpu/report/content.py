@@ -26,6 +26,21 @@ class Table:
     marks: frozenset[tuple[int, int]] = frozenset()
     text_columns: frozenset[int] = frozenset()
 
+    def without_empty_columns(self) -> Table:
+        """Without the columns, besides the first, in which no row has a value."""
+        kept = [
+            column
+            for column in range(len(self.headings))
+            if column == 0 or any(row[column] not in ("", words.NOTHING) for row in self.rows)
+        ]
+        place = {column: number for number, column in enumerate(kept)}
+        return Table(
+            tuple(self.headings[column] for column in kept),
+            [tuple(row[column] for column in kept) for row in self.rows],
+            frozenset((row, place[column]) for row, column in self.marks if column in place),
+            frozenset(place[column] for column in self.text_columns if column in place),
+        )
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -68,7 +83,8 @@ def lead(samples: Sequence[SampleResults]) -> str:
     if compositions:
         total = sum(composition.total for composition in compositions)
         text = text.rstrip(".") + "; " if not corrected else f"{text} "
-        text += f"{total:,} reads were classified."
+        classified = sum(composition.root.clade for composition in compositions)
+        text += f"{classified:,} of {total:,} reads were classified."
     assembled = sum(bool(s.contigs) for s in samples)
     if assembled:
         which = "Each was" if assembled == len(samples) else f"{assembled} of {len(samples)} were"
@@ -214,6 +230,7 @@ def overview(samples: Sequence[SampleResults]) -> Table:
     metrics = {metric for s in samples if (metric := contiguity(s.quast)) is not None}
     for results in samples:
         stats, truth, quast = results.correct, results.evaluation, results.quast
+        found = results.classification.composition if results.classification else None
         metric = contiguity(quast)
         contigs = words.NOTHING
         if quast is not None and metric is not None:
@@ -235,16 +252,17 @@ def overview(samples: Sequence[SampleResults]) -> Table:
                 ),
                 error,
                 contigs + (f" ({metric})" if metric and len(metrics) > 1 else ""),
+                words.share(found.root.clade, found.total) if found else words.NOTHING,
                 words.duration(stats.number("time_s.total") if stats else None),
                 words.mebibytes(_mib(stats.number("memory.peak_rss_bytes") if stats else None)),
             )
         )
     headings = (
         "sample", "reads", "bases replaced", "sensitivity", "FP per million corrections",
-        "error rate", metrics.pop() if len(metrics) == 1 else "contigs", "correction time",
-        "peak memory",
+        "error rate", metrics.pop() if len(metrics) == 1 else "contigs", "reads classified",
+        "correction time", "peak memory",
     )  # fmt: skip
-    return Table(headings, rows)
+    return Table(headings, rows).without_empty_columns()
 
 
 def _mib(value: float | None) -> float | None:
@@ -278,7 +296,7 @@ def sample_table(samples: Sequence[SampleResults]) -> Table:
             )
         )
     headings = ("sample", "kind", "reads", "bases", "read length", "coverage", "parameters")
-    return Table(headings, rows, text_columns=frozenset({1, 6}))
+    return Table(headings, rows, text_columns=frozenset({1, 6})).without_empty_columns()
 
 
 def missing_table(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:

@@ -363,9 +363,9 @@ def layout_files(
     ``quast_extended/report.tsv``,
     ``kmers/{raw,corrected}.tsv``, ``assembly/{raw,corrected}/contigs.fasta`` (or ``.fa``),
     ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``,
-    ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv`` (or in a folder
-    of ``classify`` for each database, of which the first is shown),
-    ``evaluate/classification.json``, and ``benchmarks/{rule}/{sample}*.tsv`` (also
+    ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv`` and
+    ``classify/evaluation.json`` (or in a folder of ``classify`` for each database, of which the
+    first is shown), and ``benchmarks/{rule}/{sample}*.tsv`` (also
     ``benchmarks/{rule}/{sample}/{variant}.tsv``).
 
     Args:
@@ -391,7 +391,7 @@ def layout_files(
         "report": present(calls / f"{sample}.kraken2.report.txt"),
         "abundance": present(calls / "abundance.tsv"),
         "coverage": present(calls / "coverage.tsv"),
-        "evaluation": present(folder / "evaluate/classification.json"),
+        "evaluation": present(calls / "evaluation.json", folder / "evaluate/classification.json"),
     }
     return SampleFiles(
         correct=present(folder / "correct/stats.json"),
@@ -482,5 +482,8 @@ def study_from_layout(
         )
         for name in names
     )
-    study = Study(title=title or "Read correction study", samples=samples)
+    study = Study(
+        title=title or ("Read correction study" if corrected else "Read classification study"),
+        samples=samples,
+    )
     return fill_from_layout(study, folder, Path(benchmarks) if benchmarks else None)

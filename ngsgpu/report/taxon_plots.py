@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -155,7 +155,8 @@ def abundance_bars(name: str, samples: Sequence[tuple[str, Sequence[Share], int]
                       label=label)  # fmt: skip
             if len(samples) == 1:
                 for place, width in zip(at, widths, strict=True):
-                    axes.text(width, place, f" {width:.3g}", va="center", fontsize=8, color=MUTED)
+                    axes.annotate(f"{width:.3g}", (width, place), (4, 0), va="center", fontsize=8,
+                                  textcoords="offset points", color=MUTED)  # fmt: skip
         axes.set_yticks(range(len(shown)), shown)
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
@@ -172,14 +173,17 @@ def genome_coverage(name: str, targets: Sequence[TargetCoverage]) -> str:
 
     Each strip has a scale of its own; parts of a sequence without reads stay white.
     """
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     def paint(figure: Figure) -> None:
         panels = figure.subplots(len(targets), 1, squeeze=False)[:, 0]
         for axes, target in zip(panels, targets, strict=True):
-            edges = np.arange(len(target.bins) + 1) * target.bin_bases / 1e6
-            edges[-1] = max(target.length / 1e6, edges[-2])
+            edges = np.arange(len(target.bins) + 1) * target.bin_bases
+            edges[-1] = max(target.length, edges[-2])
             axes.stairs(target.bins, edges, fill=True, color=AFTER)
-            axes.set_xlim(0, target.length / 1e6)
+            axes.set_xlim(0, target.length)
+            axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=True))
+            axes.xaxis.set_major_formatter(FuncFormatter(_in_bases_of(target.length)))
             axes.set_ylim(0, max(int(target.bins.max(initial=1)), 1) * 1.08)
             axes.set_yticks([max(int(target.bins.max(initial=1)), 1)])
             axes.grid(visible=False)
@@ -188,10 +192,18 @@ def genome_coverage(name: str, targets: Sequence[TargetCoverage]) -> str:
             axes.set_title(f"{share:.3g} % of windows covered", fontsize=8, pad=3, loc="right",
                            color=MUTED, weight="normal")  # fmt: skip
             axes.tick_params(labelsize=7.5)
-        panels[-1].set_xlabel("position (Mb)")
+        panels[-1].set_xlabel("position")
         figure.supylabel("reads", fontsize=9, color=INK)
 
     return draw(name, (8.6, 0.7 + 0.68 * len(targets)), paint)
+
+
+def _in_bases_of(length: int) -> Callable[[float, int | None], str]:
+    """Writes positions in the unit that suits a sequence of a length."""
+    size, unit = next(
+        (pair for pair in ((1_000_000, "Mb"), (1000, "kb")) if length >= pair[0]), (1, "b")
+    )
+    return lambda position, _: f"{position / size:g} {unit}" if position else "0"
 
 
 def trade_off(

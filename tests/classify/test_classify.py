@@ -282,14 +282,15 @@ def test_adding_partitions_does_not_touch_the_others(
         add_references(path, world.references[:1])
 
 
-def test_references_in_memory(world: World, database: Database, tmp_path: Path):
+@pytest.mark.parametrize("number", [1, 2, 5, 16])
+def test_references_in_memory(world: World, database: Database, tmp_path: Path, number: int):
     there = build_database(
         world.references,
         None,
         parameters=DatabaseParameters(SKETCH),
         taxonomy=world.taxonomy,
         maps=[world.map],
-        request=PartitionRequest(number=2),
+        request=PartitionRequest(number=number),
     )
     sample = single(world.fasta("m.fa", world.reads))
     assert run(there, sample, tmp_path / "a") == run(database, sample, tmp_path / "b")

@@ -245,6 +245,7 @@ def test_commands(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["classify", "-d", "d", "-i", "x", "-o", "y", "--confidence", "2"], "--confidence"),
         (["db", "build", "x.fa"], "name the database with -d"),
         (["db", "build", "-d", "d", "x.fa", "--only-partition", "1"], "give -d alone"),
+        (["db", "build", "-d", "d", "--only-partition", "1", "--kmer", "12"], "give -d alone"),
         (["db", "build", "-d", "d", "x.fa", "--max-locations", "many"], "must be all or a number"),
         (["db", "build", "-d", "d", "nothing.fa"], "there is no such file"),
         (["db", "plan", "-d", "d", "x.fa", "--kmer", "17"], "--kmer must be from 4 to 16"),

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.evidence import EvidenceParameters, SpeciesEvidence, lift, weigh
+from ngsgpu.classify.evidence import (
+    BELIEVED,
+    DOUBTED,
+    GENUS_BELIEVED,
+    EvidenceParameters,
+    SpeciesEvidence,
+    lift,
+    weigh,
+)
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query import CandidateArrays
 from ngsgpu.classify.taxonomy import RANK_CODES, Taxonomy
@@ -48,12 +56,16 @@ def arrays(rows: list[Row], most: int = 3) -> CandidateArrays:
     return best
 
 
-def species_of(taxonomy: Taxonomy, target: int) -> int | None:
+def taxon_of(taxonomy: Taxonomy, target: int, rank: str) -> int | None:
     taxid = TARGETS[target]
     if taxid is None:
         return None
     lineage = taxonomy.lineage(taxonomy.index_of(taxid))
-    return next((at for at in lineage if taxonomy.rank[at] == RANK_CODES["species"]), None)
+    return next((at for at in lineage if taxonomy.rank[at] == RANK_CODES[rank]), None)
+
+
+def species_of(taxonomy: Taxonomy, target: int) -> int | None:
+    return taxon_of(taxonomy, target, "species")
 
 
 @st.composite
@@ -73,15 +85,19 @@ def oracle_medians(taxonomy: Taxonomy, sample: list[tuple[Row, int]]) -> dict[in
             continue
         ties = {species_of(taxonomy, target) for target, hits in row if hits == row[0][1]}
         species = ties.pop()
-        if not ties and species is not None:
+        if not ties and species is not None and row[0][1] * 100 // features >= 8:
             shares.setdefault(species, []).append(row[0][1] * 100 // features)
     return {species: sorted(values)[(len(values) - 1) // 2] for species, values in shares.items()}
 
 
-@given(sample=reads(), share=st.sampled_from([0.1, 0.35, 0.5, 1.0]))
+@given(
+    sample=reads(),
+    share=st.sampled_from([0.1, 0.35, 0.5, 1.0]),
+    genus_share=st.sampled_from([0.0, 0.2, 0.35, 0.9]),
+)
 @examples(120)
 def test_belief_is_by_the_median(
-    taxonomy: Taxonomy, sample: list[tuple[Row, int]], share: float
+    taxonomy: Taxonomy, sample: list[tuple[Row, int]], share: float, genus_share: float
 ) -> None:
     lineages = taxonomy.ranked_lineages()
     evidence = SpeciesEvidence(nodes(taxonomy), lineages, RULES.min_hits)
@@ -92,28 +108,41 @@ def test_belief_is_by_the_median(
     evidence.add(arrays(rows[half:]), features[half:])
     medians = oracle_medians(taxonomy, sample)
     assert evidence.medians() == medians
-    limit = Fraction(str(share)) * 100
-    for target, found in enumerate(evidence.believed(share).tolist()):
-        species = species_of(taxonomy, target)
-        assert found == (species is None or medians.get(species, -1) >= limit)
+    for target, found in enumerate(
+        evidence.believed(EvidenceParameters(share, genus_share)).tolist()
+    ):
+        species, genus = species_of(taxonomy, target), taxon_of(taxonomy, target, "genus")
+        of_genus = max(
+            medians.get(species_of(taxonomy, other) or -1, -1)
+            for other in range(len(TARGETS))
+            if taxon_of(taxonomy, other, "genus") == genus
+        )
+        if species is None or medians.get(species, -1) >= Fraction(str(share)) * 100:
+            assert found == BELIEVED
+        elif genus is None or of_genus >= Fraction(str(genus_share)) * 100:
+            assert found == GENUS_BELIEVED
+        else:
+            assert found == DOUBTED
 
 
-@given(sample=reads(), believed=st.lists(st.booleans(), min_size=7, max_size=7))
+@given(
+    sample=reads(),
+    believed=st.lists(st.sampled_from([DOUBTED, GENUS_BELIEVED, BELIEVED]), min_size=7, max_size=7),
+)
 @examples(120)
-def test_doubted_candidates_give_way(sample: list[tuple[Row, int]], believed: list[bool]) -> None:
+def test_doubted_candidates_give_way(sample: list[tuple[Row, int]], believed: list[int]) -> None:
     best = arrays([row for row, _ in sample])
-    left, doubtful = weigh(best, np.array(believed), RULES)
+    left, belief = weigh(best, np.array(believed, dtype=np.uint8), RULES)
     for i, (row, _) in enumerate(sample):
         near = [
             target
             for place, (target, hits) in enumerate(row)
             if place == 0 or hits > row[0][1] - RULES.min_hits
         ]
-        is_doubtful = bool(row) and not any(believed[target] for target in near)
-        assert bool(doubtful[i]) == is_doubtful
+        assert belief[i] == max((believed[target] for target in near), default=BELIEVED)
         expected = row
-        if row and not is_doubtful:
-            expected = [(target, hits) for target, hits in row if believed[target]]
+        if row and belief[i] == BELIEVED:
+            expected = [(target, hits) for target, hits in row if believed[target] == BELIEVED]
         kept = [
             (int(target), int(hits))
             for target, hits in zip(left.target[i], left.hits[i], strict=True)
@@ -132,19 +161,24 @@ def test_doubtful_calls_go_up(taxonomy: Taxonomy) -> None:
     calls = [first + 0, at[562], first + 4, at[561], first + 3, first + 3, -1]
     expected = [at[561], at[561], at[10239], at[561], first + 3, -1, -1]
     call = np.array(calls, dtype=np.int32)
-    doubtful = np.array([True, True, True, True, False, True, True])
+    belief = np.array([1, 1, 1, 1, 2, 1, 1], dtype=np.uint8)
     hits = np.array([9, 9, 9, 9, 1, 4, 9], dtype=np.int32)
     features = np.full(7, 24, dtype=np.int64)
     least = round(0.2 * PER_MILLION)
-    lift(call, doubtful, hits, features, nodes(taxonomy), lineages, RULES.highest, least)
+    lift(call, belief, hits, features, nodes(taxonomy), lineages, RULES.highest, least)
     assert call.tolist() == expected
     call = np.array(calls[:3], dtype=np.int32)
-    lift(call, doubtful[:3], hits[:3], features[:3], nodes(taxonomy), lineages,
+    lift(call, belief[:3], hits[:3], features[:3], nodes(taxonomy), lineages,
          RANK_CODES["genus"], least)  # fmt: skip
     assert call.tolist() == [at[561], at[561], -1]
+    # The genus is doubted as well.
+    call = np.array([first + 0, at[562], first + 4, at[561], at[543]], dtype=np.int32)
+    lift(call, np.full(5, DOUBTED, dtype=np.uint8), hits[:5] + 9, features[:5], nodes(taxonomy),
+         lineages, RULES.highest, least)  # fmt: skip
+    assert call.tolist() == [at[543], at[543], at[10239], at[543], at[543]]
 
 
-@pytest.mark.parametrize("name", ["species_evidence", "doubtful_confidence"])
+@pytest.mark.parametrize("name", ["species_evidence", "genus_evidence", "doubtful_confidence"])
 def test_parameters_are_parts(name: str) -> None:
     for value in (-0.1, 1.5):
         with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} must be 0 to 1"):

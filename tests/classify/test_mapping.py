@@ -115,7 +115,7 @@ def test_lines_without_a_taxid_are_refused(taxonomy: Taxonomy, tmp_path: Path, l
 def test_unknown_taxids_are_said(taxonomy: Taxonomy, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="ngsgpu"):
         assert taxids(taxonomy, ["a taxid|4711", "b"]) == [None, None]
-    assert "1 reference sequences" in caplog.text and "'a' (4711)" in caplog.text
+    assert "1 of 2 reference sequences" in caplog.text and "'a' (4711)" in caplog.text
 
 
 @given(

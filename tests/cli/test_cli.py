@@ -1,12 +1,17 @@
+import inspect
 import resource
 import statistics
 import subprocess
 import sys
+from dataclasses import fields, replace
 
 import pytest
 
 import ngsgpu
 from ngsgpu import cli
+from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
+from ngsgpu.cli.classify_options import CallOptions
+from ngsgpu.cli.options import with_groups
 from ngsgpu.errors import InputError, OutputError, UsageError
 
 HEAVY = (
@@ -190,3 +195,29 @@ def test_the_first_start_says_that_it_compiles(monkeypatch, caplog, tmp_path):
         caplog.clear()
         correct_files([reads], [tmp_path / "out.fq"])
         assert ("compiling kernels" in caplog.text) == said
+
+
+def test_groups_of_options() -> None:
+    """Options of a group are those of the command, with the group's defaults."""
+    calls = CallOptions()
+    assert calls.parameters() == CALLS_BY_EVIDENCE
+    assert calls.rules().evidence.species_evidence == calls.species_evidence
+    assert replace(calls, species_evidence=0.0).parameters() == QueryParameters()
+    changed = replace(calls, min_hits=7, hit_difference=0.5, confidence=0.0, candidates_kept=3)
+    parameters = changed.parameters()
+    assert (parameters.min_hits, parameters.hit_difference) == (7, 0.5)
+    assert (parameters.confidence, parameters.candidates) == (0.0, 3)
+    metacache = replace(changed, metacache=True, lowest="species")
+    assert metacache.parameters() == replace(METACACHE_CALLS, lowest="species")
+    assert metacache.rules().evidence.species_evidence == 0
+
+    seen = []
+
+    def command(*, first: int = 1, calls: CallOptions, last: int = 2) -> None:
+        seen.append((first, calls, last))
+
+    shown = list(inspect.signature(with_groups(command)).parameters)
+    assert shown == ["first", *(field.name for field in fields(CallOptions)), "last"]
+    values = {field.name: field.default for field in fields(CallOptions)}
+    with_groups(command)(first=3, last=4, **(values | {"min_hits": 7}))
+    assert seen == [(3, replace(calls, min_hits=7), 4)]

@@ -11,9 +11,16 @@ import pytest
 
 from ngsgpu.classify.build import build_database
 from ngsgpu.classify.database import Database, open_database
-from ngsgpu.classify.evidence import EvidenceParameters
+from ngsgpu.classify.evidence import (
+    BELIEVED,
+    DOUBTED,
+    GENUS_BELIEVED,
+    EvidenceParameters,
+    SpeciesEvidence,
+)
 from ngsgpu.classify.gpu_run import DeviceSampleRun
 from ngsgpu.classify.params import (
+    CALLS_BY_EVIDENCE,
     KEEP_ALL,
     METACACHE_CALLS,
     DatabaseParameters,
@@ -213,7 +220,8 @@ def test_looking_twice(
     sample = sample_of(world, "pairs")
     for number, (share, evidence) in enumerate(((0.1, 0.0), (0.0, 0.35), (0.05, 0.6))):
         rules = OutputRules(
-            coverage_share=share, evidence=EvidenceParameters(evidence, doubtful_confidence=0.3)
+            coverage_share=share,
+            evidence=EvidenceParameters(evidence, genus_evidence=0.5, doubtful_confidence=0.3),
         )
         one, two = (
             classify(
@@ -223,6 +231,54 @@ def test_looking_twice(
             for backend in ("cpu", "cuda")
         )  # fmt: skip
         assert one == two
+
+
+def with_relatives_of_all_kinds(world: World) -> list[str]:
+    """Reads of species "G one a", of relatives of "G one b", of far ones of "G two a", "lonely"."""
+    source = random.Random(11)
+    reads = []
+    for i in range(600):
+        of, rate = ((0, 0.0), (2, 0.06), (4, 0.16), (6, 0.16))[i % 4]
+        sequence = world.sequences[of]
+        start = source.randrange(len(sequence) - 150)
+        reads.append(mutated(sequence[start : start + 150], rate, source))
+    return reads
+
+
+@pytest.fixture
+def beliefs(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+    """What is believed of the reference sequences, of each time that it is asked for."""
+    found: list[np.ndarray] = []
+    before = SpeciesEvidence.believed
+
+    def believed(self: SpeciesEvidence, parameters: EvidenceParameters) -> np.ndarray:
+        found.append(before(self, parameters))
+        return found[-1]
+
+    monkeypatch.setattr(SpeciesEvidence, "believed", believed)
+    return found
+
+
+@pytest.mark.parametrize("parameters", [CALLS_BY_EVIDENCE, QUERIES[2], QUERIES[3], QUERIES[4]])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_doubted_genera(
+    world: World,
+    tmp_path: Path,
+    beliefs: list[np.ndarray],
+    parameters: QueryParameters,
+    partitions: int,
+):
+    database = build(world, tmp_path / "db", "cpu", request=PartitionRequest(number=partitions))
+    reads = with_relatives_of_all_kinds(world)
+    sample = one_sample([str(world.fastq("d.fq", reads))], [], interleaved=False, name="x")
+    rules = OutputRules(evidence=EvidenceParameters(0.75, genus_evidence=0.6))
+    one, two = (
+        classify(database, sample, tmp_path / backend, backend, parameters, rules)
+        for backend in ("cpu", "cuda")
+    )
+    assert np.array_equal(*beliefs)
+    assert set(beliefs[0].tolist()) == {DOUBTED, GENUS_BELIEVED, BELIEVED}
+    assert one == two
 
 
 @pytest.mark.parametrize("partitions", [1, 5])
@@ -358,4 +414,29 @@ def test_real_genomes(shared_data: Path, tmp_path: Path):
     one, two = (
         classify(built["cpu"], sample, tmp_path / backend, backend) for backend in ("cpu", "cuda")
     )
+    assert one == two
+
+
+def test_real_reads_near_doubted_genera(
+    shared_data: Path, tmp_path: Path, beliefs: list[np.ndarray]
+):
+    """Reads of genomes that are there, of others of their genera, and of other genera."""
+    genomes = sorted((shared_data / "genomes/bacteria").glob("[kps]*.fna.gz"))
+    taxonomy = shared_data / "taxonomy/bacteria"
+    database = build_database(
+        genomes,
+        None,
+        taxonomy=taxonomy,
+        maps=[taxonomy / "seqid2taxid.tsv"],
+        options=BuildOptions(threads=8),
+    )
+    reads = str(shared_data / "reads/kraken_HiSeq_accuracy.fa.gz")
+    sample = one_sample([reads], [], interleaved=False, name="x")
+    rules = OutputRules(evidence=EvidenceParameters(species_evidence=0.4))
+    one, two = (
+        classify(database, sample, tmp_path / backend, backend, CALLS_BY_EVIDENCE, rules)
+        for backend in ("cpu", "cuda")
+    )
+    assert np.array_equal(*beliefs)
+    assert set(beliefs[0].tolist()) == {DOUBTED, GENUS_BELIEVED, BELIEVED}
     assert one == two

@@ -10,6 +10,7 @@ import pytest
 
 from ngsgpu.errors import InputError
 from ngsgpu.report.classification import deviation_table, most_covered, rank_table, taxon_table
+from ngsgpu.report.content import Table
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study, study_from_layout
 from ngsgpu.report.taxa import read_composition, read_coverage, read_shares
@@ -177,9 +178,13 @@ def test_page(results: Path, tmp_path: Path) -> None:
     page = render_report(study)
     assert page == render_report(study)
     assert page.count('<section id="classification">') == 1
-    assert 'id="correction"' not in page and 'id="assembly"' not in page
+    # Nothing is said about what the study is not about.
+    for part in ("correction", "assembly", "reference", "cost"):
+        assert f'id="{part}"' not in page
+    assert "<h1>Read classification study</h1>" in page
+    assert "statistics of the correction" not in page and "bases replaced" not in page
     assert "No results" not in page
-    assert "One set of real reads; 100 reads were classified." in page
+    assert "One set of real reads; 80 of 100 reads were classified." in page
     assert "80 of 100 reads (80 %) were classified" in page
     assert "most of them as Escherichia coli (50 %)" in page
     assert page.count("<svg") == 4
@@ -193,6 +198,16 @@ def test_page_without_classification(tmp_path: Path) -> None:
     write_json(tmp_path / "a/correct/stats.json", statistics())
     page = render_report(study_from_layout(tmp_path))
     assert 'id="classification"' not in page
+
+
+def test_columns_without_values_are_left_out() -> None:
+    table = Table(
+        ("sample", "a", "b", "c"), [("x", "", "1", NOTHING), ("y", NOTHING, NOTHING, NOTHING)],
+        frozenset({(0, 2), (1, 3)}), frozenset({1, 2}),
+    )  # fmt: skip
+    assert table.without_empty_columns() == Table(
+        ("sample", "b"), [("x", "1"), ("y", NOTHING)], frozenset({(0, 1)}), frozenset({1})
+    )
 
 
 def test_files_that_are_not_there_are_said(results: Path, tmp_path: Path) -> None:

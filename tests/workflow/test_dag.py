@@ -44,6 +44,7 @@ def test_dry_run_has_every_step_of_every_sample(snakemake: Snakemake) -> None:
     assert counted["plan_database"] == counted["build_partition"] == 1
     assert counted["classify_partition"] == counted["list_samples"] == 1
     assert counted["merge_candidates"] == 3
+    assert counted["evaluate_classification"] == 1
     assert "fetch_demo_reads" not in counted
     assert "run_multiqc" not in counted
 

@@ -125,9 +125,18 @@ def all_reads(wildcards):
     ]
 
 
+def judged_classifications():
+    """Comparisons of calls with the truth: of samples that have one, by databases with taxa."""
+    return expand(
+        "results/{sample}/classify/{database}/evaluation.json",
+        sample=[name for name, sample in STUDY.items() if sample.truth],
+        database=[name for name, own in DATABASES.items() if own.taxonomy],
+    )
+
+
 def classification_targets():
     """What classification gives in the end, for every sample and database."""
-    return expand(
+    return judged_classifications() + expand(
         "results/{sample}/classify/{database}/{sample}.kraken2.report.txt",
         sample=STUDY,
         database=DATABASES,

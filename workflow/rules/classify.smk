@@ -102,3 +102,32 @@ rule merge_candidates:
         " --cami {output.cami} --biom {output.biom} --abundance {output.abundance}"
         " --abundance-rank {params.rank} --coverage {output.coverage} --stats {output.stats}"
         " --threads {threads} {params.extra} 2> {log}"
+
+
+rule evaluate_classification:
+    input:
+        reads="results/{sample}/classify/{database}/{sample}.reads.tsv.gz",
+        truth=lambda wildcards: STUDY[wildcards.sample].truth or [],
+        taxonomy=lambda wildcards: DATABASES[wildcards.database].taxonomy or [],
+        manifest="results/databases/{database}/db/manifest.json",
+    output:
+        json="results/{sample}/classify/{database}/evaluation.json",
+        table="results/{sample}/classify/{database}/evaluation.txt",
+    log:
+        "logs/evaluate_classification/{database}/{sample}.log",
+    benchmark:
+        "results/benchmarks/evaluate_classification/{database}/{sample}.tsv"
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=120,
+        gpu=0,
+    params:
+        database=lambda wildcards, input: str(Path(input.manifest).parent),
+        rank=config["classify"]["abundance_rank"],
+    shell:
+        "ngsgpu evaluate classification --classified {input.reads} --name {wildcards.database}"
+        " --truth {input.truth} --taxonomy {input.taxonomy} --references {params.database}"
+        " --abundance-rank {params.rank} --json {output.json} > {output.table} 2> {log}"

@@ -50,6 +50,8 @@ def config_text():
         "correct",
         "merge",
         "extend",
+        "database",
+        "classify",
         "kmers",
         "assemble",
         "quast",

@@ -37,6 +37,7 @@ class Sample:
     first: list[str] = field(default_factory=list)
     second: list[str] = field(default_factory=list)
     reference: str | None = None
+    truth: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Dataset:
     insert_sd: float
     seed: int
     chunks: int
+    truth: str | None = None
 
 
 def converted(text, schema):
@@ -150,13 +152,13 @@ def read_samples(sheet, schema_file):
     for number, row in rows:
         name = row["sample"]
         problems.extend(reserved_name(name, number, "sample"))
-        for column in ("fastq_1", "fastq_2", "reference"):
+        for column in ("fastq_1", "fastq_2", "reference", "truth"):
             path = row.get(column)
             if path and missing_file(path):
                 problems.append(
                     f"line {number}, column {column}: there is no file '{path}'"
                 )
-            if path and column != "reference":
+            if path and column.startswith("fastq"):
                 if (name, path) in owners:
                     problems.append(
                         f"line {number}, column {column}: '{path}' is already in line "
@@ -164,16 +166,19 @@ def read_samples(sheet, schema_file):
                     )
                 owners.setdefault((name, path), number)
         paired = "fastq_2" in row
-        sample = samples.setdefault(name, Sample(name, reference=row.get("reference")))
+        sample = samples.setdefault(
+            name, Sample(name, reference=row.get("reference"), truth=row.get("truth"))
+        )
         if sample.first and paired != bool(sample.second):
             problems.append(
                 f"line {number}: sample '{name}' has lanes with and without second mates; "
                 "give the single-end lanes another sample name"
             )
-        if sample.reference != row.get("reference"):
-            problems.append(
-                f"line {number}: sample '{name}' has another reference further up"
-            )
+        for column in ("reference", "truth"):
+            if getattr(sample, column) != row.get(column):
+                problems.append(
+                    f"line {number}: sample '{name}' has another {column} further up"
+                )
         sample.first.append(row["fastq_1"])
         sample.second.extend([row["fastq_2"]] if paired else [])
     refuse(sheet, problems)
@@ -212,6 +217,10 @@ def read_datasets(sheet, schema_file, genomes, default_chunks):
         elif missing_file(dataset.reference):
             problems.append(
                 f"line {number}, column reference: there is no file '{dataset.reference}'"
+            )
+        if dataset.truth and missing_file(dataset.truth):
+            problems.append(
+                f"line {number}, column truth: there is no file '{dataset.truth}'"
             )
         datasets[dataset.name] = dataset
     refuse(sheet, problems)

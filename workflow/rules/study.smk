@@ -38,6 +38,7 @@ def simulated_sample(dataset):
         first=[f"{folder}/R1.fastq.gz"],
         second=[f"{folder}/R2.fastq.gz"],
         reference=reference_of(dataset),
+        truth=dataset.truth,
     )
 
 

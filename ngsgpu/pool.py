@@ -1,0 +1,52 @@
+"""Work on a stream of items by the threads of a pool."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from typing import TypeVar
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+def map_ahead(
+    pool: Executor,
+    work: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    ahead: int,
+    *,
+    in_order: bool = True,
+) -> Iterator[_Result]:
+    """Results of ``work`` on each item, at most ``ahead`` items under way at a time.
+
+    Where a task fails, or the results are not taken any more, tasks that wait are cancelled.
+
+    Args:
+        pool: runs the work.
+        work: what is to be done.
+        items: taken only as fast as results are.
+        ahead: most items under way.
+        in_order: whether results come in the order of the items, or as they are done.
+    """
+    running: deque[Future[_Result]] = deque()
+    try:
+        for item in items:
+            running.append(pool.submit(work, item))
+            while len(running) >= ahead or (running and running[0].done()):
+                yield _next(running, in_order).result()
+        while running:
+            yield _next(running, in_order).result()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _next(running: deque[Future[_Result]], in_order: bool) -> Future[_Result]:
+    """Take the first of the running ones, or one that is done."""
+    if in_order or running[0].done():
+        return running.popleft()
+    done = next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+    running.remove(done)
+    return done

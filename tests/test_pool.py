@@ -1,0 +1,69 @@
+"""Work on a stream of items by threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ngsgpu.pool import map_ahead
+
+
+def test_results_come_in_order_and_few_are_under_way():
+    lock, under_way, most = threading.Lock(), 0, 0
+
+    def items() -> Iterator[int]:
+        nonlocal under_way, most
+        for i in range(100):
+            with lock:
+                under_way += 1
+                most = max(most, under_way)
+            yield i
+
+    def work(i: int) -> int:
+        time.sleep(0.002 * (i % 3))
+        return i * i
+
+    found = []
+    with ThreadPoolExecutor(3) as pool:
+        for result in map_ahead(pool, work, items(), 5):
+            found.append(result)
+            with lock:
+                under_way -= 1
+    assert found == [i * i for i in range(100)]
+    assert most <= 5
+
+
+def test_results_as_they_are_done():
+    first = threading.Event()
+
+    def work(i: int) -> int:
+        if i == 0:
+            assert first.wait(30)
+        return i
+
+    found = []
+    with ThreadPoolExecutor(2) as pool:
+        for result in map_ahead(pool, work, range(10), 4, in_order=False):
+            found.append(result)
+            first.set()
+    assert found[0] != 0
+    assert sorted(found) == list(range(10))
+
+
+def test_a_failure_cancels_what_waits():
+    done = []
+
+    def work(i: int) -> None:
+        if i == 0:
+            time.sleep(0.05)
+            raise ValueError("no")
+        time.sleep(0.05)
+        done.append(i)
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="no"):
+        list(map_ahead(pool, work, range(100), 50))
+    assert len(done) < 10
