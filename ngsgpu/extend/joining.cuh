@@ -134,7 +134,8 @@ __device__ __forceinline__ Connection join(const Worker& w, const Task& first,
         const int gap = result.total - begin - back;
         if (rules.strict < 2) {
             const bool confirmed = is_confirmed(w, found ? first : third, found ? third : first, gap);
-            if (confirmed && (rules.strict == 0 || !(doubt || other_doubt))) {
+            const int most = rules.strict == 0 ? rules.agreed_doubts : 0;
+            if (confirmed && doubt + other_doubt <= most) {
                 result.kind = ONE_CONFIRMED;
             } else if (rules.strict == 0 && !unsure) {
                 result.kind = ONE_ONLY;

@@ -218,7 +218,8 @@ def join(rules: Rules, first: Task, third: Task, result: Connection) -> None:
                 confirmed = is_confirmed(rules, first, third, gap)
             else:
                 confirmed = is_confirmed(rules, third, first, gap)
-            if confirmed and (rules.strict == 0 or not (doubt or other_doubt)):
+            most = rules.agreed_doubts if rules.strict == 0 else 0
+            if confirmed and doubt + other_doubt <= most:
                 kind = ONE_CONFIRMED
             elif rules.strict == 0 and not unsure:
                 kind = ONE_ONLY

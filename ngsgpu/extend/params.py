@@ -153,26 +153,27 @@ class ExtensionParameters:
             )
         return low, high
 
-    def agreed_doubts(self, width: int) -> int:
+    def agreed_doubts(self, low: int, high: int) -> int:
         """How many of two tasks that agree may be in doubt.
 
         A wrong number of copies of a tandem repeat, on which both tasks may agree, changes the
         length. Copies longer than the shortest overlap matter. Where the lengths that are possible
-        are less than twice that apart, most fragments cannot lose or gain one.
+        are less than twice that apart, most fragments cannot lose or gain one. Where the longest
+        is more than twice as long as the shortest, they often do.
 
         Args:
-            width: longest less shortest fragment that is connected.
+            low: shortest fragment that is connected.
+            high: the longest.
         """
         if self.strict == 2:
-            return int(width <= 2 * self.min_overlap)
-        return 2 - self.strict
+            return int(high - low <= 2 * self.min_overlap)
+        return 2 if self.strict == 0 and high <= 2 * low else 1
 
     def differing_doubts(self, low: int, high: int) -> int:
         """How many of two tasks that find different gaps may be in doubt, -1 if none counts.
 
         They mostly differ in copies of a repeat. Where lengths are close together, that of the
-        one that is taken is right all the same. Where the longest possible fragment is more than
-        twice as long as the shortest, it often is not.
+        one that is taken is right all the same; else it often is not.
 
         Args:
             low: shortest fragment that is connected.
@@ -201,7 +202,7 @@ class ExtensionParameters:
             mean_length=round(mean),
             pair_slack=20 + min(200, math.ceil(DEVIATIONS * sd)),
             strict=self.strict,
-            agreed_doubts=self.agreed_doubts(high - low),
+            agreed_doubts=self.agreed_doubts(low, high),
             differing_doubts=self.differing_doubts(low, high),
             gap_mismatches=self.gap_mismatches,
             confirm_permille=round(1000 * self.confirm_ratio),

@@ -87,6 +87,7 @@ class Extender:
     ) -> None:
         self.p = parameters
         self.low, self.high = parameters.lengths(mean, sd)
+        self.vary = self.high > 2 * self.low
         self.mean = round(mean)
         self.slack = 20 + min(200, math.ceil(4 * sd))
         self.ends = [
@@ -353,10 +354,10 @@ class Extender:
             )
             if equal:
                 wide = self.high - self.low > 2 * self.p.min_overlap
-                allowed = {0: 2, 1: 1, 2: 0 if wide else 1}[strict]
+                allowed = {0: 1 if self.vary else 2, 1: 1, 2: 0 if wide else 1}[strict]
                 agreed = sum(doubts) <= allowed
                 return ("both", totals[0], ("one", "three")) if agreed else ("none", 0, ())
-            if strict == 0 and self.high <= 2 * self.low and not all(doubts):
+            if strict == 0 and not self.vary and not all(doubts):
                 far = [abs(total - self.mean) for total in totals]
                 take = 1 if (doubts[1], far[1]) < (doubts[0], far[0]) else 0
                 return "differ", totals[take], (("one",), ("three",))[take]
@@ -366,7 +367,8 @@ class Extender:
             task, other_task = (one, three) if found[0] else (three, one)
             confirmed = self.confirmed(task, other_task, totals[side] - begin - back)
             name = (("one",), ("three",))[side]
-            if strict < 2 and confirmed and (strict == 0 or not any(doubts)):
+            unsure = self.vary and all(doubts) if strict == 0 else any(doubts)
+            if strict < 2 and confirmed and not unsure:
                 return "confirmed", totals[side], name
             if strict == 0 and not doubts[side]:
                 return "one", totals[side], name
