@@ -324,6 +324,8 @@ def main() -> int:
             for program in PROGRAMS
             if (program.name in wanted.programs if wanted.programs else is_there(program))
         ]
+        if wanted.work is not None:
+            wanted.work.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=wanted.work) as place:
             document = measure_all(wanted, programs, Path(place))
     except BenchmarkError as error:
