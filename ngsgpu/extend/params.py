@@ -159,7 +159,7 @@ class ExtensionParameters:
         A wrong number of copies of a tandem repeat, on which both tasks may agree, changes the
         length. Copies longer than the shortest overlap matter. Where the lengths that are possible
         are less than twice that apart, most fragments cannot lose or gain one. Where the longest
-        is more than twice as long as the shortest, they often do.
+        is more than three times as long as the shortest, they often do.
 
         Args:
             low: shortest fragment that is connected.
@@ -167,7 +167,7 @@ class ExtensionParameters:
         """
         if self.strict == 2:
             return int(high - low <= 2 * self.min_overlap)
-        return 2 if self.strict == 0 and high <= 2 * low else 1
+        return 2 if self.strict == 0 and high <= 3 * low else 1
 
     def differing_doubts(self, low: int, high: int) -> int:
         """How many of two tasks that find different gaps may be in doubt, -1 if none counts.
@@ -179,7 +179,7 @@ class ExtensionParameters:
             low: shortest fragment that is connected.
             high: the longest.
         """
-        return 1 if self.strict == 0 and high <= 2 * low else -1
+        return 1 if self.strict == 0 and high <= 3 * low else -1
 
     def rules(self, mean: float, sd: float) -> Rules:
         """The integers, for fragments of a mean length and standard deviation."""

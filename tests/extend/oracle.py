@@ -87,7 +87,7 @@ class Extender:
     ) -> None:
         self.p = parameters
         self.low, self.high = parameters.lengths(mean, sd)
-        self.vary = self.high > 2 * self.low
+        self.vary = self.high > 3 * self.low
         self.mean = round(mean)
         self.slack = 20 + min(200, math.ceil(4 * sd))
         self.ends = [

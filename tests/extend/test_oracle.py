@@ -44,7 +44,7 @@ def simulated(
 def parameters(draw: st.DrawFn) -> ExtensionParameters:
     kmer = draw(st.sampled_from([8, 9, 11]))
     window = draw(st.sampled_from([kmer, 15, 18]))
-    low, high = draw(st.sampled_from([(90, 180), (None, None), (50, 200), (100, 200)]))
+    low, high = draw(st.sampled_from([(60, 180), (None, None), (50, 200), (100, 200)]))
     return ExtensionParameters(
         ends=EndParameters(kmer=kmer, window=max(kmer, window), hashes=draw(st.integers(1, 4))),
         quality_bits=draw(st.sampled_from([8, 8, 2, 1, 0])),
@@ -130,7 +130,7 @@ def test_kernels_equal_the_oracle() -> None:
     assert set(seen) >= {"none", "both", "confirmed", "one", "merged"}, seen
 
 
-@pytest.mark.parametrize(("shortest", "accepted"), [(90, True), (89, False)])
+@pytest.mark.parametrize(("shortest", "accepted"), [(60, True), (59, False)])
 def test_different_gaps_count_where_lengths_are_close(shortest: int, accepted: bool) -> None:
     wanted = ExtensionParameters(
         ends=EndParameters(kmer=9, window=15),
