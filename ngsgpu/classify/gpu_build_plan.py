@@ -144,22 +144,14 @@ def plan_build(
     return by_table if use_table or inserting < sorting else by_sorting
 
 
-def bytes_a_word(by_taxa: bool) -> int:
-    """Memory of a GPU for a word, where all are sorted at once.
-
-    Args:
-        by_taxa: whether features are removed by their taxa.
-    """
-    return _BYTES_A_WORD_WITH_TAXA if by_taxa else _BYTES_A_WORD
-
-
 class _Memory:
     """What ranges of keys take of a GPU's memory."""
 
     def __init__(self, source: SketchWords, limits: Limits, gpus: int) -> None:
         self.sizes = source.sizes.sum(axis=0)
         self._words = int(self.sizes.sum())
-        self.a_word = bytes_a_word(limits.taxa > 0) + (_BYTES_A_WORD_LENT if gpus > 1 else 0)
+        a_word = _BYTES_A_WORD if limits.taxa == 0 else _BYTES_A_WORD_WITH_TAXA
+        self.a_word = a_word + (_BYTES_A_WORD_LENT if gpus > 1 else 0)
 
     def needed(self, bits: int) -> int:
         """Bytes for sorting the words of a range."""

@@ -11,7 +11,6 @@ from typing import Any, Final, Self, TypeVar
 
 from ngsgpu.classify.database import Database, Partition, store_partition
 from ngsgpu.classify.gpu_build import IndexBuilder
-from ngsgpu.classify.gpu_build_plan import bytes_a_word
 from ngsgpu.classify.gpu_references import PIECE_BYTES
 from ngsgpu.classify.gpu_sketch import DeviceSketches, sketch_unpacked
 from ngsgpu.classify.gpu_sketch_files import BATCH_BYTES, sketch_files
@@ -128,14 +127,14 @@ class GpuBuilder:
         )
 
     def _gpus_for(self, bases: int, memory: int) -> int:
-        """How many GPUs hold the features of so many bases and their words, if there are as many.
+        """How many GPUs hold the features of so many bases in half of their memory, if possible.
 
-        More would take longer: a context takes as long to make as all else for a billion bases.
+        Ranges of keys that are handled one after the other take less time than a context on a
+        further GPU; features that wait on the host take more.
         """
         sketch = self._parameters.sketch
-        features = bases // sketch.stride * sketch.sketch
-        needed = features * (_BYTES_A_FEATURE + bytes_a_word(bool(self._parameters.ambiguous_rank)))
-        return max(1, min(self._options.gpus, -(-needed // max(1, memory))))
+        needed = bases // sketch.stride * sketch.sketch * _BYTES_A_FEATURE
+        return max(1, min(self._options.gpus, -(-needed // max(1, memory // 2))))
 
     def _take_gpus(self, gpus: int) -> None:
         """Use so many GPUs."""

@@ -2,6 +2,7 @@
 // ngsgpu/io/scan.py (records) and ngsgpu/classify/sketch.py.
 #include "ngsgpu/classify/kmers.cuh"
 #include "ngsgpu/classify/places.cuh"
+#include "ngsgpu/device/block.cuh"
 
 namespace {
 
@@ -52,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 if (own == kReturn) strange |= at + i + 1 < size && text[at + i + 1] != '\n';
             }
         }
-        block_exclusive_sum(count, &total);
+        block_exclusive_sum<kThreads>(count, &total);
         if (threadIdx.x == 0) counts[tile] = total;
         if (strange) *wrong = 1;
     }
@@ -70,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) sum_up(uint32_t* values, 
             own[i] = first + i < count ? values[first + i] : 0;
             sum += own[i];
         }
-        uint32_t at = before + block_exclusive_sum(sum, &total);
+        uint32_t at = before + block_exclusive_sum<kThreads>(sum, &total);
         for (uint32_t i = 0; i < 16; ++i) {
             if (first + i < count) values[first + i] = at;
             at += own[i];
@@ -133,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 count += class_of[own[i]] == kBase;
             }
         }
-        uint32_t to = block_exclusive_sum(count, &total);
+        uint32_t to = block_exclusive_sum<kThreads>(count, &total);
         if (at < size) {
 #pragma unroll
             for (uint32_t i = 0; i < kBytes; ++i)

@@ -4,6 +4,7 @@
 // the place in ``raw`` of every line feed in it. What is right is what ``scan_fastq`` of
 // ngsgpu/io/scan.py accepts; the packed arrays are those of ngsgpu/readset/cpu.py. A chunk is
 // smaller than the L2 cache, so that all kernels but the first find it there.
+#include "ngsgpu/device/block.cuh"
 #include "ngsgpu/io/lines.cuh"
 #include "ngsgpu/sequence/hashing.cuh"
 
@@ -34,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const u32 at = (begin & ~15u) + blockIdx.x * kTile + threadIdx.x * kBytes;
     const u32 count = __popcll(line_feeds(raw, at, begin, end));
     u32 total;
-    block_exclusive_sum(count, &total);
+    block_exclusive_sum<kThreads>(count, &total);
     if (threadIdx.x == 0) tile_lines[blockIdx.x] = total;
 }
 
@@ -48,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const u32 tile = base + threadIdx.x;
         const u32 count = tile < tiles ? tile_lines[tile] : 0;
         u32 total;
-        const u32 sum = block_exclusive_sum(count, &total);
+        const u32 sum = block_exclusive_sum<kThreads>(count, &total);
         if (tile < tiles) tile_lines[tile] = before + sum;
         before += total;
     }
@@ -63,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const u32 at = (begin & ~15u) + blockIdx.x * kTile + threadIdx.x * kBytes;
     u64 feeds = line_feeds(raw, at, begin, end);
     u32 total;
-    u32 line = tile_lines[blockIdx.x] + block_exclusive_sum(__popcll(feeds), &total);
+    u32 line = tile_lines[blockIdx.x] + block_exclusive_sum<kThreads>(__popcll(feeds), &total);
     for (; feeds; feeds &= feeds - 1, ++line)
         if (line < room) line_end[line] = at + __ffsll(feeds) - 1;
 }

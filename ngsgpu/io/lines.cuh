@@ -1,4 +1,4 @@
-// Parts of the FASTQ kernels: line feeds, sums over a block, words of a header.
+// Parts of the FASTQ kernels: line feeds, words of a header.
 #pragma once
 
 namespace {
@@ -34,27 +34,6 @@ __device__ __forceinline__ u64 line_feeds(const u8* raw, u32 at, u32 begin, u32 
     if (at < begin) feeds &= ~0ull << (begin - at);
     if (end - at < 64) feeds &= (1ull << (end - at)) - 1;
     return feeds;
-}
-
-// Sum of the values of the threads before this one, and of all, in a block of kThreads.
-__device__ __forceinline__ u32 block_exclusive_sum(u32 value, u32* total) {
-    __shared__ u32 sums[kThreads / 32];
-    const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    u32 sum = value;
-    for (u32 distance = 1; distance < 32; distance *= 2) {
-        const u32 other = __shfl_up_sync(kAll, sum, distance);
-        if (lane >= distance) sum += other;
-    }
-    if (lane == 31) sums[warp] = sum;
-    __syncthreads();
-    u32 before = 0, all = 0;
-    for (u32 i = 0; i < kThreads / 32; ++i) {
-        if (i < warp) before += sums[i];
-        all += sums[i];
-    }
-    *total = all;
-    __syncthreads();  // the sums may be written again
-    return before + sum - value;
 }
 
 // First byte of a record, of which the lines end at ``line_end``.
