@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import ExitStack
-from types import TracebackType
 from typing import Self
 
 from ngsgpu.correct.corrections import Corrections
@@ -32,9 +30,6 @@ from ngsgpu.readset.kmers import KmerSpectrum
 
 logger = logging.getLogger("ngsgpu")
 
-KEPT_SHARE = 4
-"""Part of the host's memory for inflated data, which then need not be inflated again: 1 / this."""
-
 
 class DeviceRun(ReadAgain):
     """See ``Run``.
@@ -54,17 +49,9 @@ class DeviceRun(ReadAgain):
 
     def __enter__(self) -> Self:
         """Limit the memory of the GPU."""
-        self._open = ExitStack()
+        super().__enter__()
         self._open.enter_context(limited_gpu_memory(self.options.gpu_memory))
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._open.__exit__(kind, error, traceback)
 
     def read(self, lanes: Sequence[Lane], outputs: OutputSet) -> DeviceReadSet | ReadSet:
         """Read all lanes into a read set on the GPU, and begin to copy them to the outputs."""
@@ -77,7 +64,7 @@ class DeviceRun(ReadAgain):
                     phred_offset=self.phred_offset,
                     threads=self.options.threads,
                     memory=self.options.gpu_memory,
-                    keep_bytes=self.options.budget // KEPT_SHARE,
+                    keep_bytes=self.options.kept_bytes,
                     advance=stage.advance,
                 )
         except DeviceError as error:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, Self, TypeVar
 
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.host import ANCHORS_A_TASK
@@ -24,6 +24,11 @@ from ngsgpu.readset.kmers import KmerSpectrum
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
+
+_Parameters = TypeVar("_Parameters")
+
+_KEPT_SHARE: Final = 4
+"""Part of the memory for inflated data, which then need not be inflated again: 1 / this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +66,26 @@ class RunOptions:
         """Bytes that may be taken."""
         return self.memory if self.memory is not None else available_memory()
 
+    @property
+    def kept_bytes(self) -> int:
+        """Of these, bytes for inflated data that is read a second time."""
+        return self.budget // _KEPT_SHARE
 
-class Run(ABC):
-    """The stages of one run, called in the order in which they stand here.
+
+class StagedRun(ABC, Generic[_Parameters]):
+    """What runs of all algorithms share; a context manager.
 
     Attributes:
         backend: ``cpu`` or ``cuda``.
         seconds: what each stage took.
         memory: bytes of memory, planned and used, for the statistics.
-        gpu_plan: the same of a GPU, and what lay where; empty on the CPU.
     """
 
     backend: ClassVar[str]
 
     def __init__(
         self,
-        parameters: CorrectionParameters,
+        parameters: _Parameters,
         options: RunOptions,
         phred_offset: PhredOffset,
         progress: Progress,
@@ -87,19 +96,45 @@ class Run(ABC):
         self.progress = progress
         self.seconds: dict[str, float] = {}
         self.memory: dict[str, int] = {}
-        self.gpu_plan: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         """Take what the run needs."""
+        self._open = ExitStack()
         return self
 
-    def __exit__(  # noqa: B027  # a run on the CPU has nothing to give back
+    def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
         """Give it back."""
+        self._open.__exit__(kind, error, traceback)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Note what a stage takes."""
+        begin = time.monotonic()
+        yield
+        self.seconds[stage] = round(time.monotonic() - begin, 3)
+
+
+class Run(StagedRun[CorrectionParameters]):
+    """The stages of one run, called in the order in which they stand here.
+
+    Attributes:
+        gpu_plan: bytes of memory of a GPU, and what lay where; empty on the CPU.
+    """
+
+    def __init__(
+        self,
+        parameters: CorrectionParameters,
+        options: RunOptions,
+        phred_offset: PhredOffset,
+        progress: Progress,
+    ) -> None:
+        super().__init__(parameters, options, phred_offset, progress)
+        self.gpu_plan: dict[str, Any] = {}
 
     @abstractmethod
     def read(self, lanes: Sequence[Lane], outputs: OutputSet) -> ReadSet | DeviceReadSet:
@@ -126,13 +161,6 @@ class Run(ABC):
         self, lanes: Sequence[Lane], corrections: Corrections, outputs: OutputSet
     ) -> EditCounts:
         """Write the lanes with the corrections."""
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Note what a stage takes."""
-        begin = time.monotonic()
-        yield
-        self.seconds[stage] = round(time.monotonic() - begin, 3)
 
     @contextmanager
     def reading(self) -> Iterator[Stage]:

@@ -10,8 +10,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +38,6 @@ from ngsgpu.readset.gpu import DeviceReadSet
 
 logger = logging.getLogger("ngsgpu")
 
-KEPT_SHARE: Final = 4
-"""Part of the host's memory for inflated data, which then need not be inflated again: 1 / this."""
-
 
 class DeviceRun(Run):
     """See ``Run``.
@@ -58,17 +54,9 @@ class DeviceRun(Run):
 
     def __enter__(self) -> Self:
         """Limit the memory of the GPU."""
-        self._open = ExitStack()
+        super().__enter__()
         self._open.enter_context(limited_gpu_memory(self.options.gpu_memory))
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._open.__exit__(kind, error, traceback)
 
     def read(self, lanes: Sequence[Lane]) -> None:
         """Read all lanes into a read set on the GPU, or on the host where it does not fit."""
@@ -80,7 +68,7 @@ class DeviceRun(Run):
                     phred_offset=self.phred_offset,
                     threads=self.options.threads,
                     memory=self.options.gpu_memory,
-                    keep_bytes=self.options.budget // KEPT_SHARE,
+                    keep_bytes=self.options.kept_bytes,
                     advance=stage.advance,
                 )
             self.reads, self.places = found.reads, found.places

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
-import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.lanes import Lane
-from ngsgpu.correct.run import RunOptions
+from ngsgpu.correct.run import RunOptions, StagedRun
 from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.insert import InsertSize, estimate_insert, sampled_pairs, sampling_parameters
 from ngsgpu.extend.joining import NOT_CONNECTED
@@ -31,19 +28,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ngsgpu")
 
 
-class Run(ABC):
+class Run(StagedRun[ExtensionParameters]):
     """The stages of one run, called in the order in which they stand here.
 
     Attributes:
-        backend: ``cpu`` or ``cuda``.
         reads: the reads, from ``read`` or ``take`` on.
-        seconds: what each stage took.
-        memory: bytes of memory, planned and used, for the statistics.
-        gpu: the same of GPUs, and how they were used; empty on the CPU.
+        gpu: bytes of memory of GPUs, and how they were used; empty on the CPU.
         counters: int64[COUNTERS], what the last rules' tasks did (``cpu``).
     """
 
-    backend: ClassVar[str]
     reads: ReadSet | DeviceReadSet
 
     def __init__(
@@ -53,26 +46,9 @@ class Run(ABC):
         phred_offset: PhredOffset,
         progress: Progress,
     ) -> None:
-        self.parameters = parameters
-        self.options = options
-        self.phred_offset: PhredOffset = phred_offset
-        self.progress = progress
-        self.seconds: dict[str, float] = {}
-        self.memory: dict[str, int] = {}
+        super().__init__(parameters, options, phred_offset, progress)
         self.gpu: dict[str, Any] = {}
         self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
-
-    def __enter__(self) -> Self:
-        """Take what the run needs."""
-        return self
-
-    def __exit__(  # noqa: B027  # a run on the CPU has nothing to give back
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Give it back."""
 
     @abstractmethod
     def read(self, lanes: Sequence[Lane]) -> None:
@@ -136,10 +112,3 @@ class Run(ABC):
     def offset(self) -> int:
         """What a quality character's code exceeds its score by."""
         return 33 if self.phred_offset == "auto" else self.phred_offset
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Note what a stage takes."""
-        begin = time.monotonic()
-        yield
-        self.seconds[stage] = round(time.monotonic() - begin, 3)
