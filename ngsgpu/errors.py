@@ -6,7 +6,26 @@ Exit statuses: 2 for wrong use or input that cannot be read, 1 for a run that fa
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+from typing import Final
+
+_CAUSES: Final = {
+    errno.ENOSPC: ("the disk is full", "free some space or write elsewhere"),
+    errno.EDQUOT: ("the disk quota is used up", "free some space or write elsewhere"),
+    errno.EFBIG: ("the file grew beyond the largest size allowed", "raise the limit (ulimit -f)"),
+    errno.EACCES: ("there is no permission to write here", "choose another directory"),
+    errno.EPERM: ("there is no permission to write here", "choose another directory"),
+    errno.EROFS: ("the file system is read-only", "choose another directory"),
+    errno.ENOENT: ("the directory does not exist", "create it with mkdir -p"),
+    errno.ENOTDIR: ("a part of the path is not a directory", "check the path"),
+    errno.EISDIR: ("this is a directory", "give the name of a file"),
+    errno.EPIPE: ("the program that reads the output has ended", "check that program"),
+    errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
+    errno.EBADF: ("it is closed, or not open for writing", "check the redirections (>, >&-)"),
+    errno.EMFILE: ("too many files are open", "raise the limit (ulimit -n)"),
+}
 
 
 class NgsgpuError(Exception):
@@ -23,6 +42,18 @@ class UsageError(NgsgpuError):
 
 class OutputError(NgsgpuError):
     """An output could not be written; no part of it was left behind."""
+
+
+def output_error(path: str | Path, error: OSError) -> OutputError:
+    """The one-line error for a failed write: path, cause, remedy."""
+    unknown = (os.strerror(error.errno) if error.errno else str(error), "check the disk")
+    cause, remedy = _CAUSES.get(error.errno or 0, unknown)
+    return OutputError(f"{shown_output(path)}: {cause}; {remedy}")
+
+
+def shown_output(path: str | Path) -> str:
+    """An output's name for messages."""
+    return "standard output" if str(path) == "-" else str(path)
 
 
 class DeviceError(NgsgpuError):

@@ -1,8 +1,8 @@
 """Files that appear under their name whole or not at all.
 
-Everything is written to a temporary file beside the target, ``.NAME.ngsgpu-PID.tmp``, and renamed
-at the end. A process that is killed leaves only such a file; the next one that writes the same
-target removes it.
+Everything is written to a temporary file beside the target (see ``temporary``) and renamed at the
+end. A process that is killed leaves only such a file; the next one that writes the same target
+removes it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import mmap
 import os
 import stat
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -23,44 +23,34 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import OutputError, UsageError
+from ngsgpu.errors import OutputError, UsageError, output_error, shown_output
+from ngsgpu.io.paths import check_distinct, own_descriptor
+from ngsgpu.io.temporary import is_at, remove_temporary, second_name, temporary_file
 
-_MARK: Final = ".ngsgpu-"
-_ENDING: Final = ".tmp"
-_LONGEST_NAME: Final = 200
+__all__ = [
+    "AtomicFile",
+    "check_distinct",
+    "commit_all",
+    "output_error",
+    "temporary_path",
+    "write_text_atomically",
+    "write_texts",
+]
+
 _TMPFS: Final = 0x01021994  # of statfs(2)
 
-_open_here: set[Path] = set()
+_targets: set[Path] = set()
+"""What is being written by this process."""
 _lock = threading.Lock()
-
-_CAUSES: Final = {
-    errno.ENOSPC: ("the disk is full", "free some space or write elsewhere"),
-    errno.EDQUOT: ("the disk quota is used up", "free some space or write elsewhere"),
-    errno.EFBIG: ("the file grew beyond the largest size allowed", "raise the limit (ulimit -f)"),
-    errno.EACCES: ("there is no permission to write here", "choose another directory"),
-    errno.EPERM: ("there is no permission to write here", "choose another directory"),
-    errno.EROFS: ("the file system is read-only", "choose another directory"),
-    errno.ENOENT: ("the directory does not exist", "create it with mkdir -p"),
-    errno.ENOTDIR: ("a part of the path is not a directory", "check the path"),
-    errno.EISDIR: ("this is a directory", "give the name of a file"),
-    errno.EPIPE: ("the program that reads the output has ended", "check that program"),
-    errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
-}
-
-
-def output_error(path: str | Path, error: OSError) -> OutputError:
-    """The one-line error for a failed write: path, cause, remedy."""
-    unknown = (os.strerror(error.errno) if error.errno else str(error), "check the disk")
-    cause, remedy = _CAUSES.get(error.errno or 0, unknown)
-    return OutputError(f"{_shown(path)}: {cause}; {remedy}")
 
 
 class AtomicFile:
     """A file opened for writing that takes its name only when it is committed.
 
-    A symbolic link is followed: its target is replaced, not the link. What is not a regular file
-    (``/dev/null``, a named pipe) cannot be renamed and is written directly, as is ``-``, standard
-    output. An existing file gives its permissions to the new one.
+    A symbolic link is followed: its target is replaced, not the link. An existing file gives its
+    permissions to the new one. Streams cannot be renamed and are written directly: ``-``
+    (standard output), descriptors of this process (``/dev/stdout``, ``/dev/fd/N``), and what is
+    not a regular file (``/dev/null``, a named pipe).
 
     Args:
         path: the target.
@@ -74,36 +64,32 @@ class AtomicFile:
         self.path = path
         self._target = Path(os.path.realpath(path))
         self._temporary: Path | None = None
-        if str(path) == "-":
-            self._fd = os.dup(1)
-            return
+        self._old: Path | None = None
+        self._replaces = False
+        self._fd = -1
         try:
             self._fd = self._open()
         except OSError as error:
             raise output_error(path, error) from error
 
     def _open(self) -> int:
+        number = own_descriptor(self.path, standard=1)
+        if number is not None:
+            return _for_writing(number)
         mode = _mode(self._target)
         if str(self.path).endswith("/") or (mode is not None and stat.S_ISDIR(mode)):
             raise OSError(errno.EISDIR, "")
         if mode is not None and not stat.S_ISREG(mode):
-            return os.open(self._target, os.O_WRONLY | os.O_CLOEXEC)
+            return os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
         if mode is not None and not os.access(self._target, os.W_OK, effective_ids=True):
             remedy = "choose another name or chmod +w it"
-            raise OutputError(f"{_shown(self.path)}: the file is write-protected; {remedy}")
-        remove_stale(self._target)
-        temporary = temporary_path(self._target, os.getpid())
+            raise OutputError(f"{shown_output(self.path)}: the file is write-protected; {remedy}")
         with _lock:
-            if temporary in _open_here:
-                raise UsageError(f"{_shown(self.path)}: is being written already; name it once")
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            fd = os.open(temporary, flags, 0o666)
-            _open_here.add(temporary)
-        self._temporary = temporary
-        with contextlib.suppress(OSError):
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self._target in _targets:
+                name = shown_output(self.path)
+                raise UsageError(f"{name}: is being written already; name it once")
+            self._temporary, fd = temporary_file(self._target)
+            _targets.add(self._target)
         if mode is not None:
             with contextlib.suppress(OSError):
                 os.fchmod(fd, stat.S_IMODE(mode))
@@ -189,18 +175,25 @@ class AtomicFile:
         return info.f_bavail * info.f_frsize
 
     def close(self) -> None:
-        """Close the file; its content is complete but not yet under its name.
+        """Have everything written; the file is complete but not yet under its name.
 
         Raises:
             OutputError: the disk is full, or fails otherwise.
         """
-        fd, self._fd = self._fd, -1
-        if fd < 0:
-            return
         try:
-            os.close(fd)
+            if self._temporary is not None:
+                # Closing any descriptor makes network file systems report what they could not
+                # write; this one stays open, for the lock that tells others that it is in use.
+                os.close(os.dup(self._fd))
+            else:
+                self._close()
         except OSError as error:
             raise output_error(self.path, error) from error
+
+    def _close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
     def commit(self) -> None:
         """Rename the temporary file to the target; closes it first.
@@ -208,63 +201,107 @@ class AtomicFile:
         Raises:
             OutputError: the file cannot be closed or renamed.
         """
-        self.close()
+        commit_all([self])
+
+    def keep_old(self) -> None:
+        """Give the file that will be replaced a second name, so that ``restore`` can bring it back.
+
+        Where there are no hard links that is not possible, and left out.
+        """
+        self._replaces = self._target.exists()
+        if self._temporary is not None and self._replaces:
+            self._old = second_name(self._target)
+
+    def rename(self) -> None:
+        """Rename the temporary file to the target.
+
+        Raises:
+            OutputError: it cannot be renamed.
+        """
         if self._temporary is None:
             return
         try:
             self._temporary.replace(self._target)
         except OSError as error:
             raise output_error(self.path, error) from error
-        with _lock:
-            _open_here.discard(self._temporary)
-        self._temporary = None
 
-    def discard(self) -> None:
-        """Remove the temporary file; the target stays as it was. Does not fail."""
-        with contextlib.suppress(OutputError):
-            self.close()
-        if self._temporary is None:
+    def restore(self) -> None:
+        """Undo ``rename``, if it happened. Does not fail."""
+        if self._temporary is None or not is_at(self._fd, self._target):
             return
         with contextlib.suppress(OSError):
-            self._temporary.unlink()
-        with _lock:
-            _open_here.discard(self._temporary)
-        self._temporary = None
+            if self._old is not None:
+                self._old.replace(self._target)
+            elif not self._replaces:
+                self._target.unlink()
+
+    def discard(self) -> None:
+        """Remove what is temporary; the target stays as it is. Does not fail."""
+        with contextlib.suppress(OSError):
+            self._close()
+        for path in (self._temporary, self._old):
+            if path is not None:
+                remove_temporary(path)
+        if self._temporary is not None:
+            with _lock:
+                _targets.discard(self._target)
+        self._temporary = self._old = None
+
+
+def commit_all(files: Sequence[AtomicFile]) -> None:
+    """Give files their names: all of them, or none.
+
+    Raises:
+        OutputError: a file cannot be closed or renamed; then all targets are as they were, except
+            on file systems without hard links, where those that were replaced already stay so.
+    """
+    for file in files:
+        file.close()
+    try:
+        if len(files) > 1:
+            for file in files:
+                file.keep_old()
+        for file in files:
+            file.rename()
+    except BaseException:
+        for file in files:
+            file.restore()
+        raise
+    for file in files:
+        file.discard()
+
+
+def _for_writing(number: int) -> int:
+    """Another number for a descriptor, which goes on where that one is."""
+    if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+        raise OSError(errno.EBADF, "")
+    return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
 def temporary_path(target: Path, pid: int) -> Path:
-    """Name of the temporary file that a process writes beside a target."""
-    return target.with_name(f".{target.name[:_LONGEST_NAME]}{_MARK}{pid}{_ENDING}")
+    """Name of the temporary folder that a process makes beside a target."""
+    return target.with_name(f".{target.name[:200]}.ngsgpu-{pid}.tmp")
 
 
-def remove_stale(target: Path) -> None:
-    """Remove temporary files of the target whose processes are gone.
+def write_texts(texts: Mapping[str | Path, str]) -> None:
+    """Write small text files (UTF-8) so that all are there, and whole, or none.
 
-    On a file system shared by several machines a process of another machine seems dead here, so
-    the file must also be free of the lock that its writer holds.
+    Args:
+        texts: what is written, by path; ``-`` is standard output.
+
+    Raises:
+        OutputError: one cannot be written; existing files stay as they were.
     """
-    beginning = f".{target.name[:_LONGEST_NAME]}{_MARK}"
+    files: list[AtomicFile] = []
     try:
-        names = [entry.name for entry in os.scandir(target.parent)]
-    except OSError:
-        return
-    for name in names:
-        pid = name[len(beginning) : -len(_ENDING)]
-        if name.startswith(beginning) and name.endswith(_ENDING) and pid.isdecimal():
-            with contextlib.suppress(OSError):
-                _remove_if_stale(target.with_name(name), int(pid))
-
-
-def _remove_if_stale(temporary: Path, pid: int) -> None:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        fd = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            temporary.unlink()
-        finally:
-            os.close(fd)
+        for path in texts:
+            files.append(AtomicFile(path))
+        for file, text in zip(files, texts.values(), strict=True):
+            file.write(text.encode())
+        commit_all(files)
+    finally:
+        for file in files:
+            file.discard()
 
 
 def write_text_atomically(path: str | Path, text: str) -> None:
@@ -277,49 +314,7 @@ def write_text_atomically(path: str | Path, text: str) -> None:
     Raises:
         OutputError: it cannot be written; an existing file stays as it was.
     """
-    file = AtomicFile(path)
-    try:
-        file.write(text.encode())
-        file.commit()
-    except BaseException:
-        file.discard()
-        raise
-
-
-def check_distinct(inputs: Sequence[str | Path], outputs: Sequence[str | Path] = ()) -> None:
-    """Check that no file is named twice among the inputs and outputs of a run.
-
-    Links count as the files that they lead to. ``/dev/null`` and other special files may be named
-    as often as one likes; ``-`` once as an input and once as an output.
-
-    Raises:
-        UsageError: a file is named twice; says in which roles.
-    """
-    seen: dict[object, tuple[str, str]] = {}
-    roles = [("input", path) for path in inputs] + [("output", path) for path in outputs]
-    for role, path in roles:
-        key = _identity(path, role)
-        if key is None:
-            continue
-        if key in seen:
-            earlier_role, earlier = seen[key]
-            what = f"{role} twice" if role == earlier_role else f"{earlier_role} and {role}"
-            also = f" (also as {earlier})" if earlier != str(path) else ""
-            raise UsageError(f"{_shown(path)}: is named as {what}{also}; give different files")
-        seen[key] = (role, str(path))
-
-
-def _identity(path: str | Path, role: str) -> object | None:
-    """Something that is equal for two names of the same file; None if it need not differ."""
-    if str(path) == "-":
-        return ("-", role)
-    try:
-        info = Path(path).stat()
-    except OSError:
-        return os.path.realpath(path)
-    if not stat.S_ISREG(info.st_mode):
-        return None
-    return (info.st_dev, info.st_ino)
+    write_texts({path: text})
 
 
 def _mode(path: Path) -> int | None:
@@ -327,7 +322,3 @@ def _mode(path: Path) -> int | None:
         return path.stat().st_mode
     except FileNotFoundError:
         return None
-
-
-def _shown(path: str | Path) -> str:
-    return "standard output" if str(path) == "-" else str(path)

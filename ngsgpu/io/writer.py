@@ -6,7 +6,7 @@ import contextlib
 import queue
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
-from ngsgpu.io.atomic import AtomicFile, check_distinct, write_text_atomically
+from ngsgpu.io.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
 
-__all__ = ["DEFAULT_LEVEL", "OutputSet", "check_distinct", "write_text_atomically"]
+__all__ = ["DEFAULT_LEVEL", "OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
 DEFAULT_LEVEL: Final = 2
 """ISA-L's middle level: about the size of gzip -3 at many times its speed."""
@@ -118,26 +118,37 @@ class OutputSet:
         """``file_for_offsets`` of every output."""
         return [self.file_for_offsets(index) for index in range(len(self._writers))]
 
+    def complete(self) -> None:
+        """Have everything written; only the names are wanting then.
+
+        Raises:
+            OutputError: a file could not be written.
+        """
+        for writer in self._writers:
+            writer.finish()
+        for writer in self._writers:
+            writer.raise_failure()
+        for writer in self._writers:
+            writer.file.close()
+        self._shut_pool()
+
+    @property
+    def files(self) -> list[AtomicFile]:
+        """The files of all outputs."""
+        return [writer.file for writer in self._writers]
+
     def commit(self) -> None:
         """Complete all files and give them their names.
 
         Raises:
-            OutputError: a file could not be written; then none was replaced, unless a rename
-                failed after others had succeeded.
+            OutputError: a file could not be written or renamed; then none was replaced.
         """
         try:
-            for writer in self._writers:
-                writer.finish()
-            for writer in self._writers:
-                writer.raise_failure()
-            for writer in self._writers:
-                writer.file.close()
-            for writer in self._writers:
-                writer.file.commit()
+            self.complete()
+            commit_all(self.files)
         except BaseException:
             self.abort()
             raise
-        self._shut_pool()
 
     def abort(self) -> None:
         """Remove the temporary files; the targets stay as they were."""
@@ -164,6 +175,44 @@ class OutputSet:
             self.commit()
         else:
             self.abort()
+
+
+class OutputGroup:
+    """Sets of outputs, made one after the other, that are committed together; a context manager.
+
+    For runs that write several samples in turn: all files of the run appear, or none.
+    """
+
+    def __init__(self) -> None:
+        self._sets: list[OutputSet] = []
+
+    @contextlib.contextmanager
+    def outputs(self, paths: Sequence[str | Path], *, threads: int = 1) -> Iterator[OutputSet]:
+        """Open further outputs, as ``OutputSet`` does; the block's end completes them.
+
+        Raises:
+            OutputError: a target cannot be written.
+        """
+        outputs = OutputSet(paths, threads=threads)
+        self._sets.append(outputs)
+        yield outputs
+        outputs.complete()
+
+    def __enter__(self) -> OutputGroup:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                commit_all([file for outputs in self._sets for file in outputs.files])
+        finally:
+            for outputs in self._sets:
+                outputs.abort()
 
 
 class _Writer:

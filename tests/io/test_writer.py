@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from ngsgpu.errors import OutputError, UsageError
 from ngsgpu.io.bgzf import BLOCK_BYTES, EOF_BLOCK, is_bgzf
 from ngsgpu.io.reader import probe, read_batches
-from ngsgpu.io.writer import OutputSet, check_distinct, write_text_atomically
+from ngsgpu.io.writer import OutputGroup, OutputSet, check_distinct, write_text_atomically
 from tests.io.helpers import fastq, reads, records_of
 
 
@@ -297,6 +297,36 @@ def test_rename_that_fails(tmp_path: Path) -> None:
     assert names(tmp_path) == ["out.fq"]
 
 
+def test_a_rename_that_fails_after_others_brings_the_old_files_back(tmp_path: Path) -> None:
+    old, new, last = (tmp_path / name for name in ("old.fq", "new.fq", "last.fq"))
+    old.write_bytes(b"old")
+    inode = old.stat().st_ino
+    with (
+        pytest.raises(OutputError, match=r"last\.fq: this is a directory"),
+        OutputSet([old, new, last]) as outputs,
+    ):
+        outputs.write(0, b"written")
+        last.mkdir()
+    assert names(tmp_path) == ["last.fq", "old.fq"]
+    assert (old.read_bytes(), old.stat().st_ino) == (b"old", inode)
+
+
+def test_sets_of_outputs_that_are_committed_together(tmp_path: Path) -> None:
+    one, two = tmp_path / "1", tmp_path / "2"
+    with pytest.raises(OutputError, match="the disk is full"), OutputGroup() as group:
+        with group.outputs([one]) as outputs:
+            outputs.write(0, b"1")
+        with group.outputs([two, "/dev/full"]) as outputs:
+            outputs.write(1, b"2")
+    assert names(tmp_path) == []
+    with OutputGroup() as group:
+        for path in (one, two):
+            with group.outputs([path]) as outputs:
+                outputs.write(0, b"x")
+            assert not path.exists()
+    assert names(tmp_path) == ["1", "2"]
+
+
 WAIT = """
 import sys, time
 from ngsgpu.io.writer import OutputSet
@@ -320,7 +350,7 @@ def test_kill_leaves_nothing_under_the_name_and_the_next_run_cleans_up(tmp_path:
     assert paths[0].read_text() == "old"
     assert not paths[1].exists()
     left = [name for name in names(tmp_path) if name not in ("1.fq", "2.fq.gz")]
-    assert left == [f".1.fq.ngsgpu-{process.pid}.tmp", f".2.fq.gz.ngsgpu-{process.pid}.tmp"]
+    assert [name.rpartition("-")[0] for name in left] == [".1.fq.ngsgpu", ".2.fq.gz.ngsgpu"]
     with OutputSet(paths) as outputs:
         outputs.write(0, b"new")
         outputs.write(1, b"new")
@@ -330,15 +360,17 @@ def test_kill_leaves_nothing_under_the_name_and_the_next_run_cleans_up(tmp_path:
 
 def test_temporary_files_of_running_processes_are_left_alone(tmp_path: Path) -> None:
     paths = [tmp_path / "1.fq", tmp_path / "2.fq.gz"]
-    strangers = [".1.fq.ngsgpu-x.tmp", ".1.fq.ngsgpu-1.tmp", ".1.fq.gz.ngsgpu-999999999.tmp"]
+    strangers = [".1.fq.ngsgpu-x.tmp", "1.fq.ngsgpu-1.tmp", ".1.fq.gz.ngsgpu-999999999.tmp"]
     for name in strangers:
         (tmp_path / name).touch()
     command = [sys.executable, "-c", WAIT, *map(str, paths)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
+        theirs = set(names(tmp_path)) - set(strangers)
+        assert len(theirs) == 2
         write_all(paths[0], [b"other"])
-        assert f".1.fq.ngsgpu-{process.pid}.tmp" in names(tmp_path)
+        assert theirs <= set(names(tmp_path))
         process.kill()
     assert set(strangers) <= set(names(tmp_path))
 

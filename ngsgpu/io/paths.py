@@ -1,0 +1,127 @@
+"""What paths lead to: streams, descriptors of this process, and whether two are the same file."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from ngsgpu.errors import UsageError
+
+_MOST_LINKS: Final = 40
+
+Identity = tuple[object, ...]
+
+
+def own_descriptor(path: str | Path, *, standard: int) -> int | None:
+    """The descriptor of this process that a path leads to, as ``/dev/stdout`` and ``/dev/fd/3`` do.
+
+    Args:
+        path: the path; links in it are followed.
+        standard: what ``-`` stands for.
+    """
+    if str(path) == "-":
+        return standard
+    own = re.compile(rf"/proc/{os.getpid()}(/task/[0-9]+)?/fd")
+    place = Path(path)
+    for _ in range(_MOST_LINKS):
+        folder = os.path.realpath(place.parent)
+        if place.name.isdecimal() and own.fullmatch(folder):
+            return int(place.name)
+        try:
+            place = folder / (Path(folder) / place.name).readlink()
+        except OSError:
+            return None
+    return None
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether what is written there cannot be taken back: standard output, a pipe, a device."""
+    if own_descriptor(path, standard=1) is not None:
+        return True
+    try:
+        return not stat.S_ISREG(Path(path).stat().st_mode)
+    except OSError:
+        return False
+
+
+def check_distinct(
+    inputs: Sequence[str | Path],
+    outputs: Sequence[str | Path] = (),
+    *,
+    also_read: Iterable[str | Path] = (),
+) -> None:
+    """Check that no file is named twice among the inputs and outputs of a run.
+
+    Links count as the files that they lead to, ``-`` and descriptors as what they are redirected
+    to. ``/dev/null`` and other special files may be named as often as one likes.
+
+    Args:
+        inputs: files of reads, each to be read once.
+        outputs: files to be written.
+        also_read: other files that are read, which may be named more than once; of a folder, all
+            files in it.
+
+    Raises:
+        UsageError: a file is named twice; says in which roles.
+    """
+    seen: dict[Identity, tuple[str, str]] = {}
+    for path in inputs:
+        _enter(seen, path, "input")
+    for path in outputs:
+        _enter(seen, path, "output")
+    written = {key: name for key, (role, name) in seen.items() if role == "output"}
+    for path in _with_contents(also_read) if written else ():
+        key = _identity(path, 0)
+        if key in written:
+            raise _clash(written[key], "input and output", str(path))
+
+
+def _enter(seen: dict[Identity, tuple[str, str]], path: str | Path, role: str) -> None:
+    key = _identity(path, 0 if role == "input" else 1)
+    if key is None:
+        return
+    if key in seen:
+        earlier_role, earlier = seen[key]
+        what = f"{role} twice" if role == earlier_role else f"{earlier_role} and {role}"
+        raise _clash(str(path), what, earlier)
+    seen[key] = (role, str(path))
+
+
+def _clash(path: str, what: str, other: str) -> UsageError:
+    shown = {"-": "standard input or output"}
+    also = f" (also as {shown.get(other, other)})" if other != path else ""
+    return UsageError(f"{shown.get(path, path)}: is named as {what}{also}; give different files")
+
+
+def _with_contents(paths: Iterable[str | Path]) -> Iterable[str]:
+    for path in paths:
+        yield str(path)
+        if Path(path).is_dir():
+            yield from (str(inside) for inside in Path(path).rglob("*"))
+
+
+def _identity(path: str | Path, standard: int) -> Identity | None:
+    """Something that is equal for two names of the same file; None if it need not differ."""
+    number = own_descriptor(path, standard=standard)
+    try:
+        info = Path(path).stat() if number is None else os.fstat(number)
+    except OSError:
+        return None if number is not None else _identity_of_new(path)
+    if stat.S_ISREG(info.st_mode) or stat.S_ISFIFO(info.st_mode):
+        return (info.st_dev, info.st_ino)
+    # A terminal may be both ends.
+    return ("-", number) if str(path) == "-" else None
+
+
+def _identity_of_new(path: str | Path) -> Identity:
+    """By folder and name, for the folder may have several names as well."""
+    target = Path(os.path.realpath(path))
+    try:
+        info = target.parent.stat()
+    except OSError:
+        return (str(target),)
+    return (info.st_dev, info.st_ino, target.name)

@@ -1,0 +1,156 @@
+"""Temporary files and folders are locked while in use, and removed when nobody has them locked."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ngsgpu.io.temporary import remove_stale, temporary_file, temporary_folder, temporary_name
+from ngsgpu.io.writer import OutputSet
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_folder_is_removed_unless_it_was_renamed(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "db"
+    with temporary_folder(target) as folder:
+        (folder / "inside").touch()
+        assert folder.parent == target.parent
+        remove_stale(target)
+        assert names(folder) == ["inside"]
+    assert names(target.parent) == []
+    with temporary_folder(target) as folder:
+        folder.rename(target)
+    assert names(target.parent) == ["db"]
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from ngsgpu.io.temporary import temporary_file, temporary_folder
+target = Path(sys.argv[1])
+_, lock = temporary_file(target)
+with temporary_folder(target) as folder:
+    (folder / "inside").touch()
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_another_process_has_locked_stays_until_that_is_gone(tmp_path: Path) -> None:
+    target = tmp_path / "db"
+    command = [sys.executable, "-c", HOLD, str(target)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        held = names(tmp_path)
+        assert len(held) == 2
+        remove_stale(target)
+        assert names(tmp_path) == held
+        # The number of a process says nothing: this one is alive, and has no lock on it.
+        (tmp_path / f".db.ngsgpu-{process.pid}.tmp").mkdir()
+        remove_stale(target)
+        assert names(tmp_path) == held
+        process.kill()
+    remove_stale(target)
+    assert names(tmp_path) == []
+
+
+def test_other_things_stay(tmp_path: Path) -> None:
+    target = tmp_path / "db"
+    (tmp_path / "elsewhere").touch()
+    for name in (".db.ngsgpu-x.tmp", ".db.ngsgpu-12", ".db2.ngsgpu-12.tmp", "db"):
+        (tmp_path / name).touch()
+    (tmp_path / ".db.ngsgpu-11.tmp").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(tmp_path / ".db.ngsgpu-12.tmp")
+    before = names(tmp_path)
+    remove_stale(target)
+    assert names(tmp_path) == before
+
+
+def test_a_file_that_was_taken_for_stale_before_it_was_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between making and locking, another process may lock, or even remove it."""
+    target = tmp_path / "out"
+    made: list[Path] = []
+    flock = fcntl.flock
+
+    def interfere(descriptor: int, operation: int) -> None:
+        made.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        if len(made) == 1:
+            made[0].unlink()
+        if len(made) == 2:
+            raise BlockingIOError
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", interfere)
+    path, descriptor = temporary_file(target)
+    os.close(descriptor)
+    assert path == made[2]
+    assert names(tmp_path) == [path.name]
+
+
+def test_names_of_any_length(tmp_path: Path) -> None:
+    assert len(os.fsencode(temporary_name(tmp_path / ("é" * 127)).name)) <= 255
+
+
+INTERRUPT = """
+import os, signal, sys
+from ngsgpu.cli import main
+from ngsgpu.io import temporary
+
+count = int(sys.argv.pop(1))
+made = temporary._made
+def signalled(*arguments):
+    global count
+    result = made(*arguments)
+    count -= 1
+    if count == 0:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return result
+temporary._made = signalled
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_signal_right_after_a_temporary_file_was_made(tmp_path: Path, count: int) -> None:
+    reads = tmp_path / "reads.fq"
+    reads.write_text("@a\nACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIII\n")
+    options = ["-i", str(reads), "-o", "1", "--hist", "2", "--stats", "3"]
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPT, str(count), "merge", "-q", "--interleaved-in", *options],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (143, "ngsgpu: terminated\n")
+    assert names(tmp_path) == ["reads.fq"]
+
+
+KILLED = """
+import os, signal, sys
+from ngsgpu.io.writer import OutputSet
+with OutputSet([sys.argv[1], sys.argv[2]]) as outputs:
+    outputs.write(0, b"x")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    paths = [str(tmp_path / "a"), str(tmp_path / "b")]
+    done = subprocess.run([sys.executable, "-c", KILLED, *paths])
+    assert done.returncode == -signal.SIGKILL
+    assert len(names(tmp_path)) == 2
+    with OutputSet(paths):
+        pass
+    assert names(tmp_path) == ["a", "b"]
