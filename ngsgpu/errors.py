@@ -96,3 +96,12 @@ class InputError(NgsgpuError):
         if self.line is not None:
             where.append(f"line {self.line:,}")
         return f"{', '.join(where)}: {self.cause}; {self.remedy}"
+
+
+def out_of_memory(error: MemoryError) -> str:
+    """The line for a run whose memory ran out: what was asked for, where known, and the remedy."""
+    cause = " ".join(str(error).split())
+    return (
+        f"memory ran out{f' ({cause})' if cause else ''}; use fewer threads (-t 1), give less "
+        "data at a time, or run it where more memory is granted (ulimit -v, the job's limit)"
+    )

@@ -1,11 +1,13 @@
-"""Work on a stream of items by the threads of a pool."""
+"""Work on a stream of items by the threads of a pool, and what the threads share."""
 
 from __future__ import annotations
 
+import contextlib
+import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -41,6 +43,29 @@ def map_ahead(
     finally:
         for future in running:
             future.cancel()
+
+
+class Shared(Generic[_Item]):
+    """Things that threads take in turns, such as workspaces.
+
+    Args:
+        things: as many as threads work at the same time.
+    """
+
+    def __init__(self, things: Iterable[_Item]) -> None:
+        self.things = tuple(things)
+        self._free: queue.SimpleQueue[_Item] = queue.SimpleQueue()
+        for thing in self.things:
+            self._free.put(thing)
+
+    @contextlib.contextmanager
+    def borrowed(self) -> Iterator[_Item]:
+        """One of them for the block, however that ends; waits until there is one."""
+        thing = self._free.get()
+        try:
+            yield thing
+        finally:
+            self._free.put(thing)
 
 
 def _next(running: deque[Future[_Result]], in_order: bool) -> Future[_Result]:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ngsgpu.pool import map_ahead
+from ngsgpu.pool import Shared, map_ahead
 
 
 def test_results_come_in_order_and_few_are_under_way():
@@ -67,3 +67,17 @@ def test_a_failure_cancels_what_waits():
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="no"):
         list(map_ahead(pool, work, range(100), 50))
     assert len(done) < 10
+
+
+def test_what_is_shared_comes_back_after_a_failure():
+    spaces = Shared([1, 2])
+
+    def work(i: int) -> int:
+        with spaces.borrowed() as space:
+            if i % 3 == 0:
+                raise MemoryError
+            return space
+
+    for _ in range(5):
+        with ThreadPoolExecutor(4) as pool, pytest.raises(MemoryError):
+            list(map_ahead(pool, work, range(20), 8))

@@ -10,19 +10,16 @@ through the logger ``ngsgpu`` to standard error.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from types import FrameType
 from typing import Any
 
 import typer
 
 from ngsgpu._version import __version__
-from ngsgpu.errors import NgsgpuError
+from ngsgpu.ending import MESSAGE, Terminated, ends_when_asked, leave
+from ngsgpu.errors import NgsgpuError, out_of_memory
 
 app = typer.Typer(
     name="ngsgpu",
@@ -105,35 +102,6 @@ def _register() -> None:
     doctor.register(app)
 
 
-class _Terminated(BaseException):
-    """The process was asked to end by SIGTERM."""
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    del frame
-    # Whoever asks again must not stop the cleaning up.
-    signal.signal(number, signal.SIG_IGN)
-    raise _Terminated
-
-
-@contextlib.contextmanager
-def _sigterm_raises() -> Iterator[None]:
-    """Let SIGTERM raise an exception, so that unfinished files are removed as after Ctrl-C.
-
-    Batch schedulers and ``timeout`` send it. Where someone else handles or ignores the signal, or
-    outside of the main thread, where Python forbids to, nothing is changed.
-    """
-    free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if not free or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGTERM, _terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
@@ -144,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: as in ``sys.argv[1:]``; taken from there when not given.
     """
     try:
-        with _sigterm_raises():
+        with ends_when_asked():
             status = app(args=arguments, standalone_mode=False)
         if status == 130:  # what Typer makes of Ctrl-C
             raise KeyboardInterrupt
@@ -152,11 +120,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"ngsgpu: error: {error}", file=sys.stderr)
         return error.exit_status
     except (typer.Abort, KeyboardInterrupt):
-        print("ngsgpu: interrupted", file=sys.stderr)
+        print(MESSAGE[signal.SIGINT], file=sys.stderr)
         return 130
-    except _Terminated:
-        print("ngsgpu: terminated", file=sys.stderr)
+    except Terminated:
+        print(MESSAGE[signal.SIGTERM], file=sys.stderr)
         return 143
+    except MemoryError as error:
+        print(f"ngsgpu: error: {out_of_memory(error)}", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         # Whoever read standard output has gone (``| head``); nothing more can be said there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -169,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def main_cli() -> None:
     """Entry point of the ``ngsgpu`` script."""
-    sys.exit(main())
+    leave(main())
 
 
 _register()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.params import CorrectionParameters, quality_weights
 from ngsgpu.minhash import MinhashTables
 from ngsgpu.minhash.cpu import READ_MASK
+from ngsgpu.pool import Shared, map_ahead
 from ngsgpu.readset import ReadSet
 from ngsgpu.sequence.types import Integer
 
@@ -61,17 +61,16 @@ def correct_on_cpu(
     rules = parameters.rules(coverage, paired=reads.paired)
     collector = CorrectionCollector(reads.reads)
     lock = threading.Lock()
-    free: queue.SimpleQueue[cpu.Workspace] = queue.SimpleQueue()
-    spaces = [
+    spaces = Shared(
         cpu.Workspace.allocate(reads.max_length, parameters.minhash.hashes, parameters.margin)
         for _ in range(threads)
-    ]
-    for space in spaces:
-        free.put(space)
+    )
 
     def work(begin: int) -> None:
-        space = free.get()
-        task = anchors[begin : begin + anchors_a_task]
+        with spaces.borrowed() as space:
+            correct(anchors[begin : begin + anchors_a_task], space)
+
+    def correct(task: NDArray[np.uint32], space: cpu.Workspace) -> None:
         done: Integer = 0
         while done < len(task):
             before = done
@@ -88,10 +87,10 @@ def correct_on_cpu(
                 )
                 collector.add_votes(space.vote_reads[:votes], space.vote_hashes[:votes])
             advance(int(done - before) * (2 if reads.paired else 1))
-        free.put(space)
 
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, range(0, len(anchors), anchors_a_task)):
+        tasks = range(0, len(anchors), anchors_a_task)
+        for _ in map_ahead(pool, work, tasks, 2 * threads, in_order=False):
             pass
-    counters = np.stack([space.counters for space in spaces]).sum(axis=0, dtype=np.int64)
+    counters = np.stack([space.counters for space in spaces.things]).sum(axis=0, dtype=np.int64)
     return collector.finish(counters)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ngsgpu.errors import InputError, OutputError, UsageError
+from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.atomic import output_error
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.pairs import read_interleaved, read_pairs
@@ -190,12 +190,12 @@ def _keep_all(kept: dict[str, str]) -> None:
 
     The first one is copied here and not by a thread, so that it can be interrupted.
     """
-    failures: list[OutputError] = []
+    failures: list[BaseException] = []
 
     def keep(stream: str, path: str) -> None:
         try:
             _keep(stream, path)
-        except OutputError as error:
+        except BaseException as error:
             failures.append(error)
 
     streams = list(kept.items())
@@ -203,7 +203,7 @@ def _keep_all(kept: dict[str, str]) -> None:
     for thread in threads:
         thread.start()
     for stream in streams[:1]:
-        keep(*stream)
+        _keep(*stream)
     for thread in threads:
         thread.join()
     if failures:

@@ -6,7 +6,6 @@ With several GPUs each holds the reads and the tables. The result does not depen
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.gpu_memory import free_unused
 from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.params import Rules
-from ngsgpu.pool import map_ahead
+from ngsgpu.pool import Shared, map_ahead
 
 if TYPE_CHECKING:
     from ngsgpu.minhash.ends_gpu import DeviceEndTables
@@ -113,28 +112,28 @@ class GpuTeam:
             (held, held.streams[turn]) for turn in range(BATCHES_A_GPU) for held in self._held
         ]
         workers = min(len(batches), len(places))
-        free: queue.SimpleQueue[tuple[Any, Any, Any]] = queue.SimpleQueue()
-        extenders = []
+        made: list[tuple[Any, Any, Any]] = []
         with cuda_errors("extending pairs"):
             for held, stream in places[:workers]:
                 with held.device, stream:
                     extender = DeviceExtender(held.reads, held.tables, rules)
-                extenders.append(extender)
-                free.put((held.device, stream, extender))
+                made.append((held.device, stream, extender))
+        shared = Shared(made)
 
         def extend(batch: NDArray[np.int64]) -> Extensions:
-            taken = free.get()
-            device, stream, extender = taken
-            try:
-                with cuda_errors("extending pairs"), device, stream:
-                    results: Extensions = extender.extend(batch)
-            finally:
-                free.put(taken)
+            with (
+                shared.borrowed() as (device, stream, extender),
+                cuda_errors("extending pairs"),
+                device,
+                stream,
+            ):
+                results: Extensions = extender.extend(batch)
             return results
 
         if workers:
             with ThreadPoolExecutor(workers, thread_name_prefix="ngsgpu-gpu") as pool:
                 yield from map_ahead(pool, extend, batches, workers + 1)
+        extenders = [extender for _, _, extender in made]
         self.counters = np.zeros(COUNTERS, dtype=np.int64)
         for extender in extenders:
             self.counters += extender.counters

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import queue
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +9,7 @@ from ngsgpu.correct.params import quality_weights
 from ngsgpu.extend import cpu
 from ngsgpu.extend.params import Rules
 from ngsgpu.minhash.ends import EndTables
+from ngsgpu.pool import Shared
 from ngsgpu.readset import ReadSet
 
 PAIRS_A_TASK = 512
@@ -31,28 +30,22 @@ class Extender:
         self.tables = tables
         self.rules = rules
         self._weights = quality_weights(reads.arrays.quality_bits)
-        self._spaces = [
+        self._spaces = Shared(
             cpu.Workspace.allocate(rules, reads.max_length, len(tables.cells))
             for _ in range(threads)
-        ]
-        self._free: queue.SimpleQueue[cpu.Workspace] = queue.SimpleQueue()
-        for space in self._spaces:
-            self._free.put(space)
+        )
 
     def extend(self, pairs: NDArray[np.int64]) -> cpu.Extensions:
         """Extend the pairs with the given numbers."""
         results = cpu.Extensions.allocate(len(pairs), self.rules)
-        space = self._free.get()
-        try:
+        with self._spaces.borrowed() as space:
             cpu.extend_pairs(
                 self.reads.arrays, self.tables, self._weights, self.rules, pairs, space, results
             )
-        finally:
-            self._free.put(space)
         return results
 
     @property
     def counters(self) -> NDArray[np.int64]:
         """Sum of all threads' counters."""
-        counters = [space.counters for space in self._spaces]
+        counters = [space.counters for space in self._spaces.things]
         return np.stack(counters).sum(axis=0, dtype=np.int64)

@@ -127,10 +127,19 @@ class Source:
             InputError: the compressed data are damaged or end early, or the disk fails.
         """
         self._thread.start()
-        while (item := self._queue.get()) is not None:
+        while (item := self._next()) is not None:
             if isinstance(item, BaseException):
                 raise item
             yield item
+
+    def _next(self) -> Chunk | BaseException | None:
+        """The next item of the thread, if it lives to give one."""
+        while True:
+            try:
+                return self._queue.get(timeout=_PATIENCE)
+            except queue.Empty:
+                if not self._thread.is_alive() and self._queue.empty():
+                    return MemoryError(f"reading {self.path}")
 
     def close(self) -> None:
         """Stop reading ahead and close the file.

@@ -1,0 +1,131 @@
+"""How a run ends that is asked to: by Ctrl-C or SIGTERM, at once, with nothing left behind.
+
+Either signal raises an exception in the main thread, which unwinds and removes unfinished files.
+Python does so only between two of its own instructions: a kernel that runs for a minute in the main
+thread, or that a pool of threads waits for, would hold it up. So another thread learns of the
+signal as it arrives; if the run is still there after ``GRACE`` seconds, that thread cleans up and
+ends the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Final
+
+GRACE: Final = 1.0
+"""Seconds that a run has for ending by itself."""
+
+STATUS: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
+MESSAGE: Final = {signal.SIGINT: "ngsgpu: interrupted", signal.SIGTERM: "ngsgpu: terminated"}
+
+_SHOW_CURSOR: Final = "\n\x1b[?25h"
+
+_last_things: list[Callable[[], None]] = []
+
+
+class Terminated(BaseException):
+    """The process was asked to end by SIGTERM."""
+
+
+def before_ending(clean_up: Callable[[], None]) -> None:
+    """Have a function called, in any thread, before a process ends that a signal asked to.
+
+    Args:
+        clean_up: removes what must not outlive the process; does not fail.
+    """
+    _last_things.append(clean_up)
+
+
+def _clean_up() -> None:
+    for clean_up in _last_things:
+        clean_up()
+
+
+@contextlib.contextmanager
+def ends_when_asked() -> Iterator[None]:
+    """Let SIGTERM raise ``Terminated``, and end the process if neither it nor Ctrl-C does.
+
+    Batch schedulers and ``timeout`` send SIGTERM. Where someone else handles or ignores a signal,
+    or outside of the main thread, where Python forbids to, nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if free:
+        signal.signal(signal.SIGTERM, _terminate)
+    try:
+        with _watched():
+            yield
+    finally:
+        if free:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    del frame
+    # Whoever asks again must not stop the cleaning up.
+    signal.signal(number, signal.SIG_IGN)
+    raise Terminated
+
+
+@contextlib.contextmanager
+def _watched() -> Iterator[None]:
+    """Have a thread end the process where an exception does not."""
+    receiver, sender = os.pipe()
+    os.set_blocking(sender, False)
+    before = signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+    if before != -1:  # someone else's, who handles signals
+        signal.set_wakeup_fd(before)
+        os.close(receiver)
+        os.close(sender)
+        yield
+        return
+    ended = threading.Event()
+    threading.Thread(
+        target=_watch, args=(receiver, ended), name="ngsgpu-ending", daemon=True
+    ).start()
+    try:
+        yield
+    finally:
+        ended.set()
+        signal.set_wakeup_fd(-1)
+        os.close(sender)
+
+
+def _watch(receiver: int, ended: threading.Event) -> None:
+    """Wait for a signal that ends runs, and see that it does."""
+    with open(receiver, "rb", buffering=0) as signals:  # a descriptor
+        while received := signals.read(1):
+            number = signal.Signals(received[0])
+            handlers = (_terminate, signal.default_int_handler, signal.SIG_IGN)
+            if number in STATUS and signal.getsignal(number) in handlers:
+                if not ended.wait(GRACE):
+                    _end(number)
+                return
+
+
+def _end(number: signal.Signals) -> None:
+    """End the process here and now."""
+    _clean_up()
+    with contextlib.suppress(OSError):
+        text = (_SHOW_CURSOR if os.isatty(2) else "") + MESSAGE[number] + "\n"
+        os.write(2, text.encode())
+    os._exit(STATUS[number])
+
+
+def leave(status: int) -> None:
+    """End the process with an exit status; after a signal without waiting for other threads."""
+    if status in STATUS.values():
+        _clean_up()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(status)
+    sys.exit(status)

@@ -1,0 +1,77 @@
+"""A failure in a thread ends the run with one line, whatever the thread was doing."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ngsgpu.cli import main
+from ngsgpu.correct import RunOptions, correct_reads
+from ngsgpu.readset import ReadSet
+from tests.correct.data import mates, names, simulated_pairs
+from tests.io.helpers import fastq, write
+
+# Where a thread of a command works: what is replaced, and the command.
+PLACES = {
+    "correct": "ngsgpu.correct.cpu.correct_anchors",
+    "extend": "ngsgpu.extend.cpu.extend_pairs",
+    "merge": "ngsgpu.merge.host.merge_records",
+    "sign": "ngsgpu.minhash.cpu.sign_reads",
+    "sort": "ngsgpu.minhash.cpu.sort_by_key",
+    "sign ends": "ngsgpu.minhash.ends.sign_ends",
+    "pack": "ngsgpu.readset.cpu.pack_records",
+    "split": "ngsgpu.io.scan.scan_fastq",
+    "read": "ngsgpu.io.source.Source._read_chunk",
+    "deflate": "ngsgpu.io.writer.deflate",
+    "write": "ngsgpu.io.atomic.AtomicFile.write",
+    "kmers": "ngsgpu.readset.kmers.sample_kmers",
+    "sketch": "ngsgpu.classify.sketching.sketch_pieces",
+}
+COMMANDS = {"extend": "extend", "sign ends": "extend", "merge": "merge", "sketch": "db"}
+
+
+def _exhausted(*_: Any, **__: Any) -> None:
+    raise MemoryError
+
+
+def _command(name: str, folder: Path) -> list[str]:
+    sides = [fastq(side) for side in mates(simulated_pairs())]
+    one, two = (str(write(folder / f"{i}.fq", text)) for i, text in enumerate(sides))
+    out = folder / "out"
+    out.mkdir()
+    common = ["-t", "3", "-q", "--backend", "cpu"]
+    if name == "db":
+        write(folder / "g.fa", b">g\n" + b"ACGTTGCAAC" * 100 + b"\n")
+        return ["db", "build", str(folder / "g.fa"), "-d", str(out / "db"), *common]
+    if name == "correct":
+        return [name, "-i", one, "-I", two, "-o", f"{out}/1.fq", "-O", f"{out}/2.fq.gz", *common]
+    insert = ["--insert-size", "200", "--insert-sd", "20"] if name == "extend" else []
+    return [name, "-i", one, "-I", two, "-o", f"{out}/1.fq.gz", *insert, *common]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("place", PLACES)
+def test_memory_that_runs_out_in_a_thread(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = _command(COMMANDS.get(place, "correct"), tmp_path)
+    monkeypatch.setattr(PLACES[place], _exhausted)
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("ngsgpu: error: memory ran out; use fewer threads")
+    assert error.count("\n") == 1
+    assert names(tmp_path / "out") == []
+    assert not [one for one in threading.enumerate() if one.name.startswith("ngsgpu-write")]
+
+
+@pytest.mark.timeout(60)
+def test_more_tasks_than_threads_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each that failed used to take a workspace along, until the rest waited for one for ever."""
+    monkeypatch.setattr(PLACES["correct"], _exhausted)
+    records = simulated_pairs()
+    reads = ReadSet.from_sequences([r.bases for r in records], [r.qualities for r in records])
+    with pytest.raises(MemoryError):
+        correct_reads(reads, options=RunOptions(threads=3, anchors_a_task=4))
