@@ -26,6 +26,7 @@ from ngsgpu.classify.database import (
     write_manifest,
     write_partition,
 )
+from ngsgpu.classify.folder import check_place, database_folder, locked
 from ngsgpu.classify.index import (
     NO_TAXA,
     REMOVED,
@@ -39,6 +40,7 @@ from ngsgpu.classify.plan import (
     BuildOptions,
     PartitionRequest,
     assemble_database,
+    inputs_of,
     partition_of,
     plan_database,
     taxa_of,
@@ -52,7 +54,6 @@ from ngsgpu.classify.references import (
     read_ahead,
 )
 from ngsgpu.classify.sketching import Unpacked
-from ngsgpu.classify.store import whole_folder
 from ngsgpu.classify.taxonomy import load_taxonomy
 from ngsgpu.errors import DeviceError, InputError, UsageError
 from ngsgpu.io.batch import first_word
@@ -210,13 +211,17 @@ def build_database(
         options: threads, memory and the like.
 
     Raises:
-        InputError: a reference, the taxonomy or a map cannot be used.
+        InputError: a reference, the taxonomy or a map cannot be used, or no database may be made
+            at the path (see ``folder.check_place``).
         OutputError: the database cannot be written; an older one stays.
         UsageError: what is asked for is not possible.
     """
     parameters = parameters or DatabaseParameters()
     wanted = request or PartitionRequest()
     files = find_references(references)
+    inputs = inputs_of(references, files, taxonomy, maps)
+    if path is not None:
+        check_place(path, inputs)
 
     def work(own: BuildOptions) -> Database:
         if path is not None and not _fits(files, parameters, own):
@@ -243,11 +248,11 @@ def _build_part_by_part(
         files, path, parameters=parameters, taxonomy=taxonomy, maps=maps, request=request,
         options=options,
     )  # fmt: skip
-    with whole_folder(path) as folder:
-        there = replace(database, path=folder)
-        write_manifest(there)
+    with database_folder(path, inputs_of((), files, taxonomy, maps)) as place:
+        there = database.moved(*place)
         for number in range(len(database.partitions)):
             _build_partition(there, number, options)
+        write_manifest(there)
     return open_database(path)
 
 
@@ -276,13 +281,13 @@ def _build_at_once(
                     database.loaded[number] = builder.index(database, number, pairs)
                     stage.advance()
                 return database
-            with whole_folder(database.path) as folder:
-                there = replace(database, path=folder)
+            with database_folder(path, inputs_of((), files, taxonomy, maps)) as place:
+                there = database.moved(*place)
                 for number in numbers:
                     builder.store(there, number, pairs)
                     stage.advance()
                 write_manifest(there)
-    return database
+    return replace(there, path=path)
 
 
 def _fits(files: Sequence[str], parameters: DatabaseParameters, options: BuildOptions) -> bool:
@@ -306,19 +311,21 @@ def all_batches(
 
 
 def build_partition(database: Database, number: int, options: BuildOptions | None = None) -> None:
-    """Build and store one partition of a planned database.
+    """Build and store one partition of a planned database, beside others that build theirs.
 
     Raises:
         InputError: a reference cannot be read, or is not what it was when it was planned.
         UsageError: there is no such partition.
         OutputError: it cannot be written.
     """
-    if not 0 <= number < len(database.partitions):
-        raise UsageError(
-            f"there is no partition {number}; the database has {len(database.partitions)}, "
-            "counted from 0"
-        )
-    _on_device(options or BuildOptions(), lambda own: _build_partition(database, number, own))
+    with locked(database.path, shared=True):
+        database = open_database(database.path)  # another plan may be there since
+        if not 0 <= number < len(database.partitions):
+            raise UsageError(
+                f"there is no partition {number}; the database has {len(database.partitions)}, "
+                "counted from 0"
+            )
+        _on_device(options or BuildOptions(), lambda own: _build_partition(database, number, own))
 
 
 def _build_partition(database: Database, number: int, options: BuildOptions) -> None:

@@ -19,7 +19,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.folder import FORMAT, MANIFEST, whole_folder
 from ngsgpu.classify.index import Index
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.references import windows_of_lengths
@@ -38,7 +39,6 @@ from ngsgpu.classify.store import (
     open_array,
     read_json,
     save_arrays,
-    whole_folder,
     write_json,
 )
 from ngsgpu.errors import InputError
@@ -46,10 +46,8 @@ from ngsgpu.errors import InputError
 if TYPE_CHECKING:
     from ngsgpu.classify.taxonomy import Taxonomy
 
-FORMAT: Final = "ngsgpu classification database"
 PARTITION_FORMAT: Final = "ngsgpu classification partition"
 VERSION: Final = 1
-MANIFEST: Final = "manifest.json"
 
 
 @dataclass(frozen=True)
@@ -182,6 +180,14 @@ class Database:
         state.update(np.ascontiguousarray(self.targets.partition).data)
         return state.hexdigest()
 
+    def moved(self, path: Path, generation: int) -> Database:
+        """The same database in another folder, all its parts of a generation."""
+        partitions = tuple(
+            replace(planned, folder=partition_folder(number, generation))
+            for number, planned in enumerate(self.partitions)
+        )
+        return replace(self, path=path, generation=generation, partitions=partitions)
+
     def members(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
         """A partition's targets and where the windows of each begin; see ``Partition``."""
         target = np.flatnonzero(self.targets.partition == number).astype(np.int32)
@@ -222,6 +228,11 @@ class Database:
         )
         target, first_window = self.members(number)
         return Partition(number, target, first_window, index)
+
+
+def partition_folder(number: int, generation: int) -> str:
+    """Name of the folder of a partition."""
+    return f"partition-{number:04d}-{generation:04d}"
 
 
 def partition_manifest(folder: Path, planned: PlannedPartition) -> dict[str, Any]:
@@ -357,16 +368,47 @@ def write_manifest(database: Database) -> None:
     write_json(path / MANIFEST, values)
 
 
-def open_database(path: str | Path) -> Database:
-    """Open a database.
+def open_database(path: str | Path, *, load: Sequence[int] | None = ()) -> Database:
+    """Open a database: the old version or the new one where it is being changed.
+
+    Args:
+        path: its folder.
+        load: partitions to open at once; None: all. What is open stays readable when the database
+            changes; another partition may be gone by then.
 
     Raises:
         InputError: there is none, it is damaged or cut short, of another version, or its
             taxonomy is not the one it was built with.
     """
+    path = Path(path)
+    while True:
+        before = _version_on_disk(path)
+        try:
+            database = _open(path)
+            everything = range(len(database.partitions))
+            for number in everything if load is None else load:
+                if number in everything:
+                    database.loaded[number] = database.load_partition(number)
+        except InputError:
+            if _version_on_disk(path) == before:
+                raise
+        else:
+            if _version_on_disk(path) == before:
+                return database
+
+
+def _version_on_disk(path: Path) -> tuple[int, ...]:
+    """What differs after each change of a database; empty where there is none."""
+    try:
+        info = (path / MANIFEST).stat()
+    except OSError:
+        return ()
+    return info.st_ino, info.st_mtime_ns, info.st_size
+
+
+def _open(path: Path) -> Database:
     from ngsgpu.classify.taxonomy import Taxonomy
 
-    path = Path(path)
     values = read_json(path / MANIFEST, FORMAT, VERSION)
     try:
         targets = _open_targets(path, values["targets"])
@@ -418,6 +460,25 @@ def _check_targets(database: Database) -> None:
     )
     if not fits:
         raise InputError(database.path, "the arrays of the targets do not fit together", REMEDY)
+
+
+def check_contents(database: Database, partitions: Sequence[int]) -> None:
+    """Compare the checksums of the targets, the taxonomy and some partitions.
+
+    Raises:
+        InputError: a file is not what it was.
+    """
+    values = read_json(database.path / MANIFEST, FORMAT, VERSION)
+    parts = [(database.path / part["folder"], part["files"])
+             for part in (values["targets"], values["taxonomy"]) if part is not None]  # fmt: skip
+    for number in partitions:
+        planned = database.partitions[number]
+        folder = database.path / planned.folder
+        if folder.exists():
+            parts.append((folder, partition_manifest(folder, planned)["files"]))
+    for folder, files in parts:
+        if damaged := damaged_files(folder, files):
+            raise InputError(database.path, f"is damaged ({damaged[0]})", REMEDY)
 
 
 def verify_database(path: str | Path) -> tuple[int, list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +13,12 @@ from ngsgpu.classify.build import all_batches, index_partition
 from ngsgpu.classify.database import (
     Database,
     Partition,
+    check_contents,
     open_database,
     write_manifest,
     write_partition,
 )
+from ngsgpu.classify.folder import changed, check_inputs
 from ngsgpu.classify.index import (
     Pairs,
     keys_of_locations,
@@ -26,6 +28,7 @@ from ngsgpu.classify.plan import (
     BuildOptions,
     PartitionRequest,
     assemble_database,
+    inputs_of,
     partition_of,
     taxa_of,
 )
@@ -65,39 +68,62 @@ def add_references(
         options: threads, memory and the like.
 
     Raises:
-        InputError: as for ``build_database``; a name is in the database already, or the taxonomy
-            is another one.
+        InputError: as for ``build_database``; a name is in the database already, the taxonomy is
+            another one, or what is to be written again is damaged.
     """
-    options = options or BuildOptions()
-    old = open_database(path)
-    if taxonomy is not None and load_taxonomy(taxonomy).digest() != old.taxonomy_digest:
-        raise InputError(
-            taxonomy,
-            "this is not the taxonomy that the database was built with",
-            "leave out --taxonomy, or build a new database",
-        )
-    if old.taxonomy is None and maps:
-        raise UsageError("--map needs a database with a taxonomy")
+    path = Path(os.path.realpath(path))
+    files = find_references(references)
+    check_inputs(path, inputs_of(references, files, taxonomy, maps))
     if into_last and request not in (None, PartitionRequest()):
         raise UsageError("--into-last adds no partitions: leave out --partitions")
+    open_database(path)  # what is wrong with it is said before we wait
+    with changed(path) as generation:
+        old = open_database(path)
+        if taxonomy is not None and load_taxonomy(taxonomy).digest() != old.taxonomy_digest:
+            raise InputError(
+                taxonomy,
+                "this is not the taxonomy that the database was built with",
+                "leave out --taxonomy, or build a new database",
+            )
+        if old.taxonomy is None and maps:
+            raise UsageError("--map needs a database with a taxonomy")
+        last = len(old.partitions) - 1
+        check_contents(old, [last] if into_last else [])
+        new = _with_references(
+            old, files, maps, None if into_last else request or PartitionRequest(),
+            options or BuildOptions(), generation,
+        )  # fmt: skip
+        write_manifest(new)
+    return new
+
+
+def _with_references(
+    old: Database,
+    files: Sequence[str],
+    maps: Sequence[str | Path],
+    request: PartitionRequest | None,
+    options: BuildOptions,
+    generation: int,
+) -> Database:
+    """Write the partitions of a database with more references; with no request, the last one."""
     known = old.targets.names()
     collector = TargetCollector(known, old.targets.files)
+    last = len(old.partitions) - 1
     with Progress(options.progress) as progress:
         with progress.stage("sketching references", unit="bases") as stage:
             pairs = sketch_batches(
-                all_batches(find_references(references), collector, options),
+                all_batches(files, collector, options),
                 old.parameters.sketch,
                 threads=options.threads,
                 advance=stage.advance,
             )
         added = collector.targets
         node = np.concatenate([old.targets.node, taxa_of(added, old.taxonomy, maps)])
-        last = len(old.partitions) - 1
-        if into_last:
+        if request is None:
             dealt = np.full(len(added), last, dtype=np.int32)
         else:
             fresh = _with_own_files(added, len(old.targets.files))
-            dealt = partition_of(fresh, old.parameters, request or PartitionRequest()) + last + 1
+            dealt = partition_of(fresh, old.parameters, request) + last + 1
         targets = Targets(
             names=known + added.names,
             length=old.targets.length.tolist() + added.length,
@@ -112,12 +138,12 @@ def add_references(
             node,
             np.concatenate([old.targets.partition, dealt.astype(np.int32)]),
             taxonomy_digest=old.taxonomy_digest,
-            generation=old.generation + 1,
+            generation=generation,
         )
-        kept = last if into_last else last + 1
+        kept = last if request is None else last + 1
         new = replace(new, partitions=old.partitions[:kept] + new.partitions[kept:])
         removed = None
-        if into_last:
+        if request is None:
             partition = old.load_partition(last)
             pairs = [pairs_of(partition), *pairs]
             removed = removed_keys(partition.index)
@@ -126,8 +152,6 @@ def add_references(
                 new,
                 index_partition(new, number, pairs, threads=options.threads, removed=removed),
             )
-        write_manifest(new)
-    _remove_others(new)
     return new
 
 
@@ -150,15 +174,3 @@ def pairs_of(partition: Partition) -> Pairs:
     return Pairs(
         keys[order], windows - own, start.astype(np.int64), partition.target.astype(np.int64)
     )
-
-
-def _remove_others(database: Database) -> None:
-    """Remove the folders of earlier generations that the manifest does not name any more."""
-    generation = f"-{database.generation:04d}"
-    named = {partition.folder for partition in database.partitions}
-    for folder in database.path.iterdir():
-        kind = folder.name.split("-", 1)[0]
-        if kind == "partition" and folder.name not in named:
-            shutil.rmtree(folder, ignore_errors=True)
-        if kind in ("targets", "taxonomy") and not folder.name.endswith(generation):
-            shutil.rmtree(folder, ignore_errors=True)

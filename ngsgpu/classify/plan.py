@@ -21,7 +21,9 @@ from ngsgpu.classify.database import (
     TargetTable,
     join_names,
     partition_digest,
+    partition_folder,
 )
+from ngsgpu.classify.folder import check_place
 from ngsgpu.classify.index import (
     MOST_LOCATIONS,
     WindowTaxa,
@@ -191,7 +193,7 @@ def assemble_database(
         members = np.flatnonzero(partition == number)
         planned.append(
             PlannedPartition(
-                folder=f"partition-{number:04d}-{generation:04d}",
+                folder=partition_folder(number, generation),
                 targets=len(members),
                 windows=int(windows[members].sum()),
                 digest=partition_digest(
@@ -245,6 +247,16 @@ def taxa_of(
     return node
 
 
+def inputs_of(
+    references: Sequence[str | Path],
+    files: Sequence[str],
+    taxonomy: str | Path | None,
+    maps: Sequence[str | Path],
+) -> list[str | Path]:
+    """All files and folders that a database is made of."""
+    return [*references, *files, *([] if taxonomy is None else [taxonomy]), *maps]
+
+
 def plan_database(
     references: Sequence[str | Path],
     path: str | Path,
@@ -258,15 +270,18 @@ def plan_database(
     """Read references for their names and lengths, and plan a database; nothing is written.
 
     Raises:
-        InputError: a reference, the taxonomy or a map cannot be used.
+        InputError: a reference, the taxonomy or a map cannot be used, or no database may be made
+            at the path.
         UsageError: what is asked for is not possible.
     """
     parameters = parameters or DatabaseParameters()
     options = options or BuildOptions()
+    files = find_references(references)
+    check_place(path, inputs_of(references, files, taxonomy, maps))
     tree = None if taxonomy is None else load_taxonomy(taxonomy)
     collector = TargetCollector()
     with Progress(options.progress) as progress:
-        collect_targets(find_references(references), options, collector, progress)
+        collect_targets(files, options, collector, progress)
     targets = collector.targets
     node = taxa_of(targets, tree, maps)
     partition = partition_of(targets, parameters, request or PartitionRequest())

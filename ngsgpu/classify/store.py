@@ -1,18 +1,15 @@
-"""Directories of arrays that are checked and appear whole or not at all.
+"""Files of arrays that are checked: each file's size and CRC-32 are kept in a manifest.
 
-A folder of ``.npy`` files is written beside its place and renamed. For each file its size and
-CRC-32 are kept in a manifest, which finds any changed byte.
+The folders they lie in appear whole or not at all (``folder``).
 """
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import math
 import mmap
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,39 +22,12 @@ from isal import isal_zlib
 from numpy.typing import DTypeLike, NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.atomic import output_error, temporary_path, write_text_atomically
+from ngsgpu.io.atomic import output_error, write_text_atomically
 
 _CHUNK: Final = 1 << 24
 REMEDY: Final = "build the database again, or copy it again from where it is whole"
 
 FileList = dict[str, dict[str, int]]
-
-
-@contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """Fill a folder beside its place; it takes the place of an older one when all went well.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    temporary = temporary_path(path, os.getpid())
-    replaced = temporary.with_name(temporary.name + ".old")
-    try:
-        for stale in (temporary, replaced):
-            shutil.rmtree(stale, ignore_errors=True)
-        temporary.mkdir(parents=True)
-        yield temporary
-        if path.exists():
-            path.rename(replaced)
-        temporary.rename(path)
-    except OSError as error:
-        raise output_error(path, error) from error
-    finally:
-        if replaced.exists() and not path.exists():
-            with contextlib.suppress(OSError):
-                replaced.rename(path)
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(replaced, ignore_errors=True)
 
 
 class ArrayFile:

@@ -151,10 +151,11 @@ def classify(
             gpu_memory=memory,
             device=str(chosen) if chosen.name == "cuda" else "",
         )
+        wanted = None if only_partition is None else [only_partition]
         classifier = Classifier(
-            _database(database, references or [], taxonomy, maps or [], options),
+            _database(database, references or [], taxonomy, maps or [], wanted, options),
             parameters,
-            partitions=None if only_partition is None else [only_partition],
+            partitions=wanted,
             rules=calls.rules(),
             options=options,
         )
@@ -228,6 +229,7 @@ def _database(
     references: list[str],
     taxonomy: str | None,
     maps: list[str],
+    partitions: list[int] | None,
     options: ClassifyOptions,
 ) -> Database:
     from ngsgpu.classify.build import build_database
@@ -239,7 +241,7 @@ def _database(
     if database is not None:
         if taxonomy or maps:
             raise UsageError("--taxonomy and --map are for --references; a database has its own")
-        return open_database(database)
+        return open_database(database, load=partitions)
     return build_database(
         references,
         None,

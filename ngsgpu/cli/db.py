@@ -145,8 +145,8 @@ def plan(
     """
     from ngsgpu.classify.database import write_manifest
     from ngsgpu.classify.facts import partition_lines
-    from ngsgpu.classify.plan import plan_database
-    from ngsgpu.classify.store import whole_folder
+    from ngsgpu.classify.folder import database_folder
+    from ngsgpu.classify.plan import inputs_of, plan_database
 
     options = _options(threads, None, quiet)
     planned = plan_database(
@@ -159,10 +159,9 @@ def plan(
         options=options,
     )
     if not dry_run:
-        from dataclasses import replace
-
-        with whole_folder(planned.path) as folder:
-            write_manifest(replace(planned, path=folder))
+        inputs = inputs_of(references, planned.targets.files, taxonomy, maps or [])
+        with database_folder(planned.path, inputs) as place:
+            write_manifest(planned.moved(*place))
     typer.echo("\n".join(partition_lines(planned, built=None)))
 
 
@@ -197,7 +196,8 @@ def build(
 ) -> None:
     """Build a database from reference sequences.
 
-    An existing one is replaced when the new one is whole. References are FASTA, plain or
+    An existing one is replaced when the new one is whole; a folder that holds anything else is
+    refused. References are FASTA, plain or
     compressed, each sequence with a name of its own. Of several GPUs as many take part as are
     needed for their memory.
 
