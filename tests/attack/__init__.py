@@ -1,0 +1,10 @@
+"""Attacks on the command line: bad input, damaged databases, kills, full disks, name clashes.
+
+``scripts/attack`` runs them. Each case is made from a seed, runs one command and is judged by one
+rule (``judge``): exit status 0 with the whole right output, or 2 (1 for what fails while running)
+with one line that says why and nothing left behind. Commands run in forks of a warm process, so
+that a case takes a fraction of a second.
+
+Read ``world`` (what there is to attack), ``forks`` (how a command is run), ``judge`` (what is
+right), then the attacks, a file each; ``main`` runs them.
+"""

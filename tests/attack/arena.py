@@ -1,0 +1,121 @@
+"""What all attacks share: the world, what each command writes when left alone, cases, verdicts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.attack.forks import Ending, run, warm_up
+from tests.attack.judge import Files, files_below, refusal, success, unharmed
+from tests.attack.world import COMMANDS, Command, lay_out, make_world
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a case.
+
+    Attributes:
+        what: what was done, for people who want to do it again.
+        outcome: a short word for counting.
+        problem: what was wrong; empty if nothing.
+    """
+
+    what: str
+    outcome: str
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What a command does when it is left alone.
+
+    Attributes:
+        files: its outputs.
+        volatile: those that differ from run to run (statistics with times).
+        seconds: how long it takes.
+    """
+
+    files: Files
+    volatile: frozenset[str]
+    seconds: float
+
+
+@dataclass
+class Case:
+    """A command laid out in a folder of its own."""
+
+    command: Command
+    folder: Path
+    alone: Alone
+    inputs: Files = field(default_factory=dict)
+    outputs: Files = field(default_factory=dict)
+
+    def note_files(self) -> None:
+        """Remember what lies in the folders now; what fails must leave them like this."""
+        self.inputs = files_below(self.folder / "in")
+        self.outputs = files_below(self.folder / "out")
+
+    def run(self, arguments: list[str] | None = None, **options: object) -> Ending:
+        """Run the command, or other arguments, in the case's folder."""
+        stdin = self.command.stdin
+        return run(
+            self.command.placed(self.folder) if arguments is None else arguments,
+            tmp=self.folder / "tmp",
+            stdin=self.folder / "in" / stdin if stdin else None,
+            **options,  # type: ignore[arg-type]
+        )
+
+    def refused(self, ending: Ending, allowed: tuple[int, ...] = (2,)) -> str:
+        """What is wrong with a refusal or failure; empty if nothing."""
+        return refusal(ending, allowed) or unharmed(self.folder, self.inputs, self.outputs)
+
+    def at_rest(self) -> bool:
+        """Whether nothing was left or changed."""
+        return not unharmed(self.folder, self.inputs, self.outputs)
+
+    def succeeded(self) -> str:
+        """What is wrong with the outputs, which have to be those of the command left alone."""
+        return success(self.folder, self.inputs, self.alone.files, self.alone.volatile)
+
+
+class Arena:
+    """A folder with the world and a place for cases.
+
+    Args:
+        root: a new folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.world = root / "world"
+        make_world(self.world, lambda words: (warm_up([words]), 0)[1])
+        self.alone = {command.name: self._left_alone(command) for command in COMMANDS}
+
+    def _left_alone(self, command: Command) -> Alone:
+        found: list[Files] = []
+        seconds = 0.0
+        for turn in range(2):
+            with self.case(command, f"alone-{turn}") as case:
+                ending = case.run()
+                if ending.status != 0:
+                    raise RuntimeError(f"{command.name}: {ending.status}: {ending.stderr}")
+                found.append(files_below(case.folder / "out"))
+                seconds = ending.seconds
+        differ = frozenset(name for name in found[0] if found[0][name] != found[1].get(name))
+        return Alone(found[0], differ, seconds)
+
+    @contextmanager
+    def case(self, command: Command, name: str) -> Iterator[Case]:
+        """A command laid out in a new folder, which is removed in the end."""
+        folder = self.root / name
+        alone = getattr(self, "alone", {}).get(command.name, Alone({}, frozenset(), 0.0))
+        try:
+            lay_out(self.world, command, folder)
+            case = Case(command, folder, alone)
+            case.note_files()
+            yield case
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

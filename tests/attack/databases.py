@@ -1,0 +1,42 @@
+"""Changed bytes of a database or a file of candidates: noticed, or of no consequence."""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+from tests.attack.arena import Arena, Verdict
+from tests.attack.world import BY_NAME
+
+_COMMANDS: Final = ("classify", "classify", "classify", "classify partition", "classify-merge",
+                    "db add", "evaluate classification")  # fmt: skip
+
+
+def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
+    """Change one byte, cut or lengthen one file, and run a command that reads it."""
+    command = BY_NAME[source.choice(_COMMANDS)]
+    with arena.case(command, name) as case:
+        where = "out" if command.before else "in"
+        files = [
+            path
+            for path in sorted((case.folder / where).rglob("*"))
+            if path.is_file() and ("db" in path.parts or path.suffix == ".cand")
+        ]
+        path = source.choice(files)
+        data = bytearray(path.read_bytes())
+        kind = source.choices(("byte", "cut", "longer"), weights=(10, 1, 1))[0]
+        at = source.randrange(max(1, len(data)))
+        if kind == "byte" and data:
+            data[at] ^= source.randrange(1, 256)
+        elif kind == "cut":
+            del data[at:]
+        else:
+            data += bytes(source.choices(range(256), k=source.choice((1, 8, 64))))
+        path.write_bytes(data)
+        case.note_files()
+        what = f"{command.name}: {kind} {at} of {path.relative_to(case.folder)}"
+        ending = case.run()
+        if ending.status == 0:
+            return Verdict(what, "harmless", case.succeeded())
+        return Verdict(what, "noticed", case.refused(ending) and f"{case.refused(ending)}: "
+                       f"{ending.stderr[-300:]}")  # fmt: skip

@@ -1,0 +1,239 @@
+"""Changed inputs: what is bad is refused, what is still good is used whole."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from tests.attack.arena import Arena, Case, Verdict
+from tests.attack.judge import difference, files_below
+from tests.attack.world import COMMANDS
+from tests.io.helpers import Record
+from tests.io.oracle import Bad, read_fasta, read_fastq
+
+_COMMANDS: Final = [command for command in COMMANDS if command.inputs != ["db"]]
+_TOKENS: Final = (
+    b"\0", b"\n", b"\r\n", b"@", b">", b"+", b"\t", b" ", b"N", b"-1", b"99999999999999999999",
+    b"\xff", b"\xef\xbb\xbf", b"{", b"]", b'"', b"/1", b"|", b"\x1b[31m", b"1e999", b"NaN",
+)  # fmt: skip
+_OFTEN_CHECKED: Final = 0.1
+
+
+def mutate(data: bytes, source: random.Random) -> bytes:
+    """One to three random changes: bytes, lines, blocks, ends."""
+    for _ in range(source.choice((1, 1, 1, 2, 3))):
+        data = source.choice(_CHANGES)(data, source)
+    return data
+
+
+def _flip(data: bytes, source: random.Random) -> bytes:
+    at = source.randrange(len(data) + 1)
+    return data[:at] + bytes([source.randrange(256)]) + data[at + 1 :]
+
+
+def _insert(data: bytes, source: random.Random) -> bytes:
+    at = source.randrange(len(data) + 1)
+    return data[:at] + source.choice(_TOKENS) + data[at:]
+
+
+def _drop(data: bytes, source: random.Random) -> bytes:
+    at = source.randrange(len(data) + 1)
+    return data[:at] + data[at + source.choice((1, 2, 50, 5000)) :]
+
+
+def _repeat(data: bytes, source: random.Random) -> bytes:
+    at = source.randrange(len(data) + 1)
+    piece = data[at : at + source.choice((1, 50, 5000))]
+    return data[:at] + piece + data[at:]
+
+
+def _cut(data: bytes, source: random.Random) -> bytes:
+    return data[: source.randrange(len(data) + 1)]
+
+
+def _swap_lines(data: bytes, source: random.Random) -> bytes:
+    lines = data.splitlines(keepends=True)
+    if len(lines) > 1:
+        a, b = source.randrange(len(lines)), source.randrange(len(lines))
+        lines[a], lines[b] = lines[b], lines[a]
+    return b"".join(lines)
+
+
+def _drop_line(data: bytes, source: random.Random) -> bytes:
+    lines = data.splitlines(keepends=True)
+    if lines:
+        del lines[source.randrange(len(lines))]
+    return b"".join(lines)
+
+
+def _empty(data: bytes, source: random.Random) -> bytes:
+    return source.choice((b"", b"\n", b"\n\n"))
+
+
+def _carriage_returns(data: bytes, source: random.Random) -> bytes:
+    return data.replace(b"\n", b"\r\n")
+
+
+_CHANGES: Final[list[Callable[[bytes, random.Random], bytes]]] = [
+    _flip, _flip, _insert, _insert, _drop, _repeat, _cut, _swap_lines, _drop_line, _empty,
+    _carriage_returns,
+]  # fmt: skip
+
+
+def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
+    """Change one input of one command and run it."""
+    command = source.choice(_COMMANDS)
+    with arena.case(command, name) as case:
+        path = _chosen_input(case, source)
+        data = path.read_bytes()
+        if path.suffix == ".gz" and source.random() < 0.5:
+            path.write_bytes(gzip.compress(mutate(gzip.decompress(data), source), 1))
+        else:
+            path.write_bytes(mutate(data, source))
+        what = f"{command.name}: {path.relative_to(case.folder)} changed"
+        case.note_files()
+        ending = case.run()
+        if ending.status == 0:
+            problem = _used_whole(case) or _same_again(case, source)
+            return Verdict(what, "used", problem)
+        allowed = (1, 2) if command.name == "report" else (2,)
+        problem = case.refused(ending, allowed)
+        return Verdict(what, "refused", problem and f"{problem}: {ending.stderr[-300:]}")
+
+
+def _chosen_input(case: Case, source: random.Random) -> Path:
+    paths = [path for path in sorted((case.folder / "in").rglob("*")) if path.is_file()]
+    return source.choice(
+        [path for path in paths if "db" not in path.relative_to(case.folder).parts]
+    )
+
+
+def _same_again(case: Case, source: random.Random) -> str:
+    """Now and then the same with another number of threads, which must change nothing."""
+    if source.random() > _OFTEN_CHECKED or case.command.before:
+        return ""
+    before = dict(files_below(case.folder / "out"))
+    arguments = case.command.placed(case.folder)
+    if "-t" in arguments:
+        arguments[arguments.index("-t") + 1] = "3"
+    if status := case.run(arguments).status:
+        return f"exit status {status} with other threads"
+    after = dict(files_below(case.folder / "out"))
+    for name in case.alone.volatile & set(after):
+        before.pop(name, None)
+        after.pop(name)
+    return difference(before, after)
+
+
+def _used_whole(case: Case) -> str:
+    """Whether every record of the inputs is in the outputs, by slow readers of our own."""
+    if found := difference(case.inputs, files_below(case.folder / "in")):
+        return f"changed in in/: {found}"
+    if found := difference({}, files_below(case.folder / "tmp")):
+        return f"left in tmp/: {found}"
+    missing = set(case.alone.files) - set(files_below(case.folder / "out"))
+    if missing and case.command.name not in {"db build", "db add", "classify sheet"}:
+        return f"no {sorted(missing)[0]}"
+    check = _CHECKS.get(case.command.name.split()[0])
+    return check(case) if check else ""
+
+
+def records_of(path: Path) -> list[Record] | str:
+    """All records of a file, or why it is none that may be used."""
+    data = path.read_bytes()
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            return f"damaged gzip was used ({error})"
+    records = read_fasta(data) if data.startswith(b">") else read_fastq(data)
+    return f"a bad record was used ({records})" if isinstance(records, Bad) else records
+
+
+def _inputs(case: Case) -> list[list[Record]] | str:
+    names = [name for name in case.command.inputs if name.startswith(("r1.", "r2."))]
+    found = []
+    for name in names:
+        records = records_of(case.folder / "in" / name)
+        if isinstance(records, str):
+            return records
+        found.append(records)
+    return found
+
+
+def _outputs(case: Case, *names: str) -> list[Record]:
+    found: list[Record] = []
+    for name in names:
+        for path in (case.folder / "out").glob(f"{name}.fq*"):
+            records = records_of(path)
+            assert not isinstance(records, str), records
+            found += records
+    return found
+
+
+def _corrected(case: Case) -> str:
+    inputs = _inputs(case)
+    if isinstance(inputs, str):
+        return inputs
+    for mate, records in enumerate(inputs, 1):
+        written = _outputs(case, f"c{mate}")
+        if [(r.header, r.qualities, len(r.bases)) for r in records] != [
+            (r.header, r.qualities, len(r.bases)) for r in written
+        ]:
+            return f"records of mate {mate} are not those of the input"
+    return ""
+
+
+def _pairs_kept(case: Case) -> str:
+    inputs = _inputs(case)
+    if isinstance(inputs, str):
+        return inputs
+    first = {"merge": ("m", "u1"), "extend": ("e", "e1")}[case.command.name.split()[0]]
+    if case.command.name.endswith("gz"):
+        first = first[:1]
+    count = len(_outputs(case, *first))
+    if count > len(inputs[0]) or (len(first) == 2 and count != len(inputs[0])):
+        return f"{count} pairs written of {len(inputs[0])}"
+    return ""
+
+
+def _kmers_counted(case: Case) -> str:
+    inputs = _inputs(case)
+    if isinstance(inputs, str):
+        return inputs
+    expected = sum(max(0, len(record.bases) - 20) for record in inputs[0])
+    lines = (case.folder / "out" / "kmers.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines if line and line[0].isdigit()]
+    counted = sum(int(row[0]) * int(row[1]) for row in rows)
+    return "" if counted == expected else f"{counted} k-mers counted of {expected}"
+
+
+def _classified(case: Case) -> str:
+    calls = case.folder / "out" / "calls.tsv"
+    inputs = _inputs(case)
+    if isinstance(inputs, str):
+        return inputs
+    if not calls.exists() or not inputs:
+        return ""
+    lines = [line for line in calls.read_bytes().split(b"\n") if line and not line.startswith(b"#")]
+    lines = lines[1:] if lines and lines[0].startswith(b"read\t") else lines
+    return "" if len(lines) == len(inputs[0]) else f"{len(lines)} calls of {len(inputs[0])} reads"
+
+
+def _database_whole(case: Case) -> str:
+    ending = case.run(["db", "verify", "-d", str(case.folder / "out" / "db")])
+    return "" if ending.status == 0 else f"db verify: {ending.status}"
+
+
+_CHECKS: Final[dict[str, Callable[[Case], str]]] = {
+    "correct": _corrected,
+    "merge": _pairs_kept,
+    "extend": _pairs_kept,
+    "kmers": _kmers_counted,
+    "classify": _classified,
+    "db": _database_whole,
+}

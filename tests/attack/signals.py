@@ -1,0 +1,84 @@
+"""SIGINT, SIGTERM and SIGKILL at any moment: nothing half-written, nothing left, at once."""
+
+from __future__ import annotations
+
+import random
+import signal
+from typing import Final
+
+from tests.attack.arena import Arena, Case, Verdict
+from tests.attack.forks import Ending
+from tests.attack.judge import files_below
+from tests.attack.world import COMMANDS
+
+_LONGEST: Final = 2.0
+_STATUSES: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
+_LAST_WORDS: Final = {signal.SIGINT: "ngsgpu: interrupted", signal.SIGTERM: "ngsgpu: terminated"}
+
+
+def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
+    """Run a command, over older outputs half of the time, and send a signal on the way."""
+    command = source.choice(COMMANDS)
+    number = source.choice((signal.SIGINT, signal.SIGTERM, signal.SIGKILL))
+    with arena.case(command, name) as case:
+        delay = source.uniform(0, 1.1) * case.alone.seconds
+        what = f"{command.name}: {number.name} after {delay:.3f} s"
+        if source.random() < 0.5:
+            _put_older_outputs(case)
+            what += ", over older outputs"
+        ending = case.run(signal_after=(number, delay))
+        if ending.status == 0:
+            return Verdict(what, "was done", case.succeeded())
+        if number == signal.SIGKILL:
+            return Verdict(what, "killed", _after_kill(case, ending))
+        return Verdict(what, "stopped", _after_request(case, ending, number))
+
+
+def _put_older_outputs(case: Case) -> None:
+    for name in case.alone.files:
+        path = case.folder / "out" / name
+        if "db" not in path.parts and not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(b"older\n")
+    case.note_files()
+
+
+def _after_request(case: Case, ending: Ending, number: signal.Signals) -> str:
+    if ending.status == -signal.SIGTERM and case.at_rest():
+        return ""  # before anything was begun the system's own way to end is right
+    if ending.status != _STATUSES[number]:
+        return f"exit status {ending.status}: {ending.stderr[-200:]}"
+    if ending.stderr.splitlines()[-1:] != [_LAST_WORDS[number]]:
+        return f"said {ending.stderr[-200:]!r}"
+    if ending.since_signal is not None and ending.since_signal > _LONGEST:
+        return f"ended {ending.since_signal:.1f} s after the signal"
+    return case.refused(Ending(2, "ngsgpu: error: as if", 0.0))
+
+
+def _after_kill(case: Case, ending: Ending) -> str:
+    if ending.status != -signal.SIGKILL:
+        return f"exit status {ending.status}: {ending.stderr[-200:]}"
+    after = files_below(case.folder / "out")
+    for name, data in after.items():
+        is_whole = data in (case.outputs.get(name), case.alone.files.get(name))
+        is_statistics = name in case.alone.volatile and data[-2:] == b"}\n"
+        if not is_whole and not is_statistics and not _is_temporary(name):
+            return f"half-written: {name}"
+    if gone := set(case.outputs) - set(after):
+        return f"gone: {sorted(gone)[0]}"
+    if case.command.before and (status := _database_status(case)):
+        return f"db verify after the kill: {status}"
+    if case.command.name == "db add":
+        return ""  # what was added may be there or not: adding it again would differ
+    again = case.run()
+    if again.status != 0:
+        return f"the next run: {again.status}: {again.stderr[-200:]}"
+    return case.succeeded()
+
+
+def _is_temporary(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
+
+
+def _database_status(case: Case) -> int | None:
+    return case.run(["db", "verify", "-d", str(case.folder / "out" / "db")]).status

@@ -1,0 +1,231 @@
+"""A small world to attack: reads, references, a database, and every command on them."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_PAIRS: Final = 260
+_GENOME: Final = 4000
+_READ: Final = 100
+_COMPLEMENT: Final = bytes.maketrans(b"ACGT", b"TGCA")
+
+NODES: Final = (
+    (1, 1, "no rank", "root"),
+    (2, 1, "domain", "Bacteria"),
+    (10, 2, "genus", "G one"),
+    (11, 10, "species", "G one a"),
+    (12, 10, "species", "G one b"),
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line in which ``IN/`` and ``OUT/`` stand for the folders of a case.
+
+    Attributes:
+        name: what reports call it.
+        line: the arguments.
+        stdin: an input that comes through standard input.
+        before: what lies in ``OUT`` before, by the name of what is copied from ``IN``.
+    """
+
+    name: str
+    line: str
+    stdin: str | None = None
+    before: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def arguments(self) -> list[str]:
+        return self.line.split()
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the files and folders that are read."""
+        named = [word[3:].split("/")[0] for word in self.arguments if word.startswith("IN/")]
+        return named + ([self.stdin] if self.stdin else [])
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the files and folders that are written."""
+        return [word[4:] for word in self.arguments if word.startswith("OUT/")]
+
+    def placed(self, folder: Path) -> list[str]:
+        """The arguments for a case's folder."""
+        return [
+            str(folder / ("in" if word.startswith("IN/") else "out") / word.split("/", 1)[1])
+            if word.startswith(("IN/", "OUT/"))
+            else word
+            for word in self.arguments
+        ]
+
+
+_MANY = (
+    "-o OUT/calls.tsv --kraken-reads OUT/kraken.tsv --report OUT/report.txt --krona OUT/krona.txt "
+    "--cami OUT/cami.profile --biom OUT/table.biom --abundance OUT/abundance.tsv "
+    "--coverage OUT/coverage.tsv --stats OUT/classify.json"
+)
+
+COMMANDS: Final = (
+    Command("correct", "correct -q -t 2 -i IN/r1.fq -I IN/r2.fq -o OUT/c1.fq -O OUT/c2.fq "
+            "--stats OUT/correct.json"),
+    Command("correct gz", "correct -q -t 2 -i IN/r1.fq.gz -o OUT/c1.fq.gz"),
+    Command("correct stdin", "correct -q -t 1 -i - -o OUT/c1.fq", stdin="r1.fq"),
+    Command("merge", "merge -q -t 2 -i IN/r1.fq -I IN/r2.fq -o OUT/m.fq --unmerged1 OUT/u1.fq "
+            "--unmerged2 OUT/u2.fq --hist OUT/m.hist --ihist OUT/m.ihist --stats OUT/merge.json"),
+    Command("merge gz", "merge -q -t 1 -i IN/r1.fq.gz -I IN/r2.fq -o OUT/m.fq.gz"),
+    Command("extend", "extend -q -t 2 -i IN/r1.fq -I IN/r2.fq -o OUT/e.fq --remaining1 OUT/e1.fq "
+            "--remaining2 OUT/e2.fq --insert-size 220 --insert-sd 20 --stats OUT/extend.json"),
+    Command("kmers", "kmers -t 1 --exact -i IN/r1.fq -o OUT/kmers.tsv"),
+    Command("db build", "db build -q -t 2 IN/refs -d OUT/db --taxonomy IN/tax --map IN/map.tsv "
+            "--partitions 2"),
+    Command("db add", "db add -q -t 1 IN/more.fna -d OUT/db --map IN/map.tsv",
+            before=(("db", "db"),)),
+    Command("classify", "classify -q -t 2 -d IN/db -i IN/r1.fq -I IN/r2.fq " + _MANY),
+    Command("classify references", "classify -q -t 1 --references IN/refs --taxonomy IN/tax "
+            "--map IN/map.tsv -i IN/r1.fq.gz -o OUT/calls.tsv"),
+    Command("classify sheet", "classify -q -t 2 -d IN/db --samples IN/sheet.tsv "
+            "-o OUT/calls.{sample}.tsv --biom OUT/all.biom"),
+    Command("classify partition", "classify -q -t 1 -d IN/db --only-partition 0 -i IN/r1.fq "
+            "-I IN/r2.fq --candidates OUT/0.cand"),
+    Command("classify-merge", "classify-merge -q -t 1 -d IN/db IN/0.cand IN/1.cand " + _MANY),
+    Command("evaluate correction", "evaluate correction --truth IN/truth.sam -i IN/r1.fq "
+            "-I IN/r2.fq -o IN/c1.fq -O IN/c2.fq --json OUT/correction.json"),
+    Command("evaluate merging", "evaluate merging --truth IN/truth.sam -i IN/r1.fq -I IN/r2.fq "
+            "-m IN/m.fq --json OUT/merging.json"),
+    Command("evaluate extension", "evaluate extension --reference IN/refs/g0.fna "
+            "--truth IN/truth.sam --extended IN/e.fq --json OUT/extension.json"),
+    Command("evaluate classification", "evaluate classification --classified IN/calls.tsv "
+            "--taxonomy IN/tax --truth IN/truth.tsv --references IN/db "
+            "--json OUT/classification.json"),
+    Command("report", "report IN/study.json -o OUT/report.html"),
+)  # fmt: skip
+
+BY_NAME: Final = {command.name: command for command in COMMANDS}
+
+
+def make_world(folder: Path, run: Callable[[list[str]], int]) -> None:
+    """Make all inputs, those that come from other commands by running these.
+
+    Args:
+        folder: a new folder.
+        run: runs a command line of ngsgpu and returns its exit status.
+
+    Raises:
+        RuntimeError: a command failed.
+    """
+    folder.mkdir(parents=True)
+    source = random.Random(11)
+    genomes = [_random_bases(source, _GENOME) for _ in range(2)]
+    genomes.append(_mutated(source, genomes[0], 0.03))
+    _write_reads(folder, source, genomes[0])
+    _write_references(folder, genomes, _random_bases(source, 900))
+
+    def made(line: str) -> None:
+        words = [
+            str(folder / word[3:]) if word.startswith("IN/") else word for word in line.split()
+        ]
+        if status := run(words):
+            raise RuntimeError(f"exit status {status} of ngsgpu {line}")
+
+    made("correct -q -i IN/r1.fq -I IN/r2.fq -o IN/c1.fq -O IN/c2.fq --stats IN/correct.json")
+    made("merge -q -i IN/r1.fq -I IN/r2.fq -o IN/m.fq --stats IN/merge.json")
+    made("extend -q -i IN/r1.fq -I IN/r2.fq -o IN/e.fq --insert-size 220 --insert-sd 20 "
+         "--stats IN/extend.json")  # fmt: skip
+    made("kmers --exact -i IN/r1.fq -o IN/kmers.tsv")
+    made("db build -q IN/refs -d IN/db --taxonomy IN/tax --map IN/map.tsv --partitions 2")
+    made("classify -q -d IN/db -i IN/r1.fq -I IN/r2.fq -o IN/calls.tsv --report IN/report.txt")
+    for part in "01":
+        made(f"classify -q -d IN/db --only-partition {part} -i IN/r1.fq -I IN/r2.fq "
+             f"--candidates IN/{part}.cand")  # fmt: skip
+    (folder / "study.json").write_text(
+        '{"schema": "ngsgpu.study", "schema_version": 1, "samples": [{"name": "s", "kind": "real", '
+        '"files": {"correct": "correct.json", "merge": "merge.json", "kmers": {"raw": '
+        '"kmers.tsv"}}}]}\n'
+    )
+
+
+def lay_out(world: Path, command: Command, folder: Path, *, exist_ok: bool = False) -> None:
+    """Make the folders ``in``, ``out`` and ``tmp`` of a case, with copies of what is read."""
+    for name in ("in", "out", "tmp"):
+        (folder / name).mkdir(parents=True, exist_ok=exist_ok)
+    needed = set(command.inputs)
+    if "sheet.tsv" in needed:
+        needed |= {"r1.fq", "r2.fq", "r1.fq.gz"}
+    if "study.json" in needed:
+        needed |= {"correct.json", "merge.json", "kmers.tsv"}
+    for name in needed:
+        _copy(world / name, folder / "in" / name)
+    for name, target in command.before:
+        _copy(world / name, folder / "out" / target)
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copy2(source, target)
+
+
+def _random_bases(source: random.Random, length: int) -> bytes:
+    return bytes(source.choices(b"ACGT", k=length))
+
+
+def _mutated(source: random.Random, bases: bytes, rate: float) -> bytes:
+    return bytes(source.choice(b"ACGT") if source.random() < rate else base for base in bases)
+
+
+def _write_reads(folder: Path, source: random.Random, genome: bytes) -> None:
+    """Pairs of 2 x 100, most of which overlap, with qualities, errors, N and their truth."""
+    mates: tuple[list[bytes], list[bytes]] = ([], [])
+    truth = [f"@HD\tVN:1.4\tSO:unsorted\n@SQ\tSN:g0\tLN:{len(genome)}\n".encode()]
+    for number in range(_PAIRS):
+        length = source.randint(130, 260)
+        start = source.randrange(len(genome) - length)
+        second = start + length - _READ
+        for mate, at in enumerate((start, second)):
+            forward = genome[at : at + _READ]
+            fields = (b"p%d" % number, b"99" if mate == 0 else b"147", b"g0", b"%d" % (at + 1),
+                      b"99", b"100=", b"=", b"%d" % ((second, start)[mate] + 1), b"0", forward,
+                      b"~" * _READ)  # fmt: skip
+            truth.append(b"\t".join(fields) + b"\n")
+            read = forward if mate == 0 else forward[::-1].translate(_COMPLEMENT)
+            read = _mutated(source, read, 0.01)
+            if source.random() < 0.05:
+                read = read[:50] + b"N" + read[51:]
+            quality = bytes(source.choices(b"#5AFI", weights=(1, 2, 5, 10, 20), k=_READ))
+            mates[mate].append(b"@p%d/%d\n%b\n+\n%b\n" % (number, mate + 1, read, quality))
+    for mate, records in enumerate(mates, 1):
+        (folder / f"r{mate}.fq").write_bytes(b"".join(records))
+        (folder / f"r{mate}.fq.gz").write_bytes(gzip.compress(b"".join(records), 1, mtime=0))
+    (folder / "truth.sam").write_bytes(b"".join(truth))
+    (folder / "sheet.tsv").write_text(
+        "sample\tfastq_1\tfastq_2\none\tr1.fq\tr2.fq\ntwo\tr1.fq.gz\t\n"
+    )
+
+
+def _write_references(folder: Path, genomes: list[bytes], further: bytes) -> None:
+    refs, tax = folder / "refs", folder / "tax"
+    refs.mkdir()
+    tax.mkdir()
+    for number, genome in enumerate(genomes):
+        (refs / f"g{number}.fna").write_bytes(
+            b">g%d a genome\n" % number
+            + b"".join(genome[at : at + 70] + b"\n" for at in range(0, len(genome), 70))
+        )
+    (folder / "more.fna").write_bytes(b">g3 further\n" + further + b"\n")
+    (folder / "map.tsv").write_text("g0\t11\ng1\t12\ng2\t11\ng3\t12\n")
+    (tax / "nodes.dmp").write_text(
+        "".join(f"{node}\t|\t{parent}\t|\t{rank}\t|\n" for node, parent, rank, _ in NODES)
+    )
+    (tax / "names.dmp").write_text(
+        "".join(f"{node}\t|\t{name}\t|\t\t|\tscientific name\t|\n" for node, _, _, name in NODES)
+    )
+    (folder / "truth.tsv").write_text(
+        "read\ttaxid\n" + "".join(f"p{number}\t11\n" for number in range(_PAIRS))
+    )
