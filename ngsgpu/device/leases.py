@@ -33,6 +33,7 @@ from ngsgpu.errors import DeviceError, UsageError
 
 _LOG = logging.getLogger(__name__)
 _LEASE_VARIABLE = "NGSGPU_LEASE"
+_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", _LEASE_VARIABLE)
 _LONGEST_COMMAND = 120
 
 
@@ -59,7 +60,7 @@ class Device:
         return f"{label} ({', '.join(known)})" if known else label
 
 
-@dataclass
+@dataclass(eq=False)
 class Lease:
     """GPUs that are this process's own; as a context manager it ends with the block.
 
@@ -68,7 +69,8 @@ class Lease:
 
     Attributes:
         devices: the GPUs.
-        locked: whether locks back it; false where locks cannot be had.
+        locked: whether locks of the folder back it; where that is of no use, names that the
+            kernel holds do so alone, which other containers do not see.
     """
 
     devices: tuple[Device, ...]
@@ -81,7 +83,7 @@ class Lease:
     @property
     def files(self) -> tuple[int, ...]:
         """Descriptors that a child has to inherit to keep the lease when this process dies."""
-        return tuple(one.file for one in self._taken)
+        return tuple(file for one in self._taken for file in one.files)
 
     def environment(self) -> dict[str, str]:
         """Variables that show CUDA the leased GPUs, and their children the lease."""
@@ -90,22 +92,38 @@ class Lease:
             # Numbers are meant as nvidia-smi gives them.
             "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         }
-        if self.locked:
+        if self._taken:
             uuids = ",".join(device.uuid for device in self.devices)
             variables[_LEASE_VARIABLE] = f"{self._id}:{uuids}"
         return variables
 
     def release(self) -> None:
         """End the lease here; children that inherited its files keep it until they end."""
-        self._folder.release(self._taken)
-        if self._taken:
+        self.keep(0)
+
+    def keep(self, count: int) -> None:
+        """Give back all GPUs after the first ``count``, which must not have been used."""
+        held = bool(self._taken)
+        self._folder.release(self._taken[count:])
+        self._taken, self.devices = self._taken[:count], self.devices[:count]
+        if held and not self._taken:
             self._folder.forget(f"{self._id}.")
-        self._taken = []
+        if self in _entered:
+            self._show()
+
+    def _show(self) -> None:
+        """Show CUDA the GPUs, and children the lease."""
+        shown = self.environment()
+        for name in _VARIABLES:
+            if name in shown:
+                os.environ[name] = shown[name]
+            else:
+                os.environ.pop(name, None)
 
     def __enter__(self) -> Self:
-        for name, value in self.environment().items():
-            self._before[name] = os.environ.get(name)
-            os.environ[name] = value
+        self._before = {name: os.environ.get(name) for name in _VARIABLES}
+        _entered.append(self)
+        self._show()
         return self
 
     def __exit__(
@@ -114,13 +132,29 @@ class Lease:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        _entered.remove(self)
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        self._before = {}
         self.release()
+
+
+_entered: list[Lease] = []
+"""Leases inside of whose ``with`` blocks this process is, the innermost one last."""
+
+
+def keep_gpus(count: int) -> None:
+    """Give back what this process leased and turns out not to need: all but the first GPUs.
+
+    Args:
+        count: how many of the innermost lease are kept; 0 where the CPU goes on. Without a lease
+            nothing happens.
+    """
+    if _entered and len(_entered[-1].devices) > count:
+        _entered[-1].keep(count)
+        _LOG.info("lease: %s", _shown(_entered[-1].devices) or "given back")
 
 
 def pool() -> tuple[Device, ...]:
@@ -136,8 +170,8 @@ def pool() -> tuple[Device, ...]:
 def lease_gpus(count: int, wait: float | None = None, *, command: Sequence[str] = ()) -> Lease:
     """Take GPUs, all or none.
 
-    Where locks cannot be had (see ``lock_folder``) a warning is logged and the first GPUs are
-    taken without.
+    Where the folder of locks is of no use (see ``lock_folder``) a warning is logged, and names that
+    the kernel holds have to do.
 
     Args:
         count: how many, at least 1.
@@ -157,19 +191,25 @@ def lease_gpus(count: int, wait: float | None = None, *, command: Sequence[str] 
     names = {_lock_name(device): device for device in devices}
     wanted = _gpus(count)
 
-    def say_waiting() -> None:
-        _LOG.info("lease: waiting for %s of %d (%s)", wanted, len(devices), _held(folder, names))
+    def say_waiting(blocked: str) -> None:
+        why = blocked or _held(folder, names)
+        _LOG.info("lease: waiting for %s of %d (%s)", wanted, len(devices), why)
 
+    locked = True
     try:
         taken = folder.take(
             list(names), count, wait=wait, holder=_about_me(command), on_wait=say_waiting
         )
     except FolderUnusableError as error:
         _LOG.warning(
-            "lease: no locks in %s (%s); other programs may use the same GPUs. Name another "
-            "folder by NGSGPU_LOCK_DIR", folder.path, error,
+            "lease: no locks in %s (%s); programs of other containers may use the same GPUs. Name "
+            "another folder by NGSGPU_LOCK_DIR", folder.path, error,
         )  # fmt: skip
-        return Lease(devices[:count], False, folder, [], "")
+        locked = False
+        try:
+            taken = folder.take_in_kernel(list(names), count, wait=wait, on_wait=say_waiting)
+        except OSError:
+            return Lease(devices[:count], False, folder, [], "")
     if taken is None:
         time = "now" if not wait else f"within {wait:g} s"
         raise DeviceError(
@@ -177,9 +217,9 @@ def lease_gpus(count: int, wait: float | None = None, *, command: Sequence[str] 
             "wait longer, or end what holds them"
         )
     lease = Lease(
-        tuple(names[one.name] for one in taken), True, folder, taken, secrets.token_hex(6)
+        tuple(names[one.name] for one in taken), locked, folder, taken, secrets.token_hex(6)
     )
-    _LOG.info("lease: %s", ", ".join(map(str, lease.devices)))
+    _LOG.info("lease: %s", _shown(lease.devices))
     return lease
 
 
@@ -227,13 +267,19 @@ def _about_me(command: Sequence[str]) -> dict[str, object]:
     return {"pid": os.getpid(), "user": user, "host": socket.gethostname(), "command": words}
 
 
+def _shown(devices: Sequence[Device]) -> str:
+    return ", ".join(map(str, devices))
+
+
 def _holder_words(holder: dict[str, object]) -> str:
-    if "pid" not in holder:
+    if "trouble" in holder:
+        return f"nobody can tell whom: {holder['trouble']}"
+    if not isinstance(holder.get("pid"), int):
         return "someone who left no name"
     words = f"{holder.get('user')}, process {holder['pid']}"
     # Process numbers of another container mean nothing here.
     if holder.get("host") == socket.gethostname():
-        with contextlib.suppress(ValueError, PermissionError):
+        with contextlib.suppress(PermissionError):
             try:
                 os.kill(int(str(holder["pid"])), 0)
             except ProcessLookupError:
@@ -248,9 +294,9 @@ def _held(folder: LockFolder, names: dict[str, Device]) -> str:
     try:
         found = folder.holders(list(names))
     except FolderUnusableError:
-        found = {}
+        return "by whom cannot be told"
     parts = [f"{names[name].entry} is held by {_holder_words(found[name])}" for name in found]
-    return "; ".join(parts) or "others wait for them"
+    return "; ".join(parts) or f"others came before, by their tickets in {folder.path}"
 
 
 def _gpus(count: int) -> str:
