@@ -1,63 +1,41 @@
 #!/usr/bin/env python3
-"""Write the manifest of a study for `ngsgpu report`: samples, parameters, versions, machine.
+"""Write the manifest of a study for `ngsgpu report`: what ran on what, and every file to show.
 
-The sheets were checked by the workflow; here they are only retold. The manifest names no result
-files: the report finds them in the workflow's layout.
+The workflow says it on standard input: one line of JSON that describes the study and its samples,
+then a line a file with three columns: sample (empty for what is the study's), keys in the manifest
+joined by '/', and path. Benchmarks are lists. The report shows these files and no
+others, whatever else lies in the folder of results.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 SCHEMA = "ngsgpu.study"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
-def rows(sheet: Path) -> list[dict[str, str]]:
-    """Read a tab-separated sheet; blank lines and lines that begin with '#' are skipped."""
-    lines = [
-        line
-        for line in sheet.read_text(encoding="utf-8-sig").splitlines()
-        if line.strip() and not line.startswith("#")
-    ]
-    return [
-        {name: (cell or "").strip() for name, cell in row.items() if name is not None}
-        for row in csv.DictReader(lines, delimiter="\t")
-    ]
-
-
-def real_samples(sheet: Path) -> list[dict[str, Any]]:
-    """Describe the real samples: lanes, files and reference."""
-    lanes: dict[str, list[dict[str, str]]] = {}
-    for row in rows(sheet):
-        lanes.setdefault(row["sample"], []).append(row)
-    samples = []
-    for name, of_sample in lanes.items():
-        files = [row[c] for row in of_sample for c in ("fastq_1", "fastq_2") if row.get(c)]
-        parameters: dict[str, Any] = {"lanes": len(of_sample), "files": ", ".join(files)}
-        if of_sample[0].get("reference"):
-            parameters["reference"] = of_sample[0]["reference"]
-        samples.append({"name": name, "kind": "real", "parameters": parameters})
-    return samples
-
-
-def simulated_samples(sheet: Path) -> list[dict[str, Any]]:
-    """Describe the simulated sets by the columns of their sheet."""
-    return [
-        {
-            "name": row["dataset"],
-            "kind": "simulated",
-            "parameters": {c: v for c, v in row.items() if c != "dataset" and v},
-        }
-        for row in rows(sheet)
-    ]
+def add_files(study: dict[str, Any], lines: Iterable[str], folder: Path) -> None:
+    """Enter the files into the study, as paths relative to the manifest's folder."""
+    samples = {sample["name"]: sample.setdefault("files", {}) for sample in study["samples"]}
+    for line in lines:
+        name, keys, path = line.rstrip("\n").split("\t")
+        *outer, key = keys.split("/")
+        place = samples[name] if name else study
+        for step in outer:
+            place = place.setdefault(step, {})
+        relative = os.path.relpath(path, folder)
+        if outer == ["benchmarks"]:
+            place.setdefault(key, []).append(relative)
+        else:
+            place[key] = relative
 
 
 def machine() -> dict[str, str]:
@@ -82,29 +60,23 @@ def machine() -> dict[str, str]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--title", required=True)
-    parser.add_argument("--samples", type=Path, help="sheet of real samples")
-    parser.add_argument("--datasets", type=Path, help="sheet of simulated sets")
-    parser.add_argument("--config", type=json.loads, default={}, help="configuration as JSON")
     parser.add_argument(
         "--versions", type=Path, nargs="*", default=[], help="TOOL.txt files, one line each"
     )
-    parser.add_argument("--snakemake", metavar="VERSION", help="version of Snakemake")
     parser.add_argument("manifest", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
-    samples = simulated_samples(options.datasets) if options.datasets else []
-    samples += real_samples(options.samples) if options.samples else []
+    study = json.loads(sys.stdin.readline())
     versions = {path.stem: path.read_text().strip() for path in options.versions}
-    if options.snakemake:
-        versions["snakemake"] = options.snakemake
+    versions["snakemake"] = study.pop("snakemake")
+    add_files(study, sys.stdin, options.manifest.parent)
     manifest = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
-        "title": options.title,
-        "config": options.config,
+        "title": study.pop("title"),
+        "config": study.pop("config"),
         "versions": versions,
         "machine": machine(),
-        "samples": samples,
+        **study,
     }
     options.manifest.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     return 0

@@ -59,8 +59,9 @@ def report(
         raise UsageError("--benchmarks completes --results; give --results too")
 
     from ngsgpu.io.atomic import write_text_atomically
+    from ngsgpu.report.layout import fill_from_layout, study_from_layout
     from ngsgpu.report.render import render_report
-    from ngsgpu.report.study import fill_from_layout, read_study, study_from_layout
+    from ngsgpu.report.study import read_study
 
     if manifest is None:
         assert results is not None

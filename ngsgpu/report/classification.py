@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ngsgpu.report import taxon_plots, words
+from ngsgpu.report.collect import SampleResults
 from ngsgpu.report.content import Table
 from ngsgpu.report.sections import Figure, SampleSection
 from ngsgpu.report.taxa import Classification, Composition, TargetCoverage
@@ -14,13 +15,27 @@ _MOST_STRIPS: Final = 10
 _MOST_TAXA: Final = 15
 
 
-def classification_section(
-    name: str, label: str, kind: str, found: Classification | None, number: int
-) -> SampleSection:
-    """Tables and figures of one sample."""
+def classification_sections(samples: Sequence[SampleResults]) -> list[SampleSection]:
+    """One section for each sample and database, named after both."""
+    pairs = [
+        (results.sample, database, found)
+        for results in samples
+        for database, found in results.classification.items()
+    ]
+    return [
+        _section(sample.name, labelled(sample.label, database), sample.kind, found, number)
+        for number, (sample, database, found) in enumerate(pairs)
+    ]
+
+
+def labelled(label: str, database: str) -> str:
+    """A sample's label with the database that it was classified with."""
+    return f"{label}, with {database}" if database else label
+
+
+def _section(name: str, label: str, kind: str, found: Classification, number: int) -> SampleSection:
+    """Tables and figures of one sample and one database."""
     section = SampleSection(name, label, kind)
-    if found is None:
-        return section
     arcs = [] if found.composition is None else taxon_plots.arcs_of(found.composition)
     if found.composition is not None and arcs:
         figure = taxon_plots.sunburst(f"sunburst{number}", found.composition)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.report import sources
+from ngsgpu.report.absent import Note, is_present, read_note
 from ngsgpu.report.sources import Benchmark, Quast, Spectrum
 from ngsgpu.report.study import VARIANTS, Sample, read_json
 from ngsgpu.report.taxa import Classification, collect_classification
@@ -116,9 +117,10 @@ class SampleResults:
         contigs: lengths by variant, longest first.
         quast: QUAST's metrics.
         quast_extended: those of the assemblies of extended reads, beside the others.
-        classification: what reads were classified as; None if the study does not name it.
+        classification: what reads were classified as, by database.
         benchmarks: time and memory by rule.
         missing: what there is not, in words.
+        notes: why results are not there that the workflow should have made.
     """
 
     sample: Sample
@@ -132,9 +134,10 @@ class SampleResults:
     contigs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     quast: Quast | None = None
     quast_extended: Quast | None = None
-    classification: Classification | None = None
+    classification: dict[str, Classification] = field(default_factory=dict)
     benchmarks: dict[str, Benchmark] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     def positions(self) -> list[PositionCounts]:
         """Errors by position for each mate; empty without an evaluation."""
@@ -166,11 +169,16 @@ def collect(sample: Sample) -> SampleResults:
     """
     results = SampleResults(sample)
     files = sample.files
+    noted = (read_note(path) for path in files.results())
+    results.notes = list(dict.fromkeys(note for note in noted if note is not None))
     # Where reads were only classified, it is no lack that nothing corrected them.
     is_only_classified = files.correct is None and bool(files.classification)
     _collect_correction(results, [] if is_only_classified else results.missing)
     _collect_pairs(results)
-    results.classification = collect_classification(files.classification, results.missing)
+    for database, paths_by_name in files.classification.items():
+        results.classification[database] = collect_classification(
+            database, paths_by_name, results.missing
+        )
     for rule, paths in files.benchmarks.items():
         found = tuple(path for path in paths if path.is_file())
         if found:
@@ -183,11 +191,11 @@ def collect(sample: Sample) -> SampleResults:
 def _collect_correction(results: SampleResults, missing: list[str]) -> None:
     """Read what there is of the correction, its truth, k-mers and assemblies."""
     sample, files = results.sample, results.sample.files
-    if _present(files.correct, "statistics of the correction", missing):
+    if is_present(files.correct, "statistics of the correction", missing):
         assert files.correct is not None
         results.correct = Json(files.correct, read_json(files.correct, "ngsgpu.correct", 1))
     if sample.kind == "simulated" or files.evaluation is not None:
-        if _present(files.evaluation, "comparison with the truth", missing):
+        if is_present(files.evaluation, "comparison with the truth", missing):
             assert files.evaluation is not None
             document = read_json(files.evaluation, "ngsgpu.evaluate.correction", 1)
             results.evaluation = Json(files.evaluation, document)
@@ -204,28 +212,21 @@ def _collect_pairs(results: SampleResults) -> None:
     """Read what there is of merging and extension."""
     files, missing = results.sample.files, results.missing
     # Not every study merges, so that is no lack.
-    if files.merge is not None and _present(files.merge, "statistics of merging", missing):
+    if files.merge is not None and is_present(files.merge, "statistics of merging", missing):
         results.merge = Json(files.merge, read_json(files.merge, "ngsgpu.merge", 1))
-    if files.merging is not None and _present(files.merging, "truth of merged reads", missing):
+    if files.merging is not None and is_present(files.merging, "truth of merged reads", missing):
         document = read_json(files.merging, "ngsgpu.evaluate.merging", 1)
         results.merging = Json(files.merging, document)
-    if files.extend is not None and _present(files.extend, "statistics of extension", missing):
+    if files.extend is not None and is_present(files.extend, "statistics of extension", missing):
         results.extend = Json(files.extend, read_json(files.extend, "ngsgpu.extend", 1))
     for program, path in files.extension.items():
-        if _present(path, f"truth of the reads that {program} extended", missing):
+        if is_present(path, f"truth of the reads that {program} extended", missing):
             document = read_json(path, "ngsgpu.evaluate.extension", 1)
             results.extension[program] = Json(path, document)
-    if files.quast_extended is not None and _present(
+    if files.quast_extended is not None and is_present(
         files.quast_extended, "QUAST's table on extended reads", missing
     ):
         results.quast_extended = sources.read_quast(files.quast_extended)
-
-
-def _present(path: Path | None, what: str, missing: list[str]) -> bool:
-    if path is not None and path.is_file():
-        return True
-    missing.append(what if path is None else f"{what} ({path.name} is not there)")
-    return False
 
 
 _WORDS = {"raw": "uncorrected", "corrected": "corrected"}
@@ -234,15 +235,18 @@ _WORDS = {"raw": "uncorrected", "corrected": "corrected"}
 def _each(paths: Any, what: str, missing: list[str]) -> Iterator[tuple[str, Path]]:
     for variant in VARIANTS:
         path = paths.get(variant)
-        if _present(path, what.format(_WORDS[variant]), missing):
+        if is_present(path, what.format(_WORDS[variant]), missing):
             yield variant, path
 
 
 def _quast(sample: Sample, missing: list[str]) -> Quast | None:
-    paths = {name: path for name, path in sample.files.quast.items() if path.is_file()}
-    if not paths:
-        missing.append("QUAST's table")
+    what = "QUAST's table"
+    if not sample.files.quast:
+        missing.append(what)
         return None
-    if "all" in paths:
-        return sources.read_quast(paths["all"])
-    return sources.join_quast({name: sources.read_quast(path) for name, path in paths.items()})
+    reports = {
+        name: sources.read_quast(path)
+        for name, path in sample.files.quast.items()
+        if is_present(path, what, missing)
+    }
+    return reports.get("all") or (sources.join_quast(reports) if reports else None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ngsgpu.report import words
 from ngsgpu.report.collect import SampleResults
 from ngsgpu.report.sources import Quast
+from ngsgpu.report.taxa import Composition
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,13 @@ def lead(samples: Sequence[SampleResults]) -> str:
             f", {reads:,.0f} reads with {bases:,.0f} bases in all, went through error "
             f"correction by {program} (the CARE algorithm{backend})."
         )
-    elif any(s.classification is not None for s in samples):
+    elif any(s.classification for s in samples):
         text += "."
     else:
         text += "; no statistics of their correction were found."
-    compositions = [c.composition for s in samples if (c := s.classification) and c.composition]
-    if compositions:
-        total = sum(composition.total for composition in compositions)
-        text = text.rstrip(".") + "; " if not corrected else f"{text} "
-        classified = sum(composition.root.clade for composition in compositions)
-        text += f"{classified:,} of {total:,} reads were classified."
+    classified = _classified(samples)
+    if classified:
+        text = f"{text} {classified}" if corrected else f"{text.rstrip('.')}; {classified}"
     assembled = sum(bool(s.contigs) for s in samples)
     if assembled:
         which = "Each was" if assembled == len(samples) else f"{assembled} of {len(samples)} were"
@@ -98,6 +96,28 @@ def lead(samples: Sequence[SampleResults]) -> str:
     return text
 
 
+def _classified(samples: Sequence[SampleResults]) -> str:
+    """How much of all samples was classified, by database."""
+    clauses = []
+    for database in dict.fromkeys(name for s in samples for name in s.classification):
+        found = [s.classification[database] for s in samples if database in s.classification]
+        counted = [(c.composition, c.unit) for c in found if c.composition is not None]
+        if not counted:
+            continue
+        units = words.listed(sorted({unit for _, unit in counted}, reverse=True))
+        classified = sum(composition.root.clade for composition, _ in counted)
+        total = sum(composition.total for composition, _ in counted)
+        which = f" with {database}" if database else ""
+        clauses.append(f"{classified:,} of {total:,} {units} were classified{which}")
+    return f"{', '.join(clauses)}." if clauses else ""
+
+
+def failures(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:
+    """By sample, what failed and why."""
+    found = [(s.sample.label, [str(note) for note in s.notes if note.is_failure]) for s in samples]
+    return [(label, notes) for label, notes in found if notes]
+
+
 def finding(results: SampleResults) -> Finding:
     """The main results of a sample."""
     sentences: list[str] = []
@@ -107,6 +127,9 @@ def finding(results: SampleResults) -> Finding:
     _say_kmers(results, sentences)
     _say_classification(results, sentences, figures)
     _say_assembly(results, sentences, figures)
+    sentences += [
+        f"{'Failed' if note.is_failure else 'Skipped'}: {note}." for note in results.notes
+    ]
     if not sentences:
         sentences.append("No results were found for this sample.")
     sample = results.sample
@@ -177,16 +200,27 @@ def _say_kmers(results: SampleResults, sentences: list[str]) -> None:
 def _say_classification(
     results: SampleResults, sentences: list[str], figures: list[tuple[str, str]]
 ) -> None:
-    found = results.classification
-    if found is None or found.composition is None:
-        return
-    composition = found.composition
+    for database, found in results.classification.items():
+        if found.composition is not None:
+            _say_composition(database, found.composition, found.unit, sentences, figures)
+
+
+def _say_composition(
+    database: str,
+    composition: Composition,
+    unit: str,
+    sentences: list[str],
+    figures: list[tuple[str, str]],
+) -> None:
+    which = f" with {database}" if database else ""
     if composition.total == 0:
-        sentences.append("There were no reads to classify.")
+        sentences.append(f"There were no {unit} to classify{which}.")
         return
     classified, total = composition.root.clade, composition.total
     share = words.share(classified, total)
-    sentence = f"{words.count(classified)} of {words.count(total)} reads ({share}) were classified"
+    sentence = (
+        f"{words.count(classified)} of {words.count(total)} {unit} ({share}) were classified{which}"
+    )
     species = sorted(
         (taxon for taxon in composition.root.walk() if taxon.code == "S"),
         key=lambda taxon: (-taxon.clade, taxon.name),
@@ -195,7 +229,7 @@ def _say_classification(
         shown = [f"{taxon.name} ({words.share(taxon.clade, total)})" for taxon in species]
         sentence += f", most of them as {words.listed(shown)}"
     sentences.append(f"{sentence}.")
-    figures.append(("reads classified", share))
+    figures.append((f"{unit} classified{which}", share))
 
 
 def contiguity(quast: Quast | None) -> str | None:
@@ -231,9 +265,13 @@ def overview(samples: Sequence[SampleResults]) -> Table:
     """One line a sample: the table that most readers look for."""
     rows = []
     metrics = {metric for s in samples if (metric := contiguity(s.quast)) is not None}
+    databases = list(dict.fromkeys(name for s in samples for name in s.classification))
     for results in samples:
         stats, truth, quast = results.correct, results.evaluation, results.quast
-        found = results.classification.composition if results.classification else None
+        compositions = [
+            found.composition if (found := results.classification.get(name)) else None
+            for name in databases
+        ]
         metric = contiguity(quast)
         contigs = words.NOTHING
         if quast is not None and metric is not None:
@@ -255,14 +293,15 @@ def overview(samples: Sequence[SampleResults]) -> Table:
                 ),
                 error,
                 contigs + (f" ({metric})" if metric and len(metrics) > 1 else ""),
-                words.share(found.root.clade, found.total) if found else words.NOTHING,
+                *(words.share(c.root.clade, c.total) if c else words.NOTHING for c in compositions),
                 words.duration(stats.number("time_s.total") if stats else None),
                 words.mebibytes(_mib(stats.number("memory.peak_rss_bytes") if stats else None)),
             )
         )
     headings = (
         "sample", "reads", "bases replaced", "sensitivity", "FP per million corrections",
-        "error rate", metrics.pop() if len(metrics) == 1 else "contigs", "reads classified",
+        "error rate", metrics.pop() if len(metrics) == 1 else "contigs",
+        *(f"classified with {name}" if name else "classified" for name in databases),
         "correction time", "peak memory",
     )  # fmt: skip
     return Table(headings, rows).without_empty_columns()

@@ -8,8 +8,9 @@ from typing import Any
 
 from ngsgpu._version import __version__
 from ngsgpu.report import content, plots, tables
-from ngsgpu.report.classification import classification_section
+from ngsgpu.report.classification import classification_sections
 from ngsgpu.report.collect import SampleResults, collect
+from ngsgpu.report.databases import database_table
 from ngsgpu.report.extension import extension_sections
 from ngsgpu.report.merging import merging_sections
 from ngsgpu.report.sections import Figure, SampleSection
@@ -50,17 +51,8 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "merging": merging_sections(samples),
         "extension": extension_sections(samples),
         "assembly": _sections(samples, _assembly),
-        "classification": [
-            classification_section(
-                results.sample.name,
-                results.sample.label,
-                results.sample.kind,
-                results.classification,
-                n,
-            )
-            for n, results in enumerate(samples)
-            if results.classification is not None
-        ],
+        "classification": classification_sections(samples),
+        "databases": database_table(study.databases),
         "costs": tables.cost_table(samples),
         "cost_figure": _costs(samples),
         "stages": tables.stage_table(samples),
@@ -70,6 +62,7 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "config": json.dumps(study.config, indent=2) if study.config else "",
         "commands": _commands(samples),
         "missing": content.missing_table(samples),
+        "failures": content.failures(samples),
         "has_truth": any(results.evaluation is not None for results in samples),
     }
 
@@ -77,12 +70,12 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
 def _sections(
     samples: Sequence[SampleResults], make: Callable[[SampleResults, int], SampleSection]
 ) -> list[SampleSection]:
-    """A stage's section of each sample; none of samples that only were classified."""
+    """A stage's section of each sample; none of samples that were only classified or failed."""
     made = [(results, make(results, number)) for number, results in enumerate(samples)]
     return [
         section
         for results, section in made
-        if results.classification is None or not section.is_empty
+        if not (results.classification or results.notes) or not section.is_empty
     ]
 
 

@@ -5,7 +5,7 @@ missing, and the report then says what is absent::
 
     {
       "schema": "ngsgpu.study",
-      "schema_version": 1,
+      "schema_version": 2,
       "title": "E. coli, real and simulated",         shown as the report's title
       "description": "A paragraph for the reader.",
       "date": "2026-11-21",                            shown as it is; nothing else is dated
@@ -13,6 +13,7 @@ missing, and the report then says what is absent::
       "config": {"correct": {"kmer": 20}},             the configuration, any JSON object
       "versions": {"ngsgpu": "0.1.0", "spades": "4.0.0"},
       "machine": {"cores": "2", "cpu": "AMD EPYC"},    any names and values
+      "databases": {"bacteria": "databases/bacteria/plan.json"},   of ngsgpu db info --json
       "samples": [
         {
           "name": "ecoli",                             also the name in the layout below
@@ -28,27 +29,29 @@ missing, and the report then says what is absent::
                         "corrected": "ecoli/assembly/corrected/contigs.fasta"},
             "quast": "ecoli/quast/report.tsv",         or one report per assembly, as for contigs
             "quast_extended": "ecoli/quast_extended/report.tsv",
-            "classification": {"report": "ecoli/classify/ecoli.kraken2.report.txt",
-                               "abundance": "ecoli/classify/abundance.tsv",
-                               "coverage": "ecoli/classify/coverage.tsv",
-                               "evaluation": "ecoli/evaluate/classification.json"},
+            "classification": {                        by the database's name
+              "bacteria": {"report": "ecoli/classify/bacteria/ecoli.kraken2.report.txt",
+                           "abundance": "ecoli/classify/bacteria/abundance.tsv",
+                           "coverage": "ecoli/classify/bacteria/coverage.tsv",
+                           "stats": "ecoli/classify/bacteria/stats.json",
+                           "evaluation": "ecoli/classify/bacteria/evaluation.json"}},
             "benchmarks": {"correct_reads": ["../benchmarks/correct_reads/ecoli.tsv"]}
           }
         }
       ]
     }
 
-Relative paths start at the manifest's folder. ``fill_from_layout`` adds the files that a results
-directory holds, so that a workflow writes the descriptive part and leaves the files to it.
+Relative paths start at the manifest's folder. Version 1 of the schema had one database without a
+name; such manifests are still read. ``layout.fill_from_layout`` adds the files that a results
+directory holds to samples that do not name theirs.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,13 +59,13 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.atomic import write_text_atomically
 
 SCHEMA = "ngsgpu.study"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Kind = Literal["real", "simulated"]
 Variant = Literal["raw", "corrected"]
 VARIANTS: tuple[Variant, ...] = ("raw", "corrected")
-CLASSIFICATION_FILES = ("report", "abundance", "coverage", "evaluation")
-"""Kraken's report, the tables of abundances and of coverage, and the comparison with the truth."""
+CLASSIFICATION_FILES = ("report", "abundance", "coverage", "stats", "evaluation")
+"""Kraken's report, tables of abundances and coverage, statistics, comparison with the truth."""
 
 EXTENDERS = ("ngsgpu", "konnector")
 """Programs whose extended reads may be compared with the truth."""
@@ -70,7 +73,7 @@ EXTENDERS = ("ngsgpu", "konnector")
 _SINGLE_FILES = ("correct", "evaluation", "merge", "merging", "extend", "quast_extended")
 """Names of the files of which a sample has one."""
 
-_FILES_BY_NAME = ("extension", "kmers", "contigs", "quast", "classification")
+_FILES_BY_NAME = ("extension", "kmers", "contigs", "quast")
 """Names of the groups of files, each with a name in its group."""
 
 _REMEDY = "see the schema in the documentation of ngsgpu report"
@@ -92,8 +95,8 @@ class SampleFiles:
         quast: QUAST's ``report.tsv`` with both assemblies under the key ``all``, or one report
             an assembly under ``raw`` and ``corrected``.
         quast_extended: QUAST's ``report.tsv`` on assemblies of extended reads and of others.
-        classification: what ``ngsgpu classify`` wrote: Kraken's ``report``, the tables
-            ``abundance`` and ``coverage``, and the ``evaluation`` against a truth.
+        classification: what ``ngsgpu classify`` wrote, by the database's name (empty if it has
+            none) and then by ``CLASSIFICATION_FILES``.
         benchmarks: Snakemake's benchmark files by rule, ``rule (raw)`` and ``rule (corrected)``
             where the rule runs for each; several files where it runs for parts of the sample.
     """
@@ -108,8 +111,19 @@ class SampleFiles:
     kmers: Mapping[str, Path] = field(default_factory=dict)
     contigs: Mapping[str, Path] = field(default_factory=dict)
     quast: Mapping[str, Path] = field(default_factory=dict)
-    classification: Mapping[str, Path] = field(default_factory=dict)
+    classification: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
     benchmarks: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+
+    def results(self) -> Iterator[Path]:
+        """All files but the benchmarks."""
+        for name in _SINGLE_FILES:
+            path: Path | None = getattr(self, name)
+            if path is not None:
+                yield path
+        for name in _FILES_BY_NAME:
+            yield from getattr(self, name).values()
+        for files in self.classification.values():
+            yield from files.values()
 
 
 @dataclass(frozen=True)
@@ -136,6 +150,7 @@ class Study:
     config: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, Any] = field(default_factory=dict)
+    databases: Mapping[str, Path] = field(default_factory=dict)
 
     def write(self, path: str | Path) -> None:
         """Write the manifest as JSON, with paths relative to its folder.
@@ -154,6 +169,9 @@ class Study:
             "config": dict(self.config),
             "versions": dict(self.versions),
             "machine": dict(self.machine),
+            "databases": {
+                name: os.path.relpath(path, target.parent) for name, path in self.databases.items()
+            },
             "samples": [_sample_document(sample, target.parent) for sample in self.samples],
         }
         write_text_atomically(target, json.dumps(document, indent=2) + "\n")
@@ -172,6 +190,11 @@ def _sample_document(sample: Sample, folder: Path) -> dict[str, Any]:
         paths: Mapping[str, Path] = getattr(sample.files, name)
         if paths:
             files[name] = {key: relative(path) for key, path in paths.items()}
+    if sample.files.classification:
+        files["classification"] = {
+            database: {name: relative(path) for name, path in paths.items()}
+            for database, paths in sample.files.classification.items()
+        }
     if sample.files.benchmarks:
         files["benchmarks"] = {
             rule: [relative(path) for path in paths]
@@ -229,6 +252,17 @@ class _Reader:
             if path is not None
         }
 
+    def files_of_databases(self, value: Any, key: str) -> dict[str, dict[str, Path]]:
+        entries = self.mapping(value, key)
+        if all(isinstance(entry, str) for entry in entries.values()):
+            # Version 1: the files of a database without a name.
+            entries = {"": entries} if entries else {}
+        names = set(CLASSIFICATION_FILES)
+        return {
+            database: self.files(paths, f"{key}.{database}" if database else key, names)
+            for database, paths in entries.items()
+        }
+
     def file_lists(self, value: Any, key: str) -> dict[str, tuple[Path, ...]]:
         found = {}
         for name, paths in self.mapping(value, key).items():
@@ -247,7 +281,7 @@ class _Reader:
         files = self.mapping(entry.get("files"), f"{key}.files")
         self.known(
             files,
-            {*_SINGLE_FILES, *_FILES_BY_NAME, "benchmarks"},
+            {*_SINGLE_FILES, *_FILES_BY_NAME, "classification", "benchmarks"},
             f"{key}.files",
         )
         quast = files.get("quast")
@@ -276,10 +310,8 @@ class _Reader:
                 kmers=self.files(files.get("kmers"), f"{key}.files.kmers", both),
                 contigs=self.files(files.get("contigs"), f"{key}.files.contigs", both),
                 quast=self.files(quast, f"{key}.files.quast", both | {"all"}),
-                classification=self.files(
-                    files.get("classification"),
-                    f"{key}.files.classification",
-                    set(CLASSIFICATION_FILES),
+                classification=self.files_of_databases(
+                    files.get("classification"), f"{key}.files.classification"
                 ),
                 benchmarks=self.file_lists(files.get("benchmarks"), f"{key}.files.benchmarks"),
             ),
@@ -300,7 +332,7 @@ def read_study(path: str | Path) -> Study:
         document,
         {
             "schema", "schema_version", "title", "description", "date", "command", "config",
-            "versions", "machine", "samples",
+            "versions", "machine", "databases", "samples",
         },
         "the study",
     )  # fmt: skip
@@ -321,6 +353,7 @@ def read_study(path: str | Path) -> Study:
         config=reader.mapping(document.get("config"), "config"),
         versions={name: str(version) for name, version in versions.items()},
         machine=reader.mapping(document.get("machine"), "machine"),
+        databases=reader.files(document.get("databases"), "databases"),
     )
 
 
@@ -350,140 +383,3 @@ def read_json(path: Path, schema: str, version: int) -> dict[str, Any]:
             "make the file with this version of ngsgpu",
         )
     return document
-
-
-def layout_files(
-    sample: str, results: Path, benchmarks: Path | None, names: set[str]
-) -> SampleFiles:
-    """Files of one sample that are present in the workflow's layout.
-
-    ``results/{sample}/correct/stats.json``, ``evaluate/correction.json``,
-    ``merge/stats.json``, ``evaluate/merging.json``,
-    ``extend/stats.json``, ``evaluate/extension_{ngsgpu,konnector}.json``,
-    ``quast_extended/report.tsv``,
-    ``kmers/{raw,corrected}.tsv``, ``assembly/{raw,corrected}/contigs.fasta`` (or ``.fa``),
-    ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``,
-    ``classify/{sample}.kraken2.report.txt``, ``classify/{abundance,coverage}.tsv`` and
-    ``classify/evaluation.json`` (or in a folder of ``classify`` for each database, of which the
-    first is shown), and ``benchmarks/{rule}/{sample}*.tsv`` (also
-    ``benchmarks/{rule}/{sample}/{variant}.tsv``).
-
-    Args:
-        sample: name of the sample.
-        results: the results directory.
-        benchmarks: the directory of benchmark files, if any.
-        names: names of all samples, so that ``ecoli`` does not take what is ``ecoli.2``'s.
-    """
-    folder = results / sample
-
-    def present(*candidates: Path) -> Path | None:
-        return next((path for path in candidates if path.is_file()), None)
-
-    def both(*patterns: str) -> dict[str, Path]:
-        found = {v: present(*(folder / p.format(v) for p in patterns)) for v in VARIANTS}
-        return {variant: path for variant, path in found.items() if path is not None}
-
-    joint = present(folder / "quast/report.tsv")
-    extended = {name: present(folder / f"evaluate/extension_{name}.json") for name in EXTENDERS}
-    of_databases = sorted(folder.glob(f"classify/*/{sample}.kraken2.report.txt"))
-    calls = of_databases[0].parent if of_databases else folder / "classify"
-    classified = {
-        "report": present(calls / f"{sample}.kraken2.report.txt"),
-        "abundance": present(calls / "abundance.tsv"),
-        "coverage": present(calls / "coverage.tsv"),
-        "evaluation": present(calls / "evaluation.json", folder / "evaluate/classification.json"),
-    }
-    return SampleFiles(
-        correct=present(folder / "correct/stats.json"),
-        evaluation=present(folder / "evaluate/correction.json"),
-        merge=present(folder / "merge/stats.json"),
-        merging=present(folder / "evaluate/merging.json"),
-        extend=present(folder / "extend/stats.json"),
-        quast_extended=present(folder / "quast_extended/report.tsv"),
-        extension={name: path for name, path in extended.items() if path is not None},
-        kmers=both("kmers/{}.tsv"),
-        contigs=both("assembly/{}/contigs.fasta", "assembly/{}/contigs.fa"),
-        quast={"all": joint} if joint is not None else both("quast/{}/report.tsv"),
-        classification={name: path for name, path in classified.items() if path is not None},
-        benchmarks=_layout_benchmarks(sample, benchmarks, names) if benchmarks else {},
-    )
-
-
-def _layout_benchmarks(sample: str, folder: Path, names: set[str]) -> dict[str, tuple[Path, ...]]:
-    found: dict[str, list[Path]] = {}
-    for path in sorted(folder.glob("*/**/*.tsv")):
-        rule, *rest = path.relative_to(folder).with_suffix("").parts
-        word = "/".join(rest)
-        owners = [name for name in names if re.match(rf"{re.escape(name)}($|[/._-])", word)]
-        if max(owners, key=len, default=None) != sample:
-            continue
-        variant = word[len(sample) :].strip("/._-")
-        key = f"{rule} ({variant})" if variant in VARIANTS else rule
-        found.setdefault(key, []).append(path)
-    return {rule: tuple(paths) for rule, paths in found.items()}
-
-
-def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None) -> Study:
-    """Add the files found in a results directory to samples that do not name them themselves."""
-    names = {sample.name for sample in study.samples}
-
-    def filled(sample: Sample) -> Sample:
-        found = layout_files(sample.name, results, benchmarks, names)
-        given = sample.files
-        files = SampleFiles(
-            correct=given.correct or found.correct,
-            evaluation=given.evaluation or found.evaluation,
-            merge=given.merge or found.merge,
-            merging=given.merging or found.merging,
-            extend=given.extend or found.extend,
-            quast_extended=given.quast_extended or found.quast_extended,
-            extension=given.extension or found.extension,
-            kmers=given.kmers or found.kmers,
-            contigs=given.contigs or found.contigs,
-            quast=given.quast or found.quast,
-            classification=given.classification or found.classification,
-            benchmarks=given.benchmarks or found.benchmarks,
-        )
-        return replace(sample, files=files)
-
-    return replace(study, samples=tuple(filled(sample) for sample in study.samples))
-
-
-def study_from_layout(
-    results: str | Path, benchmarks: str | Path | None = None, *, title: str = ""
-) -> Study:
-    """Make a study of a results directory alone.
-
-    A sample is a folder with statistics of a correction, or with the report of a classification.
-
-    Raises:
-        InputError: when the directory holds no such folder.
-    """
-    folder = Path(results)
-    corrected = {path.parent.parent.name for path in folder.glob("*/correct/stats.json")}
-    classified = {
-        path.relative_to(folder).parts[0]
-        for path in folder.glob("*/classify/**/*.kraken2.report.txt")
-        if path.name == f"{path.relative_to(folder).parts[0]}.kraken2.report.txt"
-    }
-    names = sorted(corrected | classified)
-    if not names:
-        raise InputError(
-            folder,
-            "it holds no {sample}/correct/stats.json and no "
-            "{sample}/classify/{sample}.kraken2.report.txt",
-            "give the results directory of a finished workflow, or a study manifest",
-        )
-    samples = tuple(
-        Sample(
-            name=name,
-            label=name,
-            kind="simulated" if (folder / name / "evaluate/correction.json").is_file() else "real",
-        )
-        for name in names
-    )
-    study = Study(
-        title=title or ("Read correction study" if corrected else "Read classification study"),
-        samples=samples,
-    )
-    return fill_from_layout(study, folder, Path(benchmarks) if benchmarks else None)

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.outcomes import SCHEMA, SCHEMA_VERSION
+from ngsgpu.report.absent import is_present
 from ngsgpu.report.sources import numbered_lines
 from ngsgpu.report.study import read_json
 
+_STATISTICS = ("ngsgpu.classify", 1)
 _REMEDY = "make the file again with ngsgpu classify"
 
 
@@ -175,39 +177,45 @@ def _rows(path: Path, first: str) -> Iterator[tuple[int, list[str]]]:
 
 @dataclass(frozen=True, eq=False)
 class Classification:
-    """What there is of a sample's classification.
+    """What there is of a sample's classification with one database.
 
     Attributes:
         composition: counts by taxon.
         shares: abundances.
         coverage: reference sequences with reads.
         evaluation: comparison with the truth (the JSON document).
+        unit: what was classified and counted, ``reads`` or ``pairs``.
     """
 
     composition: Composition | None = None
     shares: Sequence[Share] = ()
     coverage: Sequence[TargetCoverage] = ()
     evaluation: Mapping[str, Any] = field(default_factory=dict)
+    unit: str = "reads"
 
 
-def collect_classification(files: Mapping[str, Path], missing: list[str]) -> Classification | None:
-    """Read the files of a sample that are there; None if the study names none.
+def collect_classification(
+    database: str, files: Mapping[str, Path], missing: list[str]
+) -> Classification:
+    """Read the files of a sample and a database that are there.
 
     Args:
+        database: name of the database, empty if it has none.
         files: paths by the names of ``study.CLASSIFICATION_FILES``.
         missing: gets what was named and is not there.
 
     Raises:
         InputError: a file is damaged.
     """
-    if not files:
-        return None
-    there = {name: path for name, path in files.items() if path.is_file()}
-    missing += [
-        f"{name} of the classification ({path.name} is not there)"
+    which = f"classification with {database}" if database else "classification"
+    there = {
+        name: path
         for name, path in files.items()
-        if name not in there
-    ]
+        if is_present(path, f"{name} of the {which}", missing)
+    }
+    stats = read_json(there["stats"], *_STATISTICS) if "stats" in there else {}
+    queries = stats.get("queries")
+    is_paired = isinstance(queries, dict) and queries.get("paired") is True
     return Classification(
         composition=read_composition(there["report"]) if "report" in there else None,
         shares=read_shares(there["abundance"]) if "abundance" in there else (),
@@ -215,4 +223,5 @@ def collect_classification(files: Mapping[str, Path], missing: list[str]) -> Cla
         evaluation=(
             read_json(there["evaluation"], SCHEMA, SCHEMA_VERSION) if "evaluation" in there else {}
         ),
+        unit="pairs" if is_paired else "reads",
     )

@@ -7,9 +7,10 @@ from pathlib import Path
 from ngsgpu.evaluate.extension_result import ExtensionEvaluation
 from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, extend_files
 from ngsgpu.report.extension import assembly_table
+from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.render import render_report
 from ngsgpu.report.sources import read_quast
-from ngsgpu.report.study import fill_from_layout, read_study
+from ngsgpu.report.study import read_study
 from tests.extend.data import INSERT, simulated_pairs, write_pairs
 from tests.report.conftest import write_json, write_text
 from tests.report.test_report import Page

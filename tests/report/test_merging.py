@@ -9,8 +9,9 @@ import pytest
 
 from ngsgpu.errors import InputError
 from ngsgpu.merge import MergeOutputs, merge_files
+from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.render import render_report
-from ngsgpu.report.study import fill_from_layout, read_study
+from ngsgpu.report.study import read_study
 from tests.merge.data import simulated_pairs, write_pairs
 from tests.report.conftest import write_json
 from tests.report.test_report import Page

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ngsgpu.errors import InputError, OutputError
-from ngsgpu.report.study import fill_from_layout, read_study, study_from_layout
+from ngsgpu.report.layout import fill_from_layout, study_from_layout
+from ngsgpu.report.study import read_study
 from tests.report.conftest import write_json, write_text
 
 
@@ -97,7 +98,7 @@ def test_other_names_of_files(tmp_path: Path, manifest: Path) -> None:
         ({"title": 3}, "title must be text"),
         ({"config": []}, "config must be an object"),
         ({"schema": "other"}, "not of the schema ngsgpu.study"),
-        ({"schema_version": 2}, "schema_version 2 is not known"),
+        ({"schema_version": 3}, "schema_version 3 is not known"),
     ],
 )
 def test_wrong_manifests_are_refused(manifest: Path, change: dict[str, Any], message: str) -> None:

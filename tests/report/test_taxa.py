@@ -11,8 +11,9 @@ import pytest
 from ngsgpu.errors import InputError
 from ngsgpu.report.classification import deviation_table, most_covered, rank_table, taxon_table
 from ngsgpu.report.content import Table
+from ngsgpu.report.layout import study_from_layout
 from ngsgpu.report.render import render_report
-from ngsgpu.report.study import read_study, study_from_layout
+from ngsgpu.report.study import read_study
 from ngsgpu.report.taxa import read_composition, read_coverage, read_shares
 from ngsgpu.report.taxon_plots import (
     RINGS,
@@ -181,7 +182,7 @@ def test_tables() -> None:
 
 def test_page(results: Path, tmp_path: Path) -> None:
     study = study_from_layout(results)
-    assert set(study.samples[0].files.classification) == {
+    assert set(study.samples[0].files.classification[""]) == {
         "report", "abundance", "coverage", "evaluation",
     }  # fmt: skip
     page = render_report(study)
@@ -224,7 +225,7 @@ def test_files_that_are_not_there_are_said(results: Path, tmp_path: Path) -> Non
     study = study_from_layout(results)
     study.write(tmp_path / "study.json")
     document = json.loads((tmp_path / "study.json").read_text())
-    files = document["samples"][0]["files"]["classification"]
+    files = document["samples"][0]["files"]["classification"][""]
     files["coverage"] = "results/gut/classify/coverage.tsv"
     write_json(tmp_path / "study.json", document)
     page = render_report(read_study(tmp_path / "study.json"))

@@ -1,7 +1,7 @@
 # What the report is told of the study. Functions and constants only.
 
 import json
-import shlex
+from dataclasses import asdict
 
 from snakemake import __version__ as SNAKEMAKE_VERSION
 
@@ -28,20 +28,6 @@ def connected():
     return config["extend"]["konnector"] and config["extend"]["reads"] != "none"
 
 
-def study_sheets():
-    """The sheets that the config names."""
-    return [sheet for sheet in (config["samples"], config["datasets"]) if sheet]
-
-
-def sheet_options():
-    """Options of study_manifest.py for the sheets."""
-    return " ".join(
-        f"--{key} {shlex.quote(config[key])}"
-        for key in ("samples", "datasets")
-        if config[key]
-    )
-
-
 def config_text():
     """What decides the results in the config, as JSON in a fixed order."""
     keys = (
@@ -57,6 +43,136 @@ def config_text():
         "quast",
     )
     return json.dumps({key: config[key] for key in keys}, sort_keys=True)
+
+
+def described(sample):
+    """What the report says of a sample."""
+    own = DATASETS.get(sample.name)
+    if own:
+        said = {key: value for key, value in asdict(own).items() if value is not None}
+        return {"name": said.pop("name"), "kind": "simulated", "parameters": said}
+    parameters = {
+        "lanes": len(sample.first),
+        "files": ", ".join(map(str, [*sample.first, *sample.second])),
+    }
+    if sample.reference:
+        parameters["reference"] = str(sample.reference)
+    return {"name": sample.name, "kind": "real", "parameters": parameters}
+
+
+def study_text():
+    """What the report says of the study, as JSON; the results come in when they are made."""
+    return json.dumps(
+        {
+            "title": config["title"],
+            "config": json.loads(config_text()),
+            "snakemake": SNAKEMAKE_VERSION,
+            "samples": [described(sample) for _, sample in sorted(STUDY.items())],
+        }
+    )
+
+
+def results_of(name):
+    """What the report shows of a sample.
+
+    Yields the keys in the manifest, the file in the sample's folder, and the rule that makes it.
+    """
+    has_truth = name in DATASETS
+    yield "correct", "correct/stats.json", "correct_reads"
+    for arm in ARMS:
+        yield f"kmers/{arm}", f"kmers/{arm}.tsv", "count_kmers"
+        yield f"contigs/{arm}", f"assembly/{arm}/contigs.fasta", "assemble_reads"
+    yield "quast", "quast/report.tsv", "evaluate_assemblies"
+    if has_truth:
+        yield "evaluation", "evaluate/correction.json", "evaluate_correction"
+    if name in merged_samples():
+        yield "merge", "merge/stats.json", "merge_pairs"
+        if has_truth:
+            yield "merging", "evaluate/merging.json", "evaluate_merging"
+    if name in extended_samples():
+        yield "extend", "extend/stats.json", "extend_pairs"
+        if has_truth:
+            for program in extenders():
+                file = f"evaluate/extension_{program}.json"
+                yield f"extension/{program}", file, "evaluate_extension"
+        if config["extend"]["assemble"]:
+            file = "quast_extended/report.tsv"
+            yield "quast_extended", file, "evaluate_extended_assemblies"
+    yield from classification_of(name)
+
+
+def classification_of(name):
+    """What the report shows of a sample's classification, as ``results_of`` does."""
+    files = {
+        "report": f"{name}.kraken2.report.txt",
+        "abundance": "abundance.tsv",
+        "coverage": "coverage.tsv",
+        "stats": "stats.json",
+    }
+    for database, own in DATABASES.items():
+        keys, folder = f"classification/{database}", f"classify/{database}"
+        for key, file in files.items():
+            yield f"{keys}/{key}", f"{folder}/{file}", "merge_candidates"
+        if own.taxonomy and STUDY[name].truth:
+            file = f"{folder}/evaluation.json"
+            yield f"{keys}/evaluation", file, "evaluate_classification"
+
+
+def study_results():
+    """What the report shows: sample, keys in the manifest, and file of every result."""
+    of_samples = [
+        (name, keys, f"results/{name}/{file}")
+        for name in sorted(STUDY)
+        for keys, file, _ in results_of(name)
+    ]
+    # A database is nobody's: its line has no sample.
+    return of_samples + [
+        ("", f"databases/{name}", f"results/databases/{name}/plan.json")
+        for name in DATABASES
+    ]
+
+
+def study_benchmarks():
+    """Whose run times the report shows: sample, name in the manifest, and file of every job."""
+    jobs = set()
+    for name in sorted(STUDY):
+        for keys, _, maker in results_of(name):
+            part = keys.split("/")[1:2]
+            if keys.startswith("classification/"):
+                jobs.add((name, f"{maker} ({part[0]})", f"{maker}/{part[0]}/{name}"))
+            elif part:
+                jobs.add((name, f"{maker} ({part[0]})", f"{maker}/{name}/{part[0]}"))
+            else:
+                jobs.add((name, maker, f"{maker}/{name}"))
+    for name, dataset in DATASETS.items():
+        jobs |= {
+            (name, rule, f"{rule}/{name}") for rule in ("cut_reference", "join_reads")
+        }
+        chunks, kinds = range(dataset.chunks), ("truth", "alignments")
+        jobs |= {(name, "simulate_reads", f"simulate_reads/{name}/{n}") for n in chunks}
+        jobs |= {(name, "join_truth", f"join_truth/{name}/{kind}") for kind in kinds}
+    return sorted(jobs)
+
+
+def study_files(wildcards, input, output):
+    """The files of the report for study_manifest.py, a line each.
+
+    Results stand under the names that Snakemake gave the input: a workflow that takes these rules
+    as a module may keep its results elsewhere. Benchmarks are no rule's input; they lie beside.
+    """
+    benchmarks = Path(output.manifest).parent / "benchmarks"
+    lines = [
+        (name, keys, path)
+        for (name, keys, _), path in zip(STUDY_RESULTS, input.results, strict=True)
+    ]
+    lines += [
+        (name, f"benchmarks/{maker}", f"{benchmarks / job}.tsv")
+        for name, maker, job in study_benchmarks()
+    ]
+    return ["\t".join(line) for line in lines]
+
+
+STUDY_RESULTS = study_results()
 
 
 def every_sample(pattern, names=None):

@@ -26,10 +26,10 @@ rule record_version:
 rule describe_study:
     input:
         script=workflow.source_path("../../scripts/study_manifest.py"),
-        sheets=study_sheets(),
         versions=expand("results/versions/{tool}.txt", tool=tools_used()),
+        results=[path for _, _, path in STUDY_RESULTS],
     output:
-        "results/study.json",
+        manifest="results/study.json",
     log:
         "logs/describe_study.log",
     benchmark:
@@ -42,32 +42,17 @@ rule describe_study:
         runtime=5,
         gpu=0,
     params:
-        title=config["title"],
-        sheets=sheet_options(),
-        config=config_text(),
-        snakemake=SNAKEMAKE_VERSION,
+        study=study_text(),
+        files=study_files,
     shell:
-        "python {input.script:q} --title {params.title:q} {params.sheets}"
-        " --config {params.config:q} --snakemake {params.snakemake} --versions {input.versions} -- {output} 2> {log}"
+        "printf '%s\\n' {params.study:q} {params.files:q}"
+        " | python {input.script:q} --versions {input.versions} -- {output.manifest} 2> {log}"
 
 
 rule write_report:
     input:
         study="results/study.json",
-        correct=every_sample("results/{sample}/correct/stats.json"),
-        evaluation=every_sample("results/{sample}/evaluate/correction.json", DATASETS),
-        merge=every_sample("results/{sample}/merge/stats.json", merged_samples()),
-        merging=every_sample(
-            "results/{sample}/evaluate/merging.json",
-            set(DATASETS).intersection(merged_samples()),
-        ),
-        extended=every_sample("results/{sample}/extend/stats.json", extended_samples()),
-        extension=extended_truth(),
-        extended_assemblies=extended_assemblies(),
-        kmers=every_sample("results/{sample}/kmers/{arm}.tsv"),
-        contigs=every_sample("results/{sample}/assembly/{arm}/contigs.fasta"),
-        quast=every_sample("results/{sample}/quast/report.tsv"),
-        classification=classification_targets(),
+        results=[path for _, _, path in STUDY_RESULTS],
     output:
         report(
             "results/report.html",
@@ -87,8 +72,7 @@ rule write_report:
         runtime=30,
         gpu=0,
     shell:
-        "ngsgpu report {input.study} --results results --benchmarks results/benchmarks"
-        " -o {output} 2> {log}"
+        "ngsgpu report {input.study} -o {output} 2> {log}"
 
 
 rule write_multiqc_content:
