@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 GRACE: Final = 1.0
 """Seconds that a run has for ending by itself."""
@@ -60,10 +60,13 @@ def ends_when_asked() -> Iterator[None]:
     free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if free:
         signal.signal(signal.SIGTERM, _terminate)
+    unraisable = sys.unraisablehook
+    sys.unraisablehook = _without_signals(unraisable)
     try:
         with _watched():
             yield
     finally:
+        sys.unraisablehook = unraisable
         if free:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -73,6 +76,19 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     # Whoever asks again must not stop the cleaning up.
     signal.signal(number, signal.SIG_IGN)
     raise Terminated
+
+
+def _without_signals(report: Callable[[Any], object]) -> Callable[[Any], object]:
+    """What reports exceptions that nobody can catch, but not that a signal arrived.
+
+    It is lost where C code calls Python (a compiler's callback); the thread that watches knows.
+    """
+
+    def without_signals(lost: Any) -> None:
+        if not isinstance(lost.exc_value, Terminated | KeyboardInterrupt):
+            report(lost)
+
+    return without_signals
 
 
 @contextlib.contextmanager
@@ -122,6 +138,10 @@ def _end(number: signal.Signals) -> None:
 
 def leave(status: int) -> None:
     """End the process with an exit status; after a signal without waiting for other threads."""
+    # All is done and said: a signal on the last metres changes nothing.
+    for number in STATUS:
+        with contextlib.suppress(ValueError):
+            signal.signal(number, signal.SIG_IGN)
     if status in STATUS.values():
         _clean_up()
         for stream in (sys.stdout, sys.stderr):

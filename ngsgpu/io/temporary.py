@@ -26,6 +26,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from ngsgpu.ending import before_ending
+
 _MARK: Final = ".ngsgpu-"
 _ENDING: Final = ".tmp"
 _LONGEST_NAME: Final = 200
@@ -130,6 +132,7 @@ def remove_all() -> None:
 
 
 atexit.register(remove_all)
+before_ending(remove_all)
 
 
 def remove_stale(target: Path) -> None:
