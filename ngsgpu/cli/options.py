@@ -32,7 +32,11 @@ class PhredChoice(StrEnum):
 
 BackendOption = Annotated[
     BackendChoice,
-    typer.Option(metavar="auto|cpu|cuda", help="What computes; all give the same bytes."),
+    typer.Option(
+        metavar="auto|cpu|cuda",
+        envvar="NGSGPU_BACKEND",
+        help="What computes; all give the same bytes.",
+    ),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Read the input, print the plan, write nothing.")

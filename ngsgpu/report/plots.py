@@ -73,7 +73,7 @@ def draw(name: str, size: tuple[float, float], paint: Callable[[Figure], None]) 
         from matplotlib.figure import Figure
     except ImportError as error:
         raise UsageError(
-            "the report's plots need matplotlib; install it with pip install 'ngsgpu[workflow]'"
+            "the report's plots need matplotlib; install it with pip install 'ngsgpu[report]'"
         ) from error
     style: Any = {**_STYLE, "svg.hashsalt": name}
     with mpl.rc_context(style):

@@ -15,6 +15,8 @@ import yaml
 import ngsgpu
 
 ROOT = Path(__file__).resolve().parents[2]
+# What a --configfile says on top of the test study.
+CONFIG = "config/config.yaml"
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -51,7 +53,7 @@ def test_dry_run_has_every_step_of_every_sample(snakemake: Snakemake) -> None:
 
 def test_konnector_goes_beside_where_the_config_says_so(snakemake: Snakemake, study: Path) -> None:
     (study / "more.yaml").write_text("extend: {konnector: true, assemble: [single, merged]}\n")
-    result = snakemake("--dry-run", "--printshellcmds", "--configfile", "more.yaml")
+    result = snakemake("--dry-run", "--printshellcmds", "--configfile", CONFIG, "more.yaml")
     assert result.returncode == 0, result.stdout
     counted = jobs(result.stdout)
     assert counted["connect_pairs"] == 2
@@ -97,26 +99,89 @@ def test_bad_rows_of_databases_are_named(snakemake: Snakemake, study: Path) -> N
     assert "line 2, column partitions: '0' is not right" in result.stdout
 
 
+CPU = "--backend cpu"
+CUDA = '--backend "${NGSGPU_BACKEND:-cuda}" --gpus'
+
+
 @pytest.mark.parametrize(
-    ("wanted", "granted", "options"),
+    ("wanted", "arguments", "options"),
     [
-        ("0", None, "--backend cpu"),
-        ("0", "8", "--backend cpu"),
-        ("1", None, "--backend cuda --gpus 1"),
-        ("2", "8", "--backend cuda --gpus 2"),
-        ("4", "2", "--backend cuda --gpus 2"),
-        ("1", "0", "--backend cpu"),
+        (None, [], CPU),
+        (None, ["--resources", "gpu=0"], CPU),
+        (None, ["--resources", "mem_mb=9000"], CPU),
+        (None, ["--resources", "gpu=8"], f"{CUDA} 1"),
+        (None, ["--default-resources", "gpu=1"], CPU),
+        (None, ["--set-resources", "correct_single:gpu=2"], f"{CUDA} 2"),
+        (None, ["--workflow-profile", "none", "--cores", "2"], CPU),
+        ("0", ["--resources", "gpu=8"], CPU),
+        ("2", [], CPU),
+        ("2", ["--resources", "gpu=8"], f"{CUDA} 2"),
+        ("4", ["--resources", "gpu=2"], f"{CUDA} 2"),
     ],
 )
 def test_gpus_granted_choose_the_backend(
-    snakemake: Snakemake, study: Path, wanted: str, granted: str | None, options: str
+    snakemake: Snakemake, study: Path, wanted: str | None, arguments: list[str], options: str
 ) -> None:
-    limit = [] if granted is None else ["--resources", f"gpu={granted}"]
     target = "results/na12878_single/correct/stats.json"
-    (study / "more.yaml").write_text(f"correct: {{gpu: {wanted}}}\n")
-    result = snakemake("--dry-run", "-p", *limit, "--configfile", "more.yaml", "--", target)
+    (study / "more.yaml").write_text(f"correct: {{gpu: {wanted}}}\n" if wanted else "correct: {}\n")
+    result = snakemake("-n", "-p", *arguments, "--configfile", CONFIG, "more.yaml", "--", target)
     assert result.returncode == 0, result.stdout
     assert f"{options} --memory" in result.stdout
+
+
+def test_each_step_that_can_use_a_gpu_asks_for_one(snakemake: Snakemake) -> None:
+    result = snakemake("--dry-run", "-p", "--resources", "gpu=8")
+    assert result.returncode == 0, result.stdout
+    for command in ("correct", "merge", "extend", "classify"):
+        calls = re.findall(rf"ngsgpu {command} .*", result.stdout)
+        assert calls, command
+        for call in calls:
+            assert f"{CUDA} 1" in call
+    # What the plan of a database decides is not known before it is there.
+    rules = (ROOT / "workflow" / "rules" / "database.smk").read_text()
+    assert 'gpu=gpus("database")' in rules.partition("rule build_partition")[2]
+
+
+def test_job_without_a_gpu_that_it_can_use_fails_and_says_why(
+    snakemake: Snakemake, study: Path
+) -> None:
+    target = "results/na12878_single/correct/stats.json"
+    hidden = {"CUDA_VISIBLE_DEVICES": ""}
+    result = snakemake("--resources", "gpu=8", "--retries", "0", "--", target, env=hidden)
+    assert result.returncode == 1, result.stdout
+    assert "--backend cuda is not possible here: " in result.stdout
+    assert not (study / target).exists()
+
+
+def test_environment_may_choose_the_cpu_for_jobs_with_gpus(
+    snakemake: Snakemake, study: Path
+) -> None:
+    target = "results/na12878_single/correct/stats.json"
+    env = {"NGSGPU_BACKEND": "cpu"}
+    result = snakemake("--resources", "gpu=8", "--", target, env=env)
+    assert result.returncode == 0, result.stdout
+    # The GPU that a job was granted decides nothing about the result: the CPU's stays.
+    result = snakemake("--dry-run", "--", target)
+    assert "Nothing to be done" in result.stdout
+
+
+def test_config_of_ones_own_stands_alone(snakemake: Snakemake, study: Path) -> None:
+    """Nothing of config/config.yaml is in it: neither its sheets nor its settings."""
+    (study / "mine.yaml").write_text("samples: config/samples.tsv\n")
+    result = snakemake("--dry-run", "-p", "--configfile", "mine.yaml")
+    assert result.returncode == 0, result.stdout
+    counted = jobs(result.stdout)
+    assert counted["correct_pairs"] == 1
+    demo = {"make_genome", "simulate_reads", "merge_pairs", "extend_pairs", "plan_database"}
+    assert not demo & set(counted)
+    assert "--title 'Illumina reads, corrected with ngsgpu'" in result.stdout
+    assert "repeats_20kb" not in result.stdout
+    # Several are put together, the last one first; so one can still build on the shipped one.
+    result = snakemake("--dry-run", "--quiet", "rules", "--configfile", CONFIG, "mine.yaml")
+    assert jobs(result.stdout)["simulate_reads"] == 2, result.stdout
+    # Without one, single keys change the shipped one.
+    result = snakemake("--dry-run", "--quiet", "rules", "--config", "title=x")
+    assert jobs(result.stdout)["simulate_reads"] == 2, result.stdout
 
 
 @pytest.mark.parametrize(
@@ -131,10 +196,11 @@ def test_merging_takes_the_reads_it_is_told(
 ) -> None:
     (study / "more.yaml").write_text(f"merge: {{reads: {reads}, gpu: 1}}\n")
     target = "results/na12878_8kb/merge/stats.json"
-    result = snakemake("--dry-run", "-p", "--configfile", "more.yaml", "--", target)
+    arguments = ["--resources", "gpu=1", "--configfile", CONFIG, "more.yaml"]
+    result = snakemake("--dry-run", "-p", *arguments, "--", target)
     assert result.returncode == 0, result.stdout
     assert f"ngsgpu merge {first} -I " in result.stdout
-    assert "--backend cuda --gpus 1 --ihist" in result.stdout
+    assert f"{CUDA} 1 --ihist" in result.stdout
 
 
 def test_no_merging_unless_wanted(snakemake: Snakemake) -> None:
@@ -209,7 +275,7 @@ rule everything:
     result = snakemake("--dry-run", "-p", "--cores", "1", snakefile=snakefile)
     assert result.returncode == 0, result.stdout
     assert jobs(result.stdout)["reads_assemble_reads"] == 6
-    assert "--backend cuda --gpus 2 --memory 5000M" in result.stdout
+    assert f"{CUDA} 2 --memory 5000M" in result.stdout
 
 
 def write_program(path: Path, text: str) -> None:
@@ -248,20 +314,35 @@ esac
     return root
 
 
-@pytest.mark.parametrize("source", [None, "git+file:///elsewhere@v1"])
+CHECKOUT = f"--editable {ROOT}"
+
+
+@pytest.mark.parametrize(
+    ("env", "installed"),
+    [
+        ({}, f"{CHECKOUT}[report,cuda12]"),
+        ({"NGSGPU_CUDA": "13"}, f"{CHECKOUT}[report,cuda13]"),
+        ({"NGSGPU_CUDA": "none"}, f"{CHECKOUT}[report]"),
+        ({"NGSGPU_SOURCE": "git+file:///x@v1"}, "git+file:///x@v1 ngsgpu[report,cuda12]"),
+    ],
+)
 def test_conda_environment_gets_the_package(
-    snakemake: Snakemake, study: Path, conda: Path, source: str | None
+    snakemake: Snakemake, study: Path, conda: Path, env: dict[str, str], installed: str
 ) -> None:
-    env = {"PATH": f"{conda}/bin:{os.environ['PATH']}"}
-    if source:
-        env["NGSGPU_SOURCE"] = source
+    env |= {"PATH": f"{conda}/bin:{os.environ['PATH']}"}
     result = snakemake("--use-conda", "--", "results/versions/ngsgpu.txt", env=env)
     assert result.returncode == 0, result.stdout
     # The job ran in the environment, whose ngsgpu is the stand-in's.
     assert (study / "results" / "versions" / "ngsgpu.txt").read_text() == "9.9.9\n"
     (calls,) = (study / ".snakemake" / "conda").glob("*/pip.txt")
-    wanted = source or f"--editable {ROOT}"
-    assert calls.read_text() == f"-m pip install --no-input {wanted}\n"
+    assert calls.read_text() == f"-m pip install --no-input {installed}\n"
+
+
+def test_unknown_cuda_refused(snakemake: Snakemake, conda: Path) -> None:
+    env = {"PATH": f"{conda}/bin:{os.environ['PATH']}", "NGSGPU_CUDA": "11"}
+    result = snakemake("--use-conda", "--", "results/versions/ngsgpu.txt", env=env)
+    assert result.returncode == 1, result.stdout
+    assert "NGSGPU_CUDA is '11'; it must be 12, 13 or none" in result.stdout
 
 
 def test_environment_of_the_package_follows_its_version() -> None:

@@ -47,7 +47,7 @@ rule classify_partition:
     resources:
         mem_mb=planned_memory("index_bytes", 3000),
         runtime=config["classify"]["runtime"],
-        gpu=config["classify"]["gpu"],
+        gpu=gpus("classify"),
     params:
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         number=lambda wildcards: int(wildcards.partition),

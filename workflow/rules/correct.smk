@@ -23,7 +23,7 @@ rule correct_pairs:
         mem_mb=lambda wildcards, attempt: config["correct"]["mem_mb"]
         * 2 ** (attempt - 1),
         runtime=config["correct"]["runtime"],
-        gpu=config["correct"]["gpu"],
+        gpu=gpus("correct"),
     params:
         reads=arm_reads,
         corrected=lambda wildcards, output: f"-o {output.first} -O {output.second}",

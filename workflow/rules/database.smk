@@ -45,7 +45,7 @@ rule build_partition:
     resources:
         mem_mb=planned_memory("build_bytes", 2000),
         runtime=config["database"]["runtime"],
-        gpu=config["database"]["gpu"],
+        gpu=gpus("database"),
     params:
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         number=lambda wildcards: int(wildcards.partition),

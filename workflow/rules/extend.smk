@@ -25,7 +25,7 @@ rule extend_pairs:
         mem_mb=lambda wildcards, attempt: config["extend"]["mem_mb"]
         * 2 ** (attempt - 1),
         runtime=config["extend"]["runtime"],
-        gpu=config["extend"]["gpu"],
+        gpu=gpus("extend"),
     params:
         reads=arm_reads,
         backend=backend_options,

@@ -1,9 +1,46 @@
-# From the `gpu` resource to a backend. Snakemake counts GPUs and clips what a rule asks for to
-# what `--resources gpu=N` grants; which of them a job gets is up to ngsgpu, which leases them.
+# How many GPUs a job asks for, and the backend that it then computes on. Snakemake counts GPUs and
+# clips what a rule asks for to what `--resources gpu=N` grants; which of them a job gets is up to
+# ngsgpu, which leases them.
+
+import os
+
+
+def gpu_limit():
+    """The N of ``--resources gpu=N``; None without it.
+
+    A job that runs elsewhere than here (on a cluster) is run by a Snakemake of its own that is not
+    told; it learns of the limit from its environment.
+    """
+    if workflow.is_main_process:
+        limit = workflow.global_resources.get("gpu")
+        os.environ["NGSGPU_LIMIT"] = "none" if limit.value is None else str(limit.value)
+    limit = os.environ.get("NGSGPU_LIMIT", "none")
+    return int(limit) if limit.isdecimal() else None
+
+
+GPU_LIMIT = gpu_limit()
+
+
+envvars:
+    "NGSGPU_LIMIT",
+    *["NGSGPU_BACKEND"] * ("NGSGPU_BACKEND" in os.environ),
+
+
+def gpus(stage):
+    """GPUs that a job of a stage asks for: as many as the config says, if any are granted.
+
+    Without a limit Snakemake would grant any number, also where there is no GPU, and also to those
+    who use this workflow as a module and have never heard of it. So no limit means no GPU.
+    """
+    return min(config[stage]["gpu"], GPU_LIMIT or 0)
 
 
 def backend_options(wildcards, resources):
-    """Options of ngsgpu for the GPUs that the job was granted; none means the CPU."""
-    if resources.gpu == 0:
+    """Options of ngsgpu for the GPUs that the job was granted; none means the CPU.
+
+    A job with GPUs insists on them, unless NGSGPU_BACKEND says otherwise.
+    """
+    granted = resources.gpu if GPU_LIMIT is None else min(resources.gpu, GPU_LIMIT)
+    if granted == 0:
         return "--backend cpu"
-    return f"--backend cuda --gpus {resources.gpu}"
+    return f'--backend "${{NGSGPU_BACKEND:-cuda}}" --gpus {granted}'

@@ -23,7 +23,7 @@ rule merge_pairs:
     resources:
         mem_mb=config["merge"]["mem_mb"],
         runtime=config["merge"]["runtime"],
-        gpu=config["merge"]["gpu"],
+        gpu=gpus("merge"),
     params:
         reads=arm_reads,
         backend=backend_options,
