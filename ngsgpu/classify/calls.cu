@@ -47,6 +47,7 @@ struct Rules {
     int64_t lowest;
     int64_t highest;
     int64_t doubtful_confidence;
+    int64_t best_alone;  // 1: the call is that of the best candidate, whatever else is near
 };
 
 // What lines are made of; ngsgpu.classify.gpu_calls fills it.
@@ -104,7 +105,8 @@ __device__ int call_query(const Candidate* row, int most, int first, int64_t fea
         rank = rules.node_rank[call];
     }
     const int64_t threshold = (hits - rules.min_hits) * rules.difference;
-    for (int i = first + 1; i < most; ++i) {
+    const int last = rules.best_alone ? first + 1 : most;
+    for (int i = first + 1; i < last; ++i) {
         const Candidate other = row[i];
         if (other.x < 0 || int64_t(other.y) * kPerMillion <= threshold) break;
         if (!counts(other.x, kept, believed, near)) continue;

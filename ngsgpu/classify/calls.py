@@ -6,10 +6,14 @@ one, from the best down, whose hits exceed ``(best - min_hits) * hit_difference`
 lowest rank from the call's own upwards at which both have the same taxon. A call above the highest
 rank is none.
 
-Two rules are our own. With ``confidence``, a query whose best candidate has less than this part of
-its features stays unclassified; with ``species_confidence``, one that has less than that part is
-not called a species, or anything below, but the next rank that the lineage has. Both are off where
-MetaCache's calls are wanted.
+Without a taxonomy there is nothing above the best candidate to lift the call to. Then the best one
+is called whatever else is near (of equal ones the earliest reference sequence, which is how
+candidates are ordered), or with ``--ties ambiguous`` the query stays unclassified, as MetaCache's.
+
+Two more rules are our own. With ``confidence``, a query whose best candidate has less than this
+part of its features stays unclassified; with ``species_confidence``, one that has less than that
+part is not called a species, or anything below, but the next rank that the lineage has. Both are
+off where MetaCache's calls are wanted.
 """
 
 from __future__ import annotations
@@ -103,7 +107,8 @@ def _call(
         call = np.int64(best.taxon[query, first])
         rank = np.int64(node_rank[call])
     threshold = (hits - rules.min_hits) * rules.difference
-    for i in range(first + 1, best.target.shape[1]):
+    last = first + 1 if rules.best_alone else best.target.shape[1]
+    for i in range(first + 1, last):
         other = best.target[query, i]
         if other < 0 or np.int64(best.hits[query, i]) * PER_MILLION <= threshold:
             break

@@ -191,6 +191,7 @@ class Engine:
             insert_size=parameters.insert_size,
             lowest=lowest,
             highest=highest,
+            best_alone=int(parameters.ties == "first" and self.database.taxonomy is None),
         )
 
     def _taxon_of_target(self) -> NDArray[np.int32]:

@@ -218,7 +218,7 @@ class DeviceCaller:
 
 
 def _rules_on_device(engine: Engine, doubtful_confidence: float) -> tuple[Any, list[Any]]:
-    """The struct ``Rules``, int64[14], and the arrays that it points to."""
+    """The struct ``Rules``, int64[15], and the arrays that it points to."""
     import cupy
 
     rules = engine.rules
@@ -232,7 +232,7 @@ def _rules_on_device(engine: Engine, doubtful_confidence: float) -> tuple[Any, l
     numbers = [
         len(engine.taxonomy), len(engine.target_node), engine.lineages.shape[1], rules.min_hits,
         rules.difference, rules.confidence, rules.species_confidence, rules.lowest, rules.highest,
-        round(doubtful_confidence * PER_MILLION),
+        round(doubtful_confidence * PER_MILLION), rules.best_alone,
     ]  # fmt: skip
     return cupy.asarray(np.array([*pointers, *numbers], dtype=np.int64)), arrays
 

@@ -120,6 +120,7 @@ class QueryRules(NamedTuple):
     insert_size: int
     lowest: int
     highest: int
+    best_alone: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,9 @@ class QueryParameters:
         insert_size: bases that a pair may span on a target; at least the query's own are taken.
         lowest: lowest rank of a call.
         highest: highest rank of a call; above it queries are unclassified.
+        ties: what becomes of queries with several near candidates in a database without a taxonomy,
+            in which nothing lies above them: ``first`` calls the best one, of equal ones that of
+            the earliest reference sequence; ``ambiguous`` leaves them unclassified.
     """
 
     min_hits: int | None = 3
@@ -149,6 +153,7 @@ class QueryParameters:
     insert_size: int = 0
     lowest: str = "sequence"
     highest: str = "domain"
+    ties: str = "first"
 
     def __post_init__(self) -> None:
         if self.min_hits is not None and self.min_hits < 1:
@@ -165,6 +170,8 @@ class QueryParameters:
             raise UsageError(f"--candidates must be from 1 to 64, not {self.candidates}")
         if self.insert_size < 0:
             raise UsageError(f"--insert-size must be 0 or more, not {self.insert_size}")
+        if self.ties not in ("first", "ambiguous"):
+            raise UsageError(f"--ties must be first or ambiguous, not {self.ties!r}")
 
     def hits_needed(self, sketch: int) -> int:
         """``min_hits`` for sketches of so many features."""
@@ -179,7 +186,7 @@ METACACHE_SKETCH: Final = SketchParameters(sketch=16)
 """Windows and sketches of MetaCache's databases."""
 
 METACACHE_CALLS: Final = QueryParameters(
-    min_hits=None, confidence=0.0, species_confidence=0.0, candidates=2
+    min_hits=None, confidence=0.0, species_confidence=0.0, candidates=2, ties="ambiguous"
 )
 """With these, and its sketches, calls are MetaCache's."""
 

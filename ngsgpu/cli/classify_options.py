@@ -134,6 +134,15 @@ class CallOptions:
             "without --species-evidence (for a database with --sketch 16).",
         ),
     ] = False
+    ties: Annotated[
+        str,
+        typer.Option(
+            metavar="first|ambiguous",
+            help="Without a taxonomy, reads with several near candidates: called by the best, of "
+            "equal ones the first in the database, or unclassified.",
+            show_default="first; ambiguous with --metacache",
+        ),
+    ] = ""
     insert_size: Annotated[
         int, typer.Option(metavar="N", help="Bases that pairs may span.", show_default="their own")
     ] = 0
@@ -196,8 +205,9 @@ class CallOptions:
                 candidates=self.candidates_kept,
             )
         return replace(
-            parameters, insert_size=self.insert_size, lowest=self.lowest, highest=self.highest
-        )
+            parameters, insert_size=self.insert_size, lowest=self.lowest, highest=self.highest,
+            ties=self.ties or parameters.ties,
+        )  # fmt: skip
 
     def rules(self) -> OutputRules:
         """What decides about a sample, and what is shown."""

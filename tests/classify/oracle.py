@@ -140,7 +140,8 @@ class Oracle:
             call = self.at_or_above(top, parameters.lowest)
         assert call is not None
         threshold = (best[0][1] - needed) * parameters.hit_difference
-        for other, hits, _, _ in best[1:]:
+        taxonomy = any(self.lineages)
+        for other, hits, _, _ in best[1:] if taxonomy or parameters.ties == "ambiguous" else []:
             if hits > threshold:
                 for rank in RANKS[max(1, RANKS.index(call[0])) :]:
                     taxon = self.lineages[top].get(rank)

@@ -18,6 +18,7 @@ from ngsgpu.classify.plan import BuildOptions, PartitionRequest, plan_database
 from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
 from ngsgpu.classify.samples import Sample, SampleOutputs, one_sample, read_samples
 from ngsgpu.errors import InputError, UsageError
+from tests.classify.oracle import Oracle
 from tests.classify.world import SKETCH, World
 
 ALL = {
@@ -300,6 +301,40 @@ def test_without_a_taxonomy_calls_are_sequences(world: World, tmp_path: Path):
     there = build_database(world.references, None, parameters=DatabaseParameters(SKETCH))
     got = run(there, single(world.fasta("n.fa", world.reads)), tmp_path / "a")
     assert {row[2] for row in rows(got["reads.tsv"])} == {"sequence", "no rank"}
+
+
+@pytest.mark.parametrize("ties", ["first", "ambiguous"])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_ties_without_a_taxonomy(world: World, tmp_path: Path, ties: str, partitions: int):
+    """The first of equal targets, whatever partition it is in; sequences 0 and 8 are equal."""
+    there = build_database(
+        world.references,
+        None,
+        parameters=DatabaseParameters(SKETCH),
+        request=PartitionRequest(number=partitions),
+    )
+    bare = replace(world, oracle=Oracle(world.sequences, [{} for _ in world.sequences], SKETCH))
+    exact = [world.sequences[8][at : at + 100] for at in range(0, 900, 50)]
+    for parameters in (QueryParameters(ties=ties), replace(METACACHE_CALLS, ties=ties)):
+        got = run(there, single(world.fasta("t.fa", [*exact, *world.reads])), tmp_path, parameters)
+        expected = expected_rows(bare, [[read] for read in [*exact, *world.reads]], parameters)
+        assert shown(got["reads.tsv"]) == expected
+        found = rows(got["reads.tsv"])[: len(exact)]
+        assert {row[2] for row in found} == {"sequence" if ties == "first" else "no rank"}
+        if ties == "first":
+            targets = {row[5] for row in found}
+            assert world.names[0] in targets
+            assert world.names[8] not in targets
+
+
+def test_ties_with_a_taxonomy_are_lifted(world: World, database: Database, tmp_path: Path):
+    sample = single(world.fasta("x.fa", world.reads))
+    for parameters in (QueryParameters(), METACACHE_CALLS):
+        either = [
+            run(database, sample, tmp_path / ties, replace(parameters, ties=ties))
+            for ties in ("first", "ambiguous")
+        ]
+        assert either[0] == either[1]
 
 
 def test_many_samples_with_one_database(world: World, database: Database, tmp_path: Path):

@@ -28,7 +28,7 @@ from tests.properties import examples
 
 RULES = QueryRules(
     min_hits=2, difference=PER_MILLION, confidence=0, species_confidence=0, insert_size=0,
-    lowest=0, highest=RANK_CODES["domain"],
+    lowest=0, highest=RANK_CODES["domain"], best_alone=0,
 )  # fmt: skip
 TARGETS = [83333, 562, 623, 1280, 10710, 543, None]
 """Taxa of the reference sequences; the last but one has no species, the last no taxon."""

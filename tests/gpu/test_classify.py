@@ -40,13 +40,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return make_world(tmp_path_factory.mktemp("world"), genome=3000, reads=900)
 
 
-def build(world: World, path: Path | None, backend: str, **more: Any) -> Database:
+def build(
+    world: World, path: Path | None, backend: str, *, taxonomy: bool = True, **more: Any
+) -> Database:
     return build_database(
         more.pop("references", world.references),
         path,
         parameters=more.pop("parameters", DatabaseParameters(SKETCH)),
-        taxonomy=world.taxonomy,
-        maps=[world.map],
+        taxonomy=world.taxonomy if taxonomy else None,
+        maps=[world.map] if taxonomy else [],
         options=BuildOptions(threads=2, backend=backend),  # type: ignore[arg-type]
         **more,
     )
@@ -132,6 +134,16 @@ def test_calls(
     one = classify(database, sample, tmp_path / "cpu_out", "cpu", parameters)
     two = classify(open_database(tmp_path / "db"), sample, tmp_path / "gpu_out", "cuda", parameters)
     assert two == one
+
+
+@pytest.mark.parametrize("ties", ["first", "ambiguous"])
+@pytest.mark.parametrize("evidence", [0.0, 0.4])
+def test_calls_without_a_taxonomy(world: World, tmp_path: Path, ties: str, evidence: float):
+    database = build(world, tmp_path / "db", "cpu", taxonomy=False)
+    sample, parameters = sample_of(world, "pairs"), QueryParameters(ties=ties)
+    rules = OutputRules(evidence=EvidenceParameters(evidence))
+    one = classify(database, sample, tmp_path / "a", "cpu", parameters, rules)
+    assert classify(database, sample, tmp_path / "b", "cuda", parameters, rules) == one
 
 
 def sample_of(world: World, layout: str) -> Sample:
