@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +55,7 @@ from ngsgpu.classify.references import (
 )
 from ngsgpu.classify.sketching import Unpacked
 from ngsgpu.classify.taxonomy import load_taxonomy
+from ngsgpu.device.leases import keep_gpus
 from ngsgpu.errors import DeviceError, InputError, UsageError
 from ngsgpu.io.batch import first_word
 from ngsgpu.io.source import unpacked_size
@@ -226,11 +227,32 @@ def build_database(
     def work(own: BuildOptions) -> Database:
         if path is not None and not _fits(files, parameters, own):
             return _build_part_by_part(files, Path(path), parameters, taxonomy, maps, wanted, own)
+        own = _with_needed_gpus(own, parameters, [files])
         return _build_at_once(
             files, None if path is None else Path(path), parameters, taxonomy, maps, wanted, own
         )
 
     return _on_device(options or BuildOptions(), work)
+
+
+def _with_needed_gpus(
+    options: BuildOptions, parameters: DatabaseParameters, builds: Iterable[Iterable[str]]
+) -> BuildOptions:
+    """The options with as many GPUs as the largest build takes; others may have the rest.
+
+    Args:
+        options: how to go about it.
+        parameters: of the database.
+        builds: the files that each build reads.
+    """
+    if options.backend == "cpu" or options.gpus == 1:
+        return options
+    from ngsgpu.classify.gpu_build_run import gpus_for
+
+    sizes = [sum(map(unpacked_size, files)) for files in builds]
+    gpus = gpus_for(max(sizes, default=0), parameters, options)
+    keep_gpus(gpus)
+    return replace(options, gpus=gpus)
 
 
 def _build_part_by_part(
@@ -248,9 +270,12 @@ def _build_part_by_part(
         files, path, parameters=parameters, taxonomy=taxonomy, maps=maps, request=request,
         options=options,
     )  # fmt: skip
+    numbers = range(len(database.partitions))
+    read = (_PlannedTargets(database, number).files for number in numbers)
+    options = _with_needed_gpus(options, parameters, read)
     with database_folder(path, inputs_of((), files, taxonomy, maps)) as place:
         there = database.moved(*place)
-        for number in range(len(database.partitions)):
+        for number in numbers:
             _build_partition(there, number, options)
         write_manifest(there)
     return open_database(path)
@@ -325,7 +350,13 @@ def build_partition(database: Database, number: int, options: BuildOptions | Non
                 f"there is no partition {number}; the database has {len(database.partitions)}, "
                 "counted from 0"
             )
-        _on_device(options or BuildOptions(), lambda own: _build_partition(database, number, own))
+
+    def work(own: BuildOptions) -> None:
+        files = _PlannedTargets(database, number).files
+        own = _with_needed_gpus(own, database.parameters, [files])
+        _build_partition(database, number, own)
+
+    _on_device(options or BuildOptions(), work)
 
 
 def _build_partition(database: Database, number: int, options: BuildOptions) -> None:

@@ -74,7 +74,7 @@ class GpuBuilder:
         expected = sum(map(unpacked_size, files))
         pinned, buffers = self._buffers(expected)
         memory = gpu_memory(self._options.gpu_memory).budget
-        self._take_gpus(self._gpus_for(expected, memory))
+        self._take_gpus(gpus_for(expected, self._parameters, self._options))
         batch = min(BATCH_BYTES, max(PIECE_BYTES, memory // _SHARE_OF_BATCHES))
         try:
             sketches = sketch_files(
@@ -126,16 +126,6 @@ class GpuBuilder:
             pinned=self._buffers(0)[0],
         )
 
-    def _gpus_for(self, bases: int, memory: int) -> int:
-        """How many GPUs hold the features of so many bases in half of their memory, if possible.
-
-        Ranges of keys that are handled one after the other take less time than a context on a
-        further GPU; features that wait on the host take more.
-        """
-        sketch = self._parameters.sketch
-        needed = bases // sketch.stride * sketch.sketch * _BYTES_A_FEATURE
-        return max(1, min(self._options.gpus, -(-needed // max(1, memory // 2))))
-
     def _take_gpus(self, gpus: int) -> None:
         """Use so many GPUs."""
         from cupy.cuda import Device
@@ -155,6 +145,20 @@ class GpuBuilder:
             count = min(threads + _SPARE_BUFFERS, _SPARE_BUFFERS + expected // PIECE_BYTES)
             self._pinned = PinnedBuffers(PIECE_BYTES, count, self._pool)
         return self._pinned, self._pinned.count
+
+
+def gpus_for(bases: int, parameters: DatabaseParameters, options: BuildOptions) -> int:
+    """How many GPUs hold the features of so many bases in half of their memory, if possible.
+
+    Ranges of keys that are handled one after the other take less time than a context on a
+    further GPU; features that wait on the host take more.
+    """
+    if options.gpus == 1:
+        return 1
+    memory = gpu_memory(options.gpu_memory).budget
+    sketch = parameters.sketch
+    needed = bases // sketch.stride * sketch.sketch * _BYTES_A_FEATURE
+    return max(1, min(options.gpus, -(-needed // max(1, memory // 2))))
 
 
 def _limit(gpu: int, limit: int) -> None:

@@ -20,18 +20,27 @@ from ngsgpu.classify.gpu_batch import NULL, DeviceBatch, DeviceNames, DeviceRead
 from ngsgpu.classify.gpu_search import KERNELS, Search, Searcher
 
 
+def most_gpus(partitions: int) -> int | None:
+    """How many GPUs can share a search of so many partitions; None for any number.
+
+    They share the partitions, or, where there is but one, the queries.
+    """
+    return None if partitions == 1 else partitions
+
+
 class DeviceEngine:
     """Finds candidates on the current GPU, and on those after it.
 
     Args:
         engine: the database, and how to classify with it.
         gpus: how many GPUs search.
+        memory: bytes of each GPU's memory that may be taken; None for what is free.
 
     Raises:
         DeviceError: the partitions do not fit into a GPU's memory.
     """
 
-    def __init__(self, engine: Engine, gpus: int = 1) -> None:
+    def __init__(self, engine: Engine, gpus: int = 1, memory: int | None = None) -> None:
         import cupy
 
         self.engine = engine
@@ -39,10 +48,10 @@ class DeviceEngine:
         self._splits_queries = len(partitions) == 1
         self._searchers: list[Searcher] = []
         first = cupy.cuda.Device().id
-        for number in range(gpus if self._splits_queries else min(gpus, len(partitions))):
+        for number in range(min(gpus, most_gpus(len(partitions)) or gpus)):
             own = partitions if self._splits_queries else partitions[number::gpus]
             with cupy.cuda.Device(first + number):
-                self._searchers.append(Searcher(engine, own))
+                self._searchers.append(Searcher(engine, own, memory))
 
     def find(self, reads: DeviceReads, names: DeviceNames) -> DeviceBatch:
         """Find the candidates of queries; waits for the kernels.

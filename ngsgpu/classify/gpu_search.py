@@ -46,12 +46,15 @@ class Searcher:
     Args:
         engine: the database, and how to classify with it.
         partitions: those of its partitions that are searched.
+        memory: bytes of the GPU's memory that may be taken; None for what is free.
 
     Raises:
         DeviceError: the partitions do not fit into the GPU's memory.
     """
 
-    def __init__(self, engine: Engine, partitions: Sequence[PartitionArrays]) -> None:
+    def __init__(
+        self, engine: Engine, partitions: Sequence[PartitionArrays], memory: int | None = None
+    ) -> None:
         import cupy
 
         self.device = cupy.cuda.Device()
@@ -62,7 +65,7 @@ class Searcher:
             for array in partition
             if isinstance(array, np.ndarray)
         )
-        gpu_memory().require(size, "the partitions of the database")
+        gpu_memory(memory).require(size, "the partitions of the database")
         taxa = engine.taxon_of_target
         self.taxa = cupy.asarray(taxa) if len(taxa) > 0 else None
         self._partitions = [_DevicePartition(partition, self.taxa) for partition in partitions]

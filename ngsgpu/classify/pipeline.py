@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -152,7 +152,7 @@ class Classifier:
                 run = self._sample_run(sample.name, own, pool)
                 with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
                     items, find = source(sample, stage)
-                    with self._told(sample):
+                    with self._on_device(sample):
                         done.append(run.run(items, find))
                 if outputs.biom is not None and run.totals is not None:
                     trees.append((sample.name, tree_of(self.engine.labels, run.totals)))
@@ -168,13 +168,16 @@ class Classifier:
             kind = DeviceSampleRun
         return kind(self.engine, name, outputs, self.rules, self.options, pool)
 
-    def _told(self, sample: Sample) -> AbstractContextManager[None]:
-        """Where errors of CUDA become ours."""
+    @contextmanager
+    def _on_device(self, sample: Sample) -> Iterator[None]:
+        """Where errors of CUDA become ours, and the GPUs' memory is limited."""
         if self._device is None:
-            return nullcontext()
+            yield
+            return
         from ngsgpu.device.errors import cuda_errors
 
-        return cuda_errors(f"classifying {sample.name}")
+        with self._limited(), cuda_errors(f"classifying {sample.name}"):
+            yield
 
     def _device_engine(self) -> DeviceEngine | None:
         """The partitions on a GPU, if one is to be used and can hold them."""
@@ -183,19 +186,25 @@ class Classifier:
             return None
         from ngsgpu.classify.gpu_query import DeviceEngine
         from ngsgpu.device.errors import cuda_errors
-        from ngsgpu.device.gpu_memory import limit_pool
 
         try:
-            with cuda_errors("copying the database to the GPU"):
-                if options.gpu_memory is not None:
-                    limit_pool(options.gpu_memory)
-                return DeviceEngine(self.engine, options.gpus)
+            with self._limited(), cuda_errors("copying the database to the GPU"):
+                return DeviceEngine(self.engine, options.gpus, options.gpu_memory)
         except DeviceError as error:
             if not options.may_fall_back:
                 raise
             logger.warning("%s; going on with the CPU", error)
             self.options = replace(options, backend="cpu", device="")
             return None
+
+    def _limited(self) -> AbstractContextManager[None]:
+        """Where the memory of all GPUs that take part is limited."""
+        from ngsgpu.classify.gpu_query import most_gpus
+        from ngsgpu.device.gpu_memory import limited_gpu_memory
+
+        gpus = self.options.gpus
+        gpus = min(gpus, most_gpus(len(self.engine.partitions)) or gpus)
+        return limited_gpu_memory(self.options.gpu_memory, gpus)
 
     def _device_batches(
         self, device: DeviceEngine, sample: Sample, phred_offset: PhredOffset, stage: Stage

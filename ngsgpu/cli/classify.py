@@ -125,7 +125,10 @@ def classify(
     parameters = calls.parameters()
     memory = None if gpu_memory is None else parse_size(gpu_memory)
     offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
-    with choose_backend(backend.value, gpus, engines=("cpu", "cuda")) as chosen:
+    most = _most_gpus(database, only_partition) if gpus is not None and gpus > 1 else None
+    with choose_backend(
+        backend.value, gpus, engines=("cpu", "cuda"), lease=True, most=most
+    ) as chosen:
         # The GPU gets ready while Python imports the rest.
         prepare_cuda(
             len(chosen.gpus),
@@ -205,6 +208,16 @@ def classify_merge(
         options=options,
     )
     _say([classifier.merge(candidates, outputs, sample)], quiet)
+
+
+def _most_gpus(database: str | None, only_partition: int | None) -> int | None:
+    """How many GPUs can take part; None for any number."""
+    from ngsgpu.classify.database import open_database
+    from ngsgpu.classify.gpu_query import most_gpus
+
+    if database is None or only_partition is not None:
+        return most_gpus(1)
+    return most_gpus(len(open_database(database).partitions))
 
 
 def _options(threads: int, quiet: bool) -> ClassifyOptions:

@@ -25,7 +25,7 @@ GpuMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory of the GPU that may be used.",
+        help="Memory of each GPU that may be used.",
         show_default="what is free",
     ),
 ]

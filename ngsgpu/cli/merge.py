@@ -172,7 +172,7 @@ def merge(
         int | None,
         typer.Option(
             metavar="N",
-            help="GPUs to lease, of which merging uses one; 0: none.",
+            help="GPUs to use: merging takes one at most; 0: none.",
             show_default="1, if there are any",
         ),
     ] = None,
@@ -247,7 +247,7 @@ def merge(
             )
         outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
     outputs.check(parameters)
-    with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
+    with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True, most=1) as chosen:
         prepare_cuda(len(chosen.gpus), "ngsgpu.io.gpu_parse", "ngsgpu.merge.gpu")
         statistics = merge_files(
             in1 or [],

@@ -24,7 +24,7 @@ from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.gpu_memory import (
     free_for_one_array,
     free_unused,
-    limit_pool,
+    limited_gpu_memory,
     out_of_memory,
     with_less_the_second_time,
 )
@@ -113,8 +113,7 @@ class GpuCorrection:
         self.plan: GpuPlan
 
     def __enter__(self) -> Self:
-        for gpu in self._gpus:
-            self._open.enter_context(gpu.limited(self._gpu_memory))
+        self._open.enter_context(limited_gpu_memory(self._gpu_memory, len(self._gpus)))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -245,20 +244,6 @@ class _Gpu:
     def corrector(self) -> AnchorCorrector:
         assert self._corrector is not None
         return self._corrector
-
-    @contextmanager
-    def limited(self, limit: int | None) -> Iterator[None]:
-        """Keep CuPy's arrays there below a limit, in bytes; None changes nothing."""
-        if limit is None:
-            yield
-            return
-        with self._device:
-            before = limit_pool(limit)
-        try:
-            yield
-        finally:
-            with self._device:
-                limit_pool(before)
 
     @contextmanager
     def in_use(self) -> Iterator[None]:

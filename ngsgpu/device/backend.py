@@ -66,6 +66,7 @@ def choose_backend(
     engines: Collection[BackendName] = _CPU_ONLY,
     lease: bool = False,
     wait: float | None = None,
+    most: int | None = None,
 ) -> Backend:
     """Choose what to compute on.
 
@@ -77,6 +78,7 @@ def choose_backend(
         lease: whether to lease the GPUs; use the answer in a ``with`` statement then. ``auto``
             does not wait for GPUs that others hold, but takes the CPU.
         wait: seconds that ``cuda`` waits for GPUs that others hold; None waits for ever.
+        most: GPUs that the run can make use of; however many are asked for, no more are taken.
 
     Raises:
         DeviceError: ``requested`` is ``cuda`` and the GPUs did not become free in time.
@@ -87,6 +89,9 @@ def choose_backend(
         raise UsageError(f"unknown backend {requested!r}; choose auto, cpu or cuda")
     if gpus is not None and gpus < 0:
         raise UsageError(f"{gpus} GPUs cannot be used; ask for 0 or more")
+    if gpus is not None and most is not None and gpus > most:
+        _LOG.info("of %d GPUs no more than %d can take part", gpus, most)
+        gpus = most
     if requested == "cpu":
         return Backend("cpu", (), "as asked for")
     if requested == "cuda":

@@ -7,7 +7,8 @@ Python. A command that is going to use the GPU says so as soon as it knows::
         prepare_cuda(len(chosen.gpus), "ngsgpu.classify.gpu_build")
         from ngsgpu.classify.build import build_database
 
-Nothing depends on it: whatever fails here is told by the first call that needs it.
+Nothing depends on it: whatever fails here is told by the first call that needs it. It ends with
+the lease, so that no GPU is touched that this process does not hold any more.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ import threading
 _LOG = logging.getLogger(__name__)
 _LIBRARY = "libcuda.so.1"
 
+_touching = threading.Lock()
+"""Held by who touches CUDA for the first time, which is when it learns of the visible GPUs."""
+
+_stopped = threading.Event()
+
 
 def prepare_cuda(gpus: int, *modules: str, first: int = 0) -> None:
     """Begin to make contexts and to load kernels, in threads of their own.
@@ -33,30 +39,58 @@ def prepare_cuda(gpus: int, *modules: str, first: int = 0) -> None:
             ``prepare`` that loads all that is needed.
         first: number of the first GPU to make ready, where those before it are.
     """
+    _stopped.clear()
     for device in range(first, gpus):
         threading.Thread(
             target=_prepare, args=(device, modules), name="ngsgpu-cuda", daemon=True
         ).start()
 
 
+def stop_preparing() -> None:
+    """Begin nothing more, before ``CUDA_VISIBLE_DEVICES`` or the lease changes.
+
+    Waits for who is just touching CUDA for the first time, less than a second.
+    """
+    with _touching:
+        _stopped.set()
+
+
 def _prepare(device: int, modules: tuple[str, ...]) -> None:
-    with contextlib.suppress(OSError):
-        _make_context(device)
     try:
+        if not _touched(device):
+            return
         from cupy.cuda import Device, runtime
 
         with Device(device):
             runtime.free(0)
             for name in modules:
+                if _stopped.is_set():
+                    return
                 module = importlib.import_module(name)
                 getattr(module, "prepare", module.KERNELS.load)()
     except Exception as error:
         _LOG.debug("CUDA could not be made ready: %s", error)
 
 
-def _make_context(device: int) -> None:
-    """Make the GPU's primary context, which CuPy takes, before CuPy is there."""
-    cuda = ctypes.CDLL(_LIBRARY)
+def _touched(device: int) -> bool:
+    """Make a GPU's context and import CuPy; false where it is too late for that."""
+    cuda = None
+    with _touching, contextlib.suppress(OSError):
+        if _stopped.is_set():
+            return False
+        cuda = ctypes.CDLL(_LIBRARY)
+        cuda.cuInit(0)
+    if cuda is not None:
+        _make_context(cuda, device)
+    with _touching:
+        if _stopped.is_set():
+            return False
+        importlib.import_module("cupy")
+    return True
+
+
+def _make_context(cuda: ctypes.CDLL, device: int) -> None:
+    """Make the GPU's primary context, which CuPy takes; it takes long and holds up nobody."""
     number, context = ctypes.c_int(), ctypes.c_void_p()
-    if cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(number), device) == 0:
+    if cuda.cuDeviceGet(ctypes.byref(number), device) == 0:
         cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), number)

@@ -89,12 +89,32 @@ def gpu_memory(limit: int | None = None) -> GpuMemory:
     return GpuMemory(total, free, usable if limit is None else min(limit, usable))
 
 
-@contextlib.contextmanager
-def limited_gpu_memory(limit: int | None) -> Iterator[None]:
-    """Keep CuPy's arrays on the current GPU below a limit inside of the block.
+def each_gpu(count: int) -> Iterator[int]:
+    """Make each GPU of a run the current one in turn: the one that is, and those after it.
 
     Args:
-        limit: bytes; None changes nothing.
+        count: how many GPUs.
+
+    Yields:
+        Their places, from 0.
+    """
+    yield 0
+    if count > 1:
+        from cupy.cuda import Device, runtime
+
+        first = runtime.getDevice()
+        for place in range(1, count):
+            with Device(first + place):
+                yield place
+
+
+@contextlib.contextmanager
+def limited_gpu_memory(limit: int | None, gpus: int = 1) -> Iterator[None]:
+    """Keep CuPy's arrays on each GPU of a run below a limit inside of the block.
+
+    Args:
+        limit: bytes of each; None changes nothing.
+        gpus: how many GPUs, the current one and those after it.
 
     Raises:
         DeviceError: the arrays do not fit into the limit, or into the GPU.
@@ -103,11 +123,16 @@ def limited_gpu_memory(limit: int | None) -> Iterator[None]:
         if limit is None:
             yield
             return
-        before = limit_pool(limit)
+        from cupy.cuda import runtime
+
+        before = [limit_pool(limit) for _ in each_gpu(gpus)]
         try:
             yield
         finally:
-            limit_pool(before)
+            # CUDA may be of no use any more, which another error says.
+            with contextlib.suppress(runtime.CUDARuntimeError):
+                for place in each_gpu(gpus):
+                    limit_pool(before[place])
 
 
 def limit_pool(limit: int) -> int:

@@ -27,6 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ngsgpu.device.early import stop_preparing
 from ngsgpu.device.gpus import Gpu, gpus_of_driver, visible_entries
 from ngsgpu.device.locks import FolderUnusableError, LockFolder, Taken
 from ngsgpu.errors import DeviceError, UsageError
@@ -102,7 +103,9 @@ class Lease:
         self.keep(0)
 
     def keep(self, count: int) -> None:
-        """Give back all GPUs after the first ``count``, which must not have been used."""
+        """Give back all GPUs after the first ``count``, which this process must not use then."""
+        if count == 0:
+            stop_preparing()
         held = bool(self._taken)
         self._folder.release(self._taken[count:])
         self._taken, self.devices = self._taken[:count], self.devices[:count]
@@ -132,6 +135,7 @@ class Lease:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        stop_preparing()
         _entered.remove(self)
         for name, value in self._before.items():
             if value is None:

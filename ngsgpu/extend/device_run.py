@@ -53,9 +53,9 @@ class DeviceRun(Run):
     team: GpuTeam
 
     def __enter__(self) -> Self:
-        """Limit the memory of the GPU."""
+        """Limit the memory of the GPUs."""
         super().__enter__()
-        self._open.enter_context(limited_gpu_memory(self.options.gpu_memory))
+        self._open.enter_context(limited_gpu_memory(self.options.gpu_memory, self.options.gpus))
         return self
 
     def read(self, lanes: Sequence[Lane]) -> None:

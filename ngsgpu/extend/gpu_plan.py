@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.correct.gpu_plan import ROUNDING_BYTES, ReadMemory
-from ngsgpu.device.gpu_memory import free_unused, gpu_memory
+from ngsgpu.device.gpu_memory import each_gpu, free_unused, gpu_memory
 from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend.gpu_run import BATCH_BYTES, BATCHES_A_GPU, pairs_a_batch
@@ -161,14 +161,17 @@ def plan_gpu(
 def place_reads(
     reads: ReadSet | DeviceReadSet, parameters: ExtensionParameters, options: RunOptions
 ) -> tuple[DeviceReadSet, ExtensionGpuPlan]:
-    """Plan for the current GPU, and copy or move the reads to where the plan has them.
+    """Plan for the GPUs of a run, and copy or move the reads to where the plan has them.
 
     Raises:
         DeviceError: the memory does not suffice.
     """
-    free_unused()
-    there = reads.device_nbytes if isinstance(reads, DeviceReadSet) else 0
-    budget = gpu_memory().budget + there
+    budgets = []
+    for place in each_gpu(options.gpus):
+        free_unused()
+        there = reads.device_nbytes if place == 0 and isinstance(reads, DeviceReadSet) else 0
+        budgets.append(gpu_memory().budget + there)
+    budget = min(budgets)
     plan = plan_gpu(
         ReadMemory.of(reads),
         parameters,

@@ -75,7 +75,9 @@ def on_gpu(values: Any) -> Array:
 class CpuSearcher:
     """Searches partitions by the CPU's kernels, for what lies on its own GPU."""
 
-    def __init__(self, engine: Engine, partitions: list[PartitionArrays]) -> None:
+    def __init__(
+        self, engine: Engine, partitions: list[PartitionArrays], memory: int | None = None
+    ) -> None:
         self.device = Device()
         self.taxa = on_gpu(engine.taxon_of_target) if len(engine.taxon_of_target) else None
         self._engine = SimpleNamespace(**vars(engine))

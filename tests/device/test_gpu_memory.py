@@ -77,6 +77,33 @@ def test_limit_holds_inside(cuda):
         assert cuda.limit == 0
 
 
+def test_limit_holds_on_every_gpu(monkeypatch):
+    """Also where the first of them is not the first that can be seen."""
+    import cupy
+
+    pools = [Pool() for _ in range(4)]
+    current = [1]
+
+    class Device:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def __enter__(self) -> None:
+            current.append(self.number)
+
+        def __exit__(self, *error: object) -> None:
+            current.pop()
+
+    monkeypatch.setattr(cupy, "get_default_memory_pool", lambda: pools[current[-1]])
+    monkeypatch.setattr(cupy.cuda, "Device", Device)
+    monkeypatch.setattr(cupy.cuda.runtime, "getDevice", lambda: current[-1])
+    pools[2].limit = GIB
+    with limited_gpu_memory(3 * GIB, gpus=3):
+        assert [pool.limit for pool in pools] == [0, 3 * GIB, 3 * GIB, 3 * GIB]
+        assert current == [1]
+    assert [pool.limit for pool in pools] == [0, 0, GIB, 0]
+
+
 def test_memory_that_runs_out_inside(cuda):
     import cupy
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.cli import main
-from ngsgpu.device import backend
+from ngsgpu.device import backend, early
 from ngsgpu.device.backend import choose_backend
 from ngsgpu.device.gpus import gpus_of_driver
-from ngsgpu.device.leases import holders, lease_gpus, pool
+from ngsgpu.device.leases import holders, keep_gpus, lease_gpus, pool
 from ngsgpu.device.locks import FolderUnusableError, LockFolder
 from ngsgpu.errors import DeviceError, UsageError
 
@@ -218,6 +218,48 @@ def test_lease_in_a_lease():
             pass
     # Back outside, and nothing of the inner locks is left.
     lease_gpus(3, wait=0).release()
+
+
+def test_what_is_not_needed_is_given_back():
+    keep_gpus(1)  # without a lease nothing happens
+    with lease_gpus(3) as lease:
+        keep_gpus(4)
+        assert len(lease.devices) == 3
+        keep_gpus(2)
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(UUIDS[:2])
+        assert os.environ["NGSGPU_LEASE"].endswith(",".join(UUIDS[:2]))
+        assert [bool(one) for one in lease_holders()] == [True, True, False]
+        keep_gpus(0)
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+        assert "NGSGPU_LEASE" not in os.environ
+        assert not any(lease_holders())
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
+
+
+def lease_holders() -> list[str | None]:
+    """Who holds the GPUs of the machine, seen from outside of the lease."""
+    found = LockFolder(Path(os.environ["NGSGPU_LOCK_DIR"])).holders(UUIDS)
+    return [str(found[uuid]) if uuid in found else None for uuid in UUIDS]
+
+
+def test_no_more_are_leased_than_can_take_part(monkeypatch, caplog):
+    monkeypatch.setattr(backend, "missing_for_cuda", lambda gpus: None)
+    caplog.set_level(logging.INFO)
+    for asked, taken in ((None, 1), (1, 1), (2, 2), (3, 2), (100, 2)):
+        with choose_backend("cuda", asked, engines=("cuda",), lease=True, most=2) as chosen:
+            assert len(chosen.gpus) == taken
+            assert sum(map(bool, lease_holders())) == taken
+    assert "of 3 GPUs no more than 2 can take part" in caplog.text
+
+
+def test_cuda_is_not_touched_after_the_lease(monkeypatch):
+    """Threads that make it ready begin nothing when the lease has ended."""
+    touched = []
+    monkeypatch.setattr(early.ctypes, "CDLL", touched.append)
+    with lease_gpus(1):
+        pass
+    early._prepare(0, ("ngsgpu.no_such_module",))
+    assert not touched
 
 
 def test_a_foreign_lease_variable_protects_nothing(monkeypatch):

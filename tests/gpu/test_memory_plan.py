@@ -30,7 +30,7 @@ def exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "ngsgpu.correct.gpu_run.free_for_one_array", lambda limit, there=0: limit - there
     )
-    monkeypatch.setattr("ngsgpu.correct.gpu_run.limit_pool", lambda limit: 0)
+    monkeypatch.setattr("ngsgpu.device.gpu_memory.limit_pool", lambda limit: 0)
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])

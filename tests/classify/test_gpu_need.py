@@ -1,0 +1,37 @@
+"""How many GPUs a build of a database keeps of those it leased."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ngsgpu.classify import build, gpu_build_run
+from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.plan import BuildOptions
+
+MEMORY = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("bases", "asked", "kept"),
+    [([10], 4, 1), ([10], 1, 1), ([400_000, 900_000], 4, 2), ([9_000_000], 4, 4), ([], 2, 1)],
+)
+def test_gpus_that_are_kept(tmp_path: Path, monkeypatch, bases, asked, kept):
+    """As many as hold the features of the largest build in half of their memory."""
+    said: list[int] = []
+    monkeypatch.setattr(build, "keep_gpus", said.append)
+    budget = SimpleNamespace(budget=MEMORY)
+    monkeypatch.setattr(gpu_build_run, "gpu_memory", lambda limit: budget)
+    files = []
+    for number, size in enumerate(bases):
+        files.append(tmp_path / f"{number}.fa")
+        files[-1].write_bytes(b">x\n" + b"A" * size)
+    options = BuildOptions(backend="cuda", gpus=asked)
+    parameters = DatabaseParameters()
+    chosen = build._with_needed_gpus(options, parameters, [[str(file)] for file in files])
+    assert chosen.gpus == kept
+    assert said == ([kept] if asked > 1 else [])
+    cpu = BuildOptions(gpus=3)
+    assert build._with_needed_gpus(cpu, parameters, [[str(file)] for file in files]) is cpu
