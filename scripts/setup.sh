@@ -5,7 +5,8 @@
 #                            compiler, by which kernels are compiled without a GPU, and FLASH,
 #                            which merging is compared with
 #
-# Python packages come through pip into .venv and .tools/quast. ART, SPAdes, minimap2 and FLASH are
+# Python packages come through pip into .venv and .tools/quast (elsewhere if the checkout's path has
+# a space: see TOOLS). ART, SPAdes, minimap2 and FLASH are
 # taken from the PATH if they are there; else from conda environments under .tools/conda, where
 # conda, mamba or micromamba is on the PATH; else from the system's packages (apt-get as root or by sudo).
 # Running it again is quick: what is up to date stays as it is.
@@ -16,12 +17,16 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ROOT=$PWD
 TOOLS=$ROOT/.tools
+# QUAST refuses to live in a path with a space.
+if [[ $ROOT == *[[:space:]]* ]]; then TOOLS=${XDG_CACHE_HOME:-$HOME/.cache}/ngsgpu-tools; fi
 QUAST=quast==5.2.0
+# Minutes to wait while another program installs system packages.
+PATIENCE=15
 
 # The Makefile puts these first; what set-up itself runs must come from the system.
 SYSTEM_PATH=:$PATH:
-SYSTEM_PATH=${SYSTEM_PATH//:$ROOT\/.venv\/bin:/:}
-SYSTEM_PATH=${SYSTEM_PATH//:$ROOT\/.tools\/bin:/:}
+SYSTEM_PATH=${SYSTEM_PATH//:"$ROOT"\/.venv\/bin:/:}
+SYSTEM_PATH=${SYSTEM_PATH//:"$ROOT"\/.tools\/bin:/:}
 SYSTEM_PATH=${SYSTEM_PATH#:}
 SYSTEM_PATH=${SYSTEM_PATH%:}
 PATH=$SYSTEM_PATH
@@ -51,14 +56,40 @@ as_root() {
 
 can_apt() { have apt-get && { [[ $(id -u) == 0 ]] || have sudo; }; }
 
+# Runs apt-get; waits while another program holds one of its locks, as the updates of a system that
+# has just started do. apt's own waiting (DPkg::Lock::Timeout) leaves out the lists' lock and says
+# nothing to a log.
+apt_get() {
+    local errors status told='' end=$((SECONDS + 60 * PATIENCE))
+    errors=$(mktemp)
+    while true; do
+        status=0
+        as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q "$@" \
+            </dev/null 2>"$errors" || status=$?
+        if [[ $status == 0 ]] || ! grep -q "Could not get lock" "$errors"; then break; fi
+        if [[ $SECONDS -ge $end ]]; then
+            say "Waited $PATIENCE minutes for the system's package manager in vain" >&2
+            break
+        fi
+        if [[ -z $told ]]; then
+            told=yes
+            say "The system's package manager is busy; waiting up to $PATIENCE minutes" >&2
+            grep "Could not get lock" "$errors" >&2
+        fi
+        sleep 5
+    done
+    cat "$errors" >&2
+    rm -f "$errors"
+    return "$status"
+}
+
 APT_UPDATED=
 apt_install() {
     if [[ -z $APT_UPDATED ]]; then
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q || return
+        apt_get update || return
         APT_UPDATED=yes
     fi
-    as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -q -y --no-install-recommends "$@" </dev/null
+    apt_get install -y --no-install-recommends "$@"
 }
 
 # A new conda environment at $1 from the environment file $2.
@@ -134,15 +165,23 @@ setup_package() {
     echo "$state $1" >"$stamp"
 }
 
-# Puts a command into .tools/bin that runs $2 (a path below .tools), with its folder first on PATH.
+# Puts the command $1 into .tools/bin. It runs $2, by the interpreter $3 if there is one (both paths
+# below $TOOLS), with its folder first on PATH.
 wrap() {
-    mkdir -p "$TOOLS/bin"
-    cat >"$TOOLS/bin/$1" <<END
+    local bin=$ROOT/.tools/bin tools
+    tools=$(printf '%q' "$TOOLS")
+    # A checkout that is moved takes its tools along.
+    if [[ $TOOLS == "$ROOT/.tools" ]]; then
+        tools="\$(cd \"\$(dirname \"\${BASH_SOURCE[0]}\")/..\" && pwd)"
+    fi
+    mkdir -p "$bin"
+    cat >"$bin/$1" <<END
 #!/usr/bin/env bash
-tools=\$(cd "\$(dirname "\${BASH_SOURCE[0]}")/.." && pwd)
-PATH=\$tools/$(dirname "$2"):\$PATH exec ${3:+"\$tools/$3" }"\$tools/$2" "\$@"
+tools=$tools
+PATH=\$tools/$(dirname "$2"):\$PATH
+exec ${3:+"\"\$tools/$3\""} "\$tools/$2" "\$@"
 END
-    chmod +x "$TOOLS/bin/$1"
+    chmod +x "$bin/$1"
 }
 
 # Installs the program $1 from the conda environment envs/$2.yaml.
@@ -181,11 +220,12 @@ main() {
         test) setup_package workflow,dev,cuda13 ;;
         *) die "usage: scripts/setup.sh demo|test" ;;
     esac
-    PATH=$TOOLS/bin:$SYSTEM_PATH
+    PATH=$ROOT/.tools/bin:$SYSTEM_PATH
     setup_tool art_illumina art art-nextgen-simulation-tools
     setup_tool spades.py spades spades
     setup_quast
     if [[ $1 == test ]]; then setup_tool flash flash flash; fi
 }
 
-main "$@"
+# Tests take the functions alone.
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then main "$@"; fi

@@ -94,8 +94,10 @@ rule evaluate_assemblies:
         min_contig=config["quast"]["min_contig"],
         extra=config["quast"]["extra"],
     shell:
+        # By way of the shell's working directory, since QUAST refuses paths with a space.
         "(quast.py --threads {threads} --labels {params.labels} --min-contig {params.min_contig}"
-        " --no-icarus --no-plots {params.reference} {params.extra} -o {output.work} {input.contigs}"
+        " --no-icarus --no-plots {params.reference} {params.extra} -o /proc/$$/cwd/{output.work}"
+        " {input.contigs}"
         " && cp {output.work}/report.tsv {output.tsv}"
         " && cp {output.work}/report.html {output.html}"
         # MultiQC takes the columns' names as samples, so they must differ between samples.
