@@ -40,6 +40,7 @@ from ngsgpu.classify.plan import (
     BuildOptions,
     PartitionRequest,
     assemble_database,
+    check_taxa,
     inputs_of,
     partition_of,
     plan_database,
@@ -297,6 +298,7 @@ def _build_at_once(
             pairs, collector = builder.sketch(files, TargetCollector, stage.advance)
         targets = collector.targets
         node = taxa_of(targets, tree, maps)
+        check_taxa(node, targets, tree, maps)
         partition = partition_of(targets, parameters, request)
         database = assemble_database(path or Path(), targets, parameters, tree, node, partition)
         numbers = range(len(database.partitions))

@@ -170,6 +170,11 @@ class Database:
         """Windows of each target."""
         return windows_of_lengths(self.targets.length, self.parameters.sketch)
 
+    @property
+    def without_taxon(self) -> int:
+        """Number of reference sequences that have no taxon."""
+        return int((self.targets.node < 0).sum())
+
     @cached_property
     def digest(self) -> str:
         """Of what decides calls: the parameters, targets, their taxa and partitions."""
@@ -345,6 +350,7 @@ def write_manifest(database: Database) -> None:
             "folder": names["targets"],
             "count": len(database.targets),
             "bases": int(database.targets.length.sum()),
+            "without_taxon": database.without_taxon,
             "references": list(database.targets.files),
             "files": files["targets"],
         },

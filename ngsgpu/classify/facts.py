@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from ngsgpu.classify.database import Database
@@ -31,6 +32,17 @@ def partition_lines(database: Database, built: list[int] | None) -> list[str]:
     return lines
 
 
+def taxon_lines(database: Database) -> list[str]:
+    """How many reference sequences have no taxon, if the others have one."""
+    if database.taxonomy is None or database.without_taxon == 0:
+        return []
+    where = "" if database.path == Path() else f" (`ngsgpu db info -d {database.path} --unmapped`)"
+    return [
+        f"{database.without_taxon:,} of {len(database.targets):,} reference sequences have no "
+        f"taxon{where}: reads called as one of these count at the root"
+    ]
+
+
 def facts(database: Database) -> dict[str, Any]:
     """Parameters, sizes and partitions of a database, for JSON."""
     targets = database.targets
@@ -43,7 +55,7 @@ def facts(database: Database) -> dict[str, Any]:
         "targets": len(targets),
         "bases": int(targets.length.sum()),
         "windows": int(database.windows.sum()),
-        "without_taxon": int((targets.node < 0).sum()),
+        "without_taxon": database.without_taxon,
         "taxa": 0 if database.taxonomy is None else len(database.taxonomy),
         "taxonomy_digest": database.taxonomy_digest,
         "parameters": {**parameters.pop("sketch"), **parameters},

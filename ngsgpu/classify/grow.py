@@ -28,6 +28,7 @@ from ngsgpu.classify.plan import (
     BuildOptions,
     PartitionRequest,
     assemble_database,
+    check_taxa,
     inputs_of,
     partition_of,
     taxa_of,
@@ -118,7 +119,10 @@ def _with_references(
                 advance=stage.advance,
             )
         added = collector.targets
-        node = np.concatenate([old.targets.node, taxa_of(added, old.taxonomy, maps)])
+        found = taxa_of(added, old.taxonomy, maps)
+        if maps:
+            check_taxa(found, added, old.taxonomy, maps)
+        node = np.concatenate([old.targets.node, found])
         if request is None:
             dealt = np.full(len(added), last, dtype=np.int32)
         else:

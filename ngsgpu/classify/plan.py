@@ -224,7 +224,12 @@ def collect_targets(
 def taxa_of(
     targets: Targets, taxonomy: Taxonomy | None, maps: Sequence[str | Path]
 ) -> NDArray[np.int32]:
-    """Find the taxa of targets, and name those that have none."""
+    """Find the taxa of targets, and name those that have none.
+
+    Raises:
+        InputError: a map cannot be read.
+        UsageError: there are maps but no taxonomy.
+    """
     from ngsgpu.classify.mapping import map_targets
 
     if taxonomy is None:
@@ -257,6 +262,25 @@ def inputs_of(
     return [*references, *files, *([] if taxonomy is None else [taxonomy]), *maps]
 
 
+def check_taxa(
+    node: NDArray[np.int32], targets: Targets, taxonomy: Taxonomy | None, maps: Sequence[str | Path]
+) -> None:
+    """Refuse a taxonomy, or maps, that fit no reference sequence; raises UsageError."""
+    if taxonomy is None or (node >= 0).any():
+        return
+    first = printable(targets.names[0])
+    why = "no header has a taxid, and no --map was given; give one, or leave out --taxonomy"
+    if maps:
+        names = ", ".join(map(str, maps))
+        why = (
+            f"{names} and the headers give them no taxid that the taxonomy knows; "
+            "give a --map with their names and taxids of this taxonomy"
+        )
+    raise UsageError(
+        f"none of {len(targets):,} reference sequences (first {first}) has a taxon: {why}"
+    )
+
+
 def plan_database(
     references: Sequence[str | Path],
     path: str | Path,
@@ -284,5 +308,6 @@ def plan_database(
         collect_targets(files, options, collector, progress)
     targets = collector.targets
     node = taxa_of(targets, tree, maps)
+    check_taxa(node, targets, tree, maps)
     partition = partition_of(targets, parameters, request or PartitionRequest())
     return assemble_database(Path(path), targets, parameters, tree, node, partition)

@@ -350,6 +350,8 @@ class SampleRun:
                 "path": str(database.path),
                 "digest": database.digest,
                 "targets": len(database.targets),
+                "taxa": 0 if database.taxonomy is None else len(database.taxonomy),
+                "without_taxon": database.without_taxon,
                 "partitions": len(database.partitions),
                 "parameters": database.parameters.to_json(),
             },

@@ -21,7 +21,8 @@ class ClassificationStatistics:
         device: what it ran on, in words.
         command: the command line, empty for the Python API.
         parameters: name and value of every parameter of the query.
-        database: path, digest, targets, partitions, parameters.
+        database: path, digest, targets, taxa of the taxonomy (0: there is none), targets
+            without a taxon, partitions, parameters.
         queries: reads or pairs, bases, classified, unclassified.
         calls_by_rank: queries called at each rank.
         dropped_targets: reference sequences that the coverage filter dropped.

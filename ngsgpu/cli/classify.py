@@ -163,7 +163,7 @@ def classify(
             options=options,
         )
         done = classifier.classify(found, outputs, phred_offset=offset)  # type: ignore[arg-type]
-    _say(done, quiet or candidates is not None)
+    _say(done, classifier.engine.database, quiet or candidates is not None)
 
 
 def classify_merge(
@@ -207,7 +207,7 @@ def classify_merge(
         rules=calls.rules(),
         options=options,
     )
-    _say([classifier.merge(candidates, outputs, sample)], quiet)
+    _say([classifier.merge(candidates, outputs, sample)], classifier.engine.database, quiet)
 
 
 def _most_gpus(database: str | None, only_partition: int | None) -> int | None:
@@ -270,7 +270,11 @@ def _database(
     )
 
 
-def _say(done: list[ClassificationStatistics], quiet: bool) -> None:
+def _say(done: list[ClassificationStatistics], database: Database, quiet: bool) -> None:
+    from ngsgpu.classify.facts import taxon_lines
+
     if not quiet:
         for statistics in done:
             typer.echo("\n".join(statistics.summary()), err=True)
+        for line in taxon_lines(database):
+            typer.echo(line, err=True)

@@ -144,7 +144,7 @@ def plan(
     each of them, in a job of its own if you like. Prints the partitions.
     """
     from ngsgpu.classify.database import write_manifest
-    from ngsgpu.classify.facts import partition_lines
+    from ngsgpu.classify.facts import partition_lines, taxon_lines
     from ngsgpu.classify.folder import database_folder
     from ngsgpu.classify.plan import inputs_of, plan_database
 
@@ -163,6 +163,9 @@ def plan(
         with database_folder(planned.path, inputs) as place:
             write_manifest(planned.moved(*place))
     typer.echo("\n".join(partition_lines(planned, built=None)))
+    if not quiet:
+        for line in taxon_lines(planned):
+            typer.echo(line, err=True)
 
 
 def build(
@@ -248,9 +251,10 @@ def build(
             options=options,
         )
     if not quiet:
-        from ngsgpu.classify.facts import partition_lines
+        from ngsgpu.classify.facts import partition_lines, taxon_lines
 
-        typer.echo("\n".join(partition_lines(built, built=built.built())), err=True)
+        lines = [*partition_lines(built, built=built.built()), *taxon_lines(built)]
+        typer.echo("\n".join(lines), err=True)
 
 
 def add(
@@ -274,7 +278,7 @@ def add(
 
     They get the database's own taxonomy; --taxonomy only checks that it is the same one.
     """
-    from ngsgpu.classify.facts import partition_lines
+    from ngsgpu.classify.facts import partition_lines, taxon_lines
     from ngsgpu.classify.grow import add_references
 
     new = add_references(
@@ -287,7 +291,8 @@ def add(
         options=_options(threads, memory, quiet),
     )
     if not quiet:
-        typer.echo("\n".join(partition_lines(new, built=new.built())), err=True)
+        lines = [*partition_lines(new, built=new.built()), *taxon_lines(new)]
+        typer.echo("\n".join(lines), err=True)
 
 
 def info(

@@ -234,6 +234,61 @@ def test_commands(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "the content has changed" in capsys.readouterr().out
 
 
+def test_a_taxonomy_that_fits_nothing_is_refused(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    refs = [str(path) for path in world.references]
+    tax = ["--taxonomy", str(world.taxonomy)]
+    other, foreign = tmp_path / "other.tsv", tmp_path / "foreign.tsv"
+    other.write_text("NC_999999.1\t21\n")
+    foreign.write_text(f"{world.names[0]}\t777\n")
+    reads = str(world.fasta("none.fa", world.reads[:3]))
+    for maps, why in (
+        ([], "no header has a taxid, and no --map was given"),
+        (["--map", str(other)], "other.tsv and the headers give them no taxid"),
+        (["--map", str(foreign)], "foreign.tsv and the headers give them no taxid"),
+    ):
+        for command in (
+            ["db", "build", *refs, "-d", str(tmp_path / "db"), "-t1"],
+            ["db", "plan", *refs, "-d", str(tmp_path / "db"), "-t1"],
+            ["classify", *[f"--references={ref}" for ref in refs], "-i", reads, "-o",
+             str(tmp_path / "o"), "--backend", "cpu"],
+        ):  # fmt: skip
+            assert main([*command, *tax, *maps, "-q"]) == 2
+            error = capsys.readouterr().err
+            assert "none of 17 reference sequences (first 'NC_000000.1') has a taxon" in error
+            assert why in error
+            assert not (tmp_path / "db").exists()
+            assert not (tmp_path / "o").exists()
+
+
+def test_sequences_without_a_taxon_are_counted(
+    world: World, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    said = "1 of 17 reference sequences have no taxon"
+    tax = ["--taxonomy", str(world.taxonomy), "--map", str(world.map)]
+    refs = [str(path) for path in world.references]
+    where = str(tmp_path / "db")
+    assert main(["db", "plan", *refs, "-d", where, *tax, "-t1"]) == 0
+    assert said in capsys.readouterr().err.splitlines()[-1]
+    assert main(["db", "build", *refs, "-d", where, *tax, "-t1"]) == 0
+    assert said in capsys.readouterr().err.splitlines()[-1]
+    assert json.loads((tmp_path / "db/manifest.json").read_text())["targets"]["without_taxon"] == 1
+    reads, stats = str(world.fasta("few.fa", world.reads[:3])), tmp_path / "stats.json"
+    direct = ["classify", *[f"--references={ref}" for ref in refs], *tax, "-i", reads]
+    assert main([*direct, "--stats", str(stats), "--backend", "cpu"]) == 0
+    assert said in capsys.readouterr().err.splitlines()[-1]
+    assert json.loads(stats.read_text())["database"]["without_taxon"] == 1
+    more = tmp_path / "more.fa"
+    more.write_text(">more\n" + "ACGTTGCAAC" * 20 + "\n")
+    foreign = ["db", "add", str(more), "-d", str(copy), "-t1"]
+    assert main([*foreign, "--map", str(world.map)]) == 2
+    assert "none of 1 reference sequences (first 'more') has a taxon" in capsys.readouterr().err
+    assert len(open_database(copy).targets) == 17
+    assert main(foreign) == 0
+    assert "2 of 18 reference sequences have no taxon" in capsys.readouterr().err.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
