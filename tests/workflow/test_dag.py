@@ -88,7 +88,7 @@ def test_each_partition_has_jobs_of_its_own(snakemake: Snakemake, study: Path) -
     assert counted["build_partition"] == counted["classify_partition"] == 3
     assert counted["merge_candidates"] == 3
     assert "--only-partition 2 --samples results/databases/samples.tsv" in result.stdout
-    assert "--candidates 'results/{sample}/classify/human/0002.cand'" in result.stdout
+    assert "--candidates 'results/databases/human/candidates/0002/{sample}.cand'" in result.stdout
 
 
 def test_bad_rows_of_databases_are_named(snakemake: Snakemake, study: Path) -> None:
@@ -97,6 +97,25 @@ def test_bad_rows_of_databases_are_named(snakemake: Snakemake, study: Path) -> N
     result = snakemake("--dry-run")
     assert result.returncode != 0
     assert "line 2, column partitions: '0' is not right" in result.stdout
+
+
+def test_missing_reads_are_named(snakemake: Snakemake, study: Path) -> None:
+    """Whether a file is there, or another rule makes it, is up to Snakemake."""
+    sheet = study / "config" / "samples.tsv"
+    sheet.write_text("sample\tfastq_1\nx\tdata/none.fq\n")
+    result = snakemake("--dry-run")
+    assert result.returncode != 0
+    assert "Missing input files" in result.stdout and "data/none.fq" in result.stdout
+
+
+def test_study_without_reads_refused(snakemake: Snakemake, study: Path) -> None:
+    for name in ("samples", "datasets"):
+        sheet = study / "config" / f"{name}.tsv"
+        header = next(line for line in sheet.read_text().splitlines() if line[:1] != "#")
+        sheet.write_text(header + "\n")
+    result = snakemake("--dry-run")
+    assert result.returncode != 0
+    assert "there is nothing to do" in result.stdout
 
 
 CPU = "--backend cpu"
@@ -174,7 +193,7 @@ def test_config_of_ones_own_stands_alone(snakemake: Snakemake, study: Path) -> N
     assert counted["correct_pairs"] == 1
     demo = {"make_genome", "simulate_reads", "merge_pairs", "extend_pairs", "plan_database"}
     assert not demo & set(counted)
-    assert "--title 'Illumina reads, corrected with ngsgpu'" in result.stdout
+    assert '"title": "Illumina reads, corrected with ngsgpu"' in result.stdout
     assert "repeats_20kb" not in result.stdout
     # Several are put together, the last one first; so one can still build on the shipped one.
     result = snakemake("--dry-run", "--quiet", "rules", "--configfile", CONFIG, "mine.yaml")

@@ -32,7 +32,7 @@ rule assemble_reads:
         extra=config["assemble"]["extra"],
     shell:
         "(spades.py --only-assembler {params.reads} -k {params.kmers} --threads {params.threads}"
-        " --memory {params.memory_gb} {params.extra} -o {output.work}"
-        " && cp {output.work}/contigs.fasta {output.contigs}"
-        " && cp {output.work}/scaffolds.fasta {output.scaffolds}"
-        " && cp {output.work}/assembly_graph_with_scaffolds.gfa {output.graph}) > {log} 2>&1"
+        " --memory {params.memory_gb} {params.extra} -o {output.work:q}"
+        " && cp {output.work:q}/contigs.fasta {output.contigs:q}"
+        " && cp {output.work:q}/scaffolds.fasta {output.scaffolds:q}"
+        " && cp {output.work:q}/assembly_graph_with_scaffolds.gfa {output.graph:q}) > {log:q} 2>&1"

@@ -5,6 +5,10 @@ import json
 import math
 
 MIB = 1 << 20
+# What `ngsgpu db plan` reads in a folder of references and in one of taxonomy, packed or not.
+REFERENCE_ENDINGS = (".fa", ".fna", ".fasta", ".fas", ".ffn", ".fsa")
+TAXONOMY_FILES = ("nodes.dmp", "names.dmp", "merged.dmp")
+PACKED_ENDINGS = (".gz", ".bgz", ".bz2", ".xz")
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,6 @@ def read_databases(sheet, schema_file):
             problems.append(
                 f"line {number}: database '{database.name}' is there twice; rename one"
             )
-        for column in ("references", "taxonomy", "map"):
-            path = getattr(database, column)
-            if path and not Path(path).exists():
-                problems.append(
-                    f"line {number}, column {column}: there is nothing at '{path}'"
-                )
         databases[database.name] = database
     refuse(sheet, problems)
     return databases
@@ -57,10 +55,32 @@ wildcard_constraints:
     partition="[0-9]{4}",
 
 
+def files_in(folder, endings):
+    """The files in a folder of the user's, one by one, so that a change of any is noticed.
+
+    A folder that a rule makes (one not there yet, or with Snakemake's time stamp in it) stays one
+    input, and so does a file.
+    """
+    path = Path(folder)
+    if not path.is_dir() or (path / ".snakemake_timestamp").exists():
+        return [given(folder)]
+    packed = [ending + more for ending in endings for more in ("", *PACKED_ENDINGS)]
+    inside = sorted(
+        str(file)
+        for file in path.rglob("*")
+        if file.name.lower().endswith(tuple(packed)) and file.is_file()
+    )
+    return [given(file) for file in inside or [folder]]
+
+
 def reference_files(wildcards):
     """What a database is planned from."""
     own = DATABASES[wildcards.database]
-    return [path for path in (own.references, own.taxonomy, own.map) if path]
+    return [
+        *files_in(own.references, REFERENCE_ENDINGS),
+        *(files_in(own.taxonomy, TAXONOMY_FILES) if own.taxonomy else []),
+        *([given(own.map)] if own.map else []),
+    ]
 
 
 def plan_options(wildcards):
@@ -79,19 +99,24 @@ def partitions_of(database):
     return [f"{number:04d}" for number in range(DATABASES[database].partitions)]
 
 
-def built_partitions(wildcards):
+def partition_manifests(database):
     """Files that are there when all partitions of a database are."""
     return expand(
-        "results/databases/{database}/db/partition-{partition}-0001/manifest.json",
-        database=wildcards.database,
-        partition=partitions_of(wildcards.database),
+        "results/databases/{database}/partitions/{partition}.json",
+        database=database,
+        partition=partitions_of(database),
     )
+
+
+def built_partitions(wildcards):
+    """Files that are there when all partitions of the database of a job are."""
+    return partition_manifests(wildcards.database)
 
 
 def candidates_of_partitions(wildcards):
     """Candidates of a sample from all partitions of a database."""
     return expand(
-        "results/{sample}/classify/{database}/{partition}.cand",
+        "results/databases/{database}/candidates/{partition}/{sample}.cand",
         sample=wildcards.sample,
         database=wildcards.database,
         partition=partitions_of(wildcards.database),
@@ -109,26 +134,31 @@ def planned_memory(key, least_mb):
     return mem_mb
 
 
-def classification_sheet(wildcards):
-    """The sheet of samples for ``ngsgpu classify``: a row a lane."""
-    lines = ["sample\tfastq_1\tfastq_2"]
-    for name, sample in STUDY.items():
-        second = sample.second or [""] * len(sample.first)
-        lines += [f"{name}\t{one}\t{two}" for one, two in zip(sample.first, second)]
-    return "\\n".join(lines)
+def all_first(wildcards):
+    """The first mates, or single-end reads, of all samples: one file a lane."""
+    return [path for sample in STUDY.values() for path in sample.first]
 
 
-def all_reads(wildcards):
-    """The raw reads of all samples."""
-    return [
-        path for sample in STUDY.values() for path in (*sample.first, *sample.second)
+def all_second(wildcards):
+    """The second mates of all samples that have any: one file a lane."""
+    return [path for sample in STUDY.values() for path in sample.second]
+
+
+def classification_sheet(wildcards, input):
+    """Lines of the sheet of samples for ``ngsgpu classify``: a row a lane."""
+    first, second = iter(listed(input.first)), iter(listed(input.second))
+    return ["sample\tfastq_1\tfastq_2"] + [
+        f"{name}\t{next(first)}\t{next(second) if sample.second else ''}"
+        for name, sample in STUDY.items()
+        for _ in sample.first
     ]
 
 
-def judged_classifications():
+def judged_classifications(kind="json"):
     """Comparisons of calls with the truth: of samples that have one, by databases with taxa."""
     return expand(
-        "results/{sample}/classify/{database}/evaluation.json",
+        "results/{sample}/classify/{database}/evaluation.{kind}",
+        kind=kind,
         sample=[name for name, sample in STUDY.items() if sample.truth],
         database=[name for name, own in DATABASES.items() if own.taxonomy],
     )

@@ -3,6 +3,9 @@
 
 
 rule list_samples:
+    input:
+        first=all_first,
+        second=all_second,
     output:
         "results/databases/samples.tsv",
     log:
@@ -19,20 +22,21 @@ rule list_samples:
     params:
         sheet=classification_sheet,
     shell:
-        "printf '%b\\n' {params.sheet:q} > {output} 2> {log}"
+        "printf '%s\\n' {params.sheet:q} > {output:q} 2> {log:q}"
 
 
 rule classify_partition:
     input:
-        reads=all_reads,
+        first=all_first,
+        second=all_second,
         samples="results/databases/samples.tsv",
         plan="results/databases/{database}/plan.json",
         manifest="results/databases/{database}/db/manifest.json",
-        partition="results/databases/{database}/db/partition-{partition}-0001/manifest.json",
+        partition="results/databases/{database}/partitions/{partition}.json",
     output:
         temp(
             expand(
-                "results/{sample}/classify/{{database}}/{{partition}}.cand",
+                "results/databases/{{database}}/candidates/{{partition}}/{sample}.cand",
                 sample=STUDY,
             )
         ),
@@ -51,14 +55,13 @@ rule classify_partition:
     params:
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         number=lambda wildcards: int(wildcards.partition),
-        candidates=lambda wildcards: f"results/{{sample}}/classify/{wildcards.database}/"
-        f"{wildcards.partition}.cand",
+        candidates=lambda wildcards, output: Path(output[0]).parent / "{sample}.cand",
         backend=backend_options,
         extra=config["classify"]["extra"],
     shell:
-        "ngsgpu classify -d {params.database} --only-partition {params.number}"
-        " --samples {input.samples} --candidates {params.candidates:q} --threads {threads}"
-        " {params.backend} {params.extra} 2> {log}"
+        "ngsgpu classify -d {params.database:q} --only-partition {params.number}"
+        " --samples {input.samples:q} --candidates {params.candidates:q} --threads {threads}"
+        " {params.backend} {params.extra} 2> {log:q}"
 
 
 rule merge_candidates:
@@ -97,11 +100,11 @@ rule merge_candidates:
         rank=config["classify"]["abundance_rank"],
         extra=config["classify"]["extra"],
     shell:
-        "ngsgpu classify-merge {input.candidates} -d {params.database} -o {output.reads}"
-        " --report {output.report} --kraken-reads {output.kraken} --krona {output.krona}"
-        " --cami {output.cami} --biom {output.biom} --abundance {output.abundance}"
-        " --abundance-rank {params.rank} --coverage {output.coverage} --stats {output.stats}"
-        " --threads {threads} {params.extra} 2> {log}"
+        "ngsgpu classify-merge {input.candidates:q} -d {params.database:q} -o {output.reads:q}"
+        " --report {output.report:q} --kraken-reads {output.kraken:q} --krona {output.krona:q}"
+        " --cami {output.cami:q} --biom {output.biom:q} --abundance {output.abundance:q}"
+        " --abundance-rank {params.rank} --coverage {output.coverage:q} --stats {output.stats:q}"
+        " --threads {threads} {params.extra} 2> {log:q}"
 
 
 rule evaluate_classification:
@@ -128,6 +131,6 @@ rule evaluate_classification:
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         rank=config["classify"]["abundance_rank"],
     shell:
-        "ngsgpu evaluate classification --classified {input.reads} --name {wildcards.database}"
-        " --truth {input.truth} --taxonomy {input.taxonomy} --references {params.database}"
-        " --abundance-rank {params.rank} --json {output.json} > {output.table} 2> {log}"
+        "ngsgpu evaluate classification --classified {input.reads:q} --name {wildcards.database}"
+        " --truth {input.truth:q} --taxonomy {input.taxonomy:q} --references {params.database:q}"
+        " --abundance-rank {params.rank} --json {output.json:q} > {output.table:q} 2> {log:q}"

@@ -26,12 +26,14 @@ rule correct_pairs:
         gpu=gpus("correct"),
     params:
         reads=arm_reads,
-        corrected=lambda wildcards, output: f"-o {output.first} -O {output.second}",
+        corrected=lambda wildcards, output: " ".join(
+            [repeated("-o", output.first), repeated("-O", output.second)]
+        ),
         backend=backend_options,
         extra=config["correct"]["extra"],
     shell:
         "ngsgpu correct {params.reads} {params.corrected} --threads {threads} {params.backend}"
-        " --memory {resources.mem_mb}M --stats {output.stats} {params.extra} 2> {log}"
+        " --memory {resources.mem_mb}M --stats {output.stats:q} {params.extra} 2> {log:q}"
 
 
 use rule correct_pairs as correct_single with:
@@ -42,6 +44,6 @@ use rule correct_pairs as correct_single with:
         sample=SINGLE,
     params:
         reads=arm_reads,
-        corrected=lambda wildcards, output: f"-o {output.first}",
+        corrected=lambda wildcards, output: repeated("-o", output.first),
         backend=backend_options,
         extra=config["correct"]["extra"],

@@ -6,7 +6,8 @@ rule plan_database:
     input:
         reference_files,
     output:
-        manifest="results/databases/{database}/db/manifest.json",
+        # Kept until the new plan is there, so that a plan that fails takes no database away.
+        manifest=update("results/databases/{database}/db/manifest.json"),
         plan="results/databases/{database}/plan.json",
     log:
         "logs/plan_database/{database}.log",
@@ -24,16 +25,17 @@ rule plan_database:
         options=plan_options,
         extra=config["database"]["extra"],
     shell:
-        "(ngsgpu db plan {params.options} -d {params.database} --threads {threads} {params.extra}"
-        " && ngsgpu db info -d {params.database} --json > {output.plan}) 2> {log} >&2"
+        "(ngsgpu db plan {params.options} -d {params.database:q} --threads {threads} {params.extra}"
+        " && ngsgpu db info -d {params.database:q} --json > {output.plan:q}) 2> {log:q} >&2"
 
 
 rule build_partition:
     input:
+        reference_files,
         manifest="results/databases/{database}/db/manifest.json",
         plan="results/databases/{database}/plan.json",
     output:
-        "results/databases/{database}/db/partition-{partition}-0001/manifest.json",
+        "results/databases/{database}/partitions/{partition}.json",
     log:
         "logs/build_partition/{database}/{partition}.log",
     benchmark:
@@ -51,5 +53,7 @@ rule build_partition:
         number=lambda wildcards: int(wildcards.partition),
         backend=backend_options,
     shell:
-        "ngsgpu db build -d {params.database} --only-partition {params.number}"
-        " --threads {threads} --memory {resources.mem_mb}M {params.backend} 2> {log}"
+        # The folder of a partition has the number of the plan in its name, which is none of ours.
+        "(ngsgpu db build -d {params.database:q} --only-partition {params.number}"
+        " --threads {threads} --memory {resources.mem_mb}M {params.backend}"
+        " && cp {params.database:q}/partition-{wildcards.partition}-*/manifest.json {output:q}) 2> {log:q}"

@@ -23,7 +23,7 @@ rule count_kmers:
         reads=arm_reads,
         k=config["kmers"]["k"],
     shell:
-        "ngsgpu kmers {params.reads} -k {params.k} --threads {threads} -o {output} 2> {log}"
+        "ngsgpu kmers {params.reads} -k {params.k} --threads {threads} -o {output:q} 2> {log:q}"
 
 
 rule evaluate_correction:
@@ -57,10 +57,10 @@ rule evaluate_correction:
             Path(output.json).parent / wildcards.sample
         ),
     shell:
-        "ngsgpu evaluate correction --truth {input.truth} --alignments {input.alignments}"
-        " --in1 {input.raw_first} --in2 {input.raw_second} --out1 {input.first}"
-        " --out2 {input.second} --json {output.json} --mqc-prefix {params.prefix}"
-        " > {output.table} 2> {log}"
+        "ngsgpu evaluate correction --truth {input.truth:q} --alignments {input.alignments:q}"
+        " --in1 {input.raw_first:q} --in2 {input.raw_second:q} --out1 {input.first:q}"
+        " --out2 {input.second:q} --json {output.json:q} --mqc-prefix {params.prefix:q}"
+        " > {output.table:q} 2> {log:q}"
 
 
 rule evaluate_assemblies:
@@ -90,15 +90,21 @@ rule evaluate_assemblies:
         gpu=0,
     params:
         labels=",".join(ARMS),
-        reference=lambda wildcards, input: repeated("-r", input.reference[:1]),
+        reference=lambda wildcards, input: repeated("-r", input.reference),
         min_contig=config["quast"]["min_contig"],
         extra=config["quast"]["extra"],
     shell:
         # By way of the shell's working directory, since QUAST refuses paths with a space.
         "(quast.py --threads {threads} --labels {params.labels} --min-contig {params.min_contig}"
+<<<<<<< HEAD
         " --no-icarus --no-plots {params.reference} {params.extra} -o /proc/$$/cwd/{output.work}"
         " {input.contigs}"
         " && cp {output.work}/report.tsv {output.tsv}"
         " && cp {output.work}/report.html {output.html}"
+=======
+        " --no-icarus --no-plots {params.reference} {params.extra} -o {output.work:q} {input.contigs:q}"
+        " && cp {output.work:q}/report.tsv {output.tsv:q}"
+        " && cp {output.work:q}/report.html {output.html:q}"
+>>>>>>> 91b0307 (The workflow inside another one: prefixes, reads that other rules make, single rules; what is replaced in a folder or deleted is made again)
         # MultiQC takes the columns' names as samples, so they must differ between samples.
-        " && sed '1s/\t/\t{wildcards.sample} /g' {output.tsv} > {output.multiqc}) > {log} 2>&1"
+        " && sed '1s/\t/\t{wildcards.sample} /g' {output.tsv:q} > {output.multiqc:q}) > {log:q} 2>&1"

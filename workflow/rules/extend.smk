@@ -31,9 +31,9 @@ rule extend_pairs:
         backend=backend_options,
         extra=config["extend"]["extra"],
     shell:
-        "ngsgpu extend {params.reads} -o {output.extended} --remaining1 {output.first}"
-        " --remaining2 {output.second} --threads {threads} {params.backend}"
-        " --memory {resources.mem_mb}M --stats {output.stats} {params.extra} 2> {log}"
+        "ngsgpu extend {params.reads} -o {output.extended:q} --remaining1 {output.first:q}"
+        " --remaining2 {output.second:q} --threads {threads} {params.backend}"
+        " --memory {resources.mem_mb}M --stats {output.stats:q} {params.extra} 2> {log:q}"
 
 
 rule connect_pairs:
@@ -64,13 +64,13 @@ rule connect_pairs:
     shell:
         # Debian keeps ABySS' programs out of the PATH. Both programs get the same lengths: the
         # first ones that the statistics name.
-        "(export PATH=$PATH:/usr/lib/abyss && mkdir -p {output.work}"
-        " && length() {{ grep -o -m 1 \"$1.: [0-9][0-9]*\" {input.stats} | grep -o '[0-9]*$'; }}"
+        "(export PATH=$PATH:/usr/lib/abyss && mkdir -p {output.work:q}"
+        " && length() {{ grep -o -m 1 \"$1.: [0-9][0-9]*\" {input.stats:q} | grep -o '[0-9]*$'; }}"
         " && konnector {params.options} --fastq -j {threads} -f $(length min_length)"
-        " -F $(length max_length) -o {output.work}/k {input.first} {input.second}"
-        " && gzip -n -1 -c {output.work}/k_pseudoreads.fq > {output.extended}"
-        " && gzip -n -1 -c {output.work}/k_reads_1.fq > {output.first}"
-        " && gzip -n -1 -c {output.work}/k_reads_2.fq > {output.second}) > {log} 2>&1"
+        " -F $(length max_length) -o {output.work:q}/k {input.first:q} {input.second:q}"
+        " && gzip -n -1 -c {output.work:q}/k_pseudoreads.fq > {output.extended:q}"
+        " && gzip -n -1 -c {output.work:q}/k_reads_1.fq > {output.first:q}"
+        " && gzip -n -1 -c {output.work:q}/k_reads_2.fq > {output.second:q}) > {log:q} 2>&1"
 
 
 rule evaluate_extension:
@@ -96,8 +96,8 @@ rule evaluate_extension:
         runtime=240,
         gpu=0,
     shell:
-        "ngsgpu evaluate extension --truth {input.truth} --reference {input.reference:q}"
-        " --extended {input.extended} --json {output.json} > {output.table} 2> {log}"
+        "ngsgpu evaluate extension --truth {input.truth:q} --reference {input.reference:q}"
+        " --extended {input.extended:q} --json {output.json:q} > {output.table:q} 2> {log:q}"
 
 
 rule assemble_extended:
@@ -132,10 +132,10 @@ rule assemble_extended:
         kmers=config["assemble"]["kmers"],
         extra=config["assemble"]["extra"],
     shell:
-        "(spades.py --only-assembler -1 {input.first} -2 {input.second}"
-        " {params.option} {input.extended} -k {params.kmers} --threads {params.threads}"
-        " --memory {params.memory_gb} {params.extra} -o {output.work}"
-        " && cp {output.work}/contigs.fasta {output.contigs}) > {log} 2>&1"
+        "(spades.py --only-assembler -1 {input.first:q} -2 {input.second:q}"
+        " {params.option} {input.extended:q} -k {params.kmers} --threads {params.threads}"
+        " --memory {params.memory_gb} {params.extra} -o {output.work:q}"
+        " && cp {output.work:q}/contigs.fasta {output.contigs:q}) > {log:q} 2>&1"
 
 
 use rule evaluate_assemblies as evaluate_extended_assemblies with:
@@ -162,6 +162,6 @@ use rule evaluate_assemblies as evaluate_extended_assemblies with:
         "results/benchmarks/evaluate_extended_assemblies/{sample}.tsv"
     params:
         labels=lambda wildcards: ",".join([*ARMS, *extended_uses()]),
-        reference=lambda wildcards, input: repeated("-r", input.reference[:1]),
+        reference=lambda wildcards, input: repeated("-r", input.reference),
         min_contig=config["quast"]["min_contig"],
         extra=config["quast"]["extra"],

@@ -196,11 +196,3 @@ def multiqc_content():
         ),
         *every_sample("results/{sample}/quast/multiqc/report.tsv"),
     ]
-
-
-def targets():
-    """What the study ends with."""
-    content = multiqc_content()
-    return ["results/report.html", *content, *classification_targets()] + (
-        ["results/multiqc/multiqc_report.html"] if config["multiqc"] else []
-    )

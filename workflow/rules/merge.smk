@@ -29,9 +29,9 @@ rule merge_pairs:
         backend=backend_options,
         extra=config["merge"]["extra"],
     shell:
-        "ngsgpu merge {params.reads} -o {output.merged} --unmerged1 {output.first}"
-        " --unmerged2 {output.second} --threads {threads} {params.backend}"
-        " --ihist {output.inserts} --stats {output.stats} {params.extra} 2> {log}"
+        "ngsgpu merge {params.reads} -o {output.merged:q} --unmerged1 {output.first:q}"
+        " --unmerged2 {output.second:q} --threads {threads} {params.backend}"
+        " --ihist {output.inserts:q} --stats {output.stats:q} {params.extra} 2> {log:q}"
 
 
 rule evaluate_merging:
@@ -57,5 +57,5 @@ rule evaluate_merging:
         runtime=240,
         gpu=0,
     shell:
-        "ngsgpu evaluate merging --truth {input.truth} --in1 {input.first} --in2 {input.second}"
-        " --merged {input.merged} --json {output.json} > {output.table} 2> {log}"
+        "ngsgpu evaluate merging --truth {input.truth:q} --in1 {input.first:q} --in2 {input.second:q}"
+        " --merged {input.merged:q} --json {output.json:q} > {output.table:q} 2> {log:q}"

@@ -20,7 +20,7 @@ rule record_version:
     params:
         command=lambda wildcards: VERSION_COMMANDS[wildcards.tool],
     shell:
-        "({params.command}) > {output} 2> {log}"
+        "({params.command}) > {output:q} 2> {log:q}"
 
 
 rule describe_study:
@@ -46,7 +46,7 @@ rule describe_study:
         files=study_files,
     shell:
         "printf '%s\\n' {params.study:q} {params.files:q}"
-        " | python {input.script:q} --versions {input.versions} -- {output.manifest} 2> {log}"
+        " | python {input.script:q} --versions {input.versions:q} -- {output.manifest:q} 2> {log:q}"
 
 
 rule write_report:
@@ -72,7 +72,7 @@ rule write_report:
         runtime=30,
         gpu=0,
     shell:
-        "ngsgpu report {input.study} -o {output} 2> {log}"
+        "ngsgpu report {input.study:q} -o {output:q} 2> {log:q}"
 
 
 rule write_multiqc_content:
@@ -96,7 +96,7 @@ rule write_multiqc_content:
     params:
         prefix=lambda wildcards, input: str(Path(input.stats).parent / wildcards.sample),
     shell:
-        "python {input.script:q} {input.stats} {params.prefix} 2> {log}"
+        "python {input.script:q} {input.stats:q} {params.prefix:q} 2> {log:q}"
 
 
 rule run_multiqc:
@@ -126,4 +126,4 @@ rule run_multiqc:
         title=config["title"],
     shell:
         "multiqc --force --title {params.title:q} --filename multiqc_report.html"
-        " --outdir {params.directory} {input} > {log} 2>&1"
+        " --outdir {params.directory:q} {input:q} > {log:q} 2>&1"

@@ -27,7 +27,7 @@ rule fetch_demo_reads:
     params:
         directory=lambda wildcards, output: Path(output.reference).parent,
     shell:
-        "python {input.script:q} {params.directory} > {log} 2>&1"
+        "python {input.script:q} {params.directory:q} > {log:q} 2>&1"
 
 
 rule make_genome:
@@ -52,7 +52,7 @@ rule make_genome:
         options=genome_options,
     shell:
         "python {input.script:q} {params.options} --name {wildcards.genome}"
-        " --bed {output.repeats} {output.fasta} 2> {log}"
+        " --bed {output.repeats:q} {output.fasta:q} 2> {log:q}"
 
 
 rule cut_reference:
@@ -77,7 +77,7 @@ rule cut_reference:
         fragment=simulated("insert_mean"),
     shell:
         "python {input.script:q} cut --chunks {params.chunks} --fragment {params.fragment}"
-        " {input.reference:q} {output} 2> {log}"
+        " {input.reference:q} {output:q} 2> {log:q}"
 
 
 rule simulate_reads:
@@ -109,14 +109,14 @@ rule simulate_reads:
         seed=chunk_seed,
     shell:
         # ART writes beside its prefix, under names of its own, and plain text only.
-        "(mkdir -p {output.work}"
+        "(mkdir -p {output.work:q}"
         " && art_illumina -q -na -ef -p -ss {params.profile} -l {params.length}"
         " -f {params.coverage} -m {params.fragment} -s {params.deviation} -rs {params.seed}"
-        " -i {input}/{wildcards.chunk}.fasta -o {output.work}/R"
-        " && gzip -n -1 -c {output.work}/R1.fq > {output.first}"
-        " && gzip -n -1 -c {output.work}/R2.fq > {output.second}"
-        " && mv {output.work}/R_errFree.sam {output.truth}"
-        " && mv {output.work}/R.sam {output.alignments}) > {log} 2>&1"
+        " -i {input:q}/{wildcards.chunk}.fasta -o {output.work:q}/R"
+        " && gzip -n -1 -c {output.work:q}/R1.fq > {output.first:q}"
+        " && gzip -n -1 -c {output.work:q}/R2.fq > {output.second:q}"
+        " && mv {output.work:q}/R_errFree.sam {output.truth:q}"
+        " && mv {output.work:q}/R.sam {output.alignments:q}) > {log:q} 2>&1"
 
 
 rule join_reads:
@@ -139,7 +139,7 @@ rule join_reads:
         gpu=0,
     shell:
         # A gzip file may have several members: joining the chunks needs no recompression.
-        "(cat {input.first} > {output.first} && cat {input.second} > {output.second}) 2> {log}"
+        "(cat {input.first:q} > {output.first:q} && cat {input.second:q} > {output.second:q}) 2> {log:q}"
 
 
 rule join_truth:
@@ -163,4 +163,4 @@ rule join_truth:
         runtime=240,
         gpu=0,
     shell:
-        "python {input.script:q} join --output {output} {input.reference:q} {input.chunks} 2> {log}"
+        "python {input.script:q} join --output {output:q} {input.reference:q} {input.chunks:q} 2> {log:q}"

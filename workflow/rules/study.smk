@@ -6,6 +6,7 @@ import shlex
 
 CORRECTED = "corrected"
 RAW = "raw"
+NAME = "[A-Za-z0-9][A-Za-z0-9._-]*"
 ARMS = [RAW, CORRECTED]
 
 
@@ -25,9 +26,27 @@ def study_samples():
     """Read the real samples that the config names."""
     if config["samples"] is None:
         return {}
-    return read_samples(
+    samples = read_samples(
         config["samples"], workflow.source_path("../schemas/samples.schema.yaml")
     )
+    for sample in samples.values():
+        sample.first = [given(path) for path in sample.first]
+        sample.second = [given(path) for path in sample.second]
+        sample.reference = sample.reference and given(sample.reference)
+        sample.truth = sample.truth and given(sample.truth)
+    return samples
+
+
+def given(path):
+    """A path that the user wrote: it stays as it is where a module's results get a prefix.
+
+    The demo's reads are made by a rule, and with a default storage all inputs are there.
+    """
+    if Path(path).parent == Path(DEMO_READS):
+        return path
+    if workflow.storage_settings.default_storage_provider:
+        return path
+    return local(path)
 
 
 def simulated_sample(dataset):
@@ -38,7 +57,7 @@ def simulated_sample(dataset):
         first=[f"{folder}/R1.fastq.gz"],
         second=[f"{folder}/R2.fastq.gz"],
         reference=reference_of(dataset),
-        truth=dataset.truth,
+        truth=dataset.truth and given(dataset.truth),
     )
 
 
@@ -46,24 +65,20 @@ def reference_of(dataset):
     """Path of the genome that a set is simulated from."""
     if dataset.reference.startswith(SYNTHETIC):
         return f"results/genomes/{dataset.reference.removeprefix(SYNTHETIC)}.fasta"
-    return dataset.reference
+    return given(dataset.reference)
 
 
 def all_samples(datasets, samples):
     """Put simulated and real sets together.
 
     Raises:
-        WorkflowError: a name is in both sheets, or neither has a row.
+        WorkflowError: a name is in both sheets.
     """
     both = sorted(set(datasets) & set(samples))
     if both:
         raise WorkflowError(
             f"{config['samples']} and {config['datasets']} both name {', '.join(both)}; "
             "rename it in one of them"
-        )
-    if not datasets and not samples:
-        raise WorkflowError(
-            "the sheets of samples and data sets are empty: there is nothing to do"
         )
     return {
         name: simulated_sample(dataset) for name, dataset in datasets.items()
@@ -77,12 +92,16 @@ def one_of(names):
 
 DATASETS = study_datasets()
 STUDY = all_samples(DATASETS, study_samples())
-PAIRED = one_of(name for name, sample in STUDY.items() if sample.second)
-SINGLE = one_of(name for name, sample in STUDY.items() if not sample.second)
+# Without a sheet, rules are taken one by one for samples that another workflow names.
+SAMPLES = one_of(STUDY) if STUDY else NAME
+PAIRED = one_of(name for name, own in STUDY.items() if own.second) if STUDY else NAME
+SINGLE = (
+    one_of(name for name, own in STUDY.items() if not own.second) if STUDY else NAME
+)
 
 
 wildcard_constraints:
-    sample=one_of(STUDY),
+    sample=SAMPLES,
     dataset=one_of(DATASETS),
     genome=one_of(config["genomes"]),
     arm=one_of(ARMS),
@@ -145,18 +164,24 @@ def reference_if_known(wildcards):
 
 def arm_reads(wildcards, input):
     """The options -i and -I for the reads of one arm, lane by lane."""
-    return " ".join([repeated("-i", input.first), repeated("-I", input.second)])
+    return " ".join(
+        [repeated("-i", input.first), repeated("-I", input.get("second", []))]
+    )
 
 
 def repeated(option, paths):
     """The option before each path, quoted for the shell."""
-    return " ".join(f"{option} {shlex.quote(str(path))}" for path in paths)
+    return " ".join(f"{option} {shlex.quote(str(path))}" for path in listed(paths))
+
+
+def listed(paths):
+    """Paths as a list: a rule that was given a single one as its input has it as it stands."""
+    return [paths] if isinstance(paths, str) else list(paths)
 
 
 def spades_reads(wildcards, input):
     """Options of spades.py for the reads of one arm: all lanes are one library."""
-    if not input.second:
+    second = input.get("second", [])
+    if not second:
         return repeated("-s", input.first)
-    return " ".join(
-        [repeated("--pe-1 1", input.first), repeated("--pe-2 1", input.second)]
-    )
+    return " ".join([repeated("--pe-1 1", input.first), repeated("--pe-2 1", second)])

@@ -1,0 +1,147 @@
+"""The workflow inside another one: each way of using it as a module really runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+SNAKEFILE = f'"{ROOT}/workflow/Snakefile"'
+Snakemake = Callable[..., subprocess.CompletedProcess[str]]
+
+READS = {
+    "samples": "small.tsv",
+    "datasets": None,
+    "databases": "config/databases.tsv",
+    "correct": {"threads": 1, "mem_mb": 1000},
+    "assemble": {"threads": 1, "mem_mb": 1024},
+}
+
+
+@pytest.fixture
+def host(study: Path, snakemake: Snakemake) -> Callable[..., str]:
+    """Run a workflow that has this one as the module ``reads``, up to ``target``."""
+
+    def run(
+        target: str, module: str, *, snakefile: str = SNAKEFILE, sheet: str = "", **config: Any
+    ) -> str:
+        (study / "small.tsv").write_text(
+            sheet or "sample\tfastq_1\nsmall\tdata/na12878_lane1_R1.fastq.gz\n"
+        )
+        (study / "own.yaml").write_text(yaml.safe_dump({"reads": READS | config}))
+        statement, _, rest = module.partition("---")
+        (study / "Snakefile").write_text(
+            'configfile: "own.yaml"\n'
+            f'module reads:\n    snakefile: {snakefile}\n    config: config["reads"]\n'
+            f"{statement}\n{rest or 'use rule * from reads as reads_*'}\n"
+        )
+        result = snakemake(
+            "--cores", "2", "--quiet", "progress", "--", target, snakefile=study / "Snakefile"
+        )
+        assert result.returncode == 0, result.stdout
+        return result.stdout
+
+    return run
+
+
+def test_reads_and_references_that_the_host_makes(host: Callable[..., str], study: Path) -> None:
+    (study / "databases.tsv").write_text("database\treferences\nown\tfetched/genomes\n")
+    host(
+        "results/small/classify/own/small.kraken2.report.txt",
+        """
+---
+use rule * from reads as reads_*
+
+rule trim:
+    input: "data/na12878_lane1_{mate}.fastq.gz"
+    output: "results/trimmed/{mate}.fastq.gz"
+    shell: "cp {input} {output}"
+
+rule fetch:
+    output: directory("fetched/genomes")
+    shell: "mkdir -p {output} && cp data/chr20_8kb.fasta.gz {output}"
+""",
+        sheet="sample\tfastq_1\tfastq_2\n"
+        "small\tresults/trimmed/R1.fastq.gz\tresults/trimmed/R2.fastq.gz\n",
+        databases="databases.tsv",
+    )
+    report = study / "results" / "small" / "classify" / "own" / "small.kraken2.report.txt"
+    assert report.stat().st_size > 0
+
+
+def test_module_at_a_tag_of_a_git_repository(
+    host: Callable[..., str], study: Path, tmp_path: Path
+) -> None:
+    repository = tmp_path / "repository"
+    for folder in ("workflow", "envs", "scripts"):
+        shutil.copytree(ROOT / folder, repository / folder)
+    shutil.copy(ROOT / "pyproject.toml", repository)
+    person = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["tag", "v1"]):
+        subprocess.run(["git", *person, *command], cwd=repository, check=True)
+    snakefile = f'"git+file://{repository}/workflow/Snakefile@v1"'
+    host("results/small/kmers/corrected.tsv", "", snakefile=snakefile)
+    assert (study / "results" / "small" / "kmers" / "corrected.tsv").stat().st_size > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "results"),
+    [
+        ('    prefix: "inner"', "inner/results"),
+        ('    replace_prefix: {"results": "inner", "logs": "inner/logs"}', "inner"),
+    ],
+    ids=["prefix", "replace_prefix"],
+)
+def test_results_elsewhere_up_to_the_report(
+    host: Callable[..., str], study: Path, module: str, results: str
+) -> None:
+    host("reads_all", module)
+    assert not (study / "results").exists() and not (study / "logs").exists()
+    inner = study / results
+    listed = (inner / "databases" / "samples.tsv").read_text()
+    assert listed == "sample\tfastq_1\tfastq_2\nsmall\tdata/na12878_lane1_R1.fastq.gz\t\n"
+    page = (inner / "report.html").read_text()
+    assert "small" in page
+    # What the report knows only from the results themselves.
+    corrected = json.loads((inner / "small" / "correct" / "stats.json").read_text())
+    assert f"{corrected['reads']['total']:,}" in page
+
+
+def test_one_rule_for_samples_of_the_host(host: Callable[..., str], study: Path) -> None:
+    """Inputs and resources replaced, no sheet at all: plain paths, not lists of them."""
+    host(
+        "results/other.name/correct/stats.json",
+        """
+---
+use rule correct_pairs from reads as fix with:
+    input:
+        first="data/na12878_lane1_R1.fastq.gz",
+        second="data/na12878_lane1_R2.fastq.gz",
+    resources:
+        gpu=0,
+        mem_mb=1500,
+""",
+        samples=None,
+        databases=None,
+    )
+    stats = json.loads((study / "results" / "other.name" / "correct" / "stats.json").read_text())
+    assert stats["reads"]["total"] == 2050
+
+
+def test_paths_in_rules_are_where_snakemake_can_change_them() -> None:
+    """Inputs and outputs get a prefix from Snakemake; what stands in shell or params does not."""
+    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+        kind = ""
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            if line.startswith("    ") and line[4:5].isalpha() and line.endswith(":"):
+                kind = line.strip(" :")
+            if kind in ("params", "shell", "resources"):
+                assert "results" not in line, f"{path.name}:{number}"

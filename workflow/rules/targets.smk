@@ -1,0 +1,126 @@
+# What a study ends with. Functions only.
+#
+# Everything that is kept is a target, not the report alone: Snakemake makes anew only what it is
+# asked for, so a file that no target names would stay away once it was deleted.
+
+MULTIQC = ["results/multiqc/multiqc_report.html", "results/multiqc/multiqc_report_data"]
+
+
+def of_samples(names, *files):
+    """The files of samples, named within each sample's folder."""
+    return expand("results/{sample}/{file}", sample=sorted(names), file=files)
+
+
+def reads_and_corrections():
+    """Simulated reads with their truth, corrected reads, and what the truth says of them."""
+    simulated = expand(
+        "simulate/{file}",
+        file=["R1.fastq.gz", "R2.fastq.gz", "truth.sam.gz", "alignments.sam.gz"],
+    )
+    corrected = [
+        path
+        for name in sorted(STUDY)
+        for mate in arm_files(name, CORRECTED)
+        for path in mate
+    ]
+    genomes = [
+        own.reference.removeprefix(SYNTHETIC)
+        for own in DATASETS.values()
+        if own.reference.startswith(SYNTHETIC)
+    ]
+    drawn = expand("{genome}.{kind}", genome=genomes, kind=["fasta", "repeats.bed"])
+    return [
+        *expand("results/genomes/{file}", file=drawn),
+        *of_samples(DATASETS, *simulated),
+        *corrected,
+        *of_samples(STUDY, "correct/stats.json", *expand("kmers/{arm}.tsv", arm=ARMS)),
+        *of_samples(DATASETS, "evaluate/correction.json", "evaluate/correction.txt"),
+    ]
+
+
+def merged_and_extended():
+    """Merged and extended pairs, those that stay, and what the truth says of them."""
+    kept = ["merged.fastq.gz", "unmerged_R1.fastq.gz", "unmerged_R2.fastq.gz"]
+    extended = ["extended.fastq.gz", "remaining_R1.fastq.gz", "remaining_R2.fastq.gz"]
+    merging = [f"merge/{file}" for file in [*kept, "inserts.txt", "stats.json"]]
+    extension = expand("extend/{program}/{file}", program=extenders(), file=extended)
+    judged = expand(
+        "evaluate/extension_{program}.{kind}",
+        program=extenders(),
+        kind=["json", "txt"],
+    )
+    return [
+        *of_samples(merged_samples(), *merging),
+        *of_samples(
+            set(DATASETS).intersection(merged_samples()),
+            "evaluate/merging.json",
+            "evaluate/merging.txt",
+        ),
+        *of_samples(extended_samples(), "extend/stats.json", *extension),
+        *of_samples(extended_samples(DATASETS), *judged),
+    ]
+
+
+def assemblies():
+    """Contigs of the reads as they were, corrected and extended, and QUAST's reports on them."""
+    arms = expand(
+        "assembly/{arm}/{file}",
+        arm=ARMS,
+        file=["contigs.fasta", "scaffolds.fasta", "graph.gfa"],
+    )
+    uses = expand("assembly/{use}/contigs.fasta", use=extended_uses())
+    compared = (
+        ["quast_extended/report.tsv", "quast_extended/report.html"] if uses else []
+    )
+    return [
+        *of_samples(STUDY, *arms, "quast/report.tsv", "quast/report.html"),
+        *of_samples(extended_samples(), *uses, *compared),
+    ]
+
+
+def calls_and_databases():
+    """Databases, and what every sample was classified as by each."""
+    kinds = ["reads.tsv.gz", "kraken2.report.txt", "kraken2.classifiedreads.txt.gz"]
+    named = expand(
+        "results/{sample}/classify/{database}/{sample}.{kind}",
+        sample=STUDY,
+        database=DATABASES,
+        kind=[*kinds, "krona.txt", "profile", "biom"],
+    )
+    tables = expand(
+        "classify/{database}/{file}",
+        database=DATABASES,
+        file=["abundance.tsv", "coverage.tsv", "stats.json"],
+    )
+    built = expand("results/databases/{database}/db/manifest.json", database=DATABASES)
+    return [
+        *built,
+        *(path for database in DATABASES for path in partition_manifests(database)),
+        *named,
+        *of_samples(STUDY, *tables),
+        *judged_classifications("json"),
+        *judged_classifications("txt"),
+    ]
+
+
+def targets(wildcards):
+    """What the study ends with.
+
+    Raises:
+        WorkflowError: there are no reads.
+    """
+    if not STUDY:
+        raise WorkflowError(
+            "the sheets of samples and data sets are empty: there is nothing to do"
+        )
+    return [
+        "results/report.html",
+        "results/study.json",
+        *expand("results/versions/{tool}.txt", tool=tools_used()),
+        *(MULTIQC if config["multiqc"] else []),
+        *multiqc_content(),
+        *reads_and_corrections(),
+        *merged_and_extended(),
+        *assemblies(),
+        *calls_and_databases(),
+    ]
