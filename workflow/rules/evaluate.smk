@@ -96,15 +96,9 @@ rule evaluate_assemblies:
     shell:
         # By way of the shell's working directory, since QUAST refuses paths with a space.
         "(quast.py --threads {threads} --labels {params.labels} --min-contig {params.min_contig}"
-<<<<<<< HEAD
-        " --no-icarus --no-plots {params.reference} {params.extra} -o /proc/$$/cwd/{output.work}"
-        " {input.contigs}"
-        " && cp {output.work}/report.tsv {output.tsv}"
-        " && cp {output.work}/report.html {output.html}"
-=======
-        " --no-icarus --no-plots {params.reference} {params.extra} -o {output.work:q} {input.contigs:q}"
+        " --no-icarus --no-plots {params.reference} {params.extra} -o /proc/$$/cwd/{output.work:q}"
+        " {input.contigs:q}"
         " && cp {output.work:q}/report.tsv {output.tsv:q}"
         " && cp {output.work:q}/report.html {output.html:q}"
->>>>>>> 91b0307 (The workflow inside another one: prefixes, reads that other rules make, single rules; what is replaced in a folder or deleted is made again)
         # MultiQC takes the columns' names as samples, so they must differ between samples.
         " && sed '1s/\t/\t{wildcards.sample} /g' {output.tsv:q} > {output.multiqc:q}) > {log:q} 2>&1"
