@@ -6,6 +6,11 @@ with rubbish and give it back, so that what is used before it was written shows.
 hash differs from that of the first run is kept::
 
     scripts/attack_soak.py --runs 2000 --seed 1 --folder soak
+
+With the hashes of another process (``--expected FILE``, written where it is not there) runs can be
+compared whose memory is filled with rubbish by the C library whenever it is allocated::
+
+    MALLOC_PERTURB_=90 MALLOC_MMAP_MAX_=0 scripts/attack_soak.py --runs 0 --expected FILE
 """
 
 from __future__ import annotations
@@ -76,6 +81,7 @@ def soak(
     folder: Path,
     *,
     seconds: float | None = None,
+    expected: dict[str, dict[str, str]] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Soak:
     """Run commands at random and compare their outputs with those of the first run.
@@ -85,6 +91,7 @@ def soak(
         runs: how many runs there are after the first of each case.
         folder: for inputs and outputs; outputs that differ stay there, in ``different``.
         seconds: begin no more runs after this time.
+        expected: hashes of the outputs of each case; those of the first run are added.
         say: called with a line now and then.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +101,7 @@ def soak(
     with rubbish(seed):
         cases = make_cases(folder / "in", seed)
         weights = [case.weight for case in cases]
-        expected: dict[str, dict[str, str]] = {}
+        expected = {} if expected is None else expected
         for number in range(-len(cases), runs):
             if seconds is not None and time.monotonic() - begin > seconds:
                 break
@@ -323,13 +330,25 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, help="begin no more runs after this time")
+    parser.add_argument("--expected", type=Path, help="hashes to compare with, or to write")
     parser.add_argument("--folder", type=Path, default=Path("soak"))
     chosen = parser.parse_args()
 
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    done = soak(chosen.seed, chosen.runs, chosen.folder, seconds=chosen.seconds, say=say)
+    known: Path | None = chosen.expected
+    expected = json.loads(known.read_text()) if known and known.exists() else {}
+    done = soak(
+        chosen.seed,
+        chosen.runs,
+        chosen.folder,
+        seconds=chosen.seconds,
+        expected=expected,
+        say=say,
+    )
+    if known is not None and not done.different:
+        known.write_text(json.dumps(expected))
     print(json.dumps({
         "runs": dict(done.runs), "total": done.runs.total(), "different": done.different,
         "failed": done.failed, "seconds": round(done.seconds, 1),
