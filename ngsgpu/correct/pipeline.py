@@ -30,6 +30,7 @@ from ngsgpu.errors import DeviceError, UsageError
 from ngsgpu.io.atomic import AtomicFile, check_distinct
 from ngsgpu.io.patch import EditCounts
 from ngsgpu.io.reader import PhredOffset
+from ngsgpu.io.reread import unchanged
 from ngsgpu.io.writer import OutputSet
 from ngsgpu.progress import Progress
 from ngsgpu.readset import ReadSet
@@ -87,6 +88,7 @@ def correct_files(
         with (
             OutputSet(outputs, threads=options.threads) as output_set,
             keep_streams(lanes) as kept,
+            unchanged(path for lane in kept for path in lane.inputs),
             Progress(options.progress) as progress,
         ):
 

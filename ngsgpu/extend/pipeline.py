@@ -34,6 +34,7 @@ from ngsgpu.extend.run import Run
 from ngsgpu.extend.stats import ExtensionStatistics
 from ngsgpu.io.atomic import check_distinct
 from ngsgpu.io.reader import PhredOffset
+from ngsgpu.io.reread import unchanged
 from ngsgpu.io.writer import OutputSet
 from ngsgpu.progress import Progress
 from ngsgpu.readset import ReadSet
@@ -83,6 +84,7 @@ def extend_files(
     with (
         OutputSet(outputs.paths, threads=options.threads) as files,
         keep_streams(lanes) as kept,
+        unchanged(path for lane in kept for path in lane.inputs),
         Progress(options.progress) as progress,
     ):
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bisect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.places import FilePlaces, identify
+from ngsgpu.io.places import FileIdentity, FilePlaces, identify
 from ngsgpu.io.source import HEADROOM, Source
 
 Fill: TypeAlias = Callable[[NDArray[np.uint8]], None]
@@ -56,12 +57,39 @@ def check_same(file: FilePlaces) -> None:
     Raises:
         InputError: it is not.
     """
+    _check(file.path, file.identity)
+
+
+@contextmanager
+def unchanged(paths: Iterable[str]) -> Iterator[None]:
+    """Check that files are at the end of the block what they were at its beginning.
+
+    For whatever reads them twice in between. What is no regular file, or not there, is left to
+    whoever reads it.
+
+    Raises:
+        InputError: a file was replaced or written to.
+    """
+    found = {path: identity for path in paths if (identity := _regular(path)) is not None}
+    yield
+    for path, identity in found.items():
+        _check(path, identity)
+
+
+def _regular(path: str) -> FileIdentity | None:
     try:
-        same = identify(file.path) == file.identity
+        return identify(path) if Path(path).is_file() else None
+    except OSError:
+        return None
+
+
+def _check(path: str, identity: FileIdentity) -> None:
+    try:
+        same = identify(path) == identity
     except OSError:
         same = False
     if not same:
-        raise changed(file.path)
+        raise changed(path)
 
 
 class PlainReader:

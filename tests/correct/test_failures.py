@@ -10,7 +10,7 @@ import pytest
 
 from ngsgpu.cli import main
 from ngsgpu.correct import RunOptions, correct_reads
-from ngsgpu.readset import ReadSet
+from ngsgpu.readset import ReadSet, ReadSetBuilder
 from tests.correct.data import mates, names, simulated_pairs
 from tests.io.helpers import fastq, write
 
@@ -75,3 +75,35 @@ def test_more_tasks_than_threads_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     reads = ReadSet.from_sequences([r.bases for r in records], [r.qualities for r in records])
     with pytest.raises(MemoryError):
         correct_reads(reads, options=RunOptions(threads=3, anchors_a_task=4))
+
+
+@pytest.mark.parametrize("command", ["correct", "extend"])
+@pytest.mark.parametrize("how", ["replaced", "written to"])
+def test_an_input_that_changes_between_its_readings(
+    command: str,
+    how: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """All lengths are as they were, so that only the file itself says so."""
+    words = _command(command, tmp_path)
+    first = Path(words[words.index("-i") + 1])
+    other = first.read_bytes().translate(bytes.maketrans(b"ACGT", b"CGTA"))
+    finish = ReadSetBuilder.finish
+
+    def change(builder: ReadSetBuilder) -> ReadSet:
+        if how == "replaced":
+            write(tmp_path / "other", other)
+            (tmp_path / "other").replace(first)
+        else:
+            write(first, other)
+        return finish(builder)
+
+    monkeypatch.setattr(ReadSetBuilder, "finish", change)
+    assert main(words) == 2
+    assert capsys.readouterr().err == (
+        f"ngsgpu: error: {first}: the file changed during the run; "
+        "run it again when nothing writes to it\n"
+    )
+    assert names(tmp_path / "out") == []
