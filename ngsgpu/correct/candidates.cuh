@@ -26,7 +26,10 @@ constexpr uint32_t NO_SLOT = 0xFFFFFFFFu;
 constexpr uint64_t FREE_ENTRY = ~0ull;
 constexpr uint32_t FREE_READ = ~0u;
 
-// Where the candidates of one anchor are kept; ``cells`` is a power of two.
+// Where the candidates of one anchor are kept; ``cells`` is a power of two, and more than ``limit``
+// and a block's threads together: that many entries at most are inserted before all threads see
+// that there are too many, so that the sets always have a free cell (tiers_for in gpu.py). Probes
+// end all the same after ``cells`` of them.
 struct Candidates {
     uint64_t* set;          // [cells] distinct entries, later the best rank of each read
     uint32_t* set_reads;    // [cells] reads with a valid alignment
@@ -54,21 +57,24 @@ __device__ __forceinline__ uint32_t hash_entry(uint64_t entry) {
 
 __device__ __forceinline__ void insert_entry(const Candidates& c, uint64_t entry) {
     uint32_t cell = hash_entry(entry) & (c.cells - 1);
-    while (true) {
+    for (int probes = 0; probes < c.cells; ++probes) {
         // Most entries are there already, which a look tells at less cost than an exchange.
         uint64_t seen = *(volatile uint64_t*)&c.set[cell];
         if (seen == FREE_ENTRY) {
-            // A full set would be probed for ever; this anchor is left to a larger one.
+            // This anchor is left to a larger set.
             if (*(volatile int*)c.count > c.limit) return;
             seen = atomicCAS((unsigned long long*)&c.set[cell], (unsigned long long)FREE_ENTRY,
                              (unsigned long long)entry);
-            if (seen == FREE_ENTRY) break;
+            if (seen == FREE_ENTRY) {
+                const int at = atomicAdd(c.count, 1);
+                if (at < c.limit) c.entry[at] = entry;
+                return;
+            }
         }
         if (seen == entry) return;
         cell = (cell + 1) & (c.cells - 1);
     }
-    const int at = atomicAdd(c.count, 1);
-    if (at < c.limit) c.entry[at] = entry;
+    // A full set holds more than ``limit`` entries, all of which are counted.
 }
 
 // The entries of a bucket that the read at ``slot`` looks at; a warp together.
@@ -244,8 +250,10 @@ __device__ __forceinline__ uint64_t rank_of(const Candidates& c, int i, int anch
 // Cell of a read in ``set_reads``, or of the free cell where it belongs.
 __device__ __forceinline__ uint32_t read_cell(const Candidates& c, uint32_t read) {
     uint32_t cell = hash_read(read) & (c.cells - 1);
-    while (c.set_reads[cell] != read && c.set_reads[cell] != FREE_READ)
+    for (int probes = 0; probes < c.cells; ++probes) {
+        if (c.set_reads[cell] == read || c.set_reads[cell] == FREE_READ) break;
         cell = (cell + 1) & (c.cells - 1);
+    }
     return cell;
 }
 
@@ -273,7 +281,7 @@ __device__ __forceinline__ void align_entries(const Reads& reads, const Rules& r
         if (mismatches >= overlap * rules.max_mismatch_permille / 1000) continue;
         c.fit[i] = (uint32_t(mismatches) << 16) | uint32_t(overlap);
         uint32_t cell = hash_read(uint32_t(read)) & (c.cells - 1);
-        while (true) {
+        for (int probes = 0; probes < c.cells; ++probes) {
             const uint32_t seen = atomicCAS(&c.set_reads[cell], FREE_READ, uint32_t(read));
             if (seen == FREE_READ || seen == uint32_t(read)) break;
             cell = (cell + 1) & (c.cells - 1);

@@ -34,9 +34,9 @@ SHARED_BYTES = 220 << 10
 
 ROWS, MASKS = 64, 4  # of msa.cuh
 
-TIERS = ((256, 160), (512, 320), (1024, 640), (2048, 1400), (2 * MAX_ENTRIES, MAX_ENTRIES))
+TIERS = ((512, 160), (512, 320), (1024, 640), (2048, 1400), (2 * MAX_ENTRIES, MAX_ENTRIES))
 """Hash cells and candidates a mate. An anchor with more is left to the next tier; what is too
-large for shared memory lies in global memory."""
+large for shared memory lies in global memory. Many threads leave room for fewer candidates."""
 
 RESULTS: Final = {
     "classes": np.uint8,
@@ -107,13 +107,25 @@ def correct_on_gpu(
     return combine([corrector])
 
 
+def block_threads(max_length: int, margin: int) -> int:
+    """Threads of a block for reads of a length: a column each, as far as there are that many."""
+    return min(MAX_THREADS, -(-(max_length + 2 * margin) // 32) * 32)
+
+
 def tiers_for(max_length: int, margin: int, mates: int) -> list[Sizes]:
     """The tiers for reads of a length.
+
+    All threads of a block may insert a candidate when the limit is reached, and one cell has to
+    stay free, since who looks for what is not there looks until then.
 
     Raises:
         UsageError: the reads are too long for the GPU's shared memory.
     """
-    tiers = [Sizes(cells, limit, max_length, margin, mates) for cells, limit in TIERS]
+    threads = block_threads(max_length, margin)
+    tiers = [
+        Sizes(cells, min(limit, cells - threads - 1), max_length, margin, mates)
+        for cells, limit in TIERS
+    ]
     if tiers[0].bytes > SHARED_BYTES:
         raise UsageError(
             f"reads of {max_length:,} bases are too long for the GPU; use --backend cpu"
@@ -183,8 +195,7 @@ class AnchorCorrector:
         self.tables = tables
         self.mates = 2 if reads.paired else 1
         self.tiers = tiers_for(reads.max_length, parameters.margin, self.mates)
-        columns = reads.max_length + 2 * parameters.margin
-        self.threads = min(MAX_THREADS, -(-columns // 32) * 32)
+        self.threads = block_threads(reads.max_length, parameters.margin)
         anchors = anchors_in_bucket_order(reads, tables)
         with lasting():
             self.anchors = anchors.copy()

@@ -12,6 +12,7 @@
 constexpr int MARK_BITS = 24, PLACE_BITS = 8;
 constexpr int MOST_ENDS = 1 << 12;  // that a set takes note of
 constexpr int SMALLEST_SET = 8, LARGEST_SET = 13;  // bits of the number of a set's cells
+static_assert(MOST_ENDS < 1 << LARGEST_SET, "a full set would be probed for ever");
 constexpr int SET_CELLS = (2 << LARGEST_SET) - (1 << SMALLEST_SET);  // of all sizes together
 constexpr uint32_t MOST_IN_CELL = 1u << 25;
 constexpr uint32_t FREE_CELL = 0xFFFFFFFFu;

@@ -108,7 +108,7 @@ def is_at(file: int, path: Path) -> bool:
 def read_document(file: int) -> dict[str, object]:
     """What a file says, if that is a short JSON object; else nothing."""
     try:
-        content = json.loads(os.pread(file, _MOST_BYTES, 0))
+        content = json.loads(os.pread(file, _MOST_BYTES, 0).decode(errors="replace"))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
