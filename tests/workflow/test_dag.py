@@ -236,7 +236,9 @@ def test_report_of_multiqc_on_demand(snakemake: Snakemake) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("corect={}", "corect"),
+        ("corect={}", "corect: no such key; did you mean correct?"),
+        ("correct={thread: 2}", "correct.thread: no such key; did you mean correct.threads?"),
+        ("merge={reads: both}", "merge.reads: 'both' is not one of"),
         ("samples=config/none.tsv", "cannot read the sheet 'config/none.tsv'"),
         ("assemble={kmers: '21;33'}", "21;33"),
     ],
@@ -245,6 +247,7 @@ def test_wrong_config_refused(snakemake: Snakemake, change: str, said: str) -> N
     result = snakemake("--dry-run", "--config", change)
     assert result.returncode == 1
     assert said in result.stdout
+    assert len(result.stdout.splitlines()) < 12
 
 
 def test_name_in_both_sheets_refused(snakemake: Snakemake, study: Path) -> None:

@@ -97,10 +97,41 @@ def test_all_problems_are_told_at_once(sheets: Any, folder: Path) -> None:
     assert "line 2" in str(refusal.value) and "line 3" in str(refusal.value)
 
 
-@pytest.mark.parametrize("text", ["sample\tfastq_1\textra\n", "fastq_1\n", "sample,fastq_1\nx,y\n"])
-def test_header_refused(sheets: Any, folder: Path, text: str) -> None:
-    with pytest.raises(WorkflowError, match="the header must have the tab-separated columns"):
-        samples_of(sheets, text)
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_any_separator_and_further_columns(sheets: Any, folder: Path, mark: str, end: str) -> None:
+    """As spreadsheets write it: byte order mark, quoted cells, empty cells to the right."""
+    rows = [
+        ["sample", "tissue", "fastq_1", "fastq_2", "note", ""],
+        ["x", "liver", '"a 1.fq"', "a_2.fq", "", ""],
+        ["", "", "", "", "", ""],
+        ["y", "", "b_1.fq", "", "", ""],
+    ]
+    samples = samples_of(sheets, "\ufeff" + "".join(mark.join(row) + end for row in rows))
+    assert samples["x"].first == ["a 1.fq"] and samples["x"].second == ["a_2.fq"]
+    assert samples["y"].first == ["b_1.fq"] and samples["y"].second == []
+
+
+def test_data_sets_as_comma_separated_values(sheets: Any, folder: Path) -> None:
+    text = f"{DATASETS_HEADER}\nd\tref.fa\tHS20\t100\t2.5\t300\t10\t7\n"
+    assert datasets_of(sheets, text.replace("\t", ",")) == datasets_of(sheets, text)
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("sample\tfastq1", "line 1: column 'fastq1': did you mean fastq_1?"),
+        ("Sample,FASTQ_1", "column 'Sample': did you mean sample?"),
+        ("sample\tfastq_1\tfatsq_2", "column 'fatsq_2': did you mean fastq_2?"),
+        ("sample\tfastq_1\treferences", "column 'references': did you mean reference?"),
+        ("fastq_1", "there is no column 'sample'"),
+        ("sample\tfastq_1\tfastq_1", "there are two columns 'fastq_1'"),
+    ],
+)
+def test_header_refused(sheets: Any, folder: Path, header: str, said: str) -> None:
+    with pytest.raises(WorkflowError) as refusal:
+        samples_of(sheets, f"{header}\n")
+    assert said in str(refusal.value) and "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n\n"])

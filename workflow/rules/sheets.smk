@@ -1,8 +1,10 @@
-# What the sheets say: reads samples.tsv and datasets.tsv, checks them and names what is wrong by
-# file, line and column, all at once. Functions only; the results are made in the Snakefile.
+# What the user wrote: checks the config, reads the sheets, and names what is wrong by key, or by
+# file, line and column, all at once, and what a misspelt name should be. Whether a file is there is
+# not asked, since another rule may make it. Functions only; the results are made in study.smk.
 
 import csv
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
@@ -56,6 +58,58 @@ class Dataset:
     truth: str | None = None
 
 
+def meant(name, known):
+    """The known name that a misspelt one is closest to; None if it is like none of them."""
+
+    def plain(text):
+        return "".join(letter for letter in text.casefold() if letter.isalnum())
+
+    names = {plain(own): own for own in known}
+    close = get_close_matches(plain(name), names, n=1, cutoff=0.65)
+    return names[close[0]] if close else None
+
+
+def unknown_keys(error):
+    """Say which keys of the config the schema does not know, and what they should be."""
+    known = error.schema.get("properties", {})
+    place = "".join(f"{key}." for key in error.absolute_path)
+    for key in error.instance:
+        if key not in known:
+            own = meant(str(key), known)
+            hint = (
+                f"did you mean {place}{own}?"
+                if own
+                else f"there are {', '.join(map(str, known))}"
+            )
+            yield f"{place}{key}: no such key; {hint}"
+
+
+def check_config(config, schema_file):
+    """Refuse a config that does not fit the schema, in one line a problem.
+
+    Raises:
+        WorkflowError: it does not fit.
+    """
+    with open(schema_file) as file:
+        validator = Draft202012Validator(yaml.safe_load(file))
+    problems = []
+    for error in sorted(
+        validator.iter_errors(config), key=lambda error: error.json_path
+    ):
+        if error.validator == "additionalProperties" and "properties" in error.schema:
+            problems.extend(unknown_keys(error))
+        else:
+            place = ".".join(map(str, error.absolute_path))
+            said = error.schema.get("description")
+            hint = f" ({said})" if said and place else ""
+            problems.append(f"{place}: {error.message}{hint}".lstrip(": "))
+    if problems:
+        raise WorkflowError(
+            "the config cannot be used (config/README.md describes it): "
+            + "\n  ".join(problems)
+        )
+
+
 def converted(text, schema):
     """Give a cell the type its column's schema asks for, or leave it for the schema to refuse."""
     kinds = {"integer": int, "number": float}
@@ -65,34 +119,66 @@ def converted(text, schema):
         return text
 
 
-def read_rows(sheet, schema_file):
-    """Read a tab-separated sheet; returns (line number, row) pairs and a list of problems.
+def sheet_lines(sheet):
+    """Cells of a sheet's lines with their numbers: separated as in the first line, the header.
 
-    Blank lines and lines that begin with '#' are skipped; an empty cell is a missing one.
+    Blank lines and lines that begin with '#' are skipped.
+    """
+    try:
+        lines = Path(sheet).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise WorkflowError(f"cannot read the sheet '{sheet}': {error}") from error
+    delimiter = None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip(" \t,;") or line.startswith("#"):
+            continue
+        if delimiter is None:
+            delimiter = next((mark for mark in "\t,;" if mark in line), "\t")
+        cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+        while cells and not cells[-1]:
+            cells.pop()
+        yield number, cells
+
+
+def check_header(sheet, number, header, schema):
+    """Refuse a header that lacks a column, has one twice, or one that looks misspelt.
+
+    Raises:
+        WorkflowError: it cannot be used.
+    """
+    columns = schema["properties"]
+    absent = [name for name in columns if name not in header]
+    problems = [
+        f"there are two columns '{name}'" for name in columns if header.count(name) > 1
+    ]
+    for name in header:
+        if name not in columns and (own := meant(name, absent)):
+            problems.append(f"column '{name}': did you mean {own}?")
+            absent.remove(own)
+    problems += [
+        f"there is no column '{name}'" for name in absent if name in schema["required"]
+    ]
+    if problems:
+        raise WorkflowError(
+            f"{sheet}, line {number}: {'; '.join(problems)}. The columns are {', '.join(columns)}, "
+            f"of which {', '.join(schema['required'])} are required; any others are passed over"
+        )
+
+
+def read_rows(sheet, schema_file):
+    """Read a sheet; returns (line number, row) pairs and a list of problems.
+
+    An empty cell is a missing one, and columns that the schema does not know are passed over.
     """
     schema = yaml.safe_load(Path(schema_file).read_text())
     columns = schema["properties"]
     validator = Draft202012Validator(schema)
     rows, problems = [], []
-    try:
-        lines = Path(sheet).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise WorkflowError(f"cannot read the sheet '{sheet}': {error}") from error
     header = None
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        cells = [cell.strip() for cell in next(csv.reader([line], delimiter="\t"))]
+    for number, cells in sheet_lines(sheet):
         if header is None:
             header = cells
-            unknown = [name for name in header if name not in columns]
-            lacking = [name for name in schema["required"] if name not in header]
-            if unknown or lacking or len(set(header)) < len(header):
-                raise WorkflowError(
-                    f"{sheet}, line {number}: the header must have the tab-separated columns "
-                    f"{', '.join(columns)} ({', '.join(schema['required'])} are required, each "
-                    f"once); it has {', '.join(header)}"
-                )
+            check_header(sheet, number, header, schema)
             continue
         if len(cells) > len(header):
             problems.append(
@@ -102,7 +188,7 @@ def read_rows(sheet, schema_file):
         row = {
             name: converted(cell, columns[name])
             for name, cell in zip(header, cells)
-            if cell
+            if cell and name in columns
         }
         errors = sorted(validator.iter_errors(row), key=lambda error: error.message)
         for error in errors:
