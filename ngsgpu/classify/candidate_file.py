@@ -154,6 +154,17 @@ def encode_block(block: QueryBlock) -> bytes:
 END_BLOCK: Final = _BLOCK.pack(0, 0, 0)
 
 
+def sample_of(path: str | Path) -> str:
+    """Name of the sample that a file of candidates is of.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    file = CandidateFile(path)
+    file.close()
+    return file.header.sample
+
+
 class CandidateFile:
     """A file of candidates that is read.
 

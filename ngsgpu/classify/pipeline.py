@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,12 +23,13 @@ from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.tree import CountedTree, tree_of
 from ngsgpu.classify.params import QueryParameters
 from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules, SampleRun
-from ngsgpu.classify.samples import PLACEHOLDER, Sample, SampleOutputs, cuts_of, queries_of
+from ngsgpu.classify.samples import Sample, SampleOutputs, cuts_of, queries_of
 from ngsgpu.classify.stats import ClassificationStatistics
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import DeviceError
-from ngsgpu.io.atomic import check_distinct, write_text_atomically
+from ngsgpu.io.paths import check_distinct
 from ngsgpu.io.reader import PhredOffset
+from ngsgpu.io.writer import OutputGroup
 from ngsgpu.progress import Progress, Stage
 
 if TYPE_CHECKING:
@@ -85,18 +87,16 @@ class Classifier:
 
         Args:
             samples: names and files.
-            outputs: what to write where; the files of a sample appear together.
+            outputs: what to write where; the files of all samples appear together.
             phred_offset: as for ``read_batches``.
 
         Raises:
-            InputError: reads cannot be read; nothing was written for their sample.
-            OutputError: an output cannot be written; then none of the sample was.
+            InputError: reads cannot be read; nothing was written.
+            OutputError: an output cannot be written; none was.
             UsageError: outputs contradict each other.
         """
         outputs.check(len(samples))
-        for sample in samples:
-            inputs = [path for lane in sample.lanes for path in lane.inputs]
-            check_distinct(inputs, list(outputs.of_sample(sample.name).named().values()))
+        _check_distinct(samples, outputs)
         with Progress(self.options.progress) as progress:
 
             def source(sample: Sample, stage: Stage) -> tuple[Iterator[Any], Any]:
@@ -129,13 +129,14 @@ class Classifier:
                 opened.append(file)
             name = check_files(opened, self.engine)
             outputs.check(1)
-            check_distinct(files, list(outputs.named().values()))
+            name = sample or name
+            check_distinct(files, outputs.of_samples([name]))
             progress = stack.enter_context(Progress(self.options.progress))
 
             def source(_: Sample, stage: Stage) -> tuple[Iterator[list[QueryBlock]], Any]:
                 return merged_blocks(opened, self.engine, stage.advance), join_blocks
 
-            return self._run([Sample(sample or name, ())], outputs, source, progress)[0]
+            return self._run([Sample(name, ())], outputs, source, progress)[0]
 
     def _run(
         self,
@@ -146,18 +147,22 @@ class Classifier:
     ) -> list[ClassificationStatistics]:
         done = []
         trees: list[tuple[str, CountedTree]] = []
-        with ThreadPoolExecutor(self.options.threads, thread_name_prefix="ngsgpu-work") as pool:
+        with (
+            OutputGroup() as group,
+            group.outputs(outputs.of_all) as shared,
+            ThreadPoolExecutor(self.options.threads, thread_name_prefix="ngsgpu-work") as pool,
+        ):
             for sample in samples:
                 own = outputs.of_sample(sample.name)
                 run = self._sample_run(sample.name, own, pool)
                 with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
                     items, find = source(sample, stage)
                     with self._on_device(sample):
-                        done.append(run.run(items, find))
+                        done.append(run.run(items, find, group))
                 if outputs.biom is not None and run.totals is not None:
                     trees.append((sample.name, tree_of(self.engine.labels, run.totals)))
-        if outputs.biom is not None and PLACEHOLDER not in outputs.biom:
-            write_text_atomically(outputs.biom, biom_table(trees))
+            if outputs.of_all:
+                shared.write(0, biom_table(trees).encode())
         return done
 
     def _sample_run(self, name: str, outputs: SampleOutputs, pool: ThreadPoolExecutor) -> SampleRun:
@@ -239,3 +244,12 @@ class Classifier:
                 for begin, end in cuts_of(queries, self.options.queries_a_task, BASES_A_TASK):
                     yield queries.part(begin, end)
                 stage.advance(len(queries))
+
+
+def _check_distinct(samples: Sequence[Sample], outputs: SampleOutputs) -> None:
+    """Refuse to write over reads, or two files to one place, whichever samples they are of."""
+    reads = [[path for lane in sample.lanes for path in lane.inputs] for sample in samples]
+    for own in reads:
+        check_distinct(own)
+    written = outputs.of_samples([sample.name for sample in samples])
+    check_distinct([], written, also_read=chain.from_iterable(reads))

@@ -36,7 +36,7 @@ from ngsgpu.classify.stats import ClassificationStatistics
 from ngsgpu.classify.taxonomy import NO_RANK, rank_name
 from ngsgpu.errors import UsageError
 from ngsgpu.io.reader import CHUNK_BYTES
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.writer import OutputGroup, OutputSet
 from ngsgpu.pool import map_ahead
 
 QUERIES_A_TASK = 4096
@@ -164,13 +164,16 @@ class SampleRun:
         self._dropped = 0
 
     def run(
-        self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock]
+        self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock], group: OutputGroup
     ) -> ClassificationStatistics:
-        """Classify the queries of ``items``, whose candidates ``find`` finds."""
+        """Classify the queries of ``items``, whose candidates ``find`` finds.
+
+        The outputs are complete then, and get their names with those of the group.
+        """
         begin = time.monotonic()
         names = list(self._paths)
         threads = max(1, self._options.threads // 2)
-        with OutputSet([self._paths[name] for name in names], threads=threads) as outputs:
+        with group.outputs([self._paths[name] for name in names], threads=threads) as outputs:
             place = {name: index for index, name in enumerate(names)}
             if "candidates" in place:
                 return self._write_candidates(items, find, outputs, begin)

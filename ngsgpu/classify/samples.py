@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
@@ -57,9 +57,19 @@ class SampleOutputs:
     def of_sample(self, sample: str) -> SampleOutputs:
         """With the sample's name put in; without a BIOM table of all samples."""
         own = {name: value.replace(PLACEHOLDER, sample) for name, value in self.named().items()}
-        if self.biom is not None and PLACEHOLDER not in self.biom:
+        if self.of_all:
             del own["biom"]
         return SampleOutputs(**own)
+
+    @property
+    def of_all(self) -> list[str]:
+        """Files that all samples share: the BIOM table, unless each has one."""
+        return [self.biom] if self.biom is not None and PLACEHOLDER not in self.biom else []
+
+    def of_samples(self, samples: Iterable[str]) -> list[str]:
+        """All files of a run over some samples."""
+        own = [path for name in samples for path in self.of_sample(name).named().values()]
+        return own + self.of_all
 
     def check(self, samples: int) -> None:
         """Refuse outputs that several samples would share, or that contradict each other."""
@@ -107,11 +117,11 @@ def one_sample(
     """
     lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
     if name is None:
-        name = _name_of(in1[0])
+        name = sample_name(in1[0])
     return Sample(_checked_name(name), tuple(lanes))
 
 
-def _name_of(path: str) -> str:
+def sample_name(path: str) -> str:
     """A sample's name from that of its first file."""
     if path == "-":
         return "stdin"

@@ -16,7 +16,7 @@ from ngsgpu.classify.candidate_file import (
 )
 from ngsgpu.classify.engine import Engine, QueryBlock
 from ngsgpu.device.memory import available_memory
-from ngsgpu.io.atomic import output_error
+from ngsgpu.errors import output_error
 
 SHARE_OF_MEMORY: Final = 0.25
 

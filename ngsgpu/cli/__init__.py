@@ -89,6 +89,7 @@ def _register() -> None:
         merge,
         report,
     )
+    from ngsgpu.cli.files import guard
 
     correct.register(app)
     extend.register(app)
@@ -100,6 +101,7 @@ def _register() -> None:
     report.register(app)
     gpu.register(app)
     doctor.register(app)
+    guard(app)
 
 
 def main(arguments: list[str] | None = None) -> int:

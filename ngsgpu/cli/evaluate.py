@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -98,24 +101,26 @@ def correction(
 
     from ngsgpu.evaluate.correction import evaluate_correction
     from ngsgpu.evaluate.table import print_table
+    from ngsgpu.report import multiqc
 
-    evaluation = evaluate_correction(
-        truth,
-        in1,
-        out1,
-        in2,
-        out2,
-        interleaved=interleaved,
-        alignments=alignments,
-        threads=threads,
-    )
-    document = evaluation.document()
-    _write(document, json_path)
-    if mqc_prefix is not None:
-        from ngsgpu.report.multiqc import write_evaluation_content
-
-        write_evaluation_content(document, mqc_prefix, sample or Path(mqc_prefix).name)
-    print_table(evaluation)
+    paths = [] if mqc_prefix is None else multiqc.paths_of(mqc_prefix, multiqc.CORRECTION)
+    with _outputs(json_path, paths) as write:
+        evaluation = evaluate_correction(
+            truth,
+            in1,
+            out1,
+            in2,
+            out2,
+            interleaved=interleaved,
+            alignments=alignments,
+            threads=threads,
+        )
+        document = evaluation.document()
+        content: tuple[str, ...] = ()
+        if mqc_prefix is not None:
+            content = multiqc.evaluation_content(document, sample or Path(mqc_prefix).name)
+        print_table(evaluation)
+        write(document, *content)
 
 
 def classification(
@@ -194,17 +199,18 @@ def classification(
     ranks = rank or list(DEFAULT_RANKS)
     for word in (*ranks, abundance_rank):
         rank_code(word)
-    evaluation = evaluate_classification(
-        list(zip(names, classified, strict=True)),
-        load_taxonomy(taxonomy),
-        truth=truth,
-        references=references,
-        composition=composition,
-        ranks=ranks,
-        abundance_rank=abundance_rank,
-    )
-    _write(evaluation.document(), json_path)
-    print_ranks(evaluation)
+    with _outputs(json_path) as write:
+        evaluation = evaluate_classification(
+            list(zip(names, classified, strict=True)),
+            load_taxonomy(taxonomy),
+            truth=truth,
+            references=references,
+            composition=composition,
+            ranks=ranks,
+            abundance_rank=abundance_rank,
+        )
+        print_ranks(evaluation)
+        write(evaluation.document())
 
 
 def merging(
@@ -242,9 +248,12 @@ def merging(
     from ngsgpu.evaluate.merging import evaluate_merging
     from ngsgpu.evaluate.table import print_rows
 
-    evaluation = evaluate_merging(truth, in1, in2, merged, min_overlap=min_overlap, threads=threads)
-    _write(evaluation.document(), json_path)
-    print_rows("Merging against the truth", ("", ""), evaluation.rows())
+    with _outputs(json_path) as write:
+        evaluation = evaluate_merging(
+            truth, in1, in2, merged, min_overlap=min_overlap, threads=threads
+        )
+        print_rows("Merging against the truth", ("", ""), evaluation.rows())
+        write(evaluation.document())
 
 
 def extension(
@@ -294,20 +303,37 @@ def extension(
     from ngsgpu.evaluate.extension_mapped import evaluate_mapped
     from ngsgpu.evaluate.table import print_rows
 
-    if alignments is not None:
-        evaluation = evaluate_mapped(
-            alignments, reference, extended, read_length=read_length, pairs=pairs
-        )
-    else:
-        evaluation = evaluate_extension(truth or [], reference, extended)
-    _write(evaluation.document(), json_path)
-    print_rows("Extension", ("", ""), evaluation.rows())
+    with _outputs(json_path) as write:
+        if alignments is not None:
+            evaluation = evaluate_mapped(
+                alignments, reference, extended, read_length=read_length, pairs=pairs
+            )
+        else:
+            evaluation = evaluate_extension(truth or [], reference, extended)
+        print_rows("Extension", ("", ""), evaluation.rows())
+        write(evaluation.document())
 
 
-def _write(document: dict[str, Any], path: Path | None) -> None:
+@contextlib.contextmanager
+def _outputs(json_path: Path | None, others: Sequence[Path] = ()) -> Iterator[Callable[..., None]]:
+    """Open the outputs before the work; gives what writes them after the table was printed.
+
+    They appear only if standard output took the table.
+    """
     import json
 
-    from ngsgpu.io.atomic import write_text_atomically
+    from ngsgpu.io.writer import OutputSet
 
-    if path is not None:
-        write_text_atomically(path, json.dumps(document) + "\n")
+    paths = [*([] if json_path is None else [json_path]), *others]
+
+    with OutputSet(paths) as outputs:
+
+        def write(document: dict[str, Any], *texts: str) -> None:
+            if json_path is not None:
+                texts = (json.dumps(document) + "\n", *texts)
+            for index, text in enumerate(texts):
+                outputs.write(index, text.encode())
+            if sys.stdout is not None:
+                sys.stdout.flush()
+
+        yield write

@@ -58,7 +58,8 @@ def report(
     if benchmarks is not None and results is None:
         raise UsageError("--benchmarks completes --results; give --results too")
 
-    from ngsgpu.io.atomic import write_text_atomically
+    from ngsgpu.io.atomic import write_texts
+    from ngsgpu.io.paths import check_distinct
     from ngsgpu.report.layout import fill_from_layout, study_from_layout
     from ngsgpu.report.render import render_report
     from ngsgpu.report.study import read_study
@@ -70,7 +71,9 @@ def report(
         content = read_study(manifest)
         if results is not None:
             content = fill_from_layout(content, results, benchmarks)
-    page = render_report(content)
+    outputs = [output] if write_study is None else [output, write_study]
+    check_distinct([], outputs, also_read=content.paths())
+    texts: dict[str | Path, str] = {output: render_report(content)}
     if write_study is not None:
-        content.write(write_study)
-    write_text_atomically(output, page)
+        texts[write_study] = content.text(write_study.parent)
+    write_texts(texts)

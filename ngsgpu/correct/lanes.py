@@ -8,14 +8,14 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.atomic import output_error
+from ngsgpu.errors import InputError, UsageError, output_error
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.pairs import read_interleaved, read_pairs
 from ngsgpu.io.reader import PhredOffset, read_batches
@@ -140,9 +140,10 @@ def plan_lanes(
 
 @contextlib.contextmanager
 def keep_streams(lanes: Sequence[Lane]) -> Iterator[list[Lane]]:
-    """Keep standard input and named pipes in temporary files, since every input is read twice.
+    """Keep standard input and pipes in temporary files, since every input is read twice.
 
-    Errors in these files name what they came from.
+    The files have no name, so that nothing of them can stay; they are read by the name that their
+    descriptor has. Errors in them name what they came from.
 
     Raises:
         UsageError: standard input is named more than once, or is closed.
@@ -154,51 +155,49 @@ def keep_streams(lanes: Sequence[Lane]) -> Iterator[list[Lane]]:
     if "-" in inputs and sys.stdin is None:
         raise UsageError("standard input (-) is closed")
     streams = [path for path in inputs if path == "-" or Path(path).is_fifo()]
-    kept: dict[str, str] = {}
-    try:
-        for stream in streams:
-            kept[stream] = _temporary_file()
-        _keep_all(kept)
-        yield [
-            replace(lane, inputs=tuple(kept.get(path, path) for path in lane.inputs))
-            for lane in lanes
-        ]
-    except InputError as error:
-        for stream, path in kept.items():
-            if error.path == path:
-                raise InputError(
-                    stream, error.cause, error.remedy, record=error.record, line=error.line
-                ) from error
-        raise
-    finally:
-        for path in kept.values():
-            Path(path).unlink(missing_ok=True)
+    with contextlib.ExitStack() as stack:
+        files = {stream: stack.enter_context(_nameless_file()) for stream in streams}
+        _keep_all(files)
+        kept = {stream: f"/proc/self/fd/{file.fileno()}" for stream, file in files.items()}
+        try:
+            yield [
+                replace(lane, inputs=tuple(kept.get(path, path) for path in lane.inputs))
+                for lane in lanes
+            ]
+        except InputError as error:
+            for stream, path in kept.items():
+                if error.path == path:
+                    raise InputError(
+                        stream, error.cause, error.remedy, record=error.record, line=error.line
+                    ) from error
+            raise
 
 
-def _temporary_file() -> str:
+def _nameless_file() -> BinaryIO:
     try:
-        handle, path = tempfile.mkstemp(prefix="ngsgpu-input-")
+        return tempfile.TemporaryFile()
     except OSError as error:
-        folder = os.environ.get("TMPDIR", "the folder of temporary files")
-        raise output_error(folder, error) from error
-    os.close(handle)
-    return path
+        raise output_error(_temporary_folder(), error) from error
 
 
-def _keep_all(kept: dict[str, str]) -> None:
+def _temporary_folder() -> str:
+    return tempfile.tempdir or os.environ.get("TMPDIR", "the folder of temporary files")
+
+
+def _keep_all(files: Mapping[str, BinaryIO]) -> None:
     """Copy streams to files, all at once, for whoever writes several pipes may do so in turn.
 
     The first one is copied here and not by a thread, so that it can be interrupted.
     """
     failures: list[BaseException] = []
 
-    def keep(stream: str, path: str) -> None:
+    def keep(stream: str, file: BinaryIO) -> None:
         try:
-            _keep(stream, path)
+            _keep(stream, file)
         except BaseException as error:
             failures.append(error)
 
-    streams = list(kept.items())
+    streams = list(files.items())
     threads = [threading.Thread(target=keep, args=stream, daemon=True) for stream in streams[1:]]
     for thread in threads:
         thread.start()
@@ -210,14 +209,14 @@ def _keep_all(kept: dict[str, str]) -> None:
         raise failures[0]
 
 
-def _keep(stream: str, path: str) -> None:
+def _keep(stream: str, file: BinaryIO) -> None:
     """Copy a stream to a file."""
     try:
-        with Path(path).open("wb") as file:
-            if stream == "-":
-                shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-                return
+        if stream == "-":
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        else:
             with Path(stream).open("rb") as source:
                 shutil.copyfileobj(source, file, 1 << 20)
+        file.flush()
     except OSError as error:
-        raise output_error(path, error) from error
+        raise output_error(_temporary_folder(), error) from error

@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -27,7 +26,7 @@ from ngsgpu.correct.run import Run, RunOptions
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import DeviceError, UsageError
-from ngsgpu.io.atomic import AtomicFile, check_distinct
+from ngsgpu.io.atomic import check_distinct
 from ngsgpu.io.patch import EditCounts
 from ngsgpu.io.reader import PhredOffset
 from ngsgpu.io.reread import unchanged
@@ -80,26 +79,26 @@ def correct_files(
     parameters = parameters or CorrectionParameters()
     options = options or RunOptions()
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
-    check_distinct([*in1, *in2], outputs if stats is None else [*outputs, stats])
+    paths = outputs if stats is None else [*outputs, str(stats)]
+    check_distinct([*in1, *in2], paths)
     begin = time.monotonic()
     if numba_cache(PACKAGE).files == 0:
         logger.info("compiling kernels (first start only, up to half a minute)")
-    with _opened(stats) as stats_file:
-        with (
-            OutputSet(outputs, threads=options.threads) as output_set,
-            keep_streams(lanes) as kept,
-            unchanged(path for lane in kept for path in lane.inputs),
-            Progress(options.progress) as progress,
-        ):
+    with (
+        OutputSet(paths, threads=options.threads) as output_set,
+        keep_streams(lanes) as kept,
+        unchanged(path for lane in kept for path in lane.inputs),
+        Progress(options.progress) as progress,
+    ):
 
-            def corrected(kind: type[Run]) -> CorrectionStatistics:
-                with kind(parameters, options, phred_offset, progress) as run:
-                    return _run(run, kept, output_set)
+        def corrected(kind: type[Run]) -> CorrectionStatistics:
+            with kind(parameters, options, phred_offset, progress) as run:
+                return _run(run, kept, output_set)
 
-            statistics = _on_backend(corrected, options)
+        statistics = _on_backend(corrected, options)
         statistics.time_s["total"] = round(time.monotonic() - begin, 3)
-        if stats_file is not None:
-            stats_file.write(statistics.to_json().encode())
+        if stats is not None:
+            output_set.write(len(outputs), statistics.to_json().encode())
     return statistics
 
 
@@ -134,21 +133,6 @@ def _coverage(parameters: CorrectionParameters, spectrum: KmerSpectrum) -> float
     coverage = max(1.0, estimate_coverage(spectrum))
     logger.info("estimated coverage: %.1f", coverage)
     return coverage
-
-
-@contextmanager
-def _opened(path: str | Path | None) -> Iterator[AtomicFile | None]:
-    """A file that is opened before any computing, and is there in the end if all went well."""
-    if path is None:
-        yield None
-        return
-    file = AtomicFile(path)
-    try:
-        yield file
-        file.commit()
-    except BaseException:
-        file.discard()
-        raise
 
 
 def correct_reads(

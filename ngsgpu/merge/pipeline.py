@@ -13,7 +13,7 @@ from typing import Literal
 
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import DeviceError, InputError, UsageError
-from ngsgpu.io.atomic import check_distinct
+from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
 from ngsgpu.io.writer import OutputSet
 from ngsgpu.merge import cpu, lengths
@@ -252,9 +252,7 @@ class _Run:
     def _suits_the_gpu(self) -> bool:
         """Whether everything can be read again, and taken back, should the GPU not be able to."""
         reads = self.outputs.reads.values()
-        suits = all(lane.is_regular for lane in self.inputs) and all(
-            path != "-" and (Path(path).is_file() or not Path(path).exists()) for path in reads
-        )
+        suits = all(lane.is_regular for lane in self.inputs) and not any(map(is_stream, reads))
         if not suits:
             logger.info("standard input or output, or a pipe: merging on the CPU")
         return suits

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from ngsgpu.io.atomic import write_text_atomically
+from ngsgpu.io.atomic import write_texts
 from ngsgpu.report.palette import AFTER, BEFORE, BLUE, GREY, SKY
 
 Document = Mapping[str, Any]
@@ -23,35 +23,30 @@ _PARENT = {
 }
 
 
-def _write(prefix: str, kind: str, bars: Document, columns: Document) -> tuple[Path, Path]:
-    paths = (
-        Path(f"{prefix}.{kind}_mqc.json"),
-        Path(f"{prefix}.{kind}_generalstats_mqc.json"),
-    )
-    for path, content in zip(paths, (bars, columns), strict=True):
-        write_text_atomically(path, json.dumps(content, indent=2) + "\n")
-    return paths
+CORRECTION: Final = "ngsgpu_correction"
+"""Kind of the content of ``ngsgpu evaluate correction``."""
 
 
-def write_evaluation_content(document: Document, prefix: str, sample: str) -> tuple[Path, Path]:
-    """Write MultiQC content of one evaluation.
+def paths_of(prefix: str, kind: str) -> list[Path]:
+    """The two files of a kind of content: a bar graph, and columns of the general statistics."""
+    return [Path(f"{prefix}.{kind}_mqc.json"), Path(f"{prefix}.{kind}_generalstats_mqc.json")]
+
+
+def _text(content: Document) -> str:
+    return json.dumps(content, indent=2) + "\n"
+
+
+def evaluation_content(document: Document, sample: str) -> tuple[str, str]:
+    """MultiQC content of one evaluation, for the files of ``CORRECTION``.
 
     Args:
         document: JSON object of ``ngsgpu evaluate correction``.
-        prefix: the files are ``{prefix}.ngsgpu_correction_mqc.json`` and
-            ``{prefix}.ngsgpu_correction_generalstats_mqc.json``.
         sample: name of the sample.
-
-    Returns:
-        The two files.
-
-    Raises:
-        OutputError: when they cannot be written.
     """
     totals, rates = document["totals"], document["rates"]
     bars = {
         **_PARENT,
-        "id": "ngsgpu_correction",
+        "id": CORRECTION,
         "section_name": "Correction against the truth",
         "description": "Bases that were wrong before or after correction, by what became of them "
         "(reads without insertions and deletions).",
@@ -84,7 +79,7 @@ def write_evaluation_content(document: Document, prefix: str, sample: str) -> tu
             ),
         },
     )  # fmt: skip
-    return _write(prefix, "ngsgpu_correction", bars, columns)
+    return _text(bars), _text(columns)
 
 
 def write_correct_content(document: Document, prefix: str, sample: str) -> tuple[Path, Path]:
@@ -141,7 +136,9 @@ def write_correct_content(document: Document, prefix: str, sample: str) -> tuple
             ),
         },
     )  # fmt: skip
-    return _write(prefix, "ngsgpu_correct", bars, columns)
+    bar_path, column_path = paths_of(prefix, "ngsgpu_correct")
+    write_texts({bar_path: _text(bars), column_path: _text(columns)})
+    return bar_path, column_path
 
 
 def _columns(

@@ -51,7 +51,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -152,13 +152,20 @@ class Study:
     machine: Mapping[str, Any] = field(default_factory=dict)
     databases: Mapping[str, Path] = field(default_factory=dict)
 
+    def paths(self) -> list[Path]:
+        """All files that the report reads."""
+        return list(_paths_in(self))
+
     def write(self, path: str | Path) -> None:
-        """Write the manifest as JSON, with paths relative to its folder.
+        """Write the manifest.
 
         Raises:
             OutputError: when the file cannot be written.
         """
-        target = Path(path)
+        write_text_atomically(path, self.text(Path(path).parent))
+
+    def text(self, folder: Path) -> str:
+        """The manifest as JSON, with paths relative to the folder that it will lie in."""
         document = {
             "schema": SCHEMA,
             "schema_version": SCHEMA_VERSION,
@@ -170,11 +177,24 @@ class Study:
             "versions": dict(self.versions),
             "machine": dict(self.machine),
             "databases": {
-                name: os.path.relpath(path, target.parent) for name, path in self.databases.items()
+                name: os.path.relpath(path, folder) for name, path in self.databases.items()
             },
-            "samples": [_sample_document(sample, target.parent) for sample in self.samples],
+            "samples": [_sample_document(sample, folder) for sample in self.samples],
         }
-        write_text_atomically(target, json.dumps(document, indent=2) + "\n")
+        return json.dumps(document, indent=2) + "\n"
+
+
+def _paths_in(value: object) -> Iterator[Path]:
+    """The paths in a value and in what it holds."""
+    if isinstance(value, Path):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _paths_in(tuple(value.values()))
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from _paths_in(part)
+    elif is_dataclass(value):
+        yield from _paths_in(tuple(getattr(value, own.name) for own in fields(value)))
 
 
 def _sample_document(sample: Sample, folder: Path) -> dict[str, Any]:

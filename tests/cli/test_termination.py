@@ -9,6 +9,7 @@ import time
 import pytest
 
 from ngsgpu import cli
+from tests.correct.test_interruption import keeps_input
 
 RECORD = b"@read\nACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIII\n"
 
@@ -37,8 +38,7 @@ def correction(tmp_path):
     process.stdin.write(RECORD)
     process.stdin.flush()
     try:
-        # Python itself tries the folder with a file of another name first.
-        wait_for(lambda: any(outputs.iterdir()) and any(temporary.glob("ngsgpu-*")))
+        wait_for(lambda: any(outputs.iterdir()) and keeps_input(process.pid, temporary))
         yield process, outputs, temporary
     finally:
         process.kill()
@@ -59,10 +59,11 @@ def test_nothing_is_left_behind(correction, number, status, message):
 
 
 def test_a_process_that_is_killed_leaves_no_output(correction):
-    process, outputs, _ = correction
+    process, outputs, temporary = correction
     process.kill()
     process.wait(timeout=30)
     assert not (outputs / "out.fq").exists()
+    assert list(temporary.iterdir()) == []
     # What it left is removed by the next run.
     done = subprocess.run(
         [sys.executable, "-m", "ngsgpu", "correct", "-q", "-i", "-", "-o", str(outputs / "out.fq")],

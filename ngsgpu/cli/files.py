@@ -1,0 +1,195 @@
+"""Which files each command reads and writes, and the check that none of them is written over.
+
+`FILES` says for every option that names files what becomes of them; `files_of` lists them all, and
+`guard` has every command check them before it does anything. An option that is missing here fails
+a test that goes through the options of all commands.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, Final
+
+import typer
+
+PLACEHOLDER: Final = "{sample}"
+
+
+class Role(Enum):
+    """What a command does with the files that an option names."""
+
+    READS = auto()
+    """Reads them; each may be named once."""
+    READ = auto()
+    """Reads them, or all files of a folder."""
+    SHEET = auto()
+    """Reads a sheet of samples, and the files in it."""
+    WRITTEN = auto()
+    """Writes them; ``{sample}`` stands for the name of each sample."""
+    MULTIQC = auto()
+    """Writes MultiQC content, to names that begin so."""
+    CHECKED_LATER = auto()
+    """Checked by the command itself, when it knows which files these are."""
+
+
+_READS = dict.fromkeys(("in1", "in2"), Role.READS)
+_REFERENCES = dict.fromkeys(("references", "taxonomy", "maps"), Role.READ)
+_CALLS = dict.fromkeys(
+    ("reads", "kraken_reads", "report", "krona", "cami", "biom", "abundance", "coverage", "stats"),
+    Role.WRITTEN,
+)
+
+
+def _written(*names: str) -> dict[str, Role]:
+    return dict.fromkeys(names, Role.WRITTEN)
+
+
+def _compared(*names: str) -> dict[str, Role]:
+    return dict.fromkeys(names, Role.READ) | _written("json_path")
+
+
+FILES: Mapping[str, Mapping[str, Role]] = {
+    "correct": _READS | _written("out1", "out2", "stats"),
+    "extend": _READS | _written("out", "remaining1", "remaining2", "stats"),
+    "merge": _READS
+    | _written("out", "unmerged1", "unmerged2", "hist", "histogram", "ihist", "stats")
+    | {"flash_prefix": Role.CHECKED_LATER},
+    "kmers": _READS | _written("out"),
+    "classify": _READS
+    | _REFERENCES
+    | {"database": Role.READ, "samples": Role.SHEET, "candidates": Role.WRITTEN}
+    | _CALLS,
+    "classify-merge": {"candidates": Role.READS, "database": Role.READ} | _CALLS,
+    "db plan": _REFERENCES | {"database": Role.CHECKED_LATER},
+    "db build": _REFERENCES | {"database": Role.CHECKED_LATER},
+    "db add": _REFERENCES | {"database": Role.CHECKED_LATER},
+    "db info": {"database": Role.READ},
+    "db verify": {"database": Role.READ},
+    "evaluate correction": _compared("truth", "in1", "in2", "out1", "out2", "alignments")
+    | {"mqc_prefix": Role.MULTIQC},
+    "evaluate classification": _compared(
+        "classified", "taxonomy", "truth", "references", "composition"
+    ),
+    "evaluate merging": _compared("truth", "in1", "in2", "merged"),
+    "evaluate extension": _compared("reference", "extended", "truth", "alignments"),
+    "report": dict.fromkeys(("manifest", "study"), Role.READ)
+    | _written("output", "write_study")
+    | dict.fromkeys(("results", "benchmarks"), Role.CHECKED_LATER),
+}
+"""By command and parameter."""
+
+
+@dataclass
+class Files:
+    """All files of a run.
+
+    Attributes:
+        reads: files that are read, each once.
+        also_read: other files that are read, or folders of them.
+        written: files that are written.
+    """
+
+    reads: list[str] = field(default_factory=list)
+    also_read: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+
+
+def files_of(command: str, values: Mapping[str, Any]) -> Files:
+    """List the inputs and outputs of a command.
+
+    Args:
+        command: its name, as ``evaluate merging``.
+        values: its parameters.
+
+    Raises:
+        InputError: a sheet of samples cannot be read.
+    """
+    files = Files()
+    samples: list[str] = []
+    patterns: list[str] = []
+    for name, role in FILES.get(command, {}).items():
+        paths = list(_paths(values.get(name)))
+        if role is Role.READS:
+            files.reads += paths
+        elif role is Role.READ:
+            files.also_read += paths
+        elif role is Role.WRITTEN:
+            patterns += paths
+        elif role is Role.MULTIQC:
+            from ngsgpu.report.multiqc import CORRECTION, paths_of
+
+            files.written += [str(own) for path in paths for own in paths_of(path, CORRECTION)]
+        elif role is Role.SHEET:
+            for path in paths:
+                samples += _add_sheet(path, files)
+    for pattern in patterns:
+        own = samples
+        if PLACEHOLDER in pattern and not samples:
+            own = [_sample(command, values)]
+        files.written += dict.fromkeys(pattern.replace(PLACEHOLDER, name) for name in own or [""])
+    return files
+
+
+def _sample(command: str, values: Mapping[str, Any]) -> str:
+    """The name of the one sample of a run of ``classify`` or ``classify-merge``."""
+    if values.get("sample"):
+        return str(values["sample"])
+    if command == "classify-merge":
+        from ngsgpu.classify.candidate_file import sample_of
+
+        return sample_of(values["candidates"][0])
+    from ngsgpu.classify.samples import sample_name
+
+    return sample_name(values["in1"][0]) if values.get("in1") else ""
+
+
+def _add_sheet(path: str, files: Files) -> list[str]:
+    """Add a sheet of samples and the files in it; returns the samples' names."""
+    from ngsgpu.classify.samples import read_samples
+
+    samples = read_samples(path)
+    files.also_read.append(path)
+    files.also_read += [file for own in samples for lane in own.lanes for file in lane.inputs]
+    return [sample.name for sample in samples]
+
+
+def _paths(value: Any) -> Iterator[str]:
+    if value is None:
+        return
+    for path in value if isinstance(value, list | tuple) else [value]:
+        yield str(path)
+
+
+def check_files(command: str, values: Mapping[str, Any]) -> None:
+    """Refuse a command that would write over what it reads, or twice to one place.
+
+    Raises:
+        UsageError: names the file.
+        InputError: a sheet of samples cannot be read.
+    """
+    from ngsgpu.io.paths import check_distinct
+
+    files = files_of(command, values)
+    check_distinct(files.reads, files.written, also_read=files.also_read)
+
+
+def guard(app: typer.Typer, prefix: str = "") -> None:
+    """Have every command of the application check its files first."""
+    for command in app.registered_commands:
+        if command.callback is not None:
+            command.callback = _checked(f"{prefix}{command.name}", command.callback)
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            guard(group.typer_instance, f"{prefix}{group.name} ")
+
+
+def _checked(name: str, command: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(command)
+    def run(**values: Any) -> Any:
+        check_files(name, values)
+        return command(**values)
+
+    return run

@@ -1,0 +1,292 @@
+"""No command writes over what it reads, or two outputs to one place, however the file is named.
+
+The options come from the command line itself: one that names files and is not in ``FILES`` fails
+the first test, and every output option is tried with every input option.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import pytest
+import typer
+from typer.models import ArgumentInfo, OptionInfo
+
+from ngsgpu import cli
+from ngsgpu.cli.files import FILES, Role, check_files
+from ngsgpu.errors import UsageError
+
+NO_FILES = {
+    "abundance_rank", "ambiguous_rank", "columns", "gpu_memory", "highest", "lowest",
+    "max_locations", "max_overlap", "memory", "name", "partition_memory", "rank", "sample",
+    "ties",
+}  # fmt: skip
+"""Options of text that is no file's name."""
+
+
+class Option(NamedTuple):
+    """A parameter of a command: its option, if it is one, and whether it may be left out."""
+
+    flag: str | None
+    required: bool
+    is_text: bool
+
+
+def options_of(command: Callable[..., object]) -> Iterator[tuple[str, Option]]:
+    hints = get_type_hints(command, include_extras=True)
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind, *others = get_args(hints[name]) or [hints[name]]
+        info = next((own for own in others if isinstance(own, OptionInfo | ArgumentInfo)), None)
+        flag = None
+        if not isinstance(info, ArgumentInfo):
+            # Of an annotation the first name stands where the default would.
+            given = [] if info is None else [info.default, *(info.param_decls or ())]
+            names = [text for text in given if isinstance(text, str)]
+            flag = (names or [f"--{name.replace('_', '-')}"])[0]
+        inner = {part for of in (kind, *get_args(kind)) for part in (of, *get_args(of))}
+        is_text = bool(inner & {str, Path})
+        yield name, Option(flag, parameter.default is inspect.Parameter.empty, is_text)
+
+
+def commands(app: typer.Typer, prefix: str = "") -> Iterator[tuple[str, dict[str, Option]]]:
+    for command in app.registered_commands:
+        assert command.callback is not None
+        yield f"{prefix}{command.name}", dict(options_of(command.callback))
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        yield from commands(group.typer_instance, f"{prefix}{group.name} ")
+
+
+COMMANDS = dict(commands(cli.app))
+
+
+def test_what_every_option_names_is_known() -> None:
+    assert set(FILES) <= set(COMMANDS)
+    for name, options in COMMANDS.items():
+        known = set(FILES.get(name, ()))
+        assert known <= set(options)
+        text = {own for own, option in options.items() if option.is_text}
+        if name == "gpu run":
+            text.remove("command")  # a program of any kind
+        if name == "correct":
+            text.remove("coverage")  # of reads; that of classify is a table
+        assert text - known <= NO_FILES
+
+
+INPUTS = (Role.READS, Role.READ, Role.SHEET)
+OUTPUTS = (Role.WRITTEN, Role.MULTIQC)
+
+
+def as_it_is(path: Path) -> Path:
+    return path
+
+
+def roundabout(path: Path) -> Path:
+    return path.parent / "." / ".." / path.parent.name / path.name
+
+
+def symbolic(path: Path) -> Path:
+    link = path.with_name("symbolic.json")
+    link.symlink_to(path.name)
+    return link
+
+
+def through_folder(path: Path) -> Path:
+    link = path.parent.with_name("linked")
+    link.symlink_to(path.parent)
+    return link / path.name
+
+
+def hard(path: Path) -> Path:
+    link = path.with_name("hard.json")
+    link.hardlink_to(path)
+    return link
+
+
+SPELLINGS = (as_it_is, roundabout, symbolic, through_folder, hard)
+
+
+class World:
+    """Arguments for a command, with a file for every option that has to be given."""
+
+    def __init__(self, folder: Path, command: str) -> None:
+        self.folder = folder / "folder"
+        self.folder.mkdir(parents=True)
+        self.command = command
+        self.options = COMMANDS[command]
+        self.values: dict[str, Path] = {}
+        for name, option in self.options.items():
+            if option.required:
+                self.values[name] = self.file(f"{name}.fq")
+
+    def file(self, name: str) -> Path:
+        path = self.folder / name
+        path.write_text(f"content of {name}\n")
+        return path
+
+    def arguments(self) -> list[str]:
+        found = self.command.split()
+        for name, value in self.values.items():
+            flag = self.options[name].flag
+            found += [str(value)] if flag is None else [flag, str(value)]
+        return found
+
+    def is_found(self, what: str) -> None:
+        with pytest.raises(UsageError, match=f"is named as {what}"):
+            check_files(self.command, self.values)
+
+    def is_refused(self, capsys: pytest.CaptureFixture[str], what: str) -> None:
+        before = {
+            path: path.read_bytes() for path in self.folder.parent.rglob("*") if path.is_file()
+        }
+        assert cli.main(self.arguments()) == 2
+        message = capsys.readouterr().err
+        assert message.startswith("ngsgpu: error: ")
+        assert f"is named as {what}" in message
+        assert message.count("\n") == 1
+        after = {
+            path: path.read_bytes() for path in self.folder.parent.rglob("*") if path.is_file()
+        }
+        assert after == before
+
+
+def pairs_of(command: str, first: tuple[Role, ...], second: tuple[Role, ...]) -> list[Any]:
+    roles = FILES[command]
+    return [
+        (one, two)
+        for one, role in roles.items()
+        for two, other in roles.items()
+        if role in first and other in second and one != two
+    ]
+
+
+def ending_of(command: str, output: str) -> str:
+    """What the command adds to the name."""
+    return ".ngsgpu_correction_mqc.json" if FILES[command][output] is Role.MULTIQC else ""
+
+
+def clash(world: World, output: str, given: str, spelling: Callable[[Path], Path]) -> None:
+    end = ending_of(world.command, output)
+    world.values[given] = world.file(f"input{end}")
+    if FILES[world.command][given] is Role.SHEET:
+        world.values[given].write_text("sample\tfastq_1\none\tr.fq\n")
+    world.values[output] = Path(str(spelling(world.values[given])).removesuffix(end))
+
+
+@pytest.mark.parametrize("command", FILES)
+def test_an_output_that_is_an_input(tmp_path: Path, command: str) -> None:
+    pairs = pairs_of(command, OUTPUTS, INPUTS)
+    for number, (output, given) in enumerate(pairs):
+        world = World(tmp_path / str(number), command)
+        clash(world, output, given, as_it_is)
+        world.is_found("input and output")
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("command", [name for name in FILES if pairs_of(name, OUTPUTS, INPUTS)])
+def test_an_output_that_is_an_input_by_another_name(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    spelling: Callable[[Path], Path],
+) -> None:
+    output, _ = pairs_of(command, (Role.WRITTEN,), INPUTS)[0]
+    for given in dict.fromkeys(given for _, given in pairs_of(command, OUTPUTS, INPUTS)):
+        world = World(tmp_path / given, command)
+        clash(world, output, given, spelling)
+        world.is_refused(capsys, "input and output")
+
+
+@pytest.mark.parametrize("command", FILES)
+def test_an_output_that_is_in_a_folder_of_inputs(tmp_path: Path, command: str) -> None:
+    for number, (output, given) in enumerate(pairs_of(command, OUTPUTS, (Role.READ,))):
+        world = World(tmp_path / str(number), command)
+        end = ending_of(command, output)
+        inside = world.folder / "deep" / "deeper" / f"input{end}"
+        inside.parent.mkdir(parents=True)
+        inside.write_text("a part of the folder")
+        world.values[given] = world.folder / "deep"
+        world.values[output] = Path(str(inside).removesuffix(end))
+        world.is_found("input and output")
+
+
+@pytest.mark.parametrize("command", FILES)
+def test_two_outputs_that_are_one(tmp_path: Path, command: str) -> None:
+    for number, (first, second) in enumerate(pairs_of(command, OUTPUTS[:1], OUTPUTS[:1])):
+        world = World(tmp_path / str(number), command)
+        world.values[first] = world.folder / "new"
+        world.values[second] = roundabout(world.values[first])
+        world.is_found("output twice")
+
+
+@pytest.mark.parametrize("ending", ["extendedFrags.fastq", "hist", "notCombined_2.fastq"])
+def test_names_that_flash_chooses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    world = World(tmp_path, "merge")
+    world.values["in1"] = world.file(f"p.{ending}")
+    world.values["in2"] = world.file("2.fq")
+    world.values["flash_prefix"] = world.folder / "p"
+    world.is_refused(capsys, "input and output")
+
+
+SHEET = "sample\tfastq_1\na\t{0}/a.fq\nb\t{0}/b.fq\n"
+
+
+@pytest.mark.parametrize(
+    ("outputs", "what"),
+    [
+        ({"reads": "{sample}.fq"}, "input and output"),
+        ({"reads": "{sample}.tsv", "biom": "b.fq"}, "input and output"),
+        ({"biom": "sheet.tsv"}, "input and output"),
+        ({"reads": "{sample}.tsv", "report": "{sample}.tsv"}, "output twice"),
+        ({"reads": "{sample}.tsv", "biom": "b.tsv"}, "output twice"),
+        ({"reads": "{sample}.tsv", "report": "{sample}{sample}.tsv"}, None),
+    ],
+)
+def test_samples_of_a_sheet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], outputs: dict[str, str], what: str | None
+) -> None:
+    world = World(tmp_path, "classify")
+    for name in ("a.fq", "b.fq"):
+        world.file(name)
+    world.values["database"] = world.folder / "none"
+    world.values["samples"] = world.folder / "sheet.tsv"
+    world.values["samples"].write_text(SHEET.format(world.folder))
+    world.values |= {name: world.folder / value for name, value in outputs.items()}
+    if what is not None:
+        world.is_refused(capsys, what)
+        return
+    assert cli.main(world.arguments()) == 2
+    assert "is named as" not in capsys.readouterr().err
+
+
+def test_the_name_of_a_single_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = World(tmp_path, "classify")
+    world.values["in1"] = world.file("x.fq")
+    world.values["maps"] = world.file("x.tsv")
+    world.values["reads"] = world.folder / "{sample}.tsv"
+    world.is_refused(capsys, "input and output")
+
+
+@pytest.mark.parametrize("option", ["-o", "--write-study"])
+def test_files_of_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+    """Those named in the manifest, and those found among the results."""
+    results = tmp_path / "results"
+    statistics = results / "s" / "correct" / "stats.json"
+    statistics.parent.mkdir(parents=True)
+    statistics.write_text("{}")
+    study = tmp_path / "study.json"
+    sample = {"name": "s", "files": {"correct": "results/s/correct/stats.json"}}
+    study.write_text(
+        json.dumps({"schema": "ngsgpu.study", "schema_version": 1, "samples": [sample]})
+    )
+    for given in ([str(study)], ["--results", str(results)]):
+        options = ["-o", str(tmp_path / "report.html")] if option != "-o" else []
+        assert cli.main(["report", *given, *options, option, str(statistics)]) == 2
+        assert "is named as input and output" in capsys.readouterr().err
+        assert statistics.read_text() == "{}"
