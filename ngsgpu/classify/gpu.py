@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
+from ngsgpu.device.kernels import grid_for
 from ngsgpu.sequence.codec import CODES, UNKNOWN
 
 THREADS: Final = 256
-_GRID: Final = 132 * 32
+_BLOCKS_A_MULTIPROCESSOR: Final = 32
 _HOST_TO_DEVICE: Final = 1
 
 
 def grid_of(units: int, a_block: int) -> tuple[int]:
     """Grid for kernels whose blocks take so many units at a time, over and over."""
-    return (max(1, min(-(-units // a_block), _GRID)),)
+    return grid_for(max(1, units), a_block, _BLOCKS_A_MULTIPROCESSOR)
 
 
 def grid_of_threads(units: int) -> tuple[int]:

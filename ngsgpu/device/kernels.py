@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,7 @@ class KernelModule:
         Raises:
             DeviceError: the kernel cannot be loaded.
         """
-        from cupy.cuda import Device, driver, runtime
+        from cupy.cuda import driver, runtime
 
         device = runtime.getDevice()
         # A thread that has not yet used CUDA has no context, which the driver's call needs.
@@ -182,7 +183,7 @@ class KernelModule:
         blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(
             function.ptr, threads, shared_bytes
         )
-        return int(blocks) * int(Device(device).attributes["MultiProcessorCount"])
+        return int(blocks) * multiprocessors()
 
     def _function(self, device: int, kernel: str) -> Any:
         key = device, kernel
@@ -220,6 +221,31 @@ class KernelModule:
             if self._shared.get(key, 0) < size:
                 driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED_SIZE, size)
                 self._shared[key] = size
+
+
+def multiprocessors() -> int:
+    """Number of multiprocessors of the current GPU, by which grids are sized."""
+    from cupy.cuda import Device
+
+    return _multiprocessors(Device().id)
+
+
+def grid_for(units: int, a_block: int, blocks_a_multiprocessor: int) -> tuple[int]:
+    """Grid for kernels whose blocks go on to further units: enough to fill the GPU, no more.
+
+    Args:
+        units: how many there are.
+        a_block: that a block takes at a time.
+        blocks_a_multiprocessor: the most that are launched for each.
+    """
+    return (min(-(-units // a_block), blocks_a_multiprocessor * multiprocessors()),)
+
+
+@lru_cache
+def _multiprocessors(device: int) -> int:
+    from cupy.cuda import Device
+
+    return int(Device(device).attributes["MultiProcessorCount"])
 
 
 def all_modules() -> list[KernelModule]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.kernels import KernelModule, grid_for
 from ngsgpu.io.diagnose import PhredOffset, looks_like_phred64
 from ngsgpu.io.gpu_feed import Feed, IrregularInputError, PinnedChunk
 from ngsgpu.io.reader import DEFAULT_LIMITS, SAMPLED_RECORDS
@@ -300,10 +300,7 @@ def device_classes() -> Any:
 
 def blocks_for(warps: int) -> tuple[int]:
     """Grid for kernels of one warp a record: enough to fill the GPU, and not more than needed."""
-    import cupy
-
-    multiprocessors = cupy.cuda.Device().attributes["MultiProcessorCount"]
-    return (max(1, min(-(-warps // WARPS), 8 * int(multiprocessors))),)
+    return grid_for(max(1, warps), WARPS, 8)
 
 
 def _copy(target: int, source: int, size: int, kind: int, stream: Any) -> None:

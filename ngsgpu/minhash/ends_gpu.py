@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from ngsgpu.device.arena import lasting
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.kernels import KernelModule, grid_for
 from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, EndParameters, cell_bits_for
-from ngsgpu.minhash.gpu import BLOCKS, SMALL_BYTES, SORT_BYTES, sort_keys
+from ngsgpu.minhash.gpu import BLOCKS_A_MULTIPROCESSOR, SMALL_BYTES, SORT_BYTES, sort_keys
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
@@ -153,4 +153,4 @@ def _fill(
 
 
 def _grid(count: int) -> tuple[int]:
-    return (min(BLOCKS, -(-count // THREADS)),)
+    return grid_for(count, THREADS, BLOCKS_A_MULTIPROCESSOR)

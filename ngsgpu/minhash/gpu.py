@@ -11,7 +11,7 @@ import numpy as np
 
 from ngsgpu.device.arena import lasting, room
 from ngsgpu.device.gpu_memory import free_unused, mapped_empty
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.kernels import KernelModule, grid_for
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash.cpu import NO_SLOT
 from ngsgpu.minhash.params import MinhashParameters
@@ -26,7 +26,7 @@ FUNCTIONS_A_PASS = 16
 """Signatures of at most so many functions are made in one pass over the reads."""
 
 SHARED_BYTES = 96 << 10
-BLOCKS = 132 * 16
+BLOCKS_A_MULTIPROCESSOR = 16
 THREADS = 128
 """Of a block that makes signatures: a thread for each of its reads and functions."""
 
@@ -198,7 +198,7 @@ class _Builder:
         members = sort_keys(keys)
         if self._long_enough is not None:
             members = self._long_enough[members]
-        grid = (min(BLOCKS, -(-count // 256)),)
+        grid = grid_for(count, 256, BLOCKS_A_MULTIPROCESSOR)
         stays = cupy.empty(count, dtype=cupy.int32)
         KERNELS.launch("mark_shared", grid, (256,), (keys, np.int64(count), stays))
         entry = cupy.cumsum(stays, dtype=cupy.int32)
@@ -305,7 +305,7 @@ def _sign(
     pointers = cupy.array([[array.data.ptr for array in arrays] for arrays in (keys, places)])
     KERNELS.launch(
         "sign_reads",
-        (min(BLOCKS, -(-reads.reads // block_reads)),),
+        grid_for(reads.reads, block_reads, BLOCKS_A_MULTIPROCESSOR),
         (len(keys), block_reads),
         (
             reads.struct,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.kernels import KernelModule, grid_for
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, kmer_occurrences, sampling_shift, spectrum_of
 
 KERNELS = KernelModule("ngsgpu.readset")
 THREADS = 256
-BLOCKS = 132 * 16
+_BLOCKS_A_MULTIPROCESSOR = 16
 
 
 def count_kmers_on_gpu(reads: DeviceReadSet, k: int) -> KmerSpectrum:
@@ -31,7 +31,7 @@ def count_kmers_on_gpu(reads: DeviceReadSet, k: int) -> KmerSpectrum:
         found[:] = 0
         KERNELS.launch(
             "sample_kmers",
-            (min(BLOCKS, -(-reads.reads // THREADS)),),
+            grid_for(reads.reads, THREADS, _BLOCKS_A_MULTIPROCESSOR),
             (THREADS,),
             (
                 reads.struct,

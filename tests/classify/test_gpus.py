@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ _current = [0]
 
 class Device:
     """As CuPy's."""
+
+    attributes = MappingProxyType({"MultiProcessorCount": 4})
 
     def __init__(self, number: int | None = None) -> None:
         self.id = _current[-1] if number is None else number

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType, SimpleNamespace
+from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -44,6 +44,8 @@ class OutOfMemoryError(MemoryError):
 
 class Device:
     """As CuPy's; which one is current is known of each thread."""
+
+    attributes = MappingProxyType({"MultiProcessorCount": 4})
 
     def __init__(self, number: int | None = None) -> None:
         self.id = _stack()[-1] if number is None else number

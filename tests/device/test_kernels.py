@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -191,3 +192,29 @@ def test_synchronous_launches(
     monkeypatch.setenv("NGSGPU_SYNC_KERNELS", "1")
     module.launch("fill", (3,), (32,), ())
     assert cuda.calls[-1] == "synchronize"
+
+
+def test_grids_are_sized_for_the_gpu_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    counts = {5: 20, 6: 160}
+    current = [5]
+
+    class Device:
+        def __init__(self, number: int | None = None) -> None:
+            self.id = current[0] if number is None else number
+            self.attributes = {"MultiProcessorCount": counts[self.id]}
+
+    monkeypatch.setattr(cupy.cuda, "Device", Device)
+    kernels._multiprocessors.cache_clear()
+    assert kernels.grid_for(10**6, 256, 16) == (320,)
+    assert kernels.grid_for(1000, 256, 16) == (4,)
+    assert kernels.grid_for(0, 256, 16) == (0,)
+    current[0] = 6
+    assert kernels.grid_for(10**6, 256, 16) == (2560,)
+    kernels._multiprocessors.cache_clear()
+
+
+def test_no_launch_counts_the_multiprocessors_of_one_model() -> None:
+    for path in (compiler.ROOT / "ngsgpu").rglob("*.py"):
+        assert not re.search(r"\b132\b|\b108\b", path.read_text()), path
