@@ -98,6 +98,7 @@ class Place:
         """Take the witness file of a GPU, or note that another job has it."""
         own, path = self.root / "witness" / f".{job}-{uuid}", self.root / "witness" / uuid
         own.write_text(str(job))
+        own.chmod(0o644)
         end = time.monotonic() + PATIENCE
         while True:
             try:
