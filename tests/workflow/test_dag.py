@@ -360,6 +360,21 @@ def test_conda_environment_gets_the_package(
     assert calls.read_text() == f"-m pip install --no-input {installed}\n"
 
 
+def test_conda_environments_need_a_path_without_spaces(
+    snakemake: Snakemake, tmp_path: Path, study: Path, conda: Path
+) -> None:
+    spaced = study.rename(tmp_path / "my study")
+    spaced.with_name("study").mkdir()  # where the command is typed
+    arguments = ["--directory", str(spaced), "--use-conda", "--", "results/versions/ngsgpu.txt"]
+    env = {"PATH": f"{conda}/bin:{os.environ['PATH']}"}
+    result = snakemake(*arguments, env=env)
+    assert result.returncode == 1, result.stdout
+    assert "whose path has a space; name a folder for them by --conda-prefix" in result.stdout
+    result = snakemake("--conda-prefix", str(tmp_path / "envs"), *arguments, env=env)
+    assert result.returncode == 0, result.stdout
+    assert (spaced / "results" / "versions" / "ngsgpu.txt").read_text() == "9.9.9\n"
+
+
 def test_unknown_cuda_refused(snakemake: Snakemake, conda: Path) -> None:
     env = {"PATH": f"{conda}/bin:{os.environ['PATH']}", "NGSGPU_CUDA": "11"}
     result = snakemake("--use-conda", "--", "results/versions/ngsgpu.txt", env=env)
