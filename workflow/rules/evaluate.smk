@@ -96,8 +96,8 @@ rule evaluate_assemblies:
     shell:
         # By way of the shell's working directory, since QUAST refuses paths with a space.
         "(quast.py --threads {threads} --labels {params.labels} --min-contig {params.min_contig}"
-        " --no-icarus --no-plots {params.reference} {params.extra} -o /proc/$$/cwd/{output.work:q}"
-        " {input.contigs:q}"
+        " --no-icarus --no-plots {params.reference} {params.extra}"
+        " -o $([[ {output.work:q} == /* ]] || echo /proc/$$/cwd/){output.work:q} {input.contigs:q}"
         " && cp {output.work:q}/report.tsv {output.tsv:q}"
         " && cp {output.work:q}/report.html {output.html:q}"
         # MultiQC takes the columns' names as samples, so they must differ between samples.
