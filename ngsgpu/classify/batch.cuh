@@ -1,4 +1,7 @@
 // What kernels know of queries, their candidates and the partitions that these lie in.
+//
+// directory, entries and locations are those of a file: whatever they hold, kernels stay within
+// the bounds that follow ``bits``. The other arrays were counted by the host.
 #pragma once
 
 #include "ngsgpu/classify/kmers.cuh"
@@ -18,6 +21,9 @@ struct Partition {
     const int32_t* taxon;            // null where calls may be sequences
     const int32_t* taxon_of_target;  // by numbers of the database; as ``taxon``
     int64_t bits;
+    int64_t entry_count;
+    int64_t location_count;
+    int64_t last_window;  // of all targets
 };
 
 // A candidate: target (-1: there is none, nor any after it), hits, first and last window.

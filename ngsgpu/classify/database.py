@@ -5,12 +5,18 @@
     DB/manifest.json          version, parameters, partitions, sizes and checksums of files
     DB/taxonomy-0001/*.npy    the taxonomy, if there is one
     DB/targets-0001/*.npy     reference sequences: names, lengths, taxa, partitions, files
-    DB/partition-0000-0001/   the index of a partition, with a manifest of its own
+    DB/partition-0000-0001/   the index of a partition and the checksums of its blocks, with a
+                              manifest of its own
 
 The manifest names the folders, and a change of the database writes new ones beside the old and
 then replaces the manifest: whoever reads sees the one state or the other. A partition is built,
 stored and queried on its own; its digest, over the parameters and its targets, says that it is
 the one that the manifest means.
+
+Opening checks what is quick to check, whatever was asked for, so that no array leads out of
+another. The contents of targets and taxonomy are compared with their checksums then; those of an
+index block by block as look-ups come to them (``blocks``), or as a whole where all of it is read
+anyway or a partition has no checksums of blocks, as those of earlier versions.
 """
 
 from __future__ import annotations
@@ -27,13 +33,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.blocks import block_sums
 from ngsgpu.classify.folder import FORMAT, MANIFEST, whole_folder
 from ngsgpu.classify.index import Index
+from ngsgpu.classify.invariants import check_index, check_targets
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.references import windows_of_lengths
 from ngsgpu.classify.store import (
     REMEDY,
     FileList,
+    check_content,
     check_sizes,
     damaged_files,
     open_array,
@@ -48,6 +57,8 @@ if TYPE_CHECKING:
 
 PARTITION_FORMAT: Final = "ngsgpu classification partition"
 VERSION: Final = 1
+BLOCKS: Final = "blocks"
+_INDEX_ARRAYS: Final = ("directory", "entries", "locations")
 
 
 @dataclass(frozen=True)
@@ -116,12 +127,37 @@ class Partition:
         target: int32[n], numbers of its targets in the database, ascending.
         first_window: uint32[n + 1], where the windows of each begin, and their number.
         index: see ``ngsgpu.classify.index``.
+        sums: uint64, checksums of the index's blocks (``ngsgpu.classify.blocks``); empty where
+            there is nothing to compare.
+        folder: where it lies.
+        files: sizes and checksums of its files; none for a partition in memory.
     """
 
     number: int
     target: NDArray[np.int32]
     first_window: NDArray[np.uint32]
     index: Index
+    sums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    folder: Path = Path()
+    files: FileList = field(default_factory=dict)
+
+    def check(self, threads: int = 1) -> None:
+        """Compare all of the index with the checksums of its files.
+
+        Raises:
+            InputError: names the file that has changed.
+        """
+        if self.files:
+            arrays = {name: getattr(self.index, name) for name in _INDEX_ARRAYS}
+            check_content(self.folder, self.files, arrays, threads)
+
+    def damage(self) -> InputError:
+        """The error of a partition whose blocks are not what they were; names the file."""
+        try:
+            self.check()
+        except InputError as error:
+            return error
+        return InputError(self.folder, "its checksums of blocks do not fit its index", REMEDY)
 
 
 @dataclass(frozen=True)
@@ -154,6 +190,7 @@ class Database:
         taxonomy_digest: of the taxonomy.
         generation: counts the changes of the database.
         loaded: partitions in memory, by number, for a database that is not on disk.
+        verified: whether contents are compared with their checksums.
     """
 
     path: Path
@@ -164,6 +201,7 @@ class Database:
     taxonomy_digest: str
     generation: int = 1
     loaded: dict[int, Partition] = field(default_factory=dict)
+    verified: bool = True
 
     @cached_property
     def windows(self) -> NDArray[np.int64]:
@@ -225,14 +263,26 @@ class Database:
                 f"build it with `ngsgpu db build -d {self.path} --only-partition {number}`",
             )
         values = partition_manifest(folder, planned)
-        check_sizes(folder, values["files"])
-        index = Index(
-            open_array(folder, "directory", np.uint32, 2),
-            open_array(folder, "entries", np.uint32),
-            open_array(folder, "locations", np.uint32),
-        )
+        files = values["files"]
+        check_sizes(folder, files)
+        index = _open_index(folder)
         target, first_window = self.members(number)
-        return Partition(number, target, first_window, index)
+        check_index(folder, index, values, int(first_window[-1]))
+        sums = np.zeros(0, dtype=np.uint64)
+        if self.verified and f"{BLOCKS}.npy" in files:
+            sums = open_array(folder, BLOCKS, np.uint64)
+            check_content(folder, files, {BLOCKS: sums})
+            if len(sums) not in (1 << bits for bits in range(index.bits + 1)):
+                raise InputError(folder / f"{BLOCKS}.npy", "does not fit the index", REMEDY)
+        return Partition(number, target, first_window, index, sums, folder, files)
+
+
+def _open_index(folder: Path) -> Index:
+    return Index(
+        open_array(folder, "directory", np.uint32, 2),
+        open_array(folder, "entries", np.uint32),
+        open_array(folder, "locations", np.uint32),
+    )
 
 
 def partition_folder(number: int, generation: int) -> str:
@@ -247,6 +297,13 @@ def partition_manifest(folder: Path, planned: PlannedPartition) -> dict[str, Any
         InputError: it is not.
     """
     values = read_json(folder / MANIFEST, PARTITION_FORMAT, VERSION)
+    try:
+        known = {f"{name}.npy" for name in _INDEX_ARRAYS} <= values["files"].keys()
+        whole = known and {"digest", "entries", "locations"} <= values.keys()
+    except (AttributeError, KeyError):
+        whole = False
+    if not whole:
+        raise InputError(folder / MANIFEST, "the manifest is damaged", REMEDY)
     if values["digest"] != planned.digest:
         raise InputError(
             folder,
@@ -285,20 +342,19 @@ def write_partition(database: Database, partition: Partition, threads: int = 1) 
         OutputError: it cannot be written; an older one stays.
     """
     index = partition.index
-    arrays = {
-        "directory": index.directory,
-        "entries": index.entries,
-        "locations": index.locations,
-    }
+    arrays = {name: getattr(index, name) for name in _INDEX_ARRAYS}
 
     def save(folder: Path) -> tuple[FileList, int, int]:
         return save_arrays(folder, arrays, threads), len(index.entries), len(index.locations)
 
-    store_partition(database, partition.number, save)
+    store_partition(database, partition.number, save, threads)
 
 
 def store_partition(
-    database: Database, number: int, save: Callable[[Path], tuple[FileList, int, int]]
+    database: Database,
+    number: int,
+    save: Callable[[Path], tuple[FileList, int, int]],
+    threads: int = 1,
 ) -> None:
     """Store a partition's index.
 
@@ -307,6 +363,7 @@ def store_partition(
         number: of the partition.
         save: writes the arrays of the index into a folder, and gives the files (see
             ``store.save_arrays``), and how many entries and locations there are.
+        threads: how many threads sum blocks up.
 
     Raises:
         OutputError: it cannot be written; an older one stays.
@@ -314,6 +371,8 @@ def store_partition(
     planned = database.partitions[number]
     with whole_folder(database.path / planned.folder) as folder:
         files, entries, locations = save(folder)
+        sums = block_sums(_open_index(folder), threads)
+        files = {**files, **save_arrays(folder, {BLOCKS: sums})}
         values = {
             "format": PARTITION_FORMAT,
             "version": VERSION,
@@ -374,13 +433,17 @@ def write_manifest(database: Database) -> None:
     write_json(path / MANIFEST, values)
 
 
-def open_database(path: str | Path, *, load: Sequence[int] | None = ()) -> Database:
+def open_database(
+    path: str | Path, *, load: Sequence[int] | None = (), verified: bool = True
+) -> Database:
     """Open a database: the old version or the new one where it is being changed.
 
     Args:
         path: its folder.
         load: partitions to open at once; None: all. What is open stays readable when the database
             changes; another partition may be gone by then.
+        verified: whether to compare contents with their checksums, of the targets now, of
+            indexes when they are used.
 
     Raises:
         InputError: there is none, it is damaged or cut short, of another version, or its
@@ -390,7 +453,7 @@ def open_database(path: str | Path, *, load: Sequence[int] | None = ()) -> Datab
     while True:
         before = _version_on_disk(path)
         try:
-            database = _open(path)
+            database = _open(path, verified=verified)
             everything = range(len(database.partitions))
             for number in everything if load is None else load:
                 if number in everything:
@@ -412,60 +475,53 @@ def _version_on_disk(path: Path) -> tuple[int, ...]:
     return info.st_ino, info.st_mtime_ns, info.st_size
 
 
-def _open(path: Path) -> Database:
-    from ngsgpu.classify.taxonomy import Taxonomy
-
+def _open(path: Path, *, verified: bool) -> Database:
     values = read_json(path / MANIFEST, FORMAT, VERSION)
     try:
-        targets = _open_targets(path, values["targets"])
-        taxonomy, digest = None, ""
-        if values["taxonomy"] is not None:
-            folder = path / values["taxonomy"]["folder"]
-            check_sizes(folder, values["taxonomy"]["files"])
-            taxonomy = Taxonomy.load(folder)
-            digest = values["taxonomy"]["digest"]
-            if taxonomy.digest() != digest:
-                raise InputError(
-                    folder, "this is not the taxonomy that the database was built with", REMEDY
-                )
+        taxonomy = values["taxonomy"]
         database = Database(
             path=path,
             parameters=DatabaseParameters.from_json(values["parameters"]),
-            targets=targets,
+            targets=_open_targets(path, values["targets"], verified=verified),
             partitions=tuple(PlannedPartition(**planned) for planned in values["partitions"]),
-            taxonomy=taxonomy,
-            taxonomy_digest=digest,
+            taxonomy=None if taxonomy is None else _open_taxonomy(path, taxonomy),
+            taxonomy_digest="" if taxonomy is None else taxonomy["digest"],
             generation=values["generation"],
+            verified=verified,
         )
     except (KeyError, TypeError) as error:
         raise InputError(path / MANIFEST, f"the manifest is damaged ({error})", REMEDY) from error
-    _check_targets(database)
+    check_targets(database, path / values["targets"]["folder"])
     return database
 
 
-def _open_targets(path: Path, values: dict[str, Any]) -> TargetTable:
-    folder = path / values["folder"]
-    check_sizes(folder, values["files"])
+def _open_targets(path: Path, values: dict[str, Any], *, verified: bool) -> TargetTable:
+    folder, files = path / values["folder"], values["files"]
+    check_sizes(folder, files)
     arrays = {name: open_array(folder, name, dtype) for name, dtype in _TARGET_ARRAYS.items()}
+    if verified:
+        check_content(folder, files, arrays)
     return TargetTable(**arrays, files=tuple(values["references"]))
 
 
-def _check_targets(database: Database) -> None:
-    """Refuse arrays that would lead kernels out of their bounds."""
-    targets = database.targets
-    n = len(targets)
-    nodes = 0 if database.taxonomy is None else len(database.taxonomy)
-    fits = (
-        n > 0
-        and all(len(array) == n for array in (targets.node, targets.partition, targets.file))
-        and len(targets.name_start) == n + 1
-        and int(targets.name_start[-1]) == len(targets.name_bytes)
-        and int(targets.node.max()) < max(nodes, 1)
-        and int(targets.partition.min()) >= 0
-        and int(targets.partition.max()) < len(database.partitions)
-    )
-    if not fits:
-        raise InputError(database.path, "the arrays of the targets do not fit together", REMEDY)
+def _open_taxonomy(path: Path, values: dict[str, Any]) -> Taxonomy:
+    """Open the taxonomy; its digest is of all it holds, so that checksums only name the file."""
+    from ngsgpu.classify.taxonomy import Taxonomy
+
+    folder, files = path / values["folder"], values["files"]
+    check_sizes(folder, files)
+    try:
+        taxonomy = Taxonomy.load(folder)
+        if taxonomy.digest() != values["digest"]:
+            raise InputError(
+                folder, "this is not the taxonomy that the database was built with", REMEDY
+            )
+    except InputError as error:
+        changed = [name for name in files if damaged_files(folder, {name: files[name]})]
+        if len(changed) != 1:  # more than one: a taxonomy that is whole, but another
+            raise
+        raise InputError(folder / changed[0], error.cause, REMEDY) from error
+    return taxonomy
 
 
 def check_contents(database: Database, partitions: Sequence[int]) -> None:

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.blocks import check_blocks
 from ngsgpu.classify.calls import call_queries
 from ngsgpu.classify.database import Database, Partition
 from ngsgpu.classify.evidence import lift, weigh
@@ -143,6 +144,8 @@ class Engine:
 
     Attributes:
         numbers: of the partitions.
+        opened: the partitions as the database has them.
+        partitions: as kernels take them.
 
     Raises:
         InputError: a partition cannot be opened.
@@ -170,7 +173,8 @@ class Engine:
                     f"there is no partition {number}; the database has "
                     f"{len(database.partitions)}, counted from 0"
                 )
-        self.partitions = [self._arrays(database.load_partition(number)) for number in self.numbers]
+        self.opened = [database.load_partition(number) for number in self.numbers]
+        self.partitions = [self._arrays(partition) for partition in self.opened]
 
     def _rules(self) -> QueryRules:
         parameters = self.parameters
@@ -218,6 +222,8 @@ class Engine:
             block_target=np.clip(block_target, 0, len(partition.target) - 1).astype(np.int32),
             target=partition.target,
             taxon=taxon[partition.target] if len(taxon) > 0 else taxon,
+            sums=partition.sums,
+            checked=np.zeros(len(partition.sums), dtype=np.uint8),
         )
 
     @cached_property
@@ -244,7 +250,11 @@ class Engine:
         return np.array(self.database.targets.node)
 
     def find_candidates(self, queries: Queries) -> QueryBlock:
-        """Find the best candidates of queries in all partitions."""
+        """Find the best candidates of queries in all partitions.
+
+        Raises:
+            InputError: what is read of a partition is not what was written.
+        """
         rules = self.sketch.rules
         first, second = queries.first, queries.second
         room = most_keys(first.length, rules) + most_keys(second.length, rules)
@@ -262,6 +272,8 @@ class Engine:
         ends = np.empty(int(features.max(initial=0)), dtype=np.int64)
         best = CandidateArrays.empty(len(queries), self.parameters.candidates)
         for partition in self.partitions:
+            if not blocks_are_whole(keys[: key_start[-1]], partition):
+                raise next(own.damage() for own in self.opened if own.sums is partition.sums)
             most = int(look_up(keys, key_start, partition, location, count))
             values, spare = np.empty(most, dtype=np.uint32), np.empty(most, dtype=np.uint32)
             add_candidates(key_start, location, count, span, partition, values, spare, ends, best)
@@ -321,6 +333,14 @@ class Engine:
             length2=block.length2,
             paired=block.paired,
         )
+
+
+def blocks_are_whole(keys: NDArray[np.uint32], partition: PartitionArrays) -> bool:
+    """Whether the blocks of an index that keys lead to are what was written."""
+    return len(partition.sums) == 0 or check_blocks(
+        keys, partition.directory, partition.entries, partition.locations, partition.sums,
+        partition.checked,
+    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)

@@ -44,7 +44,7 @@ LOCK: Final = ".lock"
 _PART: Final = re.compile(r"(?:targets|taxonomy|partition-\d{4,})-(\d{4,})")
 _TEMPORARY: Final = re.compile(r"\..+\.ngsgpu-[0-9a-f]+\.tmp")
 _ARRAYS: Final = (
-    "directory", "entries", "locations",
+    "directory", "entries", "locations", "blocks",
     "name_bytes", "name_start", "length", "node", "partition", "file",
     "taxid", "parent", "rank", "merged_taxid", "merged_index",
 )  # fmt: skip

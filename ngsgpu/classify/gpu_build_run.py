@@ -112,7 +112,7 @@ class GpuBuilder:
         def save(folder: Path) -> tuple[FileList, int, int]:
             return builder.stored(number, taxa, folder)
 
-        store_partition(database, number, save)
+        store_partition(database, number, save, self._options.threads)
 
     def _index_builder(
         self, database: Database, sketches: Sequence[DeviceSketches]

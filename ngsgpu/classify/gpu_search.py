@@ -129,7 +129,7 @@ class Searcher:
             end = cupy.asarray(ends[cut] - done)
             count = np.uint32(len(end))
             total = int(ends[cut][-1]) - done
-            words = cupy.empty(total, dtype=cupy.uint64)
+            words = cupy.zeros(total, dtype=cupy.uint64)
             grid = grid_of_warps(int(count))
             KERNELS.launch(
                 "gather_longer",
@@ -159,7 +159,7 @@ class _DevicePartition:
     """A partition on the device.
 
     Attributes:
-        struct: int64[9], the struct ``Partition``.
+        struct: int64[12], the struct ``Partition``.
     """
 
     def __init__(self, partition: PartitionArrays, taxa: Any) -> None:
@@ -178,4 +178,8 @@ class _DevicePartition:
             pointers[-2] = 0
         else:
             pointers[-1] = taxa.data.ptr
-        self.struct = cupy.asarray(np.array([*pointers, partition.bits], dtype=np.int64))
+        numbers = [
+            partition.bits, len(partition.entries), len(partition.locations),
+            max(0, int(partition.first_window[-1]) - 1),
+        ]  # fmt: skip
+        self.struct = cupy.asarray(np.array([*pointers, *numbers], dtype=np.int64))

@@ -311,7 +311,7 @@ def bucket_of(key: np.uint32, bits: Integer) -> Integer:
 def find_key(
     directory: NDArray[np.uint32], entries: NDArray[np.uint32], bits: Integer, key: np.uint32
 ) -> tuple[Integer, Integer]:
-    """Look a key up.
+    """Look a key up; the arrays may hold anything.
 
     Returns:
         Its first location and how many it has.
@@ -320,7 +320,8 @@ def find_key(
     wanted = key & np.uint32((np.int64(1) << (32 - bits)) - 1)
     location: Integer = np.int64(directory[bucket, 1])
     count: Integer = 0
-    for i in range(directory[bucket, 0], directory[bucket + 1, 0]):
+    last = min(np.uintp(directory[bucket + 1, 0]), np.uintp(entries.size))
+    for i in range(np.uintp(directory[bucket, 0]), last):
         entry = entries[i]
         remainder = entry >> np.uint32(COUNT_BITS)
         if remainder >= wanted:

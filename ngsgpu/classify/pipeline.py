@@ -56,7 +56,7 @@ class Classifier:
         options: threads and the like.
 
     Raises:
-        InputError: a partition cannot be opened.
+        InputError: a partition cannot be opened, or is not what was written.
         UsageError: a rank or a partition does not exist.
     """
 
@@ -74,7 +74,10 @@ class Classifier:
         if self.options.backend == "cpu" and numba_cache(PACKAGE).files == 0:
             logger.info("compiling kernels (first start only, up to half a minute)")
         self.engine = Engine(database, parameters or QueryParameters(), partitions)
-        self._device = self._device_engine()
+        with ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-check") as pool:
+            whole = pool.submit(self._check_whole)  # while a GPU takes them
+            self._device = self._device_engine()
+            whole.result()
 
     def classify(
         self,
@@ -183,6 +186,13 @@ class Classifier:
 
         with self._limited(), cuda_errors(f"classifying {sample.name}"):
             yield
+
+    def _check_whole(self) -> None:
+        """Compare all of the partitions that the engine does not compare block by block."""
+        if self.engine.database.verified:
+            for partition in self.engine.opened:
+                if self.options.backend == "cuda" or len(partition.sums) == 0:
+                    partition.check(self.options.threads)
 
     def _device_engine(self) -> DeviceEngine | None:
         """The partitions on a GPU, if one is to be used and can hold them."""

@@ -23,13 +23,13 @@ __device__ __forceinline__ int first_not_below(const uint32_t* values, int count
     return low;
 }
 
-// First location of a key, and how many it has.
+// First location of a key, and how many it has, all of them within ``locations``.
 __device__ __forceinline__ uint2 find_key(const Partition& partition, uint32_t key) {
     const int bits = int(partition.bits);
     const uint32_t bucket = key >> (32 - bits);
     const uint32_t wanted = key & uint32_t((1ull << (32 - bits)) - 1);
     const uint2 line = partition.directory[bucket];
-    const uint32_t end = partition.directory[bucket + 1].x;
+    const uint32_t end = min(partition.directory[bucket + 1].x, uint32_t(partition.entry_count));
     uint2 found = {line.y, 0};
     for (uint32_t i = line.x; i < end; ++i) {
         const uint32_t entry = partition.entries[i];
@@ -38,6 +38,9 @@ __device__ __forceinline__ uint2 find_key(const Partition& partition, uint32_t k
         if (rest == wanted) found.y += count;
         else found.x += count;
     }
+    const uint32_t room = uint32_t(partition.location_count);
+    found.x = min(found.x, room);
+    found.y = min(found.y, room - found.x);
     return found;
 }
 
@@ -164,7 +167,7 @@ __device__ __forceinline__ void sort_registers(uint32_t (&values)[kPer], uint32_
 //
 // Each location is the right end of a range, whose hits a search for its first one tells. The best
 // of all is taken, the locations of its target (or taxon) are struck out, and so on: the first of
-// equal ones is of the earlier target. ``found`` has the locations, in shared memory.
+// equal ones is of the earlier target. ``found`` has the locations, in shared memory; any numbers.
 template <int kPer>
 __device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32_t span, int most,
                                               const Partition& partition, bool is_first,
@@ -174,7 +177,7 @@ __device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32
 #pragma unroll
     for (int i = 0; i < kPer; ++i) {
         const int at = int(lane) * kPer + i;
-        values[i] = at < count ? found[at] : kNone;
+        values[i] = at < count ? min(found[at], uint32_t(partition.last_window)) : kNone;
     }
     sort_registers(values, lane);
 #pragma unroll
@@ -290,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
 
 // Gather the locations of the queries that have many, as list << 32 | window, to be sorted.
 //
-// ``end``: inclusive sums of the queries' locations.
+// ``end``: inclusive sums of the queries' locations; ``words``: 0 at first.
 //
 // Grid: any; block: kThreads, one warp a query. Bytes: 4 in, 8 out a location.
 extern "C" __global__ void __launch_bounds__(kThreads)
@@ -307,10 +310,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (uint32_t i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < count; i += warps) {
         uint64_t* sink = words + (i ? end[i - 1] : 0);
         const uint64_t list = uint64_t(i) << 32;
+        const uint32_t room = longer[i].y, last = uint32_t(partition.last_window);
         int3 size;
         collect_locations(one, two, longer[i].x, kmer, sketch, window, stride, partition, lane,
-                          &size, [sink, list](uint32_t at, const uint32_t* location) {
-                              sink[at] = list | *location;
+                          &size, [sink, list, room, last](uint32_t at, const uint32_t* location) {
+                              if (at < room) sink[at] = list | min(*location, last);
                           });
     }
 }

@@ -8,6 +8,9 @@ above sequences, a taxon has one candidate, the best of its targets.
 
 The list of the best is filled from one partition after the other. Since the order is total and
 targets belong to one partition, the result is that of a single partition.
+
+The arrays of an index are those of a file: whatever they hold, kernels stay within their bounds.
+What was counted here (``first_window``, ``block_target``, ``target``, ``taxon``) is relied upon.
 """
 
 from __future__ import annotations
@@ -49,6 +52,9 @@ class PartitionArrays(NamedTuple):
         target: int32[targets], numbers of the partition's targets in the database, ascending.
         taxon: int32[targets], each target's taxon at the lowest rank of calls, or the lowest one
             above it, -1 without one; empty where calls may be sequences.
+        sums: uint64, checksums of the index's blocks, see ``ngsgpu.classify.blocks``; empty where
+            there is nothing to compare.
+        checked: uint8, 1 for each block that was compared.
     """
 
     directory: NDArray[np.uint32]
@@ -59,6 +65,8 @@ class PartitionArrays(NamedTuple):
     block_target: NDArray[np.int32]
     target: NDArray[np.int32]
     taxon: NDArray[np.int32]
+    sums: NDArray[np.uint64]
+    checked: NDArray[np.uint8]
 
 
 class CandidateArrays(NamedTuple):
@@ -163,12 +171,13 @@ def look_up(
         key_start: int64[n + 1], where each query's keys begin.
         partition: the index.
         location: int64[keys], takes each key's first location.
-        count: int64[keys], takes how many it has.
+        count: int64[keys], takes how many it has; together they stay within ``locations``.
 
     Returns:
         The most locations of a query.
     """
     directory, entries, bits = partition.directory, partition.entries, partition.bits
+    room = np.int64(partition.locations.size)
     total_keys = key_start[-1]
     for i in range(-2 * _AHEAD, total_keys):
         # The lines of keys that come later are on their way while this one is looked up.
@@ -177,7 +186,9 @@ def look_up(
         if 0 <= i + _AHEAD < total_keys:
             prefetch(entries, np.int64(directory[bucket_of(keys[i + _AHEAD], bits), 0]))
         if i >= 0:
-            location[i], count[i] = find_key(directory, entries, bits, keys[i])
+            first, many = find_key(directory, entries, bits, keys[i])
+            location[i] = min(first, room)
+            count[i] = min(many, room - location[i])
     most = np.int64(0)
     for query in range(key_start.size - 1):
         total = np.int64(0)
@@ -356,9 +367,9 @@ def _scan_ranges(
             if taxon < 0:
                 continue
         first = np.int64(partition.first_window[target])
-        insert_candidate(
-            best, query, partition.target[target], hits, begin - first, end - first, taxon
-        )
+        # A list that does not ascend, as it should, would lead before the target.
+        begin, end = max(begin - first, np.int64(0)), max(end - first, np.int64(0))
+        insert_candidate(best, query, partition.target[target], hits, begin, end, taxon)
 
 
 @njit(nogil=True, cache=True)
@@ -386,6 +397,7 @@ def add_candidates(
         ends: int64, scratch for the most keys of a query.
         best: the lists.
     """
+    last_window = np.uint32(partition.first_window[-1] - np.uint32(1))
     for query in range(key_start.size - 1):
         if query + _QUERIES_AHEAD < key_start.size - 1:
             later = query + _QUERIES_AHEAD
@@ -397,7 +409,7 @@ def add_candidates(
             if location_count[i] > 0:
                 first = location[i]
                 for j in range(location_count[i]):
-                    values[count + j] = partition.locations[first + j]
+                    values[count + j] = min(partition.locations[first + j], last_window)
                 count += location_count[i]
                 ends[runs] = count
                 runs += 1

@@ -25,9 +25,21 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.atomic import output_error, write_text_atomically
 
 _CHUNK: Final = 1 << 24
+_SMALL: Final = 1 << 12
 REMEDY: Final = "build the database again, or copy it again from where it is whole"
+_CHANGED: Final = "the content has changed (CRC-32)"
 
 FileList = dict[str, dict[str, int]]
+
+
+def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
+    """What a ``.npy`` file begins with, as NumPy writes it."""
+    header = io.BytesIO()
+    description = np.lib.format.dtype_to_descr(np.dtype(dtype))
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": description, "fortran_order": False, "shape": shape}
+    )
+    return header.getvalue()
 
 
 class ArrayFile:
@@ -45,17 +57,13 @@ class ArrayFile:
 
     def __init__(self, folder: Path, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> None:
         self._path = folder / f"{name}.npy"
-        header = io.BytesIO()
-        description = np.lib.format.dtype_to_descr(np.dtype(dtype))
-        np.lib.format.write_array_header_1_0(
-            header, {"descr": description, "fortran_order": False, "shape": shape}
-        )
-        self._start = header.tell()
+        header = array_header(dtype, shape)
+        self._start = len(header)
         self._size = self._start + math.prod(shape) * np.dtype(dtype).itemsize
         self._sums: dict[int, tuple[int, int]] = {}
         with self._errors():
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-        self.put(-self._start, np.frombuffer(header.getvalue(), dtype=np.uint8))
+        self.put(-self._start, np.frombuffer(header, dtype=np.uint8))
 
     def put(self, at: int, data: NDArray[Any]) -> None:
         """Write bytes.
@@ -196,7 +204,7 @@ def damaged_files(folder: Path, files: Mapping[str, Mapping[str, int]]) -> list[
         try:
             check_sizes(folder, {name: known})
             if checksum(path) != known["crc32"]:
-                damaged.append(f"{path}: the content has changed (CRC-32)")
+                damaged.append(f"{path}: {_CHANGED}")
         except InputError as error:
             damaged.append(f"{path}: {error.cause}")
         except OSError as error:
@@ -204,25 +212,73 @@ def damaged_files(folder: Path, files: Mapping[str, Mapping[str, int]]) -> list[
     return damaged
 
 
-def open_array(folder: Path, name: str, dtype: type[np.generic], ndim: int = 1) -> NDArray[Any]:
+def check_content(
+    folder: Path,
+    files: Mapping[str, Mapping[str, int]],
+    arrays: Mapping[str, NDArray[Any]],
+    threads: int = 1,
+) -> None:
+    """Compare arrays, as ``open_array`` gives them, with the checksums of their files.
+
+    Args:
+        folder: where the files lie.
+        files: their checksums.
+        arrays: by their names.
+        threads: how many read.
+
+    Raises:
+        InputError: names the first file whose content has changed.
+    """
+    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-check") as pool:
+        for name, array in arrays.items():
+            flat = array.reshape(-1).view(np.uint8)
+            pieces = [flat[at : at + _CHUNK].data for at in range(0, len(flat), _CHUNK)]
+            value = isal_zlib.crc32(array_header(array.dtype, array.shape))
+            for piece, own in zip(pieces, pool.map(isal_zlib.crc32, pieces), strict=True):
+                value = joined_checksum(value, own, len(piece))
+            if value != files[f"{name}.npy"]["crc32"]:
+                raise InputError(folder / f"{name}.npy", _CHANGED, REMEDY)
+
+
+def open_array(
+    folder: Path, name: str, dtype: type[np.generic], columns: int | None = None
+) -> NDArray[Any]:
     """Map an array that ``save_arrays`` wrote; changes of it stay in memory.
+
+    The header has to be the one that belongs to the size of the file, to the byte.
+
+    Args:
+        folder: where it lies.
+        name: of the array.
+        dtype: of its elements.
+        columns: of an array with two dimensions; None: it has one.
 
     Raises:
         InputError: the file is missing or damaged.
     """
     path = folder / f"{name}.npy"
+    width = () if columns is None else (columns,)
+    start = len(array_header(dtype, (0, *width)))
     try:
-        # "c": like arrays in memory to Numba, which else compiles the kernels once more.
-        small = path.stat().st_size < 4096
-        array = np.load(path, mmap_mode=None if small else "c", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        size = path.stat().st_size
+        rows, odd = divmod(size - start, math.prod(width) * np.dtype(dtype).itemsize)
+        shape = (rows, *width)
+        with path.open("rb") as file:
+            header = file.read(start)
+            if rows < 0 or odd or header != array_header(dtype, shape):
+                raise InputError(path, "does not hold what belongs here", REMEDY)
+            if size < _SMALL:  # and what has no bytes cannot be mapped
+                return np.frombuffer(bytearray(file.read()), dtype=dtype).reshape(shape)
+            # "c": like arrays in memory to Numba, which else compiles the kernels once more.
+            array = np.memmap(file, dtype=dtype, mode="c", offset=start, shape=shape)
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else error
         raise InputError(
-            path, f"a part of the database cannot be read ({error})", REMEDY
+            path, f"a part of the database cannot be read ({reason})", REMEDY
         ) from error
-    if array.dtype != dtype or array.ndim != ndim:
-        raise InputError(path, "does not hold what belongs here", REMEDY)
-    if isinstance(array.base, mmap.mmap):
-        array.base.madvise(mmap.MADV_WILLNEED)
+    mapped: object = array.base
+    if isinstance(mapped, mmap.mmap):
+        mapped.madvise(mmap.MADV_WILLNEED)
     return np.asarray(array)
 
 

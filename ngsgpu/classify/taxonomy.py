@@ -7,7 +7,6 @@ number. ``dump`` reads NCBI's files into this form.
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ngsgpu.classify.store import FileList, save_arrays
+from ngsgpu.classify.invariants import starts_are_sound
+from ngsgpu.classify.store import REMEDY, FileList, open_array, save_arrays
 from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted_if_small, njit
 
@@ -36,8 +36,6 @@ SEQUENCE: Final = RANK_CODES["sequence"]
 SPECIES: Final = RANK_CODES["species"]
 GENUS: Final = RANK_CODES["genus"]
 ROOT: Final = RANK_CODES["root"]
-
-_REMEDY: Final = "make the taxonomy again from nodes.dmp and names.dmp"
 
 
 def rank_name(rank: int) -> str:
@@ -95,22 +93,34 @@ class Taxonomy:
         return self.name_bytes[start:end].tobytes().decode("utf-8", "replace")
 
     def lineage(self, index: int) -> list[int]:
-        """The nodes from this one up to the root, both included."""
+        """The nodes from this one up to the root, both included.
+
+        Raises:
+            InputError: they come to no end.
+        """
         path = [int(index)]
         while (above := int(self.parent[path[-1]])) != path[-1]:
+            if len(path) == len(self):
+                raise _no_tree()
             path.append(above)
         return path
 
     def top_down(self) -> NDArray[np.int32]:
         """All nodes, int32[n], such that each comes after its parent."""
-        with interpreted_if_small(self._bytes):
-            return _top_down(self.parent)
+        return np.argsort(self.depth, kind="stable").astype(np.int32)
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
-        """int32[n], number of nodes above each node; 0 for the root."""
+        """int32[n], number of nodes above each node; 0 for the root.
+
+        Raises:
+            InputError: nodes are above themselves.
+        """
         with interpreted_if_small(self._bytes):
-            return np.asarray(_depths(self.parent))
+            depth = np.asarray(_depths(self.parent))
+        if len(depth) == 0:
+            raise _no_tree()
+        return depth
 
     def ranked_lineages(self) -> NDArray[np.int32]:
         """Ancestors of all nodes at all ranks, themselves included.
@@ -154,9 +164,10 @@ class Taxonomy:
         Raises:
             InputError: a file is missing or damaged, or they do not belong together.
         """
-        arrays = {name: _open(Path(directory) / f"{name}.npy", name) for name in _DTYPES}
+        folder = Path(directory)
+        arrays = {name: open_array(folder, name, dtype) for name, dtype in _DTYPES.items()}
         taxonomy = cls(**arrays)
-        _check_loaded(Path(directory), taxonomy)
+        _check_loaded(folder, taxonomy)
         return taxonomy
 
     def _arrays(self) -> list[tuple[str, NDArray[Any]]]:
@@ -188,24 +199,6 @@ _DTYPES: Final[dict[str, type[np.generic]]] = {
 }
 
 
-def _open(path: Path, name: str) -> NDArray[Any]:
-    try:
-        # An array of no bytes cannot be mapped.
-        array = (
-            np.load(path, allow_pickle=False)
-            if path.stat().st_size < 4096
-            else np.load(path, mmap_mode="r", allow_pickle=False)
-        )
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "it is damaged"
-        raise InputError(path, f"cannot be read ({reason})", _REMEDY) from error
-    except ValueError as error:
-        raise InputError(path, "it is damaged", _REMEDY) from error
-    if array.ndim != 1 or array.dtype != _DTYPES[name]:
-        raise InputError(path, "it does not hold what belongs here", _REMEDY)
-    return np.asarray(array)
-
-
 def _check_loaded(directory: Path, taxonomy: Taxonomy) -> None:
     """Refuse arrays that would lead kernels out of their bounds."""
     n, starts = len(taxonomy.taxid), taxonomy.name_start
@@ -215,16 +208,20 @@ def _check_loaded(directory: Path, taxonomy: Taxonomy) -> None:
         and len(taxonomy.rank) == n
         and len(starts) == n + 1
         and len(taxonomy.merged_taxid) == len(taxonomy.merged_index)
-        and int(starts[0]) == 0
-        and int(starts[-1]) == len(taxonomy.name_bytes)
-        and bool((np.diff(starts) >= 0).all())
+        and starts_are_sound(starts, len(taxonomy.name_bytes))
+        and bool((taxonomy.taxid[1:] > taxonomy.taxid[:-1]).all())
         and int(taxonomy.parent.min()) >= 0
         and int(taxonomy.parent.max()) < n
+        and np.count_nonzero(taxonomy.parent == np.arange(n, dtype=np.int32)) == 1
         and int(taxonomy.merged_index.min(initial=0)) >= 0
         and int(taxonomy.merged_index.max(initial=0)) < n
     )
     if not fits:
-        raise InputError(directory, "the arrays of the taxonomy do not fit together", _REMEDY)
+        raise InputError(directory, "the arrays of the taxonomy do not fit together", REMEDY)
+
+
+def _no_tree() -> InputError:
+    return InputError("the taxonomy", "it is no tree: a taxon is above itself", REMEDY)
 
 
 def _look_up(known: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -237,7 +234,7 @@ def _look_up(known: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.
 
 @njit(nogil=True, cache=True)
 def _depths(parent):  # type: ignore[no-untyped-def]
-    """Number of nodes above each node of a tree without cycles."""
+    """Number of nodes above each node; empty where a path up comes to no end."""
     n = parent.size
     depth = np.full(n, -1, np.int32)
     path = np.empty(n, np.int32)
@@ -245,6 +242,8 @@ def _depths(parent):  # type: ignore[no-untyped-def]
         length = 0
         at = node
         while depth[at] < 0 and parent[at] != at:
+            if length == n:
+                return depth[:0]
             path[length] = at
             length += 1
             at = parent[at]
@@ -256,10 +255,6 @@ def _depths(parent):  # type: ignore[no-untyped-def]
             above += 1
             depth[path[length]] = above
     return depth
-
-
-def _top_down(parent: NDArray[np.int32]) -> NDArray[np.int32]:
-    return np.argsort(_depths(parent), kind="stable").astype(np.int32)
 
 
 @njit(nogil=True, cache=True)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ngsgpu.cli.classify_options import CallOptions, GpuMemory, Gpus, OutputFiles, output_file
+from ngsgpu.cli.classify_options import (
+    CallOptions,
+    GpuMemory,
+    Gpus,
+    NoVerify,
+    OutputFiles,
+    output_file,
+)
 from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
@@ -95,6 +102,7 @@ def classify(
     backend: BackendOption = BackendChoice.auto,
     gpus: Gpus = None,
     gpu_memory: GpuMemory = None,
+    no_verify: NoVerify = False,
     quiet: Quiet = False,
 ) -> None:
     """Classify reads by the reference sequences they share features with (MetaCache).
@@ -156,7 +164,15 @@ def classify(
         )
         wanted = None if only_partition is None else [only_partition]
         classifier = Classifier(
-            _database(database, references or [], taxonomy, maps or [], wanted, options),
+            _database(
+                database,
+                references or [],
+                taxonomy,
+                maps or [],
+                wanted,
+                options,
+                verified=not no_verify,
+            ),
             parameters,
             partitions=wanted,
             rules=calls.rules(),
@@ -187,6 +203,7 @@ def classify_merge(
     files: OutputFiles,
     calls: CallOptions,
     threads: Threads = 0,
+    no_verify: NoVerify = False,
     quiet: Quiet = False,
 ) -> None:
     """Call the reads of a sample by the candidates that all partitions found.
@@ -201,7 +218,7 @@ def classify_merge(
     outputs = files.outputs()
     outputs.check(1)
     classifier = Classifier(
-        open_database(database),
+        open_database(database, verified=not no_verify),
         calls.parameters(),
         partitions=[],
         rules=calls.rules(),
@@ -244,6 +261,8 @@ def _database(
     maps: list[str],
     partitions: list[int] | None,
     options: ClassifyOptions,
+    *,
+    verified: bool,
 ) -> Database:
     from ngsgpu.classify.build import build_database
     from ngsgpu.classify.database import open_database
@@ -254,7 +273,7 @@ def _database(
     if database is not None:
         if taxonomy or maps:
             raise UsageError("--taxonomy and --map are for --references; a database has its own")
-        return open_database(database, load=partitions)
+        return open_database(database, load=partitions, verified=verified)
     return build_database(
         references,
         None,

@@ -31,6 +31,15 @@ GpuMemory = Annotated[
 ]
 
 
+NoVerify = Annotated[
+    bool,
+    typer.Option(
+        "--no-verify",
+        help="Do not compare what is read of the database with its checksums.",
+    ),
+]
+
+
 def output_file(*names: str, text: str) -> typer.models.OptionInfo:
     """An option that names a file."""
     option: typer.models.OptionInfo = typer.Option(*names, metavar="FILE", help=text)

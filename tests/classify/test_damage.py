@@ -1,0 +1,256 @@
+"""Databases and files of candidates with changed bytes: noticed, or of no consequence."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from isal import isal_zlib
+
+from ngsgpu.classify import database as databases
+from ngsgpu.classify.blocks import block_sums, check_blocks
+from ngsgpu.classify.build import build_database
+from ngsgpu.classify.database import Database, open_database
+from ngsgpu.classify.folder import MANIFEST
+from ngsgpu.classify.index import Index
+from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.plan import PartitionRequest
+from ngsgpu.classify.store import read_json, write_json
+from ngsgpu.cli import main
+from ngsgpu.errors import InputError
+from tests.classify.world import SKETCH, World
+
+Run = Callable[[Path, Path], int]
+
+
+@pytest.fixture(scope="module")
+def healthy(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of two partitions, and beside it what runs over them one by one found."""
+    folder = tmp_path_factory.mktemp("healthy")
+    build_database(
+        world.references,
+        folder / "db",
+        parameters=DatabaseParameters(SKETCH),
+        taxonomy=world.taxonomy,
+        maps=[world.map],
+        request=PartitionRequest(number=2),
+    )
+    for number in range(2):
+        only = ["--only-partition", str(number), "--candidates", str(folder / f"{number}.cand")]
+        assert main(["classify", "-d", str(folder / "db"), *reads_of(world), *only, "-q"]) == 0
+    return folder
+
+
+def reads_of(world: World) -> list[str]:
+    path = world.folder / "damage.fq"
+    if not path.exists():
+        world.fastq("damage.fq", world.reads)
+    return ["-i", str(path), "-t", "1", "--backend", "cpu"]
+
+
+def classify(world: World, folder: Path, out: Path, *more: str) -> int:
+    outputs = ["-o", str(out / "calls.tsv"), "--report", str(out / "report.txt")]
+    outputs += ["--coverage", str(out / "coverage.tsv")]
+    return main(["classify", "-d", str(folder / "db"), *reads_of(world), *outputs, "-q", *more])
+
+
+def merge(folder: Path, out: Path, *more: str) -> int:
+    files = [str(path) for path in sorted(folder.glob("*.cand"))]
+    outputs = ["-o", str(out / "calls.tsv"), "--report", str(out / "report.txt")]
+    return main(["classify-merge", "-d", str(folder / "db"), *files, *outputs, "-q", *more])
+
+
+@contextmanager
+def flipped(path: Path, at: int, bits: int) -> Iterator[None]:
+    whole = path.read_bytes()
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ bits]) + whole[at + 1 :])
+    yield
+    path.write_bytes(whole)
+
+
+def flip_all(
+    folder: Path, files: list[Path], flips: int, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Change a byte of each file in turn: whole outputs, or one line that names it and none."""
+    source = random.Random(20261121)
+    right = folder / "right"
+    right.mkdir()
+    assert run(folder, right) == 0
+    noticed = 0
+    for number in range(flips):
+        path = files[number % len(files)]
+        at, bits = source.randrange(path.stat().st_size), source.randrange(1, 256)
+        what = f"{path.relative_to(folder)}: byte {at} ^ {bits}"
+        out = folder / "out"
+        out.mkdir()
+        capsys.readouterr()
+        with flipped(path, at, bits):
+            status = run(folder, out)
+        said = capsys.readouterr().err
+        if status == 0:
+            for wanted in right.iterdir():
+                assert (out / wanted.name).read_bytes() == wanted.read_bytes(), what
+        else:
+            noticed += 1
+            assert (status, said.count("\n")) == (2, 1), (what, said)
+            assert str(path.parent) in said, (what, said)
+            assert list(out.iterdir()) == [], what
+        shutil.rmtree(out)
+    assert noticed > 0.6 * flips
+
+
+def files_of(folder: Path, pattern: str) -> list[Path]:
+    return [path for path in sorted(folder.rglob(pattern)) if path.is_file()]
+
+
+@pytest.mark.timeout(300)
+def test_a_changed_byte_of_a_database_is_noticed(
+    world: World, healthy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(healthy / "db", tmp_path / "db")
+    files = files_of(tmp_path / "db", "*")
+    assert len(files) > 20
+    flip_all(tmp_path, files, 240, lambda folder, out: classify(world, folder, out), capsys)
+
+
+def test_a_changed_byte_of_a_file_of_candidates_is_noticed(
+    healthy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Path(shutil.copytree(healthy, tmp_path / "copy"))
+    flip_all(copy, files_of(copy, "*.cand"), 100, merge, capsys)
+
+
+def test_a_database_of_an_earlier_version_is_compared_as_a_whole(
+    world: World, healthy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(healthy / "db", tmp_path / "db")
+    for path in files_of(tmp_path / "db", "blocks.npy"):
+        path.unlink()
+        manifest = path.parent / MANIFEST
+        values = read_json(manifest, databases.PARTITION_FORMAT, databases.VERSION)
+        del values["files"]["blocks.npy"]
+        write_json(manifest, values)
+    files = files_of(tmp_path / "db" / "partition-0001-0001", "*.npy")
+    assert len(files) == 3
+    flip_all(tmp_path, files, 12, lambda folder, out: classify(world, folder, out), capsys)
+
+
+@pytest.mark.parametrize("name", ["directory", "entries", "locations"])
+def test_without_verification_no_look_up_leaves_its_arrays(
+    world: World, healthy: Path, tmp_path: Path, name: str
+) -> None:
+    shutil.copytree(healthy / "db", tmp_path / "db")
+    path = tmp_path / "db" / "partition-0000-0001" / f"{name}.npy"
+    whole = np.load(path)
+    source = np.random.default_rng(5)
+    for share in (0.001, 0.1, 1):
+        array = whole.copy()
+        inner = array[1:-1] if name == "directory" else array
+        hit = source.random(inner.shape) < share
+        inner[hit] = source.integers(0, 1 << 32, int(hit.sum()), dtype=np.uint32)
+        np.save(path, array)
+        (out := tmp_path / f"{share}").mkdir()
+        assert classify(world, tmp_path, out, "--no-verify", "--species-evidence", "0") == 0
+        assert classify(world, tmp_path, out) == 2
+
+
+def test_sums_of_blocks_are_those_of_their_words() -> None:
+    source = np.random.default_rng(3)
+    directory = np.zeros(((1 << 16) + 1, 2), dtype=np.uint32)
+    entries = source.integers(0, 1 << 32, 9000, dtype=np.uint32)
+    locations = source.integers(0, 1 << 32, 70_000, dtype=np.uint32)
+    for column, size in enumerate((len(entries), len(locations))):
+        directory[1:-1, column] = np.sort(source.integers(0, size + 1, (1 << 16) - 1))
+        directory[-1, column] = size
+    directory[20_000:60_000] = directory[20_000]  # blocks without entries
+    index = Index(directory, entries, locations)
+    sums = block_sums(index)
+    assert (block_sums(index, threads=3) == sums).all()
+    blocks, lines = len(sums), (1 << 16) // len(sums)
+    for block in range(blocks):
+        begin, end = block * lines, (block + 1) * lines
+        spans = [(directory.reshape(-1), 2 * begin, 2 * end + 2)]
+        spans += [(entries, directory[begin, 0], directory[end, 0])]
+        spans += [(locations, directory[begin, 1], directory[end, 1])]
+        factors = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+        expected = sum(
+            factor * sum(int(words[i]) * (i + 1) for i in range(int(first), int(last)))
+            for factor, (words, first, last) in zip(factors, spans, strict=True)
+        )
+        assert int(sums[block]) == expected % (1 << 64)
+    keys = np.arange(blocks, dtype=np.uint32) << np.uint32(33 - blocks.bit_length())
+    checked = np.zeros(blocks, dtype=np.uint8)
+    assert check_blocks(keys[3:5], directory, entries, locations, sums, checked)
+    assert np.flatnonzero(checked).tolist() == [3, 4]
+    assert check_blocks(keys, directory, entries, locations, sums, checked)
+    assert checked.all()
+    locations[-1] ^= 1
+    assert check_blocks(keys, directory, entries, locations, sums, checked)
+    assert not check_blocks(keys, directory, entries, locations, sums, np.zeros_like(checked))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("name_start", lambda a: a[::-1], "name_start.npy: does not fit the rest"),
+        ("length", lambda a: -a, "length.npy: does not fit the rest"),
+        ("length", lambda a: a * 10**12, "the targets are not those of partition-0000"),
+        ("node", lambda a: a + 1000, "node.npy: does not fit the rest"),
+        ("node", lambda a: a - 1000, "node.npy: does not fit the rest"),
+        ("partition", lambda a: 1 - a, "the targets are not those of partition-0000"),
+        ("file", lambda a: a + 100, "file.npy: does not fit the rest"),
+    ],
+)
+def test_targets_that_do_not_fit_are_refused_without_verification(
+    healthy: Path,
+    tmp_path: Path,
+    name: str,
+    change: Callable[[np.ndarray], np.ndarray],
+    message: str,
+) -> None:
+    shutil.copytree(healthy / "db", tmp_path / "db")
+    path = next((tmp_path / "db").glob(f"targets-*/{name}.npy"))
+    array = np.load(path)
+    np.save(path, change(array).astype(array.dtype))
+    with pytest.raises(InputError, match=message):
+        open_database(tmp_path / "db", verified=False)
+    with pytest.raises(InputError, match=rf"{name}.npy: the content has changed"):
+        open_database(tmp_path / "db")
+
+
+def test_a_taxon_above_itself_is_refused(database: Database) -> None:
+    taxonomy = database.taxonomy
+    assert taxonomy is not None
+    parent = taxonomy.parent.copy()
+    leaf = int(taxonomy.depth.argmax())
+    parent[parent[leaf]] = leaf
+    looped = type(taxonomy)(**{**vars_of(taxonomy), "parent": parent})
+    for look in (lambda: looped.depth, looped.ranked_lineages, lambda: looped.lineage(leaf)):
+        with pytest.raises(InputError, match="a taxon is above itself"):
+            look()
+
+
+def vars_of(taxonomy: object) -> dict[str, object]:
+    names = ("taxid", "parent", "rank", "name_bytes", "name_start", "merged_taxid", "merged_index")
+    return {name: getattr(taxonomy, name) for name in names}
+
+
+def test_blocks_that_do_not_fit_the_index_are_damage(
+    world: World, healthy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(healthy / "db", tmp_path / "db")
+    folder = tmp_path / "db" / "partition-0000-0001"
+    sums = np.load(folder / "blocks.npy")
+    np.save(folder / "blocks.npy", sums[::-1])
+    values = read_json(folder / MANIFEST, databases.PARTITION_FORMAT, databases.VERSION)
+    data = (folder / "blocks.npy").read_bytes()
+    values["files"]["blocks.npy"]["crc32"] = isal_zlib.crc32(data)
+    write_json(folder / MANIFEST, values)
+    assert classify(world, tmp_path, tmp_path) == 2
+    said = capsys.readouterr().err
+    assert f"{folder}: its checksums of blocks do not fit its index" in said
