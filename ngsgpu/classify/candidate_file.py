@@ -3,7 +3,8 @@
 A line of JSON says what the file is and what it belongs to; blocks of queries follow, each a
 row of columns (names, lengths, candidates) that are compressed one by one, and at the end a block
 without queries. Every file has the names, so that merging needs nothing else and notices files of
-different reads.
+different reads. The line and each block have a CRC-32 over all of their bytes, and nothing follows
+the last block: no change goes unnoticed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, get_type_hints
 
 import numpy as np
 from isal import isal_zlib
@@ -26,10 +27,15 @@ from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
 FORMAT: Final = "ngsgpu candidates"
-VERSION: Final = 1
+VERSION: Final = 2
 _BLOCK: Final = struct.Struct("<IIB")
-_COLUMN: Final = struct.Struct("<QQI")
+_SUM: Final = struct.Struct("<I")
+_COLUMN: Final = struct.Struct("<QQ")
+_MOST_HITS: Final = (1 << 31) - 1
 _LONGEST_HEADER: Final = 1 << 20
+_READ_AT_ONCE: Final = 1 << 24
+_MOST_COMPRESSED: Final = 1100
+"""Bytes that one of DEFLATE's may stand for, rounded up."""
 _ISAL_ERROR: Final[type[Exception]] = isal_zlib.error  # type: ignore[assignment]
 _DAMAGE: Final = (ValueError, IndexError, struct.error, _ISAL_ERROR)
 _REMEDY: Final = "run `ngsgpu classify` for this partition again"
@@ -70,8 +76,10 @@ class CandidateHeader:
     lowest: str
 
     def line(self) -> bytes:
-        """The first line of the file."""
-        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}).encode() + b"\n"
+        """The first line of the file, a checksum of itself last."""
+        values = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        values["crc32"] = isal_zlib.crc32(json.dumps(values).encode())
+        return json.dumps(values).encode() + b"\n"
 
 
 @njit(nogil=True, cache=True)
@@ -146,12 +154,16 @@ def encode_block(block: QueryBlock) -> bytes:
     for name, dtype in _COLUMNS:
         raw = np.ascontiguousarray(columns[name], dtype=dtype).tobytes()
         packed = isal_zlib.compress(raw, 1)
-        parts += [_COLUMN.pack(len(raw), len(packed), isal_zlib.crc32(packed)), packed]
-    body = b"".join(parts)
-    return _BLOCK.pack(len(block), len(body), int(block.paired)) + body
+        parts += [_COLUMN.pack(len(raw), len(packed)), packed]
+    return _sealed_block(len(block), b"".join(parts), int(block.paired))
 
 
-END_BLOCK: Final = _BLOCK.pack(0, 0, 0)
+def _sealed_block(count: int, body: bytes, paired: int) -> bytes:
+    head = _BLOCK.pack(count, len(body), paired)
+    return head + _SUM.pack(isal_zlib.crc32(body, isal_zlib.crc32(head))) + body
+
+
+END_BLOCK: Final = _sealed_block(0, b"", 0)
 
 
 def sample_of(path: str | Path) -> str:
@@ -198,47 +210,65 @@ class CandidateFile:
         self._file.close()
 
     def _read_header(self) -> CandidateHeader:
+        line = self._file.readline(_LONGEST_HEADER)
         try:
-            values = json.loads(self._file.readline(_LONGEST_HEADER))
+            values = json.loads(line)
             if values.pop("format") != FORMAT:
                 raise ValueError
             version = values.pop("version")
-        except (ValueError, KeyError, AttributeError, TypeError, UnicodeDecodeError) as error:
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise InputError(self.path, "is not a file of candidates", "check the path") from error
         if version != VERSION:
             raise InputError(
                 self.path, f"is of version {version}; this program reads {VERSION}", _REMEDY
             )
+        values.pop("crc32", None)
         try:
-            return CandidateHeader(**values)
-        except TypeError as error:
-            raise InputError(self.path, "the first line is damaged", _REMEDY) from error
+            header = CandidateHeader(**values)
+            whole = header.line() == line
+        except (TypeError, ValueError):
+            whole = False
+        types = get_type_hints(CandidateHeader).items()
+        if not whole or any(type(getattr(header, name)) is not kind for name, kind in types):
+            raise InputError(self.path, "the first line is damaged", _REMEDY)
+        return header
 
-    def blocks(self, taxon_of_target: NDArray[np.int32], targets: int) -> Iterator[QueryBlock]:
+    def blocks(
+        self, taxon_of_target: NDArray[np.int32], windows: NDArray[np.int64]
+    ) -> Iterator[QueryBlock]:
         """Read all blocks.
 
         Args:
             taxon_of_target: see ``Engine``; empty where calls may be sequences.
-            targets: how many the database has.
+            windows: int64[targets], of each target of the database.
 
         Raises:
             InputError: the file is damaged or cut short.
         """
         while True:
-            count, size, paired = _BLOCK.unpack(self._take(_BLOCK.size))
+            head = self._take(_BLOCK.size)
+            count, size, paired = _BLOCK.unpack(head)
+            (own,) = _SUM.unpack(self._take(_SUM.size))
+            body = self._take(size)
+            damaged = isal_zlib.crc32(body, isal_zlib.crc32(head)) != own
+            if damaged or (count == 0 and (size > 0 or self._file.read(1))):
+                raise InputError(self.path, "the file is damaged", _REMEDY)
             if count == 0:
                 return
-            body = self._take(size)
             try:
-                yield self._decode(count, bool(paired), body, taxon_of_target, targets)
+                yield self._decode(count, bool(paired), body, taxon_of_target, windows)
             except _DAMAGE as error:
                 raise InputError(self.path, "the file is damaged", _REMEDY) from error
 
     def _take(self, size: int) -> bytes:
-        data = self._file.read(size)
-        if len(data) < size:
-            raise InputError(self.path, "the file was cut short", _REMEDY)
-        return data
+        pieces = []
+        while size > 0:
+            # What a damaged size asks for is not asked of memory.
+            pieces.append(self._file.read(min(size, _READ_AT_ONCE)))
+            if not pieces[-1]:
+                raise InputError(self.path, "the file was cut short", _REMEDY)
+            size -= len(pieces[-1])
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _decode(
         self,
@@ -246,35 +276,35 @@ class CandidateFile:
         paired: bool,
         body: bytes,
         taxon_of_target: NDArray[np.int32],
-        targets: int,
+        windows: NDArray[np.int64],
     ) -> QueryBlock:
-        columns = {}
-        at = 0
-        for name, dtype in _COLUMNS:
-            raw, packed, crc = _COLUMN.unpack_from(body, at)
-            at += _COLUMN.size
-            if isal_zlib.crc32(body[at : at + packed]) != crc:
-                raise ValueError(name)
-            columns[name] = np.frombuffer(
-                isal_zlib.decompress(body[at : at + packed], bufsize=max(raw, 1)), dtype=dtype
-            )
-            at += packed
+        columns = _columns_of(body)
         most = self.header.candidates
-        held = columns["count"]
-        flat = columns["target"]
-        whole = all(len(columns[name]) == count for name in ("count", "length1", "name_length"))
-        if not whole or int(held.max(initial=0)) > most or int(flat.max(initial=0)) >= targets:
+        held, flat = columns["count"], columns["target"]
+        begin = columns["window_begin"].astype(np.int64)
+        end = begin + columns["windows"]
+        of_queries = ("count", "name_length", "length1", "length2", "features")
+        of_candidates = ("target", "hits", "window_begin", "windows")
+        whole = (
+            all(len(columns[name]) == count for name in of_queries)
+            and all(len(columns[name]) == held.sum(dtype=np.int64) for name in of_candidates)
+            and len(columns["names"]) == columns["name_length"].sum(dtype=np.int64)
+            and int(held.max(initial=0)) <= most
+            and min(int(columns[name].min(initial=0)) for name in ("length1", "length2")) >= 0
+            and int(columns["hits"].max(initial=0)) <= _MOST_HITS
+            and int(flat.min(initial=0)) >= 0
+            and int(flat.max(initial=0)) < len(windows)
+            and bool((end < windows[flat]).all())
+        )
+        if not whole:
             raise ValueError
         best = CandidateArrays.empty(count, most)
-        windows = columns["window_begin"] + columns["windows"]
         for array, values in (
             (best.target, flat),
             (best.hits, columns["hits"]),
-            (best.window_begin, columns["window_begin"]),
-            (best.window_end, windows),
+            (best.window_begin, begin),
+            (best.window_end, end),
         ):
-            if len(values) != int(held.sum(dtype=np.int64)):
-                raise ValueError
             _spread(held, values.astype(np.int32), array)
         if len(taxon_of_target) > 0:
             taxon = np.where(best.target >= 0, taxon_of_target[best.target], np.int32(-1))
@@ -290,3 +320,26 @@ class CandidateFile:
             candidates=best,
             paired=paired,
         )
+
+
+def _columns_of(body: bytes) -> dict[str, NDArray[Any]]:
+    """The columns of a block.
+
+    Raises:
+        ValueError: they are damaged, as with all of ``_DAMAGE``.
+    """
+    columns = {}
+    at = 0
+    for name, dtype in _COLUMNS:
+        size, packed = _COLUMN.unpack_from(body, at)
+        at += _COLUMN.size
+        if packed > len(body) - at or size > _MOST_COMPRESSED * packed:
+            raise ValueError(name)
+        raw = isal_zlib.decompress(body[at : at + packed], bufsize=max(size, 1))
+        if len(raw) != size:
+            raise ValueError(name)
+        columns[name] = np.frombuffer(raw, dtype=dtype)
+        at += packed
+    if at != len(body):
+        raise ValueError
+    return columns

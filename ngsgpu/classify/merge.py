@@ -109,7 +109,7 @@ class _Cursor:
     """How far a file of candidates was read."""
 
     def __init__(self, file: CandidateFile, engine: Engine) -> None:
-        self._blocks = file.blocks(engine.taxon_of_target, len(engine.target_node))
+        self._blocks = file.blocks(engine.taxon_of_target, engine.database.windows)
         self._block: QueryBlock | None = None
         self._used = 0
 

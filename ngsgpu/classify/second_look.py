@@ -78,7 +78,7 @@ class SecondLook:
         self._write(END_BLOCK)
         self._file.seek(0)
         file = CandidateFile("the temporary file of candidates", self._file)
-        in_file = file.blocks(engine.taxon_of_target, len(engine.target_node))
+        in_file = file.blocks(engine.taxon_of_target, engine.database.windows)
         for place, block in enumerate(self._order):
             self._order[place] = None
             yield next(in_file) if block is None else block

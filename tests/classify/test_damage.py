@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from isal import isal_zlib
+from numpy.typing import NDArray
 
 from ngsgpu.classify import database as databases
 from ngsgpu.classify.blocks import block_sums, check_blocks
@@ -32,6 +33,14 @@ Run = Callable[[Path, Path], int]
 def healthy(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database of two partitions, and beside it what runs over them one by one found."""
     folder = tmp_path_factory.mktemp("healthy")
+    build_healthy(world, folder)
+    for number in range(2):
+        only = ["--only-partition", str(number), "--candidates", str(folder / f"{number}.cand")]
+        assert main(["classify", "-d", str(folder / "db"), *reads_of(world), *only, "-q"]) == 0
+    return folder
+
+
+def build_healthy(world: World, folder: Path) -> None:
     build_database(
         world.references,
         folder / "db",
@@ -40,23 +49,20 @@ def healthy(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
         maps=[world.map],
         request=PartitionRequest(number=2),
     )
-    for number in range(2):
-        only = ["--only-partition", str(number), "--candidates", str(folder / f"{number}.cand")]
-        assert main(["classify", "-d", str(folder / "db"), *reads_of(world), *only, "-q"]) == 0
-    return folder
 
 
-def reads_of(world: World) -> list[str]:
+def reads_of(world: World, backend: str = "cpu") -> list[str]:
     path = world.folder / "damage.fq"
     if not path.exists():
         world.fastq("damage.fq", world.reads)
-    return ["-i", str(path), "-t", "1", "--backend", "cpu"]
+    return ["-i", str(path), "-t", "1", "--backend", backend]
 
 
-def classify(world: World, folder: Path, out: Path, *more: str) -> int:
+def classify(world: World, folder: Path, out: Path, *more: str, backend: str = "cpu") -> int:
     outputs = ["-o", str(out / "calls.tsv"), "--report", str(out / "report.txt")]
     outputs += ["--coverage", str(out / "coverage.tsv")]
-    return main(["classify", "-d", str(folder / "db"), *reads_of(world), *outputs, "-q", *more])
+    reads = reads_of(world, backend)
+    return main(["classify", "-d", str(folder / "db"), *reads, *outputs, "-q", *more])
 
 
 def merge(folder: Path, out: Path, *more: str) -> int:
@@ -140,6 +146,16 @@ def test_a_database_of_an_earlier_version_is_compared_as_a_whole(
     flip_all(tmp_path, files, 12, lambda folder, out: classify(world, folder, out), capsys)
 
 
+def garbled(whole: NDArray[np.uint32], share: float) -> NDArray[np.uint32]:
+    """An array of an index with any numbers in a share of its places, but first and last lines."""
+    array = whole.copy()
+    inner = array[1:-1] if array.ndim == 2 else array
+    source = np.random.default_rng(5)
+    hit = source.random(inner.shape) < share
+    inner[hit] = source.integers(0, 1 << 32, int(hit.sum()), dtype=np.uint32)
+    return array
+
+
 @pytest.mark.parametrize("name", ["directory", "entries", "locations"])
 def test_without_verification_no_look_up_leaves_its_arrays(
     world: World, healthy: Path, tmp_path: Path, name: str
@@ -147,13 +163,8 @@ def test_without_verification_no_look_up_leaves_its_arrays(
     shutil.copytree(healthy / "db", tmp_path / "db")
     path = tmp_path / "db" / "partition-0000-0001" / f"{name}.npy"
     whole = np.load(path)
-    source = np.random.default_rng(5)
     for share in (0.001, 0.1, 1):
-        array = whole.copy()
-        inner = array[1:-1] if name == "directory" else array
-        hit = source.random(inner.shape) < share
-        inner[hit] = source.integers(0, 1 << 32, int(hit.sum()), dtype=np.uint32)
-        np.save(path, array)
+        np.save(path, garbled(whole, share))
         (out := tmp_path / f"{share}").mkdir()
         assert classify(world, tmp_path, out, "--no-verify", "--species-evidence", "0") == 0
         assert classify(world, tmp_path, out) == 2
