@@ -27,6 +27,7 @@ from ngsgpu.classify.samples import Sample, SampleOutputs, cuts_of, queries_of
 from ngsgpu.classify.stats import ClassificationStatistics
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import DeviceError
+from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.paths import check_distinct
 from ngsgpu.io.reader import PhredOffset
 from ngsgpu.io.writer import OutputGroup
@@ -100,6 +101,7 @@ class Classifier:
         """
         outputs.check(len(samples))
         _check_distinct(samples, outputs)
+        warn_of_mates(lane for sample in samples for lane in sample.lanes)
         with Progress(self.options.progress) as progress:
 
             def source(sample: Sample, stage: Stage) -> tuple[Iterator[Any], Any]:

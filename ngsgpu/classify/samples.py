@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -139,16 +140,16 @@ def _checked_name(name: str) -> str:
 
 
 def read_samples(path: str | Path) -> list[Sample]:
-    """Read a sheet of samples: columns sample, fastq_1, fastq_2, tab-separated, a row a lane.
+    """Read a sheet of samples: columns sample, fastq_1, fastq_2, a row a lane.
 
-    Other columns are passed over, as are lines that begin with ``#``. Files are looked for from
-    the working directory.
+    Cells are separated by tabs or commas, as in the first line. Other columns are passed over, as
+    are lines that begin with ``#``. Files are looked for from the working directory.
 
     Raises:
         InputError: the sheet cannot be read, or a row of it is wrong.
     """
     try:
-        with Path(path).open(encoding="utf-8", newline="") as file:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
             rows = list(_rows(path, file.read().splitlines()))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
@@ -181,11 +182,13 @@ def _rows(path: str | Path, lines: list[str]) -> Iterator[tuple[int, dict[str, s
         for number, line in enumerate(lines, start=1)
         if line.strip() and not line.startswith("#")
     ]
-    table = list(csv.reader((line for _, line in kept), delimiter="\t", quoting=csv.QUOTE_NONE))
+    tabs = not kept or "\t" in kept[0][1]
+    separated = partial(csv.reader, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader
+    table = [next(separated([line])) for _, line in kept]
     if not table or "sample" not in table[0] or "fastq_1" not in table[0]:
         raise InputError(
             path, "the first line has to name the columns sample and fastq_1",
-            "write a tab-separated table with these columns (and fastq_2 for mates)",
+            "write a table with these columns (and fastq_2 for mates)",
         )  # fmt: skip
     columns = [name.strip() for name in table[0]]
     for (number, _), values in zip(kept[1:], table[1:], strict=True):

@@ -27,6 +27,7 @@ from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import DeviceError, UsageError
 from ngsgpu.io.atomic import check_distinct
+from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.patch import EditCounts
 from ngsgpu.io.reader import PhredOffset
 from ngsgpu.io.reread import unchanged
@@ -81,6 +82,7 @@ def correct_files(
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
     paths = outputs if stats is None else [*outputs, str(stats)]
     check_distinct([*in1, *in2], paths)
+    warn_of_mates(lanes)
     begin = time.monotonic()
     if numba_cache(PACKAGE).files == 0:
         logger.info("compiling kernels (first start only, up to half a minute)")

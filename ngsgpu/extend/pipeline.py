@@ -33,6 +33,7 @@ from ngsgpu.extend.records import KIND_WORDS
 from ngsgpu.extend.run import Run
 from ngsgpu.extend.stats import ExtensionStatistics
 from ngsgpu.io.atomic import check_distinct
+from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.reader import PhredOffset
 from ngsgpu.io.reread import unchanged
 from ngsgpu.io.writer import OutputSet
@@ -77,6 +78,7 @@ def extend_files(
     lanes = _paired_lanes(in1, in2, interleaved)
     outputs.check()
     check_distinct([*in1, *in2], outputs.paths)
+    warn_of_mates(lanes)
     begin = time.monotonic()
     if numba_cache(PACKAGE).files == 0:
         logger.info("compiling kernels (first start only, up to half a minute)")

@@ -13,6 +13,7 @@ from typing import Literal
 
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import DeviceError, InputError, UsageError
+from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
 from ngsgpu.io.writer import OutputSet
@@ -218,6 +219,7 @@ def merge_files(
     )
     outputs.check(run.parameters)
     check_distinct([*in1, *in2], [*outputs.reads.values(), *outputs.text_paths])
+    warn_of_mates(run.inputs)
     return run.run()
 
 

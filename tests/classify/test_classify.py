@@ -361,6 +361,18 @@ def test_many_samples_with_one_database(world: World, database: Database, tmp_pa
         Classifier(database).classify(samples, SampleOutputs(reads=str(tmp_path / "x.tsv")))
 
 
+@pytest.mark.parametrize("mark", ["\t", ","])
+def test_sheets_of_spreadsheets(tmp_path: Path, mark: str):
+    """A byte order mark, Windows' line ends, columns of one's own, commas."""
+    rows = (("sample", "note", "fastq_1", "fastq_2"), ("a", "", "x 1.fq", "y.fq"), ("b", "", "z"))
+    sheet = tmp_path / "s.csv"
+    sheet.write_text("\ufeff" + "".join(mark.join(row) + "\r\n" for row in rows))
+    assert [sample.lanes[0].inputs for sample in read_samples(sheet)] == [
+        ("x 1.fq", "y.fq"),
+        ("z",),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
