@@ -128,12 +128,12 @@ class GpuBuilder:
 
     def _take_gpus(self, gpus: int) -> None:
         """Use so many GPUs."""
-        from cupy.cuda import Device
+        from cupy import cuda
 
         for gpu in range(self._gpus, gpus):
             if gpu > 0:
                 prepare_cuda(gpu + 1, "ngsgpu.classify.gpu_build", first=gpu)
-            with Device(gpu):
+            with cuda.Device(gpu):
                 before = limit_pool(self._options.gpu_memory or 0)
             self._open.callback(_limit, gpu, before)
         self._gpus = max(self._gpus, gpus)
@@ -163,7 +163,7 @@ def gpus_for(bases: int, parameters: DatabaseParameters, options: BuildOptions) 
 
 def _limit(gpu: int, limit: int) -> None:
     """Limit what CuPy's pool takes of a GPU."""
-    from cupy.cuda import Device
+    from cupy import cuda
 
-    with Device(gpu):
+    with cuda.Device(gpu):
         limit_pool(limit)

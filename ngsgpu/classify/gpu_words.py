@@ -117,7 +117,7 @@ class SketchWords:
     def words(self, keys: KeyRange, device: int, sources: slice = slice(None)) -> Any:
         """See ``WordSource``; of some sources only."""
         import cupy
-        from cupy.cuda import runtime
+        from cupy import cuda
 
         counts = keys.of(self.sizes)
         of_gpu: list[list[int]] = [[] for _ in range(self._gpus)]
@@ -135,7 +135,7 @@ class SketchWords:
                     lent = empty_words(count)
                     self._make(own, keys, lent)
                     cupy.cuda.Stream.null.synchronize()
-                runtime.memcpyPeer(here.data.ptr, device, lent.data.ptr, gpu, 8 * count)
+                cuda.runtime.memcpyPeer(here.data.ptr, device, lent.data.ptr, gpu, 8 * count)
             at += count
         return words
 

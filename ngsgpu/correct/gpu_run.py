@@ -98,7 +98,7 @@ class GpuCorrection:
         gpus: int = 1,
         batches: BatchSizes | None = None,
     ) -> None:
-        from cupy.cuda import runtime
+        from cupy import cuda
 
         self._reads = reads
         self._parameters = parameters
@@ -106,7 +106,7 @@ class GpuCorrection:
         self._gpu_memory = gpu_memory
         self._host_memory = host_memory
         self._batches = batches or BatchSizes()
-        first = runtime.getDevice()
+        first = cuda.runtime.getDevice()
         self._gpus = [_Gpu(number) for number in range(first, first + gpus)]
         self._lock = threading.Lock()
         self._open = ExitStack()

@@ -136,13 +136,13 @@ class Arena:
             self._extents.give_back(self._ended.popleft())
 
     def _take(self, size: int, device: int) -> int:
-        from cupy.cuda.memory import OutOfMemoryError
+        from cupy import cuda
 
         self._settle()
         rounded = -(-size // ALIGNMENT) * ALIGNMENT
         at = self._extents.take(rounded, from_end=not self._lasting)
         if at is None:
-            raise OutOfMemoryError(size, self._extents.used, self.size)
+            raise cuda.memory.OutOfMemoryError(size, self._extents.used, self.size)
         return self._base + at
 
     def _give_back(self, pointer: int, device: int) -> None:

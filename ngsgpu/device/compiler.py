@@ -169,13 +169,13 @@ def _nvrtc() -> Any:
         UsageError: CuPy or NVRTC is not installed.
     """
     try:
-        from cupy.cuda import nvrtc
+        from cupy import cuda
 
-        nvrtc.getVersion()
+        cuda.nvrtc.getVersion()
     except Exception as error:
         cause = " ".join(str(error).split())
         raise UsageError(
             f"CUDA kernels cannot be compiled ({cause}); pip install 'ngsgpu[cuda13]' or, for a "
             "driver of CUDA 12, 'ngsgpu[cuda12]'"
         ) from error
-    return nvrtc
+    return cuda.nvrtc

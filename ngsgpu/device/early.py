@@ -7,6 +7,10 @@ Python. A command that is going to use the GPU says so as soon as it knows::
         prepare_cuda(len(chosen.gpus), "ngsgpu.classify.gpu_build")
         from ngsgpu.classify.build import build_database
 
+Two threads may import CuPy at the same time then, and must not hold a module each that the other
+one waits for: everywhere ``cupy`` is imported first, whole (``from cupy import cuda``), and never a
+module inside of it by its own name.
+
 Nothing depends on it: whatever fails here is told by the first call that needs it. It ends with
 the lease, so that no GPU is touched that this process does not hold any more.
 """
@@ -59,10 +63,10 @@ def _prepare(device: int, modules: tuple[str, ...]) -> None:
     try:
         if not _touched(device):
             return
-        from cupy.cuda import Device, runtime
+        from cupy import cuda
 
-        with Device(device):
-            runtime.free(0)
+        with cuda.Device(device):
+            cuda.runtime.free(0)
             for name in modules:
                 if _stopped.is_set():
                     return

@@ -34,9 +34,9 @@ def _memory_remedy() -> str:
     """Name the memory that is free now, if CUDA still answers."""
     remedy = "use a GPU that is free, or give --gpu-memory a smaller size"
     try:
-        from cupy.cuda import runtime
+        from cupy import cuda
 
-        free, total = runtime.memGetInfo()
+        free, total = cuda.runtime.memGetInfo()
     except Exception:  # the error being told may have taken CUDA along
         return remedy
     from ngsgpu.device.memory import format_size
@@ -54,9 +54,13 @@ def cuda_errors(doing: str) -> Iterator[None]:
     Raises:
         DeviceError: CUDA failed, or its memory ran out.
     """
-    from cupy.cuda import driver, memory, runtime
+    from cupy import cuda
 
     try:
         yield
-    except (runtime.CUDARuntimeError, driver.CUDADriverError, memory.OutOfMemoryError) as error:
+    except (
+        cuda.runtime.CUDARuntimeError,
+        cuda.driver.CUDADriverError,
+        cuda.memory.OutOfMemoryError,
+    ) as error:
         raise device_error(doing, error) from error

@@ -100,11 +100,11 @@ def each_gpu(count: int) -> Iterator[int]:
     """
     yield 0
     if count > 1:
-        from cupy.cuda import Device, runtime
+        from cupy import cuda
 
-        first = runtime.getDevice()
+        first = cuda.runtime.getDevice()
         for place in range(1, count):
-            with Device(first + place):
+            with cuda.Device(first + place):
                 yield place
 
 
@@ -123,14 +123,14 @@ def limited_gpu_memory(limit: int | None, gpus: int = 1) -> Iterator[None]:
         if limit is None:
             yield
             return
-        from cupy.cuda import runtime
+        from cupy import cuda
 
         before = [limit_pool(limit) for _ in each_gpu(gpus)]
         try:
             yield
         finally:
             # CUDA may be of no use any more, which another error says.
-            with contextlib.suppress(runtime.CUDARuntimeError):
+            with contextlib.suppress(cuda.runtime.CUDARuntimeError):
                 for place in each_gpu(gpus):
                     limit_pool(before[place])
 
@@ -312,7 +312,7 @@ def registered_empty(size: int, pool: Executor | None = None) -> NDArray[np.uint
     Raises:
         DeviceError: the system does not give so much page-locked memory.
     """
-    from cupy.cuda import runtime
+    from cupy import cuda
 
     pages = mmap.mmap(-1, size + _LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with contextlib.suppress(OSError, AttributeError):
@@ -324,8 +324,8 @@ def registered_empty(size: int, pool: Executor | None = None) -> NDArray[np.uint
         pass
     address = memory.ctypes.data
     try:
-        runtime.hostRegister(address, size, _FOR_ALL_CONTEXTS)
-    except (runtime.CUDARuntimeError, MemoryError) as error:
+        cuda.runtime.hostRegister(address, size, _FOR_ALL_CONTEXTS)
+    except (cuda.runtime.CUDARuntimeError, MemoryError) as error:
         raise _no_page_locked(size, error) from error
     owner = _Registered(memory)
     weakref.finalize(owner, _unregister, address, pages).atexit = False
@@ -340,10 +340,10 @@ class _Registered:
 
 
 def _unregister(address: int, pages: mmap.mmap) -> None:
-    from cupy.cuda import runtime
+    from cupy import cuda
 
-    with contextlib.suppress(runtime.CUDARuntimeError):
-        runtime.hostUnregister(address)
+    with contextlib.suppress(cuda.runtime.CUDARuntimeError):
+        cuda.runtime.hostUnregister(address)
     del pages
 
 

@@ -114,9 +114,9 @@ class KernelModule:
         Raises:
             DeviceError: the code does not compile, or the GPU does not take it.
         """
-        from cupy.cuda import runtime
+        from cupy import cuda
 
-        self._module(runtime.getDevice())
+        self._module(cuda.runtime.getDevice())
 
     def launch(
         self,
@@ -143,20 +143,24 @@ class KernelModule:
         Raises:
             DeviceError: CUDA refused; the message names the kernel.
         """
-        from cupy.cuda import driver, memory, runtime
+        from cupy import cuda
 
         if 0 in grid:
             return
         try:
-            device = runtime.getDevice()
+            device = cuda.runtime.getDevice()
             function = self._function(device, kernel)
             if shared_bytes > _SHARED_WITHOUT_ASKING:
                 self._ask_for_shared(device, kernel, function, shared_bytes)
             with _nothing if _observer is None else _observer(kernel, stream):
                 function(grid, block, tuple(arguments), shared_bytes, stream)
             if os.environ.get("NGSGPU_SYNC_KERNELS") == "1":
-                runtime.deviceSynchronize()
-        except (runtime.CUDARuntimeError, driver.CUDADriverError, memory.OutOfMemoryError) as error:
+                cuda.runtime.deviceSynchronize()
+        except (
+            cuda.runtime.CUDARuntimeError,
+            cuda.driver.CUDADriverError,
+            cuda.memory.OutOfMemoryError,
+        ) as error:
             where = f"kernel {kernel} of {self.name} (grid {grid}, block {block}"
             where += f", {shared_bytes:,} bytes of shared memory)" if shared_bytes else ")"
             raise device_error(where, error) from error
@@ -172,15 +176,15 @@ class KernelModule:
         Raises:
             DeviceError: the kernel cannot be loaded.
         """
-        from cupy.cuda import driver, runtime
+        from cupy import cuda
 
-        device = runtime.getDevice()
+        device = cuda.runtime.getDevice()
         # A thread that has not yet used CUDA has no context, which the driver's call needs.
-        runtime.setDevice(device)
+        cuda.runtime.setDevice(device)
         function = self._function(device, kernel)
         if shared_bytes > _SHARED_WITHOUT_ASKING:
             self._ask_for_shared(device, kernel, function, shared_bytes)
-        blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(
+        blocks = cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             function.ptr, threads, shared_bytes
         )
         return int(blocks) * multiprocessors()
@@ -201,33 +205,33 @@ class KernelModule:
             return module
 
     def _loaded(self, device: int) -> Any:
-        from cupy.cuda import Device, driver, function, runtime
+        from cupy import cuda
 
         # The runtime makes a context for the thread at its first real call only.
-        runtime.free(0)
-        target = target_for(int(Device(device).compute_capability))
-        module = function.Module()
+        cuda.runtime.free(0)
+        target = target_for(int(cuda.Device(device).compute_capability))
+        module = cuda.function.Module()
         try:
             module.load(self.image(target))
-        except (driver.CUDADriverError, runtime.CUDARuntimeError) as error:
+        except (cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError) as error:
             raise device_error(f"loading the kernels {self.name}", error) from error
         return module
 
     def _ask_for_shared(self, device: int, kernel: str, function: Any, size: int) -> None:
-        from cupy.cuda import driver
+        from cupy import cuda
 
         key = device, kernel
         with self._lock:
             if self._shared.get(key, 0) < size:
-                driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED_SIZE, size)
+                cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED_SIZE, size)
                 self._shared[key] = size
 
 
 def multiprocessors() -> int:
     """Number of multiprocessors of the current GPU, by which grids are sized."""
-    from cupy.cuda import Device
+    from cupy import cuda
 
-    return _multiprocessors(Device().id)
+    return _multiprocessors(cuda.Device().id)
 
 
 def grid_for(units: int, a_block: int, blocks_a_multiprocessor: int) -> tuple[int]:
@@ -243,9 +247,9 @@ def grid_for(units: int, a_block: int, blocks_a_multiprocessor: int) -> tuple[in
 
 @lru_cache
 def _multiprocessors(device: int) -> int:
-    from cupy.cuda import Device
+    from cupy import cuda
 
-    return int(Device(device).attributes["MultiProcessorCount"])
+    return int(cuda.Device(device).attributes["MultiProcessorCount"])
 
 
 def all_modules() -> list[KernelModule]:
