@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ngsgpu.correct.corrections import Corrections
+from ngsgpu.correct.first_reading import Contents, read_within
 from ngsgpu.correct.host import correct_on_cpu
 from ngsgpu.correct.lanes import Lane
-from ngsgpu.correct.plan import plan_correction
+from ngsgpu.correct.plan import CorrectionPlan, plan_correction
 from ngsgpu.correct.read_again import ReadAgain, Shape
 from ngsgpu.io.patch import EditCounts
 from ngsgpu.io.writer import OutputSet
@@ -21,30 +22,34 @@ class HostRun(ReadAgain):
 
     Attributes:
         reads: the reads, once they were read.
+        paired: whether reads 2p and 2p + 1 are mates.
     """
 
     backend = "cpu"
     reads: ReadSet
+    paired: bool
 
     def read(self, lanes: Sequence[Lane], outputs: OutputSet) -> ReadSet:
         """Read all lanes into a read set."""
+        self.paired = lanes[0].paired
         builder = ReadSetBuilder(
-            paired=lanes[0].paired,
+            paired=self.paired,
             quality_bits=self.parameters.quality_bits,
             phred_offset=33 if self.phred_offset == "auto" else self.phred_offset,
             threads=self.options.threads,
         )
         with self.reading() as stage:
-            for lane in lanes:
-                for mates in self.batches(lane):
-                    builder.add(*mates)
-                    stage.advance(sum(map(len, mates)))
-            self.reads = builder.finish()
+            self.reads = read_within(
+                lanes, self.batches, builder, self.plan, self.parameters, stage.advance
+            )
         return self.reads
 
     def take(self, reads: ReadSet) -> None:
         """Take reads that are in memory already."""
         self.reads = reads
+        if self.options.memory is None:  # what the reads take is taken already
+            self.budget += reads.nbytes
+        self.paired = reads.paired
 
     def count(self) -> KmerSpectrum:
         """The k-mer spectrum of the reads."""
@@ -78,20 +83,24 @@ class HostRun(ReadAgain):
                 advance=stage.advance,
             )
 
+    def plan(self, contents: Contents) -> CorrectionPlan:
+        """What a run with some reads takes."""
+        return plan_correction(
+            self.parameters,
+            reads=contents.reads,
+            bases=contents.bases,
+            max_length=contents.longest,
+            paired=self.paired,
+            threads=self.options.threads,
+            budget_bytes=self.budget,
+            read_bytes=contents.read_bytes,
+            estimated=contents.estimated,
+        )
+
     def _check_memory(self) -> None:
         """Refuse a run that does not fit, before its tables are built."""
         reads = self.reads
-        plan = plan_correction(
-            self.parameters,
-            reads=reads.reads,
-            bases=reads.bases,
-            max_length=reads.max_length,
-            paired=reads.paired,
-            threads=self.options.threads,
-            # What the reads take is taken already.
-            budget_bytes=self.options.budget + (reads.nbytes if self.options.memory is None else 0),
-            read_bytes=reads.nbytes,
-        )
+        plan = self.plan(Contents(reads.reads, reads.bases, reads.max_length, reads.nbytes))
         self.memory["planned_bytes"] = plan.total_bytes
         plan.check(self.parameters)
 

@@ -21,7 +21,7 @@ from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.host_run import HostRun
 from ngsgpu.correct.lanes import Lane, keep_streams, measure_lanes, plan_lanes
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.correct.plan import CorrectionPlan, plan_correction
+from ngsgpu.correct.plan import CorrectionPlan, chunk_bytes_within, plan_correction
 from ngsgpu.correct.run import Run, RunOptions
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.device.inventory import numba_cache
@@ -179,13 +179,15 @@ def plan_files(
     """
     parameters = parameters or CorrectionParameters()
     options = options or RunOptions()
+    budget = options.budget
+    chunk_bytes = chunk_bytes_within(budget, options.chunk_bytes)
     lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
     with keep_streams(lanes) as kept:
         sizes = measure_lanes(
             kept,
             threads=options.threads,
             phred_offset=phred_offset,
-            chunk_bytes=options.chunk_bytes,
+            chunk_bytes=chunk_bytes,
         )
     return plan_correction(
         parameters,
@@ -194,7 +196,7 @@ def plan_files(
         max_length=sizes.longest,
         paired=lanes[0].paired,
         threads=options.threads,
-        budget_bytes=options.budget,
+        budget_bytes=budget,
     )
 
 

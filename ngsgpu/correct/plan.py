@@ -20,6 +20,24 @@ RESULT_BYTES_A_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
 WORKSPACE_BYTES = 8 << 20
 """What a thread's candidates take when there are very many of them."""
 
+_LEAST_CHUNK = 256 << 10
+_CHUNK_SHARE = 32
+
+ESTIMATE_MARGIN = 1.05
+"""What is advised where numbers are estimates, as a multiple of them."""
+
+
+def chunk_bytes_within(budget_bytes: int, chunk_bytes: int) -> int:
+    """Bytes of a file to handle at a time, of which about a dozen are in memory at a time.
+
+    Args:
+        budget_bytes: what may be taken.
+        chunk_bytes: what is handled where there is enough memory.
+    """
+    room = max(0, budget_bytes - INTERPRETER_BYTES)
+    return min(chunk_bytes, max(_LEAST_CHUNK, room // _CHUNK_SHARE))
+
+
 ANCHORS_A_BATCH = 4096
 
 
@@ -39,6 +57,7 @@ class CorrectionPlan:
         result_bytes: corrections and votes.
         other_bytes: workspaces, buffers of files, and the interpreter.
         budget_bytes: what may be taken.
+        estimated: whether the numbers of reads and bases are estimates.
     """
 
     reads: int
@@ -52,6 +71,7 @@ class CorrectionPlan:
     result_bytes: int
     other_bytes: int
     budget_bytes: int
+    estimated: bool = False
 
     @property
     def total_bytes(self) -> int:
@@ -78,6 +98,7 @@ class CorrectionPlan:
         """
         if self.total_bytes <= self.budget_bytes:
             return
+        about = "about " if self.estimated else ""
         surplus = self.total_bytes - self.budget_bytes
         fitting = self.tables - math.ceil(surplus / (max(1, self.reads) * tables.ENTRY_BYTES))
         advice = []
@@ -85,10 +106,11 @@ class CorrectionPlan:
             advice.append(f"--hashes {fitting}")
         if parameters.quality_bits == 8 and self.bases * 3 // 4 >= surplus:
             advice.append("--quality-bits 2")
-        advice.append(f"--memory {-(-self.total_bytes >> 20)}M on a machine that has it")
+        wanted = self.total_bytes * (ESTIMATE_MARGIN if self.estimated else 1)
+        advice.append(f"--memory {math.ceil(wanted / (1 << 20))}M on a machine that has it")
         raise UsageError(
-            f"correcting {self.reads:,} reads takes {format_size(self.total_bytes)} of memory "
-            f"and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
+            f"correcting {about}{self.reads:,} reads takes {format_size(self.total_bytes)} of "
+            f"memory and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
         )
 
 
@@ -102,6 +124,7 @@ def plan_correction(
     threads: int,
     budget_bytes: int,
     read_bytes: int | None = None,
+    estimated: bool = False,
 ) -> CorrectionPlan:
     """Work out what a correction takes.
 
@@ -114,6 +137,7 @@ def plan_correction(
         threads: how many threads work.
         budget_bytes: what may be taken.
         read_bytes: what the read set takes, where that is known already.
+        estimated: whether the numbers of reads and bases are estimates.
     """
     if read_bytes is None:
         words = 2 * words_for(max_length)
@@ -132,4 +156,5 @@ def plan_correction(
         result_bytes=reads * RESULT_BYTES_A_READ,
         other_bytes=INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20),
         budget_bytes=budget_bytes,
+        estimated=estimated,
     )

@@ -67,7 +67,7 @@ class ReadAgain(Run):
         return lane.batches(
             threads=self.options.threads,
             phred_offset=self.phred_offset,
-            chunk_bytes=self.options.chunk_bytes,
+            chunk_bytes=self.chunk_bytes,
         )
 
     def write_again(

@@ -14,6 +14,7 @@ from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.host import ANCHORS_A_TASK
 from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.correct.plan import chunk_bytes_within
 from ngsgpu.device.memory import available_memory
 from ngsgpu.io.patch import EditCounts
 from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
@@ -77,6 +78,8 @@ class StagedRun(ABC, Generic[_Parameters]):
 
     Attributes:
         backend: ``cpu`` or ``cuda``.
+        budget: bytes that may be taken, as they were when the run began.
+        chunk_bytes: bytes of a file that are handled at a time.
         seconds: what each stage took.
         memory: bytes of memory, planned and used, for the statistics.
     """
@@ -94,6 +97,8 @@ class StagedRun(ABC, Generic[_Parameters]):
         self.options = options
         self.phred_offset: PhredOffset = phred_offset
         self.progress = progress
+        self.budget = options.budget
+        self.chunk_bytes = chunk_bytes_within(self.budget, options.chunk_bytes)
         self.seconds: dict[str, float] = {}
         self.memory: dict[str, int] = {}
 

@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.correct.first_reading import Contents, read_within
 from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.read_again import Shape
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.host import PAIRS_A_TASK, Extender
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import Rules
-from ngsgpu.extend.plan import plan_extension
+from ngsgpu.extend.plan import ExtensionPlan, plan_extension
 from ngsgpu.extend.run import Run
 from ngsgpu.extend.sections import Section, read_sections
 from ngsgpu.minhash.ends import EndTables, build_end_tables
@@ -38,15 +39,15 @@ class HostRun(Run):
             threads=self.options.threads,
         )
         with self.timed("read"), self.progress.stage("reading", unit="reads") as stage:
-            for lane in lanes:
-                for mates in self.batches(lane):
-                    builder.add(*mates)
-                    stage.advance(sum(map(len, mates)))
-            self.reads = builder.finish()
+            self.reads = read_within(
+                lanes, self.batches, builder, self.plan, self.parameters, stage.advance
+            )
 
     def take(self, reads: ReadSet) -> None:
         """Take reads that are in memory already."""
         self.reads = reads
+        if self.options.memory is None:  # what the reads take is taken already
+            self.budget += reads.nbytes
 
     def build(self) -> None:
         """Build the tables of the reads' ends.
@@ -67,19 +68,23 @@ class HostRun(Run):
                 advance=stage.advance,
             )
 
+    def plan(self, contents: Contents) -> ExtensionPlan:
+        """What a run with some reads takes."""
+        return plan_extension(
+            self.parameters,
+            pairs=contents.reads // 2,
+            bases=contents.bases,
+            max_length=contents.longest,
+            threads=self.options.threads,
+            budget_bytes=self.budget,
+            read_bytes=contents.read_bytes,
+            estimated=contents.estimated,
+        )
+
     def _check_memory(self) -> None:
         """Refuse a run that does not fit, before its tables are built."""
         reads = self.reads
-        plan = plan_extension(
-            self.parameters,
-            pairs=reads.reads // 2,
-            bases=reads.bases,
-            max_length=reads.max_length,
-            threads=self.options.threads,
-            # What the reads take is taken already.
-            budget_bytes=self.options.budget + (reads.nbytes if self.options.memory is None else 0),
-            read_bytes=reads.nbytes,
-        )
+        plan = self.plan(Contents(reads.reads, reads.bases, reads.max_length, reads.nbytes))
         self.memory["planned_bytes"] = plan.total_bytes
         plan.check(self.parameters)
 

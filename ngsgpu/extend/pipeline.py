@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.lanes import Lane, keep_streams, measure_lanes, plan_lanes
+from ngsgpu.correct.plan import chunk_bytes_within
 from ngsgpu.correct.run import RunOptions
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import DeviceError, UsageError
@@ -186,12 +187,14 @@ def plan_files(
         UsageError: the files do not fit together.
     """
     options = options or RunOptions()
+    budget = options.budget
+    chunk_bytes = chunk_bytes_within(budget, options.chunk_bytes)
     with keep_streams(_paired_lanes(in1, in2, interleaved)) as lanes:
         sizes = measure_lanes(
             lanes,
             threads=options.threads,
             phred_offset=phred_offset,
-            chunk_bytes=options.chunk_bytes,
+            chunk_bytes=chunk_bytes,
         )
     return plan_extension(
         parameters or ExtensionParameters(),
@@ -199,7 +202,7 @@ def plan_files(
         bases=sizes.bases,
         max_length=sizes.longest,
         threads=options.threads,
-        budget_bytes=options.budget,
+        budget_bytes=budget,
     )
 
 

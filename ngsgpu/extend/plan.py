@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from ngsgpu.correct.plan import INTERPRETER_BYTES
+from ngsgpu.correct.plan import ESTIMATE_MARGIN, INTERPRETER_BYTES
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import UsageError
 from ngsgpu.extend.host import PAIRS_A_TASK
@@ -29,6 +30,7 @@ class ExtensionPlan:
         table_bytes: tables, with what building them needs.
         other_bytes: workspaces, buffers of files, and the interpreter.
         budget_bytes: what may be taken.
+        estimated: whether the numbers of pairs and bases are estimates.
     """
 
     pairs: int
@@ -39,6 +41,7 @@ class ExtensionPlan:
     table_bytes: int
     other_bytes: int
     budget_bytes: int
+    estimated: bool = False
 
     @property
     def total_bytes(self) -> int:
@@ -64,16 +67,18 @@ class ExtensionPlan:
         """
         if self.total_bytes <= self.budget_bytes:
             return
+        about = "about " if self.estimated else ""
         surplus = self.total_bytes - self.budget_bytes
         advice = []
         if self.tables > 2 and self.table_bytes // self.tables * (self.tables - 2) >= surplus:
             advice.append("--hashes 2")
         if parameters.quality_bits == 8 and self.bases * 3 // 4 >= surplus:
             advice.append("--quality-bits 2")
-        advice.append(f"--memory {-(-self.total_bytes >> 20)}M on a machine that has it")
+        wanted = self.total_bytes * (ESTIMATE_MARGIN if self.estimated else 1)
+        advice.append(f"--memory {math.ceil(wanted / (1 << 20))}M on a machine that has it")
         raise UsageError(
-            f"extending {self.pairs:,} pairs takes {format_size(self.total_bytes)} of memory "
-            f"and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
+            f"extending {about}{self.pairs:,} pairs takes {format_size(self.total_bytes)} of "
+            f"memory and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
         )
 
 
@@ -86,6 +91,7 @@ def plan_extension(
     threads: int,
     budget_bytes: int,
     read_bytes: int | None = None,
+    estimated: bool = False,
 ) -> ExtensionPlan:
     """Work out what an extension takes.
 
@@ -97,6 +103,7 @@ def plan_extension(
         threads: how many threads work.
         budget_bytes: what may be taken.
         read_bytes: what the read set takes, where that is known already.
+        estimated: whether the numbers of pairs and bases are estimates.
     """
     if read_bytes is None:
         words = 2 * words_for(max_length)
@@ -114,4 +121,5 @@ def plan_extension(
         table_bytes=ends.planned_bytes(2 * pairs, parameters.ends, threads),
         other_bytes=INTERPRETER_BYTES + threads * (task_bytes + results + (1 << 20)) + (192 << 20),
         budget_bytes=budget_bytes,
+        estimated=estimated,
     )

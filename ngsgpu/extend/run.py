@@ -105,7 +105,7 @@ class Run(StagedRun[ExtensionParameters]):
         return lane.batches(
             threads=self.options.threads,
             phred_offset=self.phred_offset,
-            chunk_bytes=self.options.chunk_bytes,
+            chunk_bytes=self.chunk_bytes,
         )
 
     @property

@@ -154,6 +154,12 @@ class ReadSetBuilder:
         quality_bits: 8, 2, 1 or 0 bits of quality kept; FASTA has none whatever is asked.
         phred_offset: what a quality character's code exceeds its score by.
         threads: how many threads pack.
+
+    Attributes:
+        reads: number of reads so far.
+        bases: number of their bases.
+        longest: longest read, in bases.
+        nbytes: bytes that they take.
     """
 
     def __init__(
@@ -164,6 +170,9 @@ class ReadSetBuilder:
         self.phred_offset = phred_offset
         self.threads = threads
         self.reads = 0
+        self.bases = 0
+        self.longest = 0
+        self.nbytes = 0
         self._with_qualities = quality_bits > 0
         self._fasta: bool | None = None
         self._lengths: list[NDArray[np.int32]] = []
@@ -238,6 +247,9 @@ class ReadSetBuilder:
         self._planes.append(planes)
         self._qualities.append(qualities)
         self.reads += count
+        self.bases += int(long_lengths.sum())
+        self.longest = max(self.longest, int(lengths.max()))
+        self.nbytes += lengths.nbytes + planes.nbytes + qualities.nbytes
 
     def _check_format(self, mates: Sequence[RecordBatch]) -> None:
         """Keep no qualities of FASTA; refuse it together with FASTQ whose qualities are kept."""

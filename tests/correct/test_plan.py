@@ -7,10 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.correct import CorrectionParameters, MinhashParameters, plan_files
+from ngsgpu.correct import (
+    CorrectionParameters,
+    MinhashParameters,
+    RunOptions,
+    correct_files,
+    plan_files,
+)
 from ngsgpu.correct.plan import CorrectionPlan, plan_correction
 from ngsgpu.device.memory import parse_size
 from ngsgpu.errors import UsageError
+from ngsgpu.extend.outputs import ExtensionOutputs
+from ngsgpu.extend.params import ExtensionParameters
+from ngsgpu.extend.pipeline import extend_files
+from ngsgpu.extend.plan import plan_extension
+from ngsgpu.io.batch import RecordBatch
+from ngsgpu.readset import ReadSetBuilder
 from tests.correct.data import Commands, mates, names, simulated_pairs
 from tests.io.helpers import fasta, fastq, write
 
@@ -124,3 +136,41 @@ def test_plan_from_python(tmp_path: Path) -> None:
     assert plan_files([path]).paired is False
     with pytest.raises(UsageError, match="no reads were given"):
         plan_files([])
+
+
+@pytest.mark.parametrize("command", ["correct", "extend"])
+def test_reading_ends_when_the_reads_cannot_fit(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ngsgpu: Commands
+) -> None:
+    """With part of what is needed, not more than that part is read, about."""
+    first, second = mates(simulated_pairs())
+    one, two = write(tmp_path / "1.fq", fastq(first)), write(tmp_path / "2.fq", fastq(second))
+    added = []
+    add = ReadSetBuilder.add
+
+    def counted(builder: ReadSetBuilder, *batches: RecordBatch) -> None:
+        added.append(sum(map(len, batches)))
+        add(builder, *batches)
+
+    monkeypatch.setattr(ReadSetBuilder, "add", counted)
+    # As if reads took very much.
+    monkeypatch.setattr("ngsgpu.minhash.tables.ENTRY_BYTES", 1 << 14)
+    monkeypatch.setattr("ngsgpu.minhash.ends.planned_bytes", lambda reads, *_: reads << 19)
+    total = 2 * len(first)
+    nothing = {"bases": 0, "max_length": 100, "threads": 1, "budget_bytes": 1}
+    if command == "correct":
+        least = plan_correction(CorrectionParameters(), reads=0, paired=True, **nothing)
+    else:
+        least = plan_extension(ExtensionParameters(), pairs=0, **nothing)
+    memory = least.total_bytes + (total * 3 << 17)
+    options = RunOptions(memory=memory, chunk_bytes=1 << 12, threads=1)
+    inputs, outputs = ([one], [two]), ([tmp_path / "a"], [tmp_path / "b"])
+    with pytest.raises(UsageError, match=r"about .* takes .* of memory and") as refused:
+        if command == "correct":
+            correct_files(inputs[0], outputs[0], inputs[1], outputs[1], options=options)
+        else:
+            extend_files(*inputs, outputs=ExtensionOutputs(str(tmp_path / "a")), options=options)
+    assert 0.3 * total < sum(added) < 0.9 * total
+    estimated = int(re.search(r"about ([\d,]+)", str(refused.value))[1].replace(",", ""))
+    assert estimated * (1 if command == "correct" else 2) == pytest.approx(total, rel=0.1)
+    assert names(tmp_path) == ["1.fq", "2.fq"]
