@@ -1,5 +1,31 @@
-"""``python -m ngsgpu`` is ``ngsgpu``."""
+"""The ``ngsgpu`` script and ``python -m ngsgpu``."""
 
-from ngsgpu.cli import main_cli
+from __future__ import annotations
 
-main_cli()
+import contextlib
+import os
+import signal
+from types import FrameType
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    with contextlib.suppress(OSError):
+        os.write(2, b"ngsgpu: interrupted\n")
+    os._exit(130)
+
+
+def main_cli() -> None:
+    """Run the command line; Ctrl-C counts from the start, while modules are imported."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        # An exception in the middle of an import would come out as anything, or not at all.
+        signal.signal(signal.SIGINT, _interrupted)
+    from ngsgpu import cli
+
+    signal.signal(signal.SIGINT, before)
+    cli.main_cli()
+
+
+if __name__ == "__main__":
+    main_cli()

@@ -98,10 +98,26 @@ class InputError(NgsgpuError):
         return f"{', '.join(where)}: {self.cause}; {self.remedy}"
 
 
-def out_of_memory(error: MemoryError) -> str:
+_LONGEST_CAUSE: Final = 120
+
+
+def out_of_memory(error: BaseException) -> str:
     """The line for a run whose memory ran out: what was asked for, where known, and the remedy."""
     cause = " ".join(str(error).split())
+    cause = cause if len(cause) <= _LONGEST_CAUSE else ""  # libraries write essays
     return (
         f"memory ran out{f' ({cause})' if cause else ''}; use fewer threads (-t 1), give less "
         "data at a time, or run it where more memory is granted (ulimit -v, the job's limit)"
     )
+
+
+_NO_MEMORY: Final = ("cannot allocate memory", "failed to map segment", "can't start new thread")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory ran out: libraries and threads have words of their own."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    text = str(error).lower()
+    kinds = ImportError | OSError | RuntimeError
+    return isinstance(error, kinds) and any(words in text for words in _NO_MEMORY)

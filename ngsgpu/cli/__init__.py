@@ -13,13 +13,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import typer
 
 from ngsgpu._version import __version__
+from ngsgpu.cli import standard
 from ngsgpu.ending import MESSAGE, Terminated, ends_when_asked, leave
-from ngsgpu.errors import NgsgpuError, out_of_memory
+from ngsgpu.errors import NgsgpuError, is_out_of_memory, out_of_memory
 
 app = typer.Typer(
     name="ngsgpu",
@@ -108,7 +110,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
     It is 0 when all is done, 1 when it failed, 2 for wrong use or input that cannot be read, 130
-    when interrupted (Ctrl-C) and 143 when terminated (SIGTERM).
+    when interrupted (Ctrl-C) and 143 when terminated (SIGTERM). What was not foreseen is one line
+    and 1 where it comes from outside (memory, files, numbers); NGSGPU_DEBUG=1 shows where it
+    happened. Anything else is a fault of the program, and keeps its traceback.
 
     Args:
         arguments: as in ``sys.argv[1:]``; taken from there when not given.
@@ -116,6 +120,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with ends_when_asked():
             status = app(args=arguments, standalone_mode=False)
+            if sys.stdout is not None:
+                sys.stdout.flush()
         if status == 130:  # what Typer makes of Ctrl-C
             raise KeyboardInterrupt
     except NgsgpuError as error:
@@ -127,9 +133,6 @@ def main(arguments: list[str] | None = None) -> int:
     except Terminated:
         print(MESSAGE[signal.SIGTERM], file=sys.stderr)
         return 143
-    except MemoryError as error:
-        print(f"ngsgpu: error: {out_of_memory(error)}", file=sys.stderr)
-        return 1
     except BrokenPipeError:
         # Whoever read standard output has gone (``| head``); nothing more can be said there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -137,11 +140,40 @@ def main(arguments: list[str] | None = None) -> int:
     except _WrongUse as error:
         error.show()
         return int(error.exit_code)
+    except (MemoryError, OSError, ValueError, OverflowError, ImportError, RuntimeError) as error:
+        return _unforeseen(error)
     return status if isinstance(status, int) else 0
+
+
+def _unforeseen(error: Exception) -> int:
+    """Say in one line what happened; returns the exit status."""
+    causes = list(_causes(error))
+    if any(isinstance(cause, KeyboardInterrupt) for cause in causes):
+        # Libraries catch it while they are imported.
+        print(MESSAGE[signal.SIGINT], file=sys.stderr)
+        return 130
+    if os.environ.get("NGSGPU_DEBUG"):
+        raise error
+    if any(map(is_out_of_memory, causes)):
+        print(f"ngsgpu: error: {out_of_memory(error)}", file=sys.stderr)
+        return 1
+    if isinstance(error, RuntimeError):
+        raise error
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    remedy = "set NGSGPU_DEBUG=1 to see where it happened, and report it"
+    print(f"ngsgpu: error: unexpected {what}; {remedy}", file=sys.stderr)
+    return 1
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def main_cli() -> None:
     """Entry point of the ``ngsgpu`` script."""
+    standard.prepare()
     leave(main())
 
 

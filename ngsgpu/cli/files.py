@@ -15,7 +15,13 @@ from typing import Any, Final
 
 import typer
 
+from ngsgpu.errors import UsageError
+
 PLACEHOLDER: Final = "{sample}"
+
+
+_LARGEST: Final = {"threads": 4096, "seed": 2**63 - 1}
+_LARGEST_USUAL: Final = 2**31 - 1
 
 
 class Role(Enum):
@@ -176,6 +182,19 @@ def check_files(command: str, values: Mapping[str, Any]) -> None:
     check_distinct(files.reads, files.written, also_read=files.also_read)
 
 
+def check_numbers(values: Mapping[str, Any]) -> None:
+    """Refuse numbers that no arithmetic and no machine could do anything with.
+
+    Raises:
+        UsageError: names the option.
+    """
+    for name, value in values.items():
+        if isinstance(value, int | float) and not abs(value) <= _LARGEST.get(name, _LARGEST_USUAL):
+            option = f"--{name.replace('_', '-')}"
+            largest = _LARGEST.get(name, _LARGEST_USUAL)
+            raise UsageError(f"{option} must be a number up to {largest}, not {value}")
+
+
 def guard(app: typer.Typer, prefix: str = "") -> None:
     """Have every command of the application check its files first."""
     for command in app.registered_commands:
@@ -189,6 +208,7 @@ def guard(app: typer.Typer, prefix: str = "") -> None:
 def _checked(name: str, command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(**values: Any) -> Any:
+        check_numbers(values)
         check_files(name, values)
         return command(**values)
 

@@ -126,6 +126,8 @@ CLASSIFY = "ngsgpu classify --references {d}/genome.fa -i {d}/1.fq -q -t 1"
         f"{CLASSIFY} -o 1 --stats /dev/full",
         "ngsgpu classify --references {d}/genome.fa --samples {d}/sheet.tsv -q -t 1 "
         "-o {sample}.tsv --biom /dev/full",
+        "ngsgpu evaluate classification --classified {d}/calls.tsv --truth {d}/truth.tsv "
+        "--taxonomy {d} --json 1 > /dev/full",
         "ngsgpu report {d}/study.json -o 1 --write-study /dev/full",
         "ngsgpu report {d}/study.json -o /dev/full --write-study 1",
     ],
