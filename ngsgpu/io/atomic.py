@@ -32,7 +32,6 @@ __all__ = [
     "check_distinct",
     "commit_all",
     "output_error",
-    "temporary_path",
     "write_text_atomically",
     "write_texts",
 ]
@@ -276,11 +275,6 @@ def _for_writing(number: int) -> int:
     if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
         raise OSError(errno.EBADF, "")
     return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3)
-
-
-def temporary_path(target: Path, pid: int) -> Path:
-    """Name of the temporary folder that a process makes beside a target."""
-    return target.with_name(f".{target.name[:200]}.ngsgpu-{pid}.tmp")
 
 
 def write_texts(texts: Mapping[str | Path, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import resource
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -180,11 +181,15 @@ class OutputSet:
 class OutputGroup:
     """Sets of outputs, made one after the other, that are committed together; a context manager.
 
-    For runs that write several samples in turn: all files of the run appear, or none.
+    For runs that write several samples in turn: all files of the run appear, or none. They stay
+    open until then, for the locks on them, so the limit of open files is raised as far as it goes.
     """
 
     def __init__(self) -> None:
         self._sets: list[OutputSet] = []
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
     @contextlib.contextmanager
     def outputs(self, paths: Sequence[str | Path], *, threads: int = 1) -> Iterator[OutputSet]:

@@ -327,6 +327,22 @@ def test_sets_of_outputs_that_are_committed_together(tmp_path: Path) -> None:
     assert names(tmp_path) == ["1", "2"]
 
 
+MANY = """
+import sys
+from ngsgpu.io.writer import OutputGroup
+with OutputGroup() as group:
+    for number in range(100):
+        with group.outputs([f"{sys.argv[1]}/{number}"]) as outputs:
+            outputs.write(0, b"x")
+"""
+
+
+def test_more_files_than_may_usually_be_open(tmp_path: Path) -> None:
+    command = f'ulimit -Sn 50; {sys.executable} -c "$1" {tmp_path}'
+    subprocess.run(["bash", "-c", command, "", MANY], check=True)
+    assert len(names(tmp_path)) == 100
+
+
 WAIT = """
 import sys, time
 from ngsgpu.io.writer import OutputSet
