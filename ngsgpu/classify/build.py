@@ -14,11 +14,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.build_memory import (
+    check_memory,
+    check_partitions,
+    fits_at_once,
+    give_back_memory,
+    read_ahead_bytes,
+)
 from ngsgpu.classify.database import (
     Database,
     Partition,
@@ -36,7 +43,6 @@ from ngsgpu.classify.index import (
 )
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.plan import (
-    BYTES_A_LOCATION_BUILT,
     BuildOptions,
     PartitionRequest,
     assemble_database,
@@ -65,9 +71,6 @@ from ngsgpu.progress import Progress
 logger = logging.getLogger("ngsgpu")
 
 _Result = TypeVar("_Result")
-
-_SHARE_OF_MEMORY: Final = 0.7
-_BYTES_A_FEATURE: Final = 4
 
 
 def index_partition(
@@ -226,7 +229,7 @@ def build_database(
         check_place(path, inputs)
 
     def work(own: BuildOptions) -> Database:
-        if path is not None and not _fits(files, parameters, own):
+        if path is not None and not fits_at_once(files, parameters, own):
             return _build_part_by_part(files, Path(path), parameters, taxonomy, maps, wanted, own)
         own = _with_needed_gpus(own, parameters, [files])
         return _build_at_once(
@@ -267,6 +270,7 @@ def _build_part_by_part(
 ) -> Database:
     """Plan a database and build its partitions one after the other."""
     logger.info("the references do not fit into memory at once: building part by part")
+    check_memory(options, 0, 1, "any database")
     database = plan_database(
         files, path, parameters=parameters, taxonomy=taxonomy, maps=maps, request=request,
         options=options,
@@ -274,10 +278,12 @@ def _build_part_by_part(
     numbers = range(len(database.partitions))
     read = (_PlannedTargets(database, number).files for number in numbers)
     options = _with_needed_gpus(options, parameters, read)
+    check_partitions(database, numbers, options)
     with database_folder(path, inputs_of((), files, taxonomy, maps)) as place:
         there = database.moved(*place)
         for number in numbers:
             _build_partition(there, number, options)
+            give_back_memory()
         write_manifest(there)
     return open_database(path)
 
@@ -317,22 +323,11 @@ def _build_at_once(
     return replace(there, path=path)
 
 
-def _fits(files: Sequence[str], parameters: DatabaseParameters, options: BuildOptions) -> bool:
-    """Whether all references can be sketched at once, going by the sizes of their files.
-
-    With a GPU, the host has to hold no more than the features.
-    """
-    size = sum(map(unpacked_size, files))
-    locations = size * parameters.sketch.sketch // parameters.sketch.stride
-    on_host = BYTES_A_LOCATION_BUILT if options.backend == "cpu" else _BYTES_A_FEATURE
-    return locations * on_host <= _SHARE_OF_MEMORY * options.budget
-
-
 def all_batches(
     files: Sequence[str], sink: TargetSink, options: BuildOptions
 ) -> Iterator[Unpacked]:
     """All sequences of files, read by the CPU, telling a sink of the records."""
-    with closing(read_ahead(files, options.threads)) as batches:
+    with closing(read_ahead(files, options.threads, read_ahead_bytes(options))) as batches:
         for _, batch, codes, start in batches:
             yield Unpacked(codes, start, add_batch(sink, batch))
 
@@ -353,12 +348,13 @@ def build_partition(database: Database, number: int, options: BuildOptions | Non
                 "counted from 0"
             )
 
-    def work(own: BuildOptions) -> None:
-        files = _PlannedTargets(database, number).files
-        own = _with_needed_gpus(own, database.parameters, [files])
-        _build_partition(database, number, own)
+        def work(own: BuildOptions) -> None:
+            check_partitions(database, [number], own)
+            files = _PlannedTargets(database, number).files
+            own = _with_needed_gpus(own, database.parameters, [files])
+            _build_partition(database, number, own)
 
-    _on_device(options or BuildOptions(), work)
+        _on_device(options or BuildOptions(), work)
 
 
 def _build_partition(database: Database, number: int, options: BuildOptions) -> None:

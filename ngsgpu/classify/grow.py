@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ngsgpu.classify.build import all_batches, index_partition
+from ngsgpu.classify.build_memory import check_memory, expected_locations
 from ngsgpu.classify.database import (
     Database,
     Partition,
@@ -90,9 +91,13 @@ def add_references(
             raise UsageError("--map needs a database with a taxonomy")
         last = len(old.partitions) - 1
         check_contents(old, [last] if into_last else [])
+        options = options or BuildOptions()
+        kept = old.partitions[last].windows * old.parameters.sketch.sketch if into_last else 0
+        added = expected_locations(files, old.parameters)
+        check_memory(options, kept + added, 1, "what is added")
         new = _with_references(
-            old, files, maps, None if into_last else request or PartitionRequest(),
-            options or BuildOptions(), generation,
+            old, files, maps, None if into_last else request or PartitionRequest(), options,
+            generation,
         )  # fmt: skip
         write_manifest(new)
     return new

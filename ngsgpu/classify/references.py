@@ -22,6 +22,7 @@ from ngsgpu.classify.sketch import unpack_sequences
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.batch import RecordBatch, first_word, printable
 from ngsgpu.io.reader import CHUNK_BYTES, read_batches
+from ngsgpu.io.source import unpacked_size
 
 MOST_TARGETS: Final = (1 << 31) - 1
 MOST_WINDOWS: Final = (1 << 32) - 1
@@ -29,7 +30,8 @@ MOST_WINDOWS: Final = (1 << 32) - 1
 
 _ENDINGS: Final = (".fa", ".fna", ".fasta", ".fas", ".ffn", ".fsa")
 _PACKED: Final = (".gz", ".bgz", ".bz2", ".xz")
-_SMALL_FILE: Final = 256 << 20
+SMALL_FILE: Final = 256 << 20
+"""Bytes up to which files are read as a whole, several at a time."""
 _SHARE: Final = 8
 """Files with less than 1/8 of a partition's share of windows stay in one partition."""
 
@@ -109,15 +111,22 @@ def _is_fasta(path: Path) -> bool:
     return name.endswith(_ENDINGS) and path.is_file()
 
 
-def read_reference(path: str, *, threads: int = 1) -> Iterator[RecordBatch]:
+def read_reference(
+    path: str, *, threads: int = 1, chunk_bytes: int = CHUNK_BYTES
+) -> Iterator[RecordBatch]:
     """Read a file of reference sequences.
+
+    Args:
+        path: the file.
+        threads: how many decompress.
+        chunk_bytes: how much is read at a time.
 
     Raises:
         InputError: it cannot be read, holds no sequence, or an empty one, or something other than
             nucleotides.
     """
     records = 0
-    for batch in read_batches(path, threads=threads, chunk_bytes=CHUNK_BYTES, phred_offset=33):
+    for batch in read_batches(path, threads=threads, chunk_bytes=chunk_bytes, phred_offset=33):
         empty = np.flatnonzero(batch.seq_len == 0)
         if len(empty) > 0:
             record = int(empty[0])
@@ -143,11 +152,17 @@ def unpack_batch(batch: RecordBatch) -> tuple[NDArray[np.uint8], NDArray[np.int6
 
 
 def read_ahead(
-    files: Sequence[str], threads: int
+    files: Sequence[str], threads: int, small_file: int | None = None
 ) -> Generator[tuple[str, RecordBatch, NDArray[np.uint8], NDArray[np.int64]], None, None]:
     """Read files of reference sequences, several at a time.
 
     Large files are read one at a time, batch by batch, so that little waits in memory.
+
+    Args:
+        files: the files.
+        threads: how many are read at a time.
+        small_file: bytes, unpacked, up to which a file counts as small, and that are read at a
+            time of a large one; None: ``SMALL_FILE`` as they lie there, ``CHUNK_BYTES``.
 
     Yields:
         A file's name, a batch of its records, and their codes (see ``unpack_batch``), in order.
@@ -161,12 +176,20 @@ def read_ahead(
         try:
             while True:
                 while len(waiting) <= threads and (path := next(coming, None)) is not None:
-                    small = _size(path) <= _SMALL_FILE
+                    small = (
+                        _size(path) <= SMALL_FILE
+                        if small_file is None
+                        else unpacked_size(path) <= small_file
+                    )
                     waiting.append((path, pool.submit(_read_whole, path) if small else None))
                 if not waiting:
                     return
                 path, future = waiting.popleft()
-                batches = future.result() if future is not None else _batches(path, threads)
+                batches = (
+                    future.result()
+                    if future is not None
+                    else _batches(path, threads, min(small_file or CHUNK_BYTES, CHUNK_BYTES))
+                )
                 for batch, codes, start in batches:
                     yield path, batch, codes, start
         finally:
@@ -178,8 +201,8 @@ def read_ahead(
 _Batch = tuple[RecordBatch, NDArray[np.uint8], NDArray[np.int64]]
 
 
-def _batches(path: str, threads: int) -> Iterator[_Batch]:
-    for batch in read_reference(path, threads=threads):
+def _batches(path: str, threads: int, chunk_bytes: int = CHUNK_BYTES) -> Iterator[_Batch]:
+    for batch in read_reference(path, threads=threads, chunk_bytes=chunk_bytes):
         yield batch, *unpack_batch(batch)
 
 

@@ -204,7 +204,9 @@ def test_any_number_of_partitions_gives_the_same(
         assert contents(tmp_path / "merged") == whole
 
 
-def test_all_at_once_and_part_by_part_build_the_same_database(world: World, tmp_path: Path):
+def test_all_at_once_and_part_by_part_build_the_same_database(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     common = {
         "parameters": DatabaseParameters(SKETCH, max_locations=3),
         "taxonomy": world.taxonomy,
@@ -212,10 +214,11 @@ def test_all_at_once_and_part_by_part_build_the_same_database(world: World, tmp_
         "request": PartitionRequest(number=3),
     }
     build_database(world.references, tmp_path / "one", **common)  # type: ignore[arg-type]
+    monkeypatch.setattr("ngsgpu.classify.build.fits_at_once", lambda *_: False)
     build_database(
         world.references,
         tmp_path / "two",
-        options=BuildOptions(threads=3, memory=1),
+        options=BuildOptions(threads=3),
         **common,  # type: ignore[arg-type]
     )
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 import shutil
 from pathlib import Path
 
@@ -232,6 +234,50 @@ def test_commands(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     assert main(["db", "verify", "-d", where]) == 2
     assert "the content has changed" in capsys.readouterr().out
+
+
+def test_memory_that_does_not_suffice_is_refused(
+    world: World, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    own = tmp_path / "own.fa"
+    own.write_text(">own\n" + "ACGTTGCAAC" * 20 + "\n")
+    refs, where = [str(path) for path in world.references], str(tmp_path / "db")
+    assert main(["db", "plan", *refs, "-d", str(tmp_path / "planned"), "-q"]) == 0
+    for size in ("1K", "190M"):
+        for command in (
+            ["build", *refs, "-d", where],
+            ["build", "-d", str(tmp_path / "planned"), "--only-partition", "0"],
+            ["add", str(own), "-d", str(copy)],
+        ):
+            assert main(["db", *command, "--memory", size, "-t1", "-q"]) == 2
+            error = capsys.readouterr().err
+            found = re.search(
+                r"takes .* of memory, and .* are allowed; give --memory (\d+)M", error
+            )
+            assert found is not None, error
+            assert 200 < int(found[1]) < 230
+            assert error.count("\n") == 1
+    assert not (tmp_path / "db").exists()
+    assert main(["db", "build", *refs, "-d", where, "--memory", "230M", "-t1", "-q"]) == 0
+
+
+def test_partitions_that_take_too_much_memory_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    source = random.Random(3)
+    for number in range(4):
+        text = "".join(source.choices("ACGT", k=1_000_000))
+        (tmp_path / f"{number}.fa").write_text(f">{number}\n{text}\n")
+    refs = [str(tmp_path / f"{number}.fa") for number in range(4)]
+    command = ["db", "build", *refs, "-d", str(tmp_path / "db"), "-t1", "-q", "--memory", "230M",
+               "--backend", "cpu"]  # fmt: skip
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert "building partition 0 takes" in error
+    assert "or cut the database into more partitions, about 3" in error
+    assert not (tmp_path / "db").exists()
+    assert main([*command, "--partitions", "4"]) == 0
+    assert open_database(tmp_path / "db").built() == [0, 1, 2, 3]
 
 
 def test_a_taxonomy_that_fits_nothing_is_refused(

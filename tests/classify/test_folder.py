@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import build_database, build_partition
+from ngsgpu.classify.build import build_database, build_partition, index_partition
 from ngsgpu.classify.database import Database, open_database, verify_database, write_manifest
 from ngsgpu.classify.folder import LOCK, check_place, locked, whole_folder
 from ngsgpu.classify.grow import add_references
@@ -280,6 +280,25 @@ def test_partitions_are_built_side_by_side(world: World, tmp_path: Path):
         build_partition(planned, 1)
     assert verify_database(tmp_path / "db")[1] == []
     assert not (tmp_path / "db" / LOCK).exists()
+
+
+def test_a_plan_waits_for_partitions_that_are_being_built(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    planned = plan_database(world.references, tmp_path / "db", parameters=PARAMETERS)
+    write_manifest(planned)
+    seen = []
+
+    def indexed(*arguments: object, **options: object) -> object:
+        with subprocess.Popen(
+            ["flock", "--nonblock", str(tmp_path / "db" / LOCK), "true"]
+        ) as other:
+            seen.append(other.wait())
+        return index_partition(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ngsgpu.classify.build.index_partition", indexed)
+    build_partition(planned, 0)
+    assert seen == [1]
 
 
 def test_readers_see_the_old_or_the_new_one(world: World, copy: Path, tmp_path: Path):
