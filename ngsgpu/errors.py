@@ -60,6 +60,16 @@ class DeviceError(NgsgpuError):
     """A GPU, its driver or its memory failed the run; the message names what was being done."""
 
 
+class DeviceMemoryError(DeviceError):
+    """The memory of a GPU, or page-locked memory of the host, does not suffice."""
+
+
+class UnsuitableError(DeviceError):
+    """The GPU's kernels do not take this input, or these options; the CPU does."""
+
+    exit_status = 2
+
+
 class InputError(NgsgpuError):
     """Input that cannot be used.
 

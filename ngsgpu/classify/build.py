@@ -62,8 +62,9 @@ from ngsgpu.classify.references import (
 )
 from ngsgpu.classify.sketching import Unpacked
 from ngsgpu.classify.taxonomy import load_taxonomy
+from ngsgpu.device.fallback import on_backend
 from ngsgpu.device.leases import keep_gpus
-from ngsgpu.errors import DeviceError, InputError, UsageError
+from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.batch import first_word
 from ngsgpu.io.source import unpacked_size
 from ngsgpu.progress import Progress
@@ -181,17 +182,17 @@ def _builder(parameters: DatabaseParameters, options: BuildOptions) -> Iterator[
         yield builder
 
 
-def _on_device(options: BuildOptions, work: Callable[[BuildOptions], _Result]) -> _Result:
-    """Do work with the backend that was chosen, or on the CPU where the GPU cannot and may not."""
-    if options.backend == "cpu":
-        return work(options)
-    try:
-        return work(options)
-    except DeviceError as error:
-        if not options.may_fall_back:
-            raise
-        logger.warning("%s; going on with the CPU", error)
-        return work(replace(options, backend="cpu"))
+def _on_device(
+    options: BuildOptions, work: Callable[[BuildOptions], _Result], *, in_memory: bool = False
+) -> _Result:
+    """Do work with the backend that was chosen, or on the CPU where that may stand in.
+
+    A database that is built in memory is looked into next, by the same GPUs if they can.
+    """
+    on_cpu = replace(options, backend="cpu")
+    return on_backend(
+        options, lambda: work(options), lambda: work(on_cpu), gives_back=not in_memory
+    )
 
 
 def build_database(
@@ -236,7 +237,7 @@ def build_database(
             files, None if path is None else Path(path), parameters, taxonomy, maps, wanted, own
         )
 
-    return _on_device(options or BuildOptions(), work)
+    return _on_device(options or BuildOptions(), work, in_memory=path is None)
 
 
 def _with_needed_gpus(

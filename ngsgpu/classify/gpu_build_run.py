@@ -20,6 +20,7 @@ from ngsgpu.classify.references import TargetSink
 from ngsgpu.classify.store import FileList
 from ngsgpu.device.early import prepare_cuda
 from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.device.gpu_memory import PinnedBuffers, gpu_memory, limit_pool
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu_feed import IrregularInputError
@@ -92,7 +93,7 @@ class GpuBuilder:
             )
             return sketches, sink
         except (IrregularInputError, InputError) as reason:
-            logger.debug("references are read by the CPU: %s", reason)
+            say_read_by_cpu(reason)
         from ngsgpu.classify.build import all_batches
 
         sink = new_sink()

@@ -21,6 +21,7 @@ from ngsgpu.classify.gpu_query import DeviceEngine
 from ngsgpu.classify.gpu_search import KERNELS
 from ngsgpu.classify.samples import cuts_of, queries_of
 from ngsgpu.correct.lanes import Lane
+from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.errors import InputError
 from ngsgpu.io.diagnose import PhredOffset
 from ngsgpu.io.gpu_feed import IrregularInputError
@@ -69,7 +70,7 @@ class DeviceSource:
                 done += len(batch)
             return
         except (IrregularInputError, InputError) as reason:
-            logger.debug("reading on the CPU: %s", reason)
+            say_read_by_cpu(reason)
         yield from self._parsed_on_cpu(lane, done)
 
     def _parsed_on_cpu(self, lane: Lane, done: int) -> Iterator[DeviceBatch]:

@@ -22,13 +22,14 @@ from ngsgpu.classify.merge import check_files, join_blocks, merged_blocks
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.tree import CountedTree, tree_of
 from ngsgpu.classify.params import QueryParameters
+from ngsgpu.classify.results import SampleTotals
 from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules, SampleRun
 from ngsgpu.classify.samples import Sample, SampleOutputs, cuts_of, queries_of
 from ngsgpu.classify.stats import ClassificationStatistics
+from ngsgpu.device.fallback import on_backend
 from ngsgpu.device.inventory import numba_cache
-from ngsgpu.errors import DeviceError
 from ngsgpu.io.mates import warn_of_mates
-from ngsgpu.io.paths import check_distinct
+from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.reader import PhredOffset
 from ngsgpu.io.writer import OutputGroup
 from ngsgpu.progress import Progress, Stage
@@ -75,9 +76,11 @@ class Classifier:
         if self.options.backend == "cpu" and numba_cache(PACKAGE).files == 0:
             logger.info("compiling kernels (first start only, up to half a minute)")
         self.engine = Engine(database, parameters or QueryParameters(), partitions)
+        self._device: DeviceEngine | None = None
         with ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-check") as pool:
             whole = pool.submit(self._check_whole)  # while a GPU takes them
-            self._device = self._device_engine()
+            if self.options.backend == "cuda" and self.engine.partitions:
+                self._device = on_backend(self.options, self._device_engine, self._without_device)
             whole.result()
 
     def classify(
@@ -158,17 +161,46 @@ class Classifier:
             ThreadPoolExecutor(self.options.threads, thread_name_prefix="ngsgpu-work") as pool,
         ):
             for sample in samples:
-                own = outputs.of_sample(sample.name)
-                run = self._sample_run(sample.name, own, pool)
-                with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
-                    items, find = source(sample, stage)
-                    with self._on_device(sample):
-                        done.append(run.run(items, find, group))
-                if outputs.biom is not None and run.totals is not None:
-                    trees.append((sample.name, tree_of(self.engine.labels, run.totals)))
+                statistics, totals = self._run_sample(
+                    sample, outputs.of_sample(sample.name), source, progress, group, pool
+                )
+                done.append(statistics)
+                if outputs.biom is not None and totals is not None:
+                    trees.append((sample.name, tree_of(self.engine.labels, totals)))
             if outputs.of_all:
                 shared.write(0, biom_table(trees).encode())
         return done
+
+    def _run_sample(
+        self,
+        sample: Sample,
+        outputs: SampleOutputs,
+        source: _Source,
+        progress: Progress,
+        group: OutputGroup,
+        pool: ThreadPoolExecutor,
+    ) -> tuple[ClassificationStatistics, SampleTotals | None]:
+        """Classify a sample on the GPUs, if they are in use and can, else on the CPU."""
+
+        def classify() -> tuple[ClassificationStatistics, SampleTotals | None]:
+            run = self._sample_run(sample.name, outputs, pool)
+            with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
+                items, find = source(sample, stage)
+                with self._on_device(sample):
+                    return run.run(items, find, group), run.totals
+
+        def on_cpu() -> tuple[ClassificationStatistics, SampleTotals | None]:
+            self._without_device()
+            return classify()
+
+        def may_begin_again() -> bool:
+            inputs = [path for lane in sample.lanes for path in lane.inputs]
+            files = all(Path(path).is_file() for path in inputs)
+            return files and not any(map(is_stream, outputs.named().values()))
+
+        if self._device is None:
+            return classify()
+        return on_backend(self.options, classify, on_cpu, may_begin_again=may_begin_again)
 
     def _sample_run(self, name: str, outputs: SampleOutputs, pool: ThreadPoolExecutor) -> SampleRun:
         kind = SampleRun
@@ -197,22 +229,21 @@ class Classifier:
                     partition.check(self.options.threads)
 
     def _device_engine(self) -> DeviceEngine | None:
-        """The partitions on a GPU, if one is to be used and can hold them."""
-        options = self.options
-        if options.backend == "cpu" or not self.engine.partitions:
-            return None
+        """The partitions on GPUs.
+
+        Raises:
+            DeviceError: they do not fit.
+        """
         from ngsgpu.classify.gpu_query import DeviceEngine
         from ngsgpu.device.errors import cuda_errors
 
-        try:
-            with self._limited(), cuda_errors("copying the database to the GPU"):
-                return DeviceEngine(self.engine, options.gpus, options.gpu_memory)
-        except DeviceError as error:
-            if not options.may_fall_back:
-                raise
-            logger.warning("%s; going on with the CPU", error)
-            self.options = replace(options, backend="cpu", device="")
-            return None
+        with self._limited(), cuda_errors("copying the database to the GPU"):
+            return DeviceEngine(self.engine, self.options.gpus, self.options.gpu_memory)
+
+    def _without_device(self) -> None:
+        """Let the CPU do what comes."""
+        self._device = None
+        self.options = replace(self.options, backend="cpu", device="")
 
     def _limited(self) -> AbstractContextManager[None]:
         """Where the memory of all GPUs that take part is limited."""

@@ -16,8 +16,9 @@ from ngsgpu.correct.host_run import HostRun
 from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.read_again import ReadAgain, Shape
 from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.device.gpu_memory import limited_gpu_memory
-from ngsgpu.errors import DeviceError
+from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.gpu_read import read_to_device
 from ngsgpu.io.patch import EditCounts, Edits, write_patched
 from ngsgpu.io.places import LanePlaces
@@ -67,8 +68,8 @@ class DeviceRun(ReadAgain):
                     keep_bytes=self.options.kept_bytes,
                     advance=stage.advance,
                 )
-        except DeviceError as error:
-            logger.info("%s; reading to the host", error)
+        except DeviceMemoryError as error:
+            say_read_by_cpu(error)
         if found is None:
             self.reads = self._on_host().read(lanes, outputs)
             return self.reads
@@ -85,7 +86,7 @@ class DeviceRun(ReadAgain):
         try:
             with cuda_errors("copying the reads to the GPU"):
                 self.reads = DeviceReadSet.from_host(reads)
-        except DeviceError as error:
+        except DeviceMemoryError as error:
             logger.info("%s; leaving them on the host", error)
             self._on_host().take(reads)
 
@@ -108,7 +109,7 @@ class DeviceRun(ReadAgain):
 
         Raises:
             DeviceError: the GPU's memory does not suffice.
-            UsageError: a read is too long for the GPU.
+            UnsuitableError: a read is too long for the GPU.
         """
         with GpuCorrection(
             self.reads,

@@ -20,7 +20,7 @@ from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes, EditFetcher
 from ngsgpu.correct.params import CorrectionParameters, Rules, quality_weights
 from ngsgpu.device.arena import lasting
 from ngsgpu.device.kernels import KernelModule
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.gpu import DeviceTables
 from ngsgpu.minhash.params import MAX_ENTRIES
 
@@ -97,7 +97,7 @@ def correct_on_gpu(
         advance: called with the number of reads corrected since the last call.
 
     Raises:
-        UsageError: a read is too long for the GPU's shared memory.
+        UnsuitableError: a read is too long for the GPU's shared memory.
     """
     from ngsgpu.correct.gpu_combine import combine
 
@@ -119,7 +119,7 @@ def tiers_for(max_length: int, margin: int, mates: int) -> list[Sizes]:
     stay free, since who looks for what is not there looks until then.
 
     Raises:
-        UsageError: the reads are too long for the GPU's shared memory.
+        UnsuitableError: the reads are too long for the GPU's shared memory.
     """
     threads = block_threads(max_length, margin)
     tiers = [
@@ -127,7 +127,7 @@ def tiers_for(max_length: int, margin: int, mates: int) -> list[Sizes]:
         for cells, limit in TIERS
     ]
     if tiers[0].bytes > SHARED_BYTES:
-        raise UsageError(
+        raise UnsuitableError(
             f"reads of {max_length:,} bases are too long for the GPU; use --backend cpu"
         )
     return tiers
@@ -177,7 +177,7 @@ class AnchorCorrector:
         counters: uint64[cpu.COUNTERS].
 
     Raises:
-        UsageError: a read is too long for the GPU's shared memory.
+        UnsuitableError: a read is too long for the GPU's shared memory.
     """
 
     def __init__(

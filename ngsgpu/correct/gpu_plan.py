@@ -246,7 +246,7 @@ def plan_gpu(
 
     Raises:
         DeviceError: neither suffices; the message says what is needed and what there is.
-        UsageError: a read is too long for the GPU's shared memory.
+        UnsuitableError: a read is too long for the GPU's shared memory.
     """
     levels = list(_levels(batches or BatchSizes()))
 
@@ -286,7 +286,7 @@ def plan_for_this_gpu(
 
     Raises:
         DeviceError: it does not suffice, or CUDA does not answer.
-        UsageError: a read is too long for the GPU's shared memory.
+        UnsuitableError: a read is too long for the GPU's shared memory.
     """
     reads = ReadMemory.expected(
         run.reads,

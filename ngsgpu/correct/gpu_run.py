@@ -63,7 +63,7 @@ def correct_with_gpu(
 
     Raises:
         DeviceError: the memory does not suffice, or CUDA fails.
-        UsageError: a read is too long for the GPU's shared memory.
+        UnsuitableError: a read is too long for the GPU's shared memory.
     """
     with GpuCorrection(reads, parameters, coverage, gpu_memory=gpu_memory, gpus=gpus) as run:
         run.place_reads()
@@ -128,7 +128,7 @@ class GpuCorrection:
 
         Raises:
             DeviceError: the memory does not suffice.
-            UsageError: a read is too long for the GPU's shared memory.
+            UnsuitableError: a read is too long for the GPU's shared memory.
         """
         with cuda_errors("copying the reads to the GPU"):
             with_less_the_second_time(

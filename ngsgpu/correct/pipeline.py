@@ -24,8 +24,8 @@ from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.plan import CorrectionPlan, chunk_bytes_within, plan_correction
 from ngsgpu.correct.run import Run, RunOptions
 from ngsgpu.correct.stats import CorrectionStatistics
+from ngsgpu.device.fallback import on_backend
 from ngsgpu.device.inventory import numba_cache
-from ngsgpu.errors import DeviceError, UsageError
 from ngsgpu.io.atomic import check_distinct
 from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.patch import EditCounts
@@ -97,25 +97,26 @@ def correct_files(
             with kind(parameters, options, phred_offset, progress) as run:
                 return _run(run, kept, output_set)
 
-        statistics = _on_backend(corrected, options)
+        statistics = _on_backend(corrected, options, lambda: not output_set.started)
         statistics.time_s["total"] = round(time.monotonic() - begin, 3)
         if stats is not None:
             output_set.write(len(outputs), statistics.to_json().encode())
     return statistics
 
 
-def _on_backend(do: Callable[[type[Run]], T], options: RunOptions) -> T:
+def _on_backend(
+    do: Callable[[type[Run]], T],
+    options: RunOptions,
+    may_begin_again: Callable[[], bool] = lambda: True,
+) -> T:
     """Do something on the backend of the options, or on the CPU where that may stand in."""
-    if options.backend == "cuda":
+
+    def on_gpu() -> T:
         from ngsgpu.correct.device_run import DeviceRun
 
-        try:
-            return do(DeviceRun)
-        except (UsageError, DeviceError) as error:
-            if not options.may_fall_back:
-                raise
-            logger.warning("%s; going on with the CPU", error)
-    return do(HostRun)
+        return do(DeviceRun)
+
+    return on_backend(options, on_gpu, lambda: do(HostRun), may_begin_again=may_begin_again)
 
 
 def _run(run: Run, lanes: Sequence[Lane], outputs: OutputSet) -> CorrectionStatistics:

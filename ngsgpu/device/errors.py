@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from ngsgpu.errors import DeviceError
+from ngsgpu.errors import DeviceError, DeviceMemoryError
 
 # CUDA reports a kernel's fault at a later call, so what is named may be innocent.
 # Names as the driver spells them, less the underscores, which the runtime does not write.
@@ -22,9 +22,9 @@ def device_error(doing: str, error: BaseException) -> DeviceError:
     """
     cause = " ".join(str(error).split()) or type(error).__name__
     if "limit set to" in cause:  # CuPy's pool has one where --gpu-memory was given
-        return DeviceError(f"{doing}: not enough GPU memory ({cause}); raise --gpu-memory")
+        return DeviceMemoryError(f"{doing}: not enough GPU memory ({cause}); raise --gpu-memory")
     if isinstance(error, MemoryError) or "OUT_OF_MEMORY" in cause or "MemoryAllocation" in cause:
-        return DeviceError(f"{doing}: not enough GPU memory ({cause}); {_memory_remedy()}")
+        return DeviceMemoryError(f"{doing}: not enough GPU memory ({cause}); {_memory_remedy()}")
     if any(name in cause.lower().replace("_", "") for name in _LATER_FAULTS):
         cause += "; set NGSGPU_SYNC_KERNELS=1 to learn which kernel it is, and report it"
     return DeviceError(f"{doing}: {cause}")
@@ -54,8 +54,13 @@ def cuda_errors(doing: str) -> Iterator[None]:
     Raises:
         DeviceError: CUDA failed, or its memory ran out.
     """
-    from cupy import cuda
-
+    try:
+        from cupy import cuda
+    except ImportError as error:
+        cause = " ".join(str(error).split())
+        raise DeviceError(
+            f"{doing}: CuPy cannot be loaded ({cause}); `ngsgpu doctor` says what is missing"
+        ) from error
     try:
         yield
     except (

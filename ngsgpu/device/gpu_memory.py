@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import DeviceError
+from ngsgpu.errors import DeviceError, DeviceMemoryError
 
 _LOG = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -62,7 +62,7 @@ class GpuMemory:
             DeviceError: the budget is smaller; the message names both.
         """
         if needed > self.budget:
-            raise DeviceError(
+            raise DeviceMemoryError(
                 f"{what} need {format_size(needed)} of GPU memory and {format_size(self.budget)} "
                 f"may be used ({format_size(self.free)} of {format_size(self.total)} are free); "
                 "use a GPU with more memory, raise --gpu-memory, or use --backend cpu"
@@ -120,11 +120,13 @@ def limited_gpu_memory(limit: int | None, gpus: int = 1) -> Iterator[None]:
         DeviceError: the arrays do not fit into the limit, or into the GPU.
     """
     with cuda_errors("computing on the GPU"):
+        from cupy import cuda
+
+        # Where CUDA does not work at all, that is better said here than by half-made objects.
+        cuda.runtime.getDevice()
         if limit is None:
             yield
             return
-        from cupy import cuda
-
         before = [limit_pool(limit) for _ in each_gpu(gpus)]
         try:
             yield
@@ -224,7 +226,7 @@ def out_of_memory(doing: str, needed: int, error: MemoryError) -> DeviceError:
     with contextlib.suppress(DeviceError):
         now = gpu_memory()
         there = f" and {format_size(now.free)} of {format_size(now.total)} are free"
-    return DeviceError(
+    return DeviceMemoryError(
         f"{doing}: not enough GPU memory, although less was taken the second time: "
         f"{format_size(needed)} are needed{there} ({error}); use a GPU that is free, give "
         "--gpu-memory a smaller size, or use --backend cpu"
@@ -411,7 +413,7 @@ def pinned_empty(size: int) -> NDArray[np.uint8]:
 
 
 def _no_page_locked(size: int, error: BaseException) -> DeviceError:
-    return DeviceError(
+    return DeviceMemoryError(
         f"{format_size(size)} of page-locked host memory cannot be had ({error}); close other "
         "programs, or raise the memory limit of the container or batch job"
     )

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.read_again import Shape
 from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.device.gpu_memory import limited_gpu_memory
-from ngsgpu.errors import DeviceError
+from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.gpu_plan import place_reads
 from ngsgpu.extend.gpu_run import GpuTeam
@@ -72,8 +73,8 @@ class DeviceRun(Run):
                     advance=stage.advance,
                 )
             self.reads, self.places = found.reads, found.places
-        except DeviceError as error:
-            logger.info("%s; reading to the host", error)
+        except DeviceMemoryError as error:
+            say_read_by_cpu(error)
             host = HostRun(self.parameters, self.options, self.phred_offset, self.progress)
             host.read(lanes)
             self.reads = host.reads

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from ngsgpu.correct.lanes import Lane, keep_streams, measure_lanes, plan_lanes
 from ngsgpu.correct.plan import chunk_bytes_within
 from ngsgpu.correct.run import RunOptions
+from ngsgpu.device.fallback import on_backend
 from ngsgpu.device.inventory import numba_cache
-from ngsgpu.errors import DeviceError, UsageError
+from ngsgpu.errors import UsageError
 from ngsgpu.extend import cpu
 from ngsgpu.extend.host_run import HostRun
 from ngsgpu.extend.insert import InsertSize
@@ -113,16 +114,13 @@ def _on_backend(
     may_begin_again: Callable[[], bool] = lambda: True,
 ) -> T:
     """Do something on the backend of the options, or on the CPU where that may stand in."""
-    if options.backend == "cuda":
+
+    def on_gpu() -> T:
         from ngsgpu.extend.device_run import DeviceRun
 
-        try:
-            return do(DeviceRun)
-        except DeviceError as error:
-            if not (options.may_fall_back and may_begin_again()):
-                raise
-            logger.warning("%s; going on with the CPU", error)
-    return do(HostRun)
+        return do(DeviceRun)
+
+    return on_backend(options, on_gpu, lambda: do(HostRun), may_begin_again=may_begin_again)
 
 
 def _extend(

@@ -71,7 +71,10 @@ class Cursor:
             seen: is told of each new chunk.
         """
         while self._chunk is None or self.used == self._chunk.records:
-            self._chunk = self.parser.next_chunk()
+            try:
+                self._chunk = self.parser.next_chunk()
+            except IrregularInputError as error:
+                raise IrregularInputError(f"{self.path}: {error}") from error
             self.used = 0
             if self._chunk is None:
                 return 0
@@ -196,9 +199,12 @@ class DeviceLane:
             for cursor in cursors:
                 cursor.used += records
         if any(cursor.left(seen) for cursor in cursors):
-            raise IrregularInputError("the files have different numbers of reads")
+            raise IrregularInputError(f"{self._names()} have different numbers of reads")
         if (bad := int(self._bad_pair[0])) != NO_PAIR:
-            raise IrregularInputError(f"pair {bad + 1} is not one of mates")
+            raise IrregularInputError(f"{self._names()}: pair {bad + 1} is not one of mates")
+
+    def _names(self) -> str:
+        return " and ".join(str(cursor.path) for cursor in self.cursors)
 
 
 def no_bad_pair() -> Any:

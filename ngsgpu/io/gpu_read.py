@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.errors import InputError
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.diagnose import PhredOffset
@@ -113,7 +114,7 @@ def read_to_device(
             reader.keeper = Keeper(keep_bytes)
             return reader.read()
     except (IrregularInputError, InputError) as reason:
-        logger.debug("reading on the CPU: %s", reason)
+        say_read_by_cpu(reason)
     host = ReadSetBuilder(
         paired=lanes[0].paired,
         quality_bits=quality_bits,

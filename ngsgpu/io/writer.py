@@ -200,8 +200,14 @@ class OutputGroup:
         """
         outputs = OutputSet(paths, threads=threads)
         self._sets.append(outputs)
-        yield outputs
-        outputs.complete()
+        try:
+            yield outputs
+            outputs.complete()
+        except BaseException:
+            # Whoever tries again opens them anew.
+            self._sets.remove(outputs)
+            outputs.abort()
+            raise
 
     def __enter__(self) -> OutputGroup:
         return self

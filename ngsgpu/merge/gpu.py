@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from ngsgpu.device.kernels import KernelModule
+from ngsgpu.errors import UnsuitableError
 from ngsgpu.io.diagnose import PhredOffset
-from ngsgpu.io.gpu_feed import IrregularInputError
 from ngsgpu.io.gpu_lane import (
     CHUNK_BYTES,
     MOST_READERS,
@@ -86,6 +86,7 @@ def merge_on_gpu(
         IrregularInputError: an input is wrong or unusual; the CPU decides. What was written then
             is worthless.
         OutputError: an output cannot be written.
+        UnsuitableError: a read is too long for the GPU's shared memory.
         DeviceError: CUDA fails.
     """
     if memory is not None:
@@ -246,7 +247,10 @@ class _Run:
         grid = (-(-pairs // TILE_PAIRS),)
         words = plane_words(max(first[0].max_length, second[0].max_length))
         if shared_bytes(words) > self._shared_bytes:
-            raise IrregularInputError("the reads are too long for the GPU's shared memory")
+            longest = max(first[0].max_length, second[0].max_length)
+            raise UnsuitableError(
+                f"reads of {longest:,} bases are too long for the GPU; use --backend cpu"
+            )
         common = (
             *_records(*first),
             *_records(*second),

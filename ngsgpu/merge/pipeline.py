@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ngsgpu.device.fallback import on_backend
 from ngsgpu.device.inventory import numba_cache
-from ngsgpu.errors import DeviceError, InputError, UsageError
+from ngsgpu.errors import InputError, UnsuitableError, UsageError
 from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
@@ -238,26 +239,32 @@ class _Run:
 
     def run(self) -> MergeStatistics:
         """Read, merge, write."""
-        if self.options.backend == "cuda" and self._suits_the_gpu():
-            from ngsgpu.io.gpu_feed import IrregularInputError
+        return on_backend(self.options, self._run_on_gpu, lambda: self._run_on("cpu"))
 
-            try:
-                return self._run_on("cuda")
-            except (IrregularInputError, InputError) as reason:
-                logger.debug("merging on the CPU: %s", reason)
-            except DeviceError as error:
-                if not self.options.may_fall_back:
-                    raise
-                logger.warning("%s; going on with the CPU", error)
-        return self._run_on("cpu")
+    def _run_on_gpu(self) -> MergeStatistics:
+        """Merge on the GPU what it can read, which is what can be read again.
 
-    def _suits_the_gpu(self) -> bool:
-        """Whether everything can be read again, and taken back, should the GPU not be able to."""
-        reads = self.outputs.reads.values()
-        suits = all(lane.is_regular for lane in self.inputs) and not any(map(is_stream, reads))
-        if not suits:
-            logger.info("standard input or output, or a pipe: merging on the CPU")
-        return suits
+        Raises:
+            InputError: an input is wrong, in the words of the CPU's reader.
+            UnsuitableError: the GPU's reader does not take an input, or the outputs.
+            DeviceError: CUDA fails.
+        """
+        from ngsgpu.io.gpu_feed import IrregularInputError
+
+        streams = any(map(is_stream, self.outputs.reads.values()))
+        if streams or not all(lane.is_regular for lane in self.inputs):
+            raise UnsuitableError(
+                "standard input and output, and pipes, are not for merging on a GPU; name files, "
+                "or use --backend cpu"
+            )
+        try:
+            return self._run_on("cuda")
+        except (IrregularInputError, InputError) as error:
+            reason = f"{error}, which is not for merging on a GPU; use --backend cpu"
+        if not self.options.may_fall_back:
+            for _ in self._batches(self.options.chunk_bytes):
+                pass
+        raise UnsuitableError(reason)
 
     def _run_on(self, backend: Literal["cpu", "cuda"]) -> MergeStatistics:
         begin = time.monotonic()

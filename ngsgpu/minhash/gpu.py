@@ -12,7 +12,7 @@ import numpy as np
 from ngsgpu.device.arena import lasting, room
 from ngsgpu.device.gpu_memory import free_unused, mapped_empty
 from ngsgpu.device.kernels import KernelModule, grid_for
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.cpu import NO_SLOT
 from ngsgpu.minhash.params import MinhashParameters
 
@@ -99,7 +99,7 @@ def build_tables_on_gpu(
 
     Raises:
         DeviceError: the system does not give so much page-locked memory.
-        UsageError: a read is too long for the GPU's shared memory.
+        UnsuitableError: a read is too long for the GPU's shared memory.
     """
     hashes = parameters.hashes
     builder = _Builder(
@@ -296,7 +296,7 @@ def _sign(
     max_kmers = max(1, reads.max_length - parameters.kmer + 1)
     a_read = 16 * max_kmers
     if a_read > SHARED_BYTES:
-        raise UsageError(
+        raise UnsuitableError(
             f"reads of {reads.max_length:,} bases are too long for the GPU; use --backend cpu"
         )
     if reads.reads == 0:

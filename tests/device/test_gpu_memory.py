@@ -39,6 +39,7 @@ def cuda(monkeypatch):
     pool = Pool()
     monkeypatch.setattr(cupy, "get_default_memory_pool", lambda: pool)
     monkeypatch.setattr(cupy.cuda.runtime, "memGetInfo", lambda: (9 * GIB, 80 * GIB))
+    monkeypatch.setattr(cupy.cuda.runtime, "getDevice", lambda: 0)
     made = []
 
     def alloc(size: int) -> bytearray:
