@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
+import importlib.abc
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 _lock = threading.RLock()
 _here = threading.local()
@@ -74,7 +74,7 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
-        self._function = function
+        self.function = function
         self._options = options
         self._compiled: Any = None
 
@@ -84,8 +84,18 @@ class Kernel:
         if self._compiled is None:
             with _lock:
                 if self._compiled is None:
-                    self._compiled = _numba().njit(**self._options)(self._function)
+                    self._compiled = self._dispatcher()
         return self._compiled
+
+    def _dispatcher(self) -> Any:
+        options = dict(self._options)
+        kept = options.pop("cache", False)
+        dispatcher = _numba().njit(**options)(self.function)
+        if kept:
+            from ngsgpu.jit_cache import keep
+
+            keep(dispatcher)
+        return dispatcher
 
     @property
     def _numba_type_(self) -> Any:
@@ -95,7 +105,7 @@ class Kernel:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run the kernel."""
         if getattr(_here, "interpreted", False):
-            return self._function(*arguments, **named)
+            return self.function(*arguments, **named)
         return self.compiled(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
@@ -118,7 +128,7 @@ class Intrinsic:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+        self.function = function
 
     @functools.cached_property
     def _numba_type_(self) -> Any:
@@ -127,26 +137,31 @@ class Intrinsic:
         from numba.core.typing.templates import make_intrinsic_template
 
         make_template: Any = make_intrinsic_template
-        name = self._function.__name__
+        name = self.function.__name__
         return types.Function(
-            make_template(self, self._function, name, prefer_literal=False, kwargs={})
+            make_template(self, self.function, name, prefer_literal=False, kwargs={})
         )
 
 
 @functools.cache
 def _numba() -> Any:
     """Numba, without SciPy, which it would import for products of matrices that are not used."""
-    hidden = [
-        name
-        for name in _WITHOUT
-        if "scipy" not in sys.modules and importlib.util.find_spec("scipy") is not None
-    ]
-    for name in hidden:
-        sys.modules[name] = cast(Any, None)
+    hidden = _HiddenHere()
+    sys.meta_path.insert(0, hidden)
     try:
         import numba
         import numba.np.arraymath
     finally:
-        for name in hidden:
-            sys.modules.pop(name, None)
+        sys.meta_path.remove(hidden)
     return numba
+
+
+class _HiddenHere(importlib.abc.MetaPathFinder):
+    """Refuses to find some modules, for the thread that made it alone."""
+
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname in _WITHOUT and threading.get_ident() == self._thread:
+            raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ngsgpu.jit import interpreted, njit
+from ngsgpu.jit_cache import _Entries
+
+ROOT = Path(__file__).parents[1]
 
 
 @njit(nogil=True)
@@ -28,4 +35,134 @@ def test_kernels_call_each_other() -> None:
 
 def test_importing_kernels_does_not_import_numba() -> None:
     code = "import sys, ngsgpu.classify.build; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+CALLER = """
+from typing import NamedTuple
+from callee import FACTOR, Values, plus
+from ngsgpu.jit import njit
+
+@njit(nogil=True, cache=True)
+def computed(values, number):
+    return FACTOR * plus(number) + values.first
+
+if __name__ == "__main__":
+    import logging
+    logging.basicConfig(format="%(message)s")
+    print(computed(Values(first=1000, second=2000), 10))
+"""
+CALLEE = """
+from typing import NamedTuple
+from ngsgpu.jit import njit
+
+FACTOR = {factor}
+
+class Values(NamedTuple):
+    {fields[0]}: int
+    {fields[1]}: int
+
+@njit(nogil=True, cache=True)
+def plus(number):
+    return number + {more}
+"""
+
+
+def write_kernels(
+    folder: Path, factor: int = 1, more: int = 1, fields: tuple[str, str] = ("first", "second")
+) -> None:
+    (folder / "caller.py").write_text(CALLER)
+    (folder / "callee.py").write_text(CALLEE.format(factor=factor, more=more, fields=fields))
+
+
+def run_kernels(folder: Path, cache: Path | None, **options: Any) -> tuple[int, str]:
+    """What the kernel gives in a new process, and what is said."""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": "/dev/null"}
+    if cache is not None:
+        environment["NUMBA_CACHE_DIR"] = str(cache)
+    done = subprocess.run(
+        [sys.executable, "-B", "caller.py"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        **options,
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout), done.stderr
+
+
+def test_what_a_kernel_uses_of_other_files_is_seen(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    write_kernels(tmp_path)
+    assert run_kernels(tmp_path, cache) == (1011, "")
+    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb*")}
+    assert len(kept) >= 2
+    assert run_kernels(tmp_path, cache) == (1011, "")
+    assert kept == {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb*")}
+    write_kernels(tmp_path, more=5)
+    assert run_kernels(tmp_path, cache) == (1015, "")
+    write_kernels(tmp_path, more=5, factor=2)
+    assert run_kernels(tmp_path, cache) == (1030, "")
+    write_kernels(tmp_path, more=5, factor=2, fields=("second", "first"))
+    assert run_kernels(tmp_path, cache) == (1030, "")
+
+
+def test_kernels_with_nowhere_to_be_kept(tmp_path: Path) -> None:
+    """As in a container: neither the package's folders nor a home can be written, even by root."""
+    write_kernels(tmp_path)
+    (tmp_path / "__pycache__").touch()
+    result, said = run_kernels(tmp_path, None)
+    assert result == 1011
+    assert said.startswith(
+        "compiled kernels cannot be kept, so that every start compiles them anew"
+    )
+    assert said.count("\n") == 1
+
+
+def test_kernels_that_cannot_be_written(tmp_path: Path) -> None:
+    write_kernels(tmp_path)
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    cache = tmp_path / "cache"
+    result, said = run_kernels(tmp_path, cache, preexec_fn=limit)
+    assert result == 1011
+    assert said.startswith("compiled kernels cannot be kept (File too large), so that every start")
+    assert said.count("\n") == 1
+    assert list(cache.rglob("*.nb*")) == []
+
+
+def test_kept_kernels_that_are_damaged(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    write_kernels(tmp_path)
+    assert run_kernels(tmp_path, cache) == (1011, "")
+    for path in cache.rglob("*.nb*"):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert run_kernels(tmp_path, cache) == (1011, "")
+    assert run_kernels(tmp_path, cache) == (1011, "")
+
+
+def test_a_kernel_never_finds_the_code_of_another_version(tmp_path: Path) -> None:
+    """Numba's numbers name the files: an index can be new while its files are old."""
+    entries = _Entries(str(tmp_path), "kernel", "old source")
+    entries.save("signature", b"old code")
+    before = {path.name for path in tmp_path.glob("*.nbc")}
+    newer = _Entries(str(tmp_path), "kernel", "new source")
+    assert newer.load("signature") is None
+    newer.save("signature", b"new code")
+    after = {path.name for path in tmp_path.glob("*.nbc")}
+    assert len(before) == len(after) == 1
+    assert before.isdisjoint(after)
+    assert newer.load("signature") == b"new code"
+
+
+def test_scipy_is_hidden_from_numba_alone() -> None:
+    code = (
+        "import importlib.util, sys, ngsgpu.jit as jit\n"
+        "jit._numba()\n"
+        "assert 'scipy.linalg' not in sys.modules\n"
+        "assert not [one for one in sys.meta_path if type(one).__name__ == '_HiddenHere']\n"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ngsgpu.correct.lanes import Lane
@@ -23,6 +22,7 @@ from ngsgpu.extend.records import Mates
 from ngsgpu.io.batch import RecordBatch
 from ngsgpu.io.places import FilePlaces, LanePlaces
 from ngsgpu.io.reread import Fill, PieceReader, changed, open_again
+from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
 PAIRS_A_SECTION: Final = 4096
