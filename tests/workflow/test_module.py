@@ -92,6 +92,7 @@ def test_module_at_a_tag_of_a_git_repository(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("module", "results"),
     [

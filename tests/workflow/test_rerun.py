@@ -15,25 +15,31 @@ from ngsgpu.classify import references
 ROOT = Path(__file__).resolve().parents[2]
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
-TEMPORARY = re.compile(r"/spades$|/work$|\.cand$|/simulate/(chunks$|[0-9]+_)")
+TEMPORARY = re.compile(r"/spades$|/reads$|/work$|\.cand$|/simulate/(chunks$|[0-9]+_)")
 # What only serves other jobs.
 INTERNAL = re.compile(r"/(plan\.json|databases/samples\.tsv|details|quast_extended/multiqc/.*)$")
 
 
 @pytest.fixture
 def small(study: Path) -> Path:
-    """A study of one single-end sample and a database from a folder of two genomes."""
+    """One single-end sample, a database from a folder of two genomes; spaces in all paths."""
     with gzip.open(ROOT / ".test" / "data" / "chr20_8kb.fasta.gz", "rt") as file:
         bases = "".join(file.read().splitlines()[1:])
-    genomes = study / "genomes" / "deeper"
+    genomes = study / "my genomes" / "deeper"
     genomes.mkdir(parents=True)
     (genomes / "a.fna").write_text(f">a\n{bases[:4000]}\n")
     (genomes.parent / "b.FASTA").write_text(f">b\n{bases[4000:]}\n")
-    (study / "genomes" / "readme.txt").write_text("not a genome")
-    (study / "small.tsv").write_text("sample\tfastq_1\nsmall\tdata/na12878_lane1_R1.fastq.gz\n")
-    (study / "databases.tsv").write_text("database\treferences\nown\tgenomes\n")
+    (study / "my genomes" / "readme.txt").write_text("not a genome")
+    (study / "my reads").mkdir()
+    reads = ROOT / ".test" / "data" / "na12878_lane1_R1.fastq.gz"
+    (study / "my reads" / "lane 1.fastq.gz").symlink_to(reads)
+    (study / "my samples.csv").write_text(
+        "sample,fastq_1,reference,tissue\n"
+        'small,my reads/lane 1.fastq.gz,my genomes/deeper/a.fna,"liver, left"\n'
+    )
+    (study / "databases.csv").write_text("database,references\nown,my genomes\n")
     (study / "config" / "config.yaml").write_text(
-        "samples: small.tsv\ndatasets: null\ndatabases: databases.tsv\n"
+        "samples: my samples.csv\ndatasets: null\ndatabases: databases.csv\n"
         "correct: {threads: 1, mem_mb: 1000}\nassemble: {threads: 1, mem_mb: 1024}\n"
     )
     return study
@@ -47,7 +53,7 @@ def run(snakemake: Snakemake, *arguments: str) -> str:
 
 def test_genomes_of_a_folder_are_watched_one_by_one(snakemake: Snakemake, small: Path) -> None:
     target = "results/databases/own/partitions/0000.json"
-    genomes = small / "genomes"
+    genomes = small / "my genomes"
     run(snakemake, "--", target)
     before = (small / target).read_bytes()
     assert "Nothing to be done" in run(snakemake, "--dry-run", "--", target)
@@ -104,6 +110,7 @@ def test_everything_that_is_kept_is_a_target(snakemake: Snakemake, study: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_deleted_products_are_made_again(snakemake: Snakemake, small: Path) -> None:
     run(snakemake)
     assert "Nothing to be done" in run(snakemake, "--dry-run")

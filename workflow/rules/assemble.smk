@@ -10,6 +10,7 @@ rule assemble_reads:
         scaffolds="results/{sample}/assembly/{arm}/scaffolds.fasta",
         graph="results/{sample}/assembly/{arm}/graph.gfa",
         work=temp(directory("results/{sample}/assembly/{arm}/spades")),
+        links=temp(directory("results/{sample}/assembly/{arm}/reads")),
     log:
         "logs/assemble_reads/{sample}/{arm}.log",
     benchmark:
@@ -24,6 +25,7 @@ rule assemble_reads:
         runtime=config["assemble"]["runtime"],
         gpu=0,
     params:
+        links=link_reads,
         reads=spades_reads,
         # Not {threads}: Snakemake may grant fewer, and the contigs must not depend on that.
         threads=config["assemble"]["threads"],
@@ -31,7 +33,7 @@ rule assemble_reads:
         kmers=config["assemble"]["kmers"],
         extra=config["assemble"]["extra"],
     shell:
-        "(spades.py --only-assembler {params.reads} -k {params.kmers} --threads {params.threads}"
+        "({params.links} && spades.py --only-assembler {params.reads} -k {params.kmers} --threads {params.threads}"
         " --memory {params.memory_gb} {params.extra} -o {output.work:q}"
         " && cp {output.work:q}/contigs.fasta {output.contigs:q}"
         " && cp {output.work:q}/scaffolds.fasta {output.scaffolds:q}"

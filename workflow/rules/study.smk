@@ -3,6 +3,7 @@
 
 import re
 import shlex
+import zlib
 
 CORRECTED = "corrected"
 RAW = "raw"
@@ -179,9 +180,34 @@ def listed(paths):
     return [paths] if isinstance(paths, str) else list(paths)
 
 
-def spades_reads(wildcards, input):
+def linked(path, folder):
+    """The path, or for one with a space, which SPAdes cannot take, a link in the folder."""
+    if not re.search(r"\s", path):
+        return path
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", path)
+    return f"{folder}/{zlib.crc32(path.encode()):08x}_{plain}"
+
+
+def link_reads(wildcards, input, output):
+    """Commands that make the links of ``linked``."""
+    reads = [*listed(input.first), *listed(input.get("second", []))]
+    links = [(path, linked(path, output.links)) for path in map(str, reads)]
+    return " && ".join(
+        [f"mkdir -p {shlex.quote(output.links)}"]
+        + [
+            f'ln -sf "$(realpath {shlex.quote(path)})" {shlex.quote(link)}'
+            for path, link in links
+            if link != path
+        ]
+    )
+
+
+def spades_reads(wildcards, input, output):
     """Options of spades.py for the reads of one arm: all lanes are one library."""
-    second = input.get("second", [])
+    first, second = (
+        [linked(str(path), output.links) for path in listed(reads)]
+        for reads in (input.first, input.get("second", []))
+    )
     if not second:
-        return repeated("-s", input.first)
-    return " ".join([repeated("--pe-1 1", input.first), repeated("--pe-2 1", second)])
+        return repeated("-s", first)
+    return " ".join([repeated("--pe-1 1", first), repeated("--pe-2 1", second)])
