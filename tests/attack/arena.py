@@ -68,6 +68,10 @@ class Case:
             **options,  # type: ignore[arg-type]
         )
 
+    def run_verify(self) -> int | None:
+        """Exit status of ``db verify`` on the database that is in ``out``."""
+        return self.run(["db", "verify", "-d", str(self.folder / "out" / "db")]).status
+
     def refused(self, ending: Ending, allowed: tuple[int, ...] = (2,)) -> str:
         """What is wrong with a refusal or failure; empty if nothing."""
         return refusal(ending, allowed) or unharmed(self.folder, self.inputs, self.outputs)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Final
 
-from tests.attack.arena import Arena, Verdict
+from tests.attack.arena import Arena, Case, Verdict
 from tests.attack.world import BY_NAME
 
 _COMMANDS: Final = ("classify", "classify", "classify", "classify partition", "classify-merge",
@@ -37,6 +38,19 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
         what = f"{command.name}: {kind} {at} of {path.relative_to(case.folder)}"
         ending = case.run()
         if ending.status == 0:
-            return Verdict(what, "harmless", case.succeeded())
+            problem = _only_this(case, path) if command.before else case.succeeded()
+            return Verdict(what, "harmless", problem)
         return Verdict(what, "noticed", case.refused(ending) and f"{case.refused(ending)}: "
                        f"{ending.stderr[-300:]}")  # fmt: skip
+
+
+def _only_this(case: Case, damaged: Path) -> str:
+    """Whether what was added stands beside a damaged part, which was not read and is still seen."""
+    name = str(damaged.relative_to(case.folder / "out"))
+    before, expected = case.outputs[name], case.alone.files[name]
+    if not damaged.exists() or damaged.read_bytes() != before:
+        return "the damaged part was changed"
+    if before != expected and (status := case.run_verify()) != 2:
+        return f"db verify: {status}"
+    damaged.write_bytes(expected)
+    return case.succeeded()

@@ -225,8 +225,8 @@ def _classified(case: Case) -> str:
 
 
 def _database_whole(case: Case) -> str:
-    ending = case.run(["db", "verify", "-d", str(case.folder / "out" / "db")])
-    return "" if ending.status == 0 else f"db verify: {ending.status}"
+    status = case.run_verify()
+    return "" if status == 0 else f"db verify: {status}"
 
 
 _CHECKS: Final[dict[str, Callable[[Case], str]]] = {

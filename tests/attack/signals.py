@@ -66,7 +66,7 @@ def _after_kill(case: Case, ending: Ending) -> str:
             return f"half-written: {name}"
     if gone := set(case.outputs) - set(after):
         return f"gone: {sorted(gone)[0]}"
-    if case.command.before and (status := _database_status(case)):
+    if case.command.before and (status := case.run_verify()):
         return f"db verify after the kill: {status}"
     if case.command.name == "db add":
         return ""  # what was added may be there or not: adding it again would differ
@@ -78,7 +78,3 @@ def _after_kill(case: Case, ending: Ending) -> str:
 
 def _is_temporary(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/"))
-
-
-def _database_status(case: Case) -> int | None:
-    return case.run(["db", "verify", "-d", str(case.folder / "out" / "db")]).status
