@@ -24,6 +24,7 @@ from ngsgpu.cli.options import (
     Quiet,
     SecondMates,
     Threads,
+    obey_quiet,
     with_groups,
 )
 from ngsgpu.errors import UsageError
@@ -124,6 +125,7 @@ def classify(
     from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size
 
+    obey_quiet(quiet)
     if (samples is None) == (not in1):
         raise UsageError("give the reads with -i, or a sheet of samples with --samples")
     if samples is not None and (in2 or interleaved or sample):
@@ -214,6 +216,7 @@ def classify_merge(
     from ngsgpu.classify.database import open_database
     from ngsgpu.classify.pipeline import Classifier
 
+    obey_quiet(quiet)
     options = _options(threads, quiet)
     outputs = files.outputs()
     outputs.check(1)
@@ -238,13 +241,9 @@ def _most_gpus(database: str | None, only_partition: int | None) -> int | None:
 
 
 def _options(threads: int, quiet: bool) -> ClassifyOptions:
-    import logging
-
     from ngsgpu.classify.sample_run import ClassifyOptions
     from ngsgpu.device.memory import usable_cpus
 
-    if quiet:
-        logging.getLogger("ngsgpu").setLevel(logging.WARNING)
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
     return ClassifyOptions(

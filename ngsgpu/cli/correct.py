@@ -23,6 +23,7 @@ from ngsgpu.cli.options import (
     Seed,
     StatsFile,
     Threads,
+    obey_quiet,
 )
 from ngsgpu.errors import UsageError
 
@@ -96,8 +97,6 @@ def correct(
 
     Pairs:          ngsgpu correct -i R1.fq -I R2.fq -o C1.fq -O C2.fq
     """
-    import logging
-
     from ngsgpu.correct import (
         CorrectionParameters,
         MinhashParameters,
@@ -109,8 +108,7 @@ def correct(
     from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size, usable_cpus
 
-    if quiet:
-        logging.getLogger("ngsgpu").setLevel(logging.WARNING)
+    obey_quiet(quiet)
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:

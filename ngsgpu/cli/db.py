@@ -14,6 +14,7 @@ from ngsgpu.cli.options import (
     Memory,
     Quiet,
     Threads,
+    obey_quiet,
     with_groups,
 )
 from ngsgpu.errors import InputError, UsageError
@@ -148,6 +149,7 @@ def plan(
     from ngsgpu.classify.folder import database_folder
     from ngsgpu.classify.plan import inputs_of, plan_database
 
+    obey_quiet(quiet)
     options = _options(threads, None, quiet)
     planned = plan_database(
         references,
@@ -224,6 +226,7 @@ def build(
         raise UsageError(
             "--only-partition builds what was planned with `ngsgpu db plan`: give -d alone"
         )
+    obey_quiet(quiet)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
         # Others are made ready if the memory of the first one does not suffice.
         prepare_cuda(min(1, len(chosen.gpus)), "ngsgpu.classify.gpu_build")
@@ -281,6 +284,7 @@ def add(
     from ngsgpu.classify.facts import partition_lines, taxon_lines
     from ngsgpu.classify.grow import add_references
 
+    obey_quiet(quiet)
     new = add_references(
         database,
         references,
@@ -345,13 +349,9 @@ def verify(database: DatabasePath) -> None:
 
 
 def _options(threads: int, memory: str | None, quiet: bool) -> BuildOptions:
-    import logging
-
     from ngsgpu.classify.plan import BuildOptions
     from ngsgpu.device.memory import parse_size, usable_cpus
 
-    if quiet:
-        logging.getLogger("ngsgpu").setLevel(logging.WARNING)
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
     return BuildOptions(

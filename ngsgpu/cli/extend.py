@@ -25,6 +25,7 @@ from ngsgpu.cli.options import (
     Seed,
     StatsFile,
     Threads,
+    obey_quiet,
 )
 from ngsgpu.errors import UsageError
 
@@ -185,8 +186,6 @@ def extend(
 
     Pairs:   ngsgpu extend -i R1.fq -I R2.fq -o extended.fq --remaining1 r1.fq --remaining2 r2.fq
     """
-    import logging
-
     from ngsgpu.device.backend import choose_backend
     from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size, usable_cpus
@@ -199,8 +198,7 @@ def extend(
         plan_files,
     )
 
-    if quiet:
-        logging.getLogger("ngsgpu").setLevel(logging.WARNING)
+    obey_quiet(quiet)
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
     parameters = ExtensionParameters(

@@ -18,6 +18,7 @@ from ngsgpu.cli.options import (
     SecondMates,
     StatsFile,
     Threads,
+    obey_quiet,
 )
 from ngsgpu.errors import UsageError
 
@@ -194,15 +195,12 @@ def merge(
 
     FLASH:    ngsgpu merge -i R1.fq -I R2.fq --flash-prefix out --quality flash
     """
-    import logging
-
     from ngsgpu.device.backend import choose_backend
     from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size, usable_cpus
     from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
 
-    if quiet:
-        logging.getLogger("ngsgpu").setLevel(logging.WARNING)
+    obey_quiet(quiet)
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
     parameters = MergeParameters(

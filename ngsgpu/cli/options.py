@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import logging
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any, get_type_hints
@@ -92,6 +93,12 @@ StatsFile = Annotated[
 Threads = Annotated[
     int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
 ]
+
+
+def obey_quiet(quiet: bool) -> None:
+    """With ``--quiet`` log nothing but warnings; to be called before a GPU is leased."""
+    if quiet:
+        logging.getLogger("ngsgpu").setLevel(logging.WARNING)
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

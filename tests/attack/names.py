@@ -43,8 +43,9 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
 
 def _chosen_input(case: Case, source: random.Random, *, is_database: bool) -> Path:
     inside = case.folder / "in"
-    names = [name for name in case.command.inputs if not (is_database and name == "tax")]
-    chosen = inside / source.choice(names)
+    named = [word[3:] for word in case.command.arguments if word.startswith("IN/")]
+    named += [case.command.stdin] if case.command.stdin else []
+    chosen = inside / source.choice([name for name in named if not (is_database and name == "tax")])
     if is_database:
         return source.choice((chosen, inside))
     if chosen.is_dir():

@@ -59,12 +59,13 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[BuildPlan]:
 
 def build(world: World, path: Path, backend: str, **more: Any) -> None:
     options = {"gpus": more.pop("gpus", 1), "gpu_memory": more.pop("gpu_memory", 1 << 30)}
+    known = "references" not in more
     build_database(
         more.pop("references", world.references),
         path,
         parameters=more.pop("parameters", DatabaseParameters(SKETCH)),
-        taxonomy=world.taxonomy,
-        maps=[world.map],
+        taxonomy=world.taxonomy if known else None,
+        maps=[world.map] if known else [],
         options=BuildOptions(threads=3, backend=backend, **options),  # type: ignore[arg-type]
         **more,
     )
@@ -190,9 +191,9 @@ def test_memory_that_runs_out_in_spite_of_the_plan(
     limit_room(monkeypatch, room)
     choose_table(monkeypatch, use_table)
     build(world, tmp_path / "cpu", "cpu")
-    for _ in range(5):
-        build(world, tmp_path / "cuda", "cuda", gpus=gpus)
-        same_files(tmp_path / "cpu", tmp_path / "cuda")
+    for turn in range(5):
+        build(world, tmp_path / f"cuda{turn}", "cuda", gpus=gpus)
+        same_files(tmp_path / "cpu", tmp_path / f"cuda{turn}")
     assert failed
 
 

@@ -334,7 +334,7 @@ def test_queries_with_very_many_locations_and_long_reads(world: World, tmp_path:
     for partitions in (1, 3):
         database = build(
             world, None, "cuda", references=references, request=PartitionRequest(number=partitions),
-            parameters=DatabaseParameters(max_locations=KEEP_ALL),
+            parameters=DatabaseParameters(max_locations=KEEP_ALL), taxonomy=False,
         )  # fmt: skip
         outputs = [
             classify(database, sample, tmp_path / f"{backend}{partitions}", backend, parameters)
@@ -360,7 +360,8 @@ def test_very_many_locations_in_one_partition_and_few_in_another(
         references.append(path)
     reads = [mutated(core[at : at + 150], 0.01, source) for at in range(0, 1800, 9)]
     sample = one_sample([str(world.fastq("x.fq", reads))], [], interleaved=False, name="x")
-    database = build(world, None, "cpu", references=references, request=PartitionRequest(number=2))
+    request = PartitionRequest(number=2)
+    database = build(world, None, "cpu", references=references, request=request, taxonomy=False)
     one, two = (classify(database, sample, tmp_path / name, name) for name in ("cpu", "cuda"))
     assert one == two
 
