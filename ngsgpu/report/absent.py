@@ -7,6 +7,7 @@ the note on, so every result that depends on it carries the same note.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,8 +30,13 @@ class Note:
     message: str
     is_failure: bool
 
-    def __str__(self) -> str:
-        return f"{self.message} ({self.log})"
+
+def explained(notes: Iterable[Note]) -> list[str]:
+    """What went wrong, each message once, with the logs that end with it."""
+    logs: dict[str, list[str]] = {}
+    for note in notes:
+        logs.setdefault(note.message, []).append(note.log)
+    return [f"{message} ({', '.join(dict.fromkeys(of))})" for message, of in logs.items()]
 
 
 def read_note(path: Path) -> Note | None:
@@ -51,7 +57,7 @@ def is_present(path: Path | None, what: str, missing: list[str]) -> bool:
     if path is not None and note is None and path.is_file():
         return True
     if note is not None:
-        missing.append(f"{what} ({'failed' if note.is_failure else 'skipped'}: {note})")
+        missing.append(f"{what} ({'failed' if note.is_failure else 'skipped'}: {note.log})")
     else:
         missing.append(what if path is None else f"{what} ({path.name} is not there)")
     return False

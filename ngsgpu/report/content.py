@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ngsgpu.report import words
+from ngsgpu.report.absent import explained
 from ngsgpu.report.collect import SampleResults
 from ngsgpu.report.sources import Quast
 from ngsgpu.report.taxa import Composition
@@ -114,7 +115,9 @@ def _classified(samples: Sequence[SampleResults]) -> str:
 
 def failures(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:
     """By sample, what failed and why."""
-    found = [(s.sample.label, [str(note) for note in s.notes if note.is_failure]) for s in samples]
+    found = [
+        (s.sample.label, explained(note for note in s.notes if note.is_failure)) for s in samples
+    ]
     return [(label, notes) for label, notes in found if notes]
 
 
@@ -127,9 +130,9 @@ def finding(results: SampleResults) -> Finding:
     _say_kmers(results, sentences)
     _say_classification(results, sentences, figures)
     _say_assembly(results, sentences, figures)
-    sentences += [
-        f"{'Failed' if note.is_failure else 'Skipped'}: {note}." for note in results.notes
-    ]
+    for kind, is_failure in (("Failed", True), ("Skipped", False)):
+        notes = explained(note for note in results.notes if note.is_failure == is_failure)
+        sentences += [f"{kind}: {text}." for text in notes]
     if not sentences:
         sentences.append("No results were found for this sample.")
     sample = results.sample
@@ -243,6 +246,10 @@ def contiguity(quast: Quast | None) -> str | None:
 def _say_assembly(
     results: SampleResults, sentences: list[str], figures: list[tuple[str, str]]
 ) -> None:
+    without = [name for name, lengths in results.contigs.items() if not len(lengths)]
+    if without:
+        which = words.listed([{"raw": "uncorrected"}.get(name, name) for name in without])
+        sentences.append(f"Assembly of the {which} reads gave no contigs.")
     quast, metric = results.quast, contiguity(results.quast)
     if quast is None or metric is None:
         return

@@ -127,9 +127,11 @@ def _correction(results: SampleResults, number: int) -> SampleSection:
         section.figures.append(
             Figure(figure, "Bases replaced, by position in the read (means over five positions).")
         )
-    if results.kmers:
-        k = next((s.k for s in results.kmers.values() if s.k), 0)
-        figure = plots.spectra(f"spectrum{number}", results.kmers)
+    # Reads without a k-mer have nothing that a logarithmic axis could show.
+    spectra = {name: found for name, found in results.kmers.items() if found.count.any()}
+    if spectra:
+        k = next((s.k for s in spectra.values() if s.k), 0)
+        figure = plots.spectra(f"spectrum{number}", spectra)
         section.figures.append(
             Figure(
                 figure,

@@ -10,6 +10,7 @@ import pytest
 
 from ngsgpu.errors import InputError, OutputError
 from ngsgpu.report.layout import fill_from_layout, study_from_layout
+from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
 from tests.report.conftest import write_json, write_text
 
@@ -121,3 +122,22 @@ def test_unreadable_manifests(tmp_path: Path) -> None:
 def test_manifest_that_cannot_be_written(manifest: Path, tmp_path: Path) -> None:
     with pytest.raises(OutputError):
         read_study(manifest).write(tmp_path / "no" / "study.json")
+
+
+def test_notes_in_place_of_results_are_told(results: Path) -> None:
+    note = "#ngsgpu-failed\nlogs/correct_reads/sim.log\nngsgpu: error: <bad>\n"
+    write_text(results / "sim/correct/stats.json", note)
+    write_text(results / "sim/kmers/corrected.tsv", note)
+    write_text(results / "real/quast/report.tsv", "#ngsgpu-skipped\nlogs/q.log\nno contig\n")
+    page = render_report(study_from_layout(results))
+    assert page.count("ngsgpu: error: &lt;bad&gt; (logs/correct_reads/sim.log)") == 2
+    assert "statistics of the correction (failed: logs/correct_reads/sim.log)" in page
+    assert "Skipped: no contig (logs/q.log)." in page
+
+
+def test_reads_without_kmers_and_contigs(results: Path) -> None:
+    for variant in ("raw", "corrected"):
+        write_text(results / f"real/kmers/{variant}.tsv", "# k=21\nmultiplicity\tcount\n")
+        write_text(results / f"real/assembly/{variant}/contigs.fasta", "")
+    page = render_report(study_from_layout(results))
+    assert "Assembly of the uncorrected and corrected reads gave no contigs." in page

@@ -87,7 +87,8 @@ def test_each_partition_has_jobs_of_its_own(snakemake: Snakemake, study: Path) -
     counted = jobs(result.stdout)
     assert counted["build_partition"] == counted["classify_partition"] == 3
     assert counted["merge_candidates"] == 3
-    assert "--only-partition 2 --samples results/databases/samples.tsv" in result.stdout
+    assert '--only-partition 2 --samples "$1" --candidates' in result.stdout
+    assert "classify results/databases/samples.tsv || status=$?" in result.stdout
     assert "--candidates 'results/databases/human/candidates/0002/{sample}.cand'" in result.stdout
 
 

@@ -15,26 +15,29 @@ rule assemble_reads:
         "logs/assemble_reads/{sample}/{arm}.log",
     benchmark:
         "results/benchmarks/assemble_reads/{sample}/{arm}.tsv"
-    retries: 2
+    retries: RETRIES
     conda:
         "../../envs/spades.yaml"
     threads: config["assemble"]["threads"]
     resources:
-        mem_mb=lambda wildcards, attempt: config["assemble"]["mem_mb"]
-        * 2 ** (attempt - 1),
-        runtime=config["assemble"]["runtime"],
+        mem_mb=grown(config["assemble"]["mem_mb"]),
+        runtime=grown(config["assemble"]["runtime"]),
         gpu=0,
     params:
+        guard=guard,
         links=link_reads,
         reads=spades_reads,
         # Not {threads}: Snakemake may grant fewer, and the contigs must not depend on that.
         threads=config["assemble"]["threads"],
-        memory_gb=lambda wildcards, resources: resources.mem_mb // 1024,
         kmers=config["assemble"]["kmers"],
         extra=config["assemble"]["extra"],
     shell:
+        "{params.guard} {log:q}; "
         "({params.links} && spades.py --only-assembler {params.reads} -k {params.kmers} --threads {params.threads}"
-        " --memory {params.memory_gb} {params.extra} -o {output.work:q}"
+        " --memory $(({resources.mem_mb} / 1024)) {params.extra} -o {output.work:q}"
+        # SPAdes leaves out what is empty; an assembly without contigs is a result all the same.
+        " && touch {output.work:q}/{{contigs,scaffolds}}.fasta"
+        " {output.work:q}/assembly_graph_with_scaffolds.gfa"
         " && cp {output.work:q}/contigs.fasta {output.contigs:q}"
         " && cp {output.work:q}/scaffolds.fasta {output.scaffolds:q}"
         " && cp {output.work:q}/assembly_graph_with_scaffolds.gfa {output.graph:q}) > {log:q} 2>&1"

@@ -127,7 +127,11 @@ def planned_memory(key, least_mb):
     """Memory of a partition's job, from the plan: ``key`` of it, and what programs take."""
 
     def mem_mb(wildcards, input, attempt):
-        plan = json.loads(Path(input.plan).read_text())
+        try:
+            plan = json.loads(Path(input.plan).read_text())
+        except ValueError:
+            # A note: planning failed, and this job only hands it on.
+            return least_mb
         planned = plan["partitions"][int(wildcards.partition)][key]
         return (math.ceil(planned / MIB) + least_mb) * attempt
 

@@ -44,24 +44,35 @@ rule classify_partition:
         "logs/classify_partition/{database}/{partition}.log",
     benchmark:
         "results/benchmarks/classify_partition/{database}/{partition}.tsv"
-    retries: 2
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: config["classify"]["threads"]
     resources:
         mem_mb=planned_memory("index_bytes", 3000),
-        runtime=config["classify"]["runtime"],
+        runtime=grown(config["classify"]["runtime"]),
         gpu=gpus("classify"),
     params:
+        guard=guard_classification,
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         number=lambda wildcards: int(wildcards.partition),
         candidates=lambda wildcards, output: Path(output[0]).parent / "{sample}.cand",
         backend=backend_options,
         extra=config["classify"]["extra"],
     shell:
-        "ngsgpu classify -d {params.database:q} --only-partition {params.number}"
-        " --samples {input.samples:q} --candidates {params.candidates:q} --threads {threads}"
-        " {params.backend} {params.extra} 2> {log:q}"
+        "{params.guard} {log:q}; "
+        "classify() {{ ngsgpu classify -d {params.database:q} --only-partition {params.number}"
+        ' --samples "$1" --candidates {params.candidates:q} --threads {threads}'
+        " {params.backend} {params.extra} 2>> {log:q}; }}; "
+        ": > {log:q}; status=0; classify {input.samples:q} || status=$?; "
+        "if ((status != 2)); then exit $status; fi; "
+        # One sample cannot be read: the others one by one.
+        "work=$(mktemp -d); for file in {output:q}; do "
+        "awk -F '\t' -v name=\"$(basename \"$file\" .cand)\" 'NR == 1 || $1 == name'"
+        ' {input.samples:q} > "$work/samples.tsv"; '
+        'status=0; classify "$work/samples.tsv" || status=$?; '
+        'if ((status == 2)); then note failed "$(last_error)" "$file"; '
+        'elif ((status)); then exit $status; fi; done; rm -r "$work"'
 
 
 rule merge_candidates:
@@ -88,18 +99,21 @@ rule merge_candidates:
         "logs/merge_candidates/{database}/{sample}.log",
     benchmark:
         "results/benchmarks/merge_candidates/{database}/{sample}.tsv"
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: 2
     resources:
-        mem_mb=4000,
-        runtime=config["classify"]["runtime"],
+        mem_mb=grown(4000),
+        runtime=grown(config["classify"]["runtime"]),
         gpu=0,
     params:
+        guard=guard,
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         rank=config["classify"]["abundance_rank"],
         extra=config["classify"]["extra"],
     shell:
+        "{params.guard} {log:q}; "
         "ngsgpu classify-merge {input.candidates:q} -d {params.database:q} -o {output.reads:q}"
         " --report {output.report:q} --kraken-reads {output.kraken:q} --krona {output.krona:q}"
         " --cami {output.cami:q} --biom {output.biom:q} --abundance {output.abundance:q}"
@@ -120,17 +134,20 @@ rule evaluate_classification:
         "logs/evaluate_classification/{database}/{sample}.log",
     benchmark:
         "results/benchmarks/evaluate_classification/{database}/{sample}.tsv"
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=120,
+        mem_mb=grown(4000),
+        runtime=grown(120),
         gpu=0,
     params:
+        guard=guard,
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         rank=config["classify"]["abundance_rank"],
     shell:
+        "{params.guard} {log:q}; "
         "ngsgpu evaluate classification --classified {input.reads:q} --name {wildcards.database}"
         " --truth {input.truth:q} --taxonomy {input.taxonomy:q} --references {params.database:q}"
         " --abundance-rank {params.rank} --json {output.json:q} > {output.table:q} 2> {log:q}"

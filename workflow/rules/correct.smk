@@ -15,16 +15,16 @@ rule correct_pairs:
         "results/benchmarks/correct_reads/{sample}.tsv"
     wildcard_constraints:
         sample=PAIRED,
-    retries: 2
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: config["correct"]["threads"]
     resources:
-        mem_mb=lambda wildcards, attempt: config["correct"]["mem_mb"]
-        * 2 ** (attempt - 1),
-        runtime=config["correct"]["runtime"],
+        mem_mb=grown(config["correct"]["mem_mb"]),
+        runtime=grown(config["correct"]["runtime"]),
         gpu=gpus("correct"),
     params:
+        guard=guard,
         reads=arm_reads,
         corrected=lambda wildcards, output: " ".join(
             [repeated("-o", output.first), repeated("-O", output.second)]
@@ -32,6 +32,7 @@ rule correct_pairs:
         backend=backend_options,
         extra=config["correct"]["extra"],
     shell:
+        "{params.guard} {log:q}; "
         "ngsgpu correct {params.reads} {params.corrected} --threads {threads} {params.backend}"
         " --memory {resources.mem_mb}M --stats {output.stats:q} {params.extra} 2> {log:q}"
 

@@ -13,18 +13,23 @@ rule plan_database:
         "logs/plan_database/{database}.log",
     benchmark:
         "results/benchmarks/plan_database/{database}.tsv"
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: config["database"]["threads"]
     resources:
-        mem_mb=4000,
-        runtime=config["database"]["runtime"],
+        mem_mb=grown(4000),
+        runtime=grown(config["database"]["runtime"]),
         gpu=0,
     params:
+        guard=guard_plan,
         database=lambda wildcards, output: str(Path(output.manifest).parent),
         options=plan_options,
         extra=config["database"]["extra"],
     shell:
+        # What failed once may have left a note where the database goes, and nothing else.
+        "{params.guard} {log:q}; "
+        "if noted {output.manifest:q}; then rm {output.manifest:q}; fi; "
         "(ngsgpu db plan {params.options} -d {params.database:q} --threads {threads} {params.extra}"
         " && ngsgpu db info -d {params.database:q} --json > {output.plan:q}) 2> {log:q} >&2"
 
@@ -40,19 +45,21 @@ rule build_partition:
         "logs/build_partition/{database}/{partition}.log",
     benchmark:
         "results/benchmarks/build_partition/{database}/{partition}.tsv"
-    retries: 2
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: config["database"]["threads"]
     resources:
         mem_mb=planned_memory("build_bytes", 2000),
-        runtime=config["database"]["runtime"],
+        runtime=grown(config["database"]["runtime"]),
         gpu=gpus("database"),
     params:
+        guard=guard,
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         number=lambda wildcards: int(wildcards.partition),
         backend=backend_options,
     shell:
+        "{params.guard} {log:q}; "
         # The folder of a partition has the number of the plan in its name, which is none of ours.
         "(ngsgpu db build -d {params.database:q} --only-partition {params.number}"
         " --threads {threads} --memory {resources.mem_mb}M {params.backend}"

@@ -12,17 +12,20 @@ rule count_kmers:
         "logs/count_kmers/{sample}/{arm}.log",
     benchmark:
         "results/benchmarks/count_kmers/{sample}/{arm}.tsv"
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: 2
     resources:
-        mem_mb=config["correct"]["mem_mb"],
-        runtime=120,
+        mem_mb=grown(config["correct"]["mem_mb"]),
+        runtime=grown(120),
         gpu=0,
     params:
+        guard=guard,
         reads=arm_reads,
         k=config["kmers"]["k"],
     shell:
+        "{params.guard} {log:q}; "
         "ngsgpu kmers {params.reads} -k {params.k} --threads {threads} -o {output:q} 2> {log:q}"
 
 
@@ -45,18 +48,21 @@ rule evaluate_correction:
         "results/benchmarks/evaluate_correction/{sample}.tsv"
     wildcard_constraints:
         sample=one_of(DATASETS),
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=config["correct"]["mem_mb"],
-        runtime=240,
+        mem_mb=grown(config["correct"]["mem_mb"]),
+        runtime=grown(240),
         gpu=0,
     params:
+        guard=guard,
         prefix=lambda wildcards, output: str(
             Path(output.json).parent / wildcards.sample
         ),
     shell:
+        "{params.guard} {log:q}; "
         "ngsgpu evaluate correction --truth {input.truth:q} --alignments {input.alignments:q}"
         " --in1 {input.raw_first:q} --in2 {input.raw_second:q} --out1 {input.first:q}"
         " --out2 {input.second:q} --json {output.json:q} --mqc-prefix {params.prefix:q}"
@@ -81,19 +87,27 @@ rule evaluate_assemblies:
         "logs/evaluate_assemblies/{sample}.log",
     benchmark:
         "results/benchmarks/evaluate_assemblies/{sample}.tsv"
+    retries: RETRIES
     conda:
         "../../envs/quast.yaml"
     threads: config["quast"]["threads"]
     resources:
-        mem_mb=4000,
-        runtime=240,
+        mem_mb=grown(4000),
+        runtime=grown(240),
         gpu=0,
     params:
+        guard=guard,
         labels=",".join(ARMS),
         reference=lambda wildcards, input: repeated("-r", input.reference),
         min_contig=config["quast"]["min_contig"],
         extra=config["quast"]["extra"],
     shell:
+        "{params.guard} {log:q}; "
+        # QUAST stops where no assembly has a contig that counts; that is a result, not a failure.
+        "if ! awk '/^>/ {{n = 0; next}} {{n += length($0)}} n >= {params.min_contig} {{found = 1}}"
+        " END {{exit !found}}' {input.contigs:q}; then "
+        'note skipped "no contig of at least {params.min_contig} bases for QUAST"'
+        " {output.tsv:q} {output.html:q} {output.multiqc:q}; exit 0; fi; "
         # By way of the shell's working directory, since QUAST refuses paths with a space.
         "(quast.py --threads {threads} --labels {params.labels} --min-contig {params.min_contig}"
         " --no-icarus --no-plots {params.reference} {params.extra}"

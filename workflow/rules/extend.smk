@@ -17,20 +17,21 @@ rule extend_pairs:
         "results/benchmarks/extend_pairs/{sample}.tsv"
     wildcard_constraints:
         sample=PAIRED,
-    retries: 2
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: config["extend"]["threads"]
     resources:
-        mem_mb=lambda wildcards, attempt: config["extend"]["mem_mb"]
-        * 2 ** (attempt - 1),
-        runtime=config["extend"]["runtime"],
+        mem_mb=grown(config["extend"]["mem_mb"]),
+        runtime=grown(config["extend"]["runtime"]),
         gpu=gpus("extend"),
     params:
+        guard=guard,
         reads=arm_reads,
         backend=backend_options,
         extra=config["extend"]["extra"],
     shell:
+        "{params.guard} {log:q}; "
         "ngsgpu extend {params.reads} -o {output.extended:q} --remaining1 {output.first:q}"
         " --remaining2 {output.second:q} --threads {threads} {params.backend}"
         " --memory {resources.mem_mb}M --stats {output.stats:q} {params.extra} 2> {log:q}"
@@ -52,18 +53,21 @@ rule connect_pairs:
         "results/benchmarks/connect_pairs/{sample}.tsv"
     wildcard_constraints:
         sample=PAIRED,
+    retries: RETRIES
     conda:
         "../../envs/abyss.yaml"
     threads: config["extend"]["threads"]
     resources:
-        mem_mb=config["extend"]["mem_mb"],
-        runtime=config["extend"]["runtime"],
+        mem_mb=grown(config["extend"]["mem_mb"]),
+        runtime=grown(config["extend"]["runtime"]),
         gpu=0,
     params:
+        guard=guard,
         options=config["extend"]["konnector_options"],
     shell:
         # Debian keeps ABySS' programs out of the PATH. Both programs get the same lengths: the
         # first ones that the statistics name.
+        "{params.guard} {log:q}; "
         "(export PATH=$PATH:/usr/lib/abyss && mkdir -p {output.work:q}"
         " && length() {{ grep -o -m 1 \"$1.: [0-9][0-9]*\" {input.stats:q} | grep -o '[0-9]*$'; }}"
         " && konnector {params.options} --fastq -j {threads} -f $(length min_length)"
@@ -88,14 +92,18 @@ rule evaluate_extension:
     wildcard_constraints:
         sample=one_of(DATASETS),
         program="ngsgpu|konnector",
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=config["extend"]["mem_mb"],
-        runtime=240,
+        mem_mb=grown(config["extend"]["mem_mb"]),
+        runtime=grown(240),
         gpu=0,
+    params:
+        guard=guard,
     shell:
+        "{params.guard} {log:q}; "
         "ngsgpu evaluate extension --truth {input.truth:q} --reference {input.reference:q}"
         " --extended {input.extended:q} --json {output.json:q} > {output.table:q} 2> {log:q}"
 
@@ -115,26 +123,27 @@ rule assemble_extended:
     wildcard_constraints:
         program="ngsgpu|konnector",
         use=one_of(SPADES_OPTIONS),
-    retries: 2
+    retries: RETRIES
     conda:
         "../../envs/spades.yaml"
     threads: config["assemble"]["threads"]
     resources:
-        mem_mb=lambda wildcards, attempt: config["assemble"]["mem_mb"]
-        * 2 ** (attempt - 1),
-        runtime=config["assemble"]["runtime"],
+        mem_mb=grown(config["assemble"]["mem_mb"]),
+        runtime=grown(config["assemble"]["runtime"]),
         gpu=0,
     params:
+        guard=guard,
         option=lambda wildcards: SPADES_OPTIONS[wildcards.use],
         # Not {threads}: Snakemake may grant fewer, and the contigs must not depend on that.
         threads=config["assemble"]["threads"],
-        memory_gb=lambda wildcards, resources: resources.mem_mb // 1024,
         kmers=config["assemble"]["kmers"],
         extra=config["assemble"]["extra"],
     shell:
+        "{params.guard} {log:q}; "
         "(spades.py --only-assembler -1 {input.first:q} -2 {input.second:q}"
         " {params.option} {input.extended:q} -k {params.kmers} --threads {params.threads}"
-        " --memory {params.memory_gb} {params.extra} -o {output.work:q}"
+        " --memory $(({resources.mem_mb} / 1024)) {params.extra} -o {output.work:q}"
+        " && touch {output.work:q}/contigs.fasta"
         " && cp {output.work:q}/contigs.fasta {output.contigs:q}) > {log:q} 2>&1"
 
 

@@ -29,6 +29,8 @@ def extended_arm_second(wildcards):
 
 def extended_uses():
     """Names of the assemblies of extended reads."""
+    if not config["assemble"]["enabled"]:
+        return []
     return [
         f"{program}_{use}"
         for program in extenders()

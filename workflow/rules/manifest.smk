@@ -16,9 +16,16 @@ VERSION_COMMANDS = {
 
 
 def tools_used():
-    """Tools that take part in this study: ART only if something is simulated, ABySS for Konnector."""
+    """Tools that take part in this study, such as ART if something is simulated."""
     unused = {
-        tool for tool, used in (("art", DATASETS), ("abyss", connected())) if not used
+        tool
+        for tool, used in (
+            ("art", DATASETS),
+            ("abyss", connected()),
+            ("spades", assembled_samples(STUDY)),
+            ("quast", compared_samples(STUDY)),
+        )
+        if not used
     }
     return [tool for tool in sorted(VERSION_COMMANDS) if tool not in unused]
 
@@ -78,12 +85,15 @@ def results_of(name):
     Yields the keys in the manifest, the file in the sample's folder, and the rule that makes it.
     """
     has_truth = name in DATASETS
-    yield "correct", "correct/stats.json", "correct_reads"
+    if corrected_samples([name]):
+        yield "correct", "correct/stats.json", "correct_reads"
     for arm in ARMS:
         yield f"kmers/{arm}", f"kmers/{arm}.tsv", "count_kmers"
-        yield f"contigs/{arm}", f"assembly/{arm}/contigs.fasta", "assemble_reads"
-    yield "quast", "quast/report.tsv", "evaluate_assemblies"
-    if has_truth:
+        if assembled_samples([name]):
+            yield f"contigs/{arm}", f"assembly/{arm}/contigs.fasta", "assemble_reads"
+    if compared_samples([name]):
+        yield "quast", "quast/report.tsv", "evaluate_assemblies"
+    if has_truth and corrected_samples([name]):
         yield "evaluation", "evaluate/correction.json", "evaluate_correction"
     if name in merged_samples():
         yield "merge", "merge/stats.json", "merge_pairs"
@@ -95,7 +105,7 @@ def results_of(name):
             for program in extenders():
                 file = f"evaluate/extension_{program}.json"
                 yield f"extension/{program}", file, "evaluate_extension"
-        if config["extend"]["assemble"]:
+        if extended_uses() and compared_samples([name]):
             file = "quast_extended/report.tsv"
             yield "quast_extended", file, "evaluate_extended_assemblies"
     yield from classification_of(name)
@@ -177,22 +187,22 @@ STUDY_RESULTS = study_results()
 
 def every_sample(pattern, names=None):
     """The pattern's files for every sample, or for those with the given names."""
-    return expand(pattern, sample=sorted(STUDY if names is None else names), arm=ARMS)
+    return expand(pattern, sample=sorted(STUDY if names is None else names))
 
 
 def multiqc_content():
     """What MultiQC gets: every sample's correction, its comparison with the truth, QUAST."""
+    corrected, judged = corrected_samples(STUDY), corrected_samples(DATASETS)
+    home = "results/{sample}"
     return [
-        *every_sample("results/{sample}/correct/{sample}.ngsgpu_correct_mqc.json"),
+        *every_sample(f"{home}/correct/{{sample}}.ngsgpu_correct_mqc.json", corrected),
         *every_sample(
-            "results/{sample}/correct/{sample}.ngsgpu_correct_generalstats_mqc.json"
+            f"{home}/correct/{{sample}}.ngsgpu_correct_generalstats_mqc.json", corrected
         ),
+        *every_sample(f"{home}/evaluate/{{sample}}.ngsgpu_correction_mqc.json", judged),
         *every_sample(
-            "results/{sample}/evaluate/{sample}.ngsgpu_correction_mqc.json", DATASETS
+            f"{home}/evaluate/{{sample}}.ngsgpu_correction_generalstats_mqc.json",
+            judged,
         ),
-        *every_sample(
-            "results/{sample}/evaluate/{sample}.ngsgpu_correction_generalstats_mqc.json",
-            DATASETS,
-        ),
-        *every_sample("results/{sample}/quast/multiqc/report.tsv"),
+        *every_sample(f"{home}/quast/multiqc/report.tsv", compared_samples(STUDY)),
     ]

@@ -17,18 +17,21 @@ rule merge_pairs:
         "results/benchmarks/merge_pairs/{sample}.tsv"
     wildcard_constraints:
         sample=PAIRED,
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: config["merge"]["threads"]
     resources:
-        mem_mb=config["merge"]["mem_mb"],
-        runtime=config["merge"]["runtime"],
+        mem_mb=grown(config["merge"]["mem_mb"]),
+        runtime=grown(config["merge"]["runtime"]),
         gpu=gpus("merge"),
     params:
+        guard=guard,
         reads=arm_reads,
         backend=backend_options,
         extra=config["merge"]["extra"],
     shell:
+        "{params.guard} {log:q}; "
         "ngsgpu merge {params.reads} -o {output.merged:q} --unmerged1 {output.first:q}"
         " --unmerged2 {output.second:q} --threads {threads} {params.backend}"
         " --ihist {output.inserts:q} --stats {output.stats:q} {params.extra} 2> {log:q}"
@@ -49,13 +52,17 @@ rule evaluate_merging:
         "results/benchmarks/evaluate_merging/{sample}.tsv"
     wildcard_constraints:
         sample=one_of(DATASETS),
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=config["merge"]["mem_mb"],
-        runtime=240,
+        mem_mb=grown(config["merge"]["mem_mb"]),
+        runtime=grown(240),
         gpu=0,
+    params:
+        guard=guard,
     shell:
+        "{params.guard} {log:q}; "
         "ngsgpu evaluate merging --truth {input.truth:q} --in1 {input.first:q} --in2 {input.second:q}"
         " --merged {input.merged:q} --json {output.json:q} > {output.table:q} 2> {log:q}"

@@ -75,6 +75,29 @@ rule write_report:
         "ngsgpu report {input.study:q} -o {output:q} 2> {log:q}"
 
 
+rule check_study:
+    input:
+        script=workflow.source_path("../../scripts/check_study.py"),
+        study="results/study.json",
+        report="results/report.html",
+        content=multiqc_content(),
+    output:
+        touch("results/complete"),
+    log:
+        "logs/check_study.log",
+    benchmark:
+        "results/benchmarks/check_study.tsv"
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+        gpu=0,
+    shell:
+        "python {input.script:q} {input.study:q} 2> {log:q}"
+
+
 rule write_multiqc_content:
     input:
         script=workflow.source_path("../../scripts/multiqc_content.py"),
@@ -86,16 +109,19 @@ rule write_multiqc_content:
         "logs/write_multiqc_content/{sample}.log",
     benchmark:
         "results/benchmarks/write_multiqc_content/{sample}.tsv"
+    retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=5,
+        mem_mb=grown(500),
+        runtime=grown(5),
         gpu=0,
     params:
+        guard=guard,
         prefix=lambda wildcards, input: str(Path(input.stats).parent / wildcards.sample),
     shell:
+        "{params.guard} {log:q}; "
         "python {input.script:q} {input.stats:q} {params.prefix:q} 2> {log:q}"
 
 
@@ -125,5 +151,8 @@ rule run_multiqc:
         directory=lambda wildcards, output: Path(output.html).parent,
         title=config["title"],
     shell:
+        # Failed samples have notes instead (see failures.smk).
+        "list=$(mktemp); for file in {input:q}; do"
+        ' grep -q -m 1 \'^#ngsgpu-\' "$file" || echo "$file"; done > "$list"; '
         "multiqc --force --title {params.title:q} --filename multiqc_report.html"
-        " --outdir {params.directory:q} {input:q} > {log:q} 2>&1"
+        ' --outdir {params.directory:q} --file-list "$list" > {log:q} 2>&1; rm "$list"'

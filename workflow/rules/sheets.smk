@@ -15,7 +15,7 @@ from snakemake.exceptions import WorkflowError
 DEMO_READS = "resources/demo"
 SYNTHETIC = "synthetic:"
 # Folders under results/ that are no sample's.
-RESERVED = {"benchmarks", "databases", "genomes", "multiqc", "versions"}
+RESERVED = {"benchmarks", "complete", "databases", "genomes", "multiqc", "versions"}
 # The longest read of ART's built-in paired-end profiles.
 LONGEST_READ = {
     "GA1": 44,

@@ -65,17 +65,20 @@ rule cut_reference:
         "logs/cut_reference/{dataset}.log",
     benchmark:
         "results/benchmarks/cut_reference/{dataset}.tsv"
+    retries: RETRIES
     conda:
         "../../envs/python.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=grown(4000),
+        runtime=grown(60),
         gpu=0,
     params:
+        guard=guard,
         chunks=simulated("chunks"),
         fragment=simulated("insert_mean"),
     shell:
+        "{params.guard} {log:q}; "
         "python {input.script:q} cut --chunks {params.chunks} --fragment {params.fragment}"
         " {input.reference:q} {output:q} 2> {log:q}"
 
@@ -93,14 +96,16 @@ rule simulate_reads:
         "logs/simulate_reads/{dataset}/{chunk}.log",
     benchmark:
         "results/benchmarks/simulate_reads/{dataset}/{chunk}.tsv"
+    retries: RETRIES
     conda:
         "../../envs/art.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=120,
+        mem_mb=grown(2000),
+        runtime=grown(120),
         gpu=0,
     params:
+        guard=guard,
         profile=simulated("art_profile"),
         length=simulated("read_length"),
         coverage=simulated("coverage"),
@@ -109,6 +114,7 @@ rule simulate_reads:
         seed=chunk_seed,
     shell:
         # ART writes beside its prefix, under names of its own, and plain text only.
+        "{params.guard} {log:q}; "
         "(mkdir -p {output.work:q}"
         " && art_illumina -q -na -ef -p -ss {params.profile} -l {params.length}"
         " -f {params.coverage} -m {params.fragment} -s {params.deviation} -rs {params.seed}"
@@ -130,15 +136,19 @@ rule join_reads:
         "logs/join_reads/{dataset}.log",
     benchmark:
         "results/benchmarks/join_reads/{dataset}.tsv"
+    retries: RETRIES
     conda:
         "../../envs/python.yaml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=60,
+        mem_mb=grown(500),
+        runtime=grown(60),
         gpu=0,
+    params:
+        guard=guard,
     shell:
         # A gzip file may have several members: joining the chunks needs no recompression.
+        "{params.guard} {log:q}; "
         "(cat {input.first:q} > {output.first:q} && cat {input.second:q} > {output.second:q}) 2> {log:q}"
 
 
@@ -155,12 +165,16 @@ rule join_truth:
         "results/benchmarks/join_truth/{dataset}/{kind}.tsv"
     wildcard_constraints:
         kind="truth|alignments",
+    retries: RETRIES
     conda:
         "../../envs/python.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=240,
+        mem_mb=grown(4000),
+        runtime=grown(240),
         gpu=0,
+    params:
+        guard=guard,
     shell:
+        "{params.guard} {log:q}; "
         "python {input.script:q} join --output {output:q} {input.reference:q} {input.chunks:q} 2> {log:q}"

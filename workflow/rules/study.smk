@@ -8,7 +8,40 @@ import zlib
 CORRECTED = "corrected"
 RAW = "raw"
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]*"
-ARMS = [RAW, CORRECTED]
+# What is compared: the reads as they are and, unless correction is switched off, corrected ones.
+ARMS = [RAW] + [CORRECTED] * config["correct"]["enabled"]
+
+
+def corrected_samples(names):
+    """All of these samples, or none where correction is switched off."""
+    return [name for name in names if config["correct"]["enabled"]]
+
+
+def assembled_samples(names):
+    """All of these samples, or none where assembly is switched off."""
+    return [name for name in names if config["assemble"]["enabled"]]
+
+
+def compared_samples(names):
+    """All of these samples, or none where QUAST or assembly is switched off."""
+    return [name for name in assembled_samples(names) if config["quast"]["enabled"]]
+
+
+def check_switches():
+    """Refuse a config in which a stage takes the reads of one that is switched off.
+
+    Raises:
+        WorkflowError: merging or extension is to take corrected reads, and there are none.
+    """
+    for stage in ("merge", "extend"):
+        if config[stage]["reads"] not in ["none", *ARMS]:
+            raise WorkflowError(
+                f"{stage}.reads is 'corrected', but correct.enabled is false; set {stage}.reads "
+                "to 'raw' or 'none'"
+            )
+
+
+check_switches()
 
 
 def study_datasets():

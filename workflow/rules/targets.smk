@@ -19,7 +19,7 @@ def reads_and_corrections():
     )
     corrected = [
         path
-        for name in sorted(STUDY)
+        for name in corrected_samples(sorted(STUDY))
         for mate in arm_files(name, CORRECTED)
         for path in mate
     ]
@@ -33,8 +33,13 @@ def reads_and_corrections():
         *expand("results/genomes/{file}", file=drawn),
         *of_samples(DATASETS, *simulated),
         *corrected,
-        *of_samples(STUDY, "correct/stats.json", *expand("kmers/{arm}.tsv", arm=ARMS)),
-        *of_samples(DATASETS, "evaluate/correction.json", "evaluate/correction.txt"),
+        *of_samples(corrected_samples(STUDY), "correct/stats.json"),
+        *of_samples(STUDY, *expand("kmers/{arm}.tsv", arm=ARMS)),
+        *of_samples(
+            corrected_samples(DATASETS),
+            "evaluate/correction.json",
+            "evaluate/correction.txt",
+        ),
     ]
 
 
@@ -70,10 +75,13 @@ def assemblies():
     )
     uses = expand("assembly/{use}/contigs.fasta", use=extended_uses())
     compared = (
-        ["quast_extended/report.tsv", "quast_extended/report.html"] if uses else []
+        ["quast_extended/report.tsv", "quast_extended/report.html"]
+        if uses and config["quast"]["enabled"]
+        else []
     )
     return [
-        *of_samples(STUDY, *arms, "quast/report.tsv", "quast/report.html"),
+        *of_samples(assembled_samples(STUDY), *arms),
+        *of_samples(compared_samples(STUDY), "quast/report.tsv", "quast/report.html"),
         *of_samples(extended_samples(), *uses, *compared),
     ]
 
@@ -115,6 +123,8 @@ def targets(wildcards):
         )
     return [
         "results/report.html",
+        # Not there, and Snakemake fails, as long as a sample has failed.
+        "results/complete",
         "results/study.json",
         *expand("results/versions/{tool}.txt", tool=tools_used()),
         *(MULTIQC if config["multiqc"] else []),

@@ -1,0 +1,146 @@
+"""A sample that fails costs the others nothing, is named in the report, and fails the workflow."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import ROOT, SNAKEFILE, Snakemake
+from tests.workflow.test_dag import jobs, write_program
+
+RULES = f"""
+include: "{ROOT}/workflow/rules/failures.smk"
+
+rule all:
+    input: "permanent.txt", "memory.txt", "dependent.txt", "binary.gz"
+
+rule permanent:
+    output: "permanent.txt", directory("folder")
+    log: "logs/permanent.log"
+    retries: RETRIES
+    params: guard=guard
+    shell: "{{params.guard}} {{log:q}}; echo x >> tried_permanent;"
+        " (echo 'ngsgpu: error: no <memory>'; echo bye; exit 2) > {{log}} 2>&1"
+
+rule memory:
+    output: "memory.txt"
+    log: "logs/memory.log"
+    retries: RETRIES
+    resources: mem_mb=grown(100), runtime=grown(7)
+    params: guard=guard
+    shell: "{{params.guard}} {{log:q}}; echo {{resources.mem_mb}} {{resources.runtime}} >> tried;"
+        " echo 'Cannot allocate memory' > {{log}}; exit 1"
+
+rule dependent:
+    input: "folder"
+    output: "dependent.txt"
+    log: "logs/dependent.log"
+    params: guard=guard
+    shell: "{{params.guard}} {{log:q}}; touch ran {{output}}"
+
+rule binary:
+    output: "binary.gz"
+    log: "logs/binary.log"
+    params: guard=guard
+    shell: "{{params.guard}} {{log:q}}; printf '\\\\x1f\\\\x8b\\\\x00' > {{output}}"
+"""
+
+
+def test_only_memory_and_time_are_tried_again(snakemake: Snakemake, study: Path) -> None:
+    snakefile = study / "Snakefile"
+    snakefile.write_text(RULES)
+    result = snakemake("--cores", "1", snakefile=snakefile)
+    assert result.returncode == 0, result.stdout
+    note = "#ngsgpu-failed\nlogs/permanent.log\nngsgpu: error: no <memory>\n"
+    assert (study / "permanent.txt").read_text() == note
+    assert (study / "dependent.txt").read_text() == note and not (study / "ran").exists()
+    assert (study / "tried_permanent").read_text() == "x\n"
+    assert (study / "tried").read_text() == "100 7\n200 14\n400 28\n"
+    assert "Cannot allocate memory" in (study / "memory.txt").read_text()
+    assert (study / "binary.gz").read_bytes() == b"\x1f\x8b\0"
+    assert sorted(path.name for path in (study / "logs").iterdir() if "tries" in path.name) == []
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> dict[str, str]:
+    """SPAdes that finds no contigs, and QUAST that must not be asked for a table of none."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    write_program(
+        folder / "spades.py",
+        '#!/bin/bash\n[[ $1 == --version ]] && echo "SPAdes v4.0.0" && exit\n'
+        'while [[ $1 != -o ]]; do shift; done; mkdir -p "$2"\n',
+    )
+    write_program(
+        folder / "quast.py",
+        '#!/bin/bash\n[[ $1 == --version ]] && echo "QUAST v5.2.0" && exit\nexit 4\n',
+    )
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+@pytest.mark.timeout(600)
+def test_broken_sample_beside_a_good_one(
+    snakemake: Snakemake, study: Path, tools: dict[str, str]
+) -> None:
+    (study / "config/samples.tsv").write_text(
+        "sample\tfastq_1\ngood\tdata/na12878_lane1_R1.fastq.gz\nbroken\tbroken.fastq\n"
+    )
+    (study / "config/databases.tsv").write_text(
+        "database\treferences\nhuman\tdata/chr20_8kb.fasta.gz\n"
+    )
+    (study / "config/config.yaml").write_text(
+        "samples: config/samples.tsv\ndatasets: null\ndatabases: config/databases.tsv\n"
+    )
+    reads = gzip.decompress((ROOT / ".test/data/na12878_lane2_R1.fastq.gz").read_bytes())
+    lines = reads.splitlines(keepends=True)
+    (study / "broken.fastq").write_bytes(b"".join(lines[:203]))
+    arguments = ("--cores", "2", "--workflow-profile", str(SNAKEFILE.parent / "profiles/default"))
+    result = snakemake(*arguments, env=tools)
+    assert result.returncode == 1, result.stdout
+    assert "broken failed: ngsgpu: error: broken.fastq, record 51" in result.stdout
+    assert "1 of 2 samples failed" in result.stdout
+    page = (study / "results/report.html").read_text()
+    assert "these samples lack results" in page and "record 51" in page
+    assert "Assembly of the uncorrected and corrected reads gave no contigs" in page
+    assert "Skipped: no contig of at least 500 bases" in page
+    assert "reads were classified with human" in page
+    assert not (study / "results/good/correct/stats.json").read_text().startswith("#")
+    assert (study / "results/broken/correct/stats.json").read_text().startswith("#ngsgpu-failed")
+    # Not forgotten the next time, and gone once the file is mended.
+    again = snakemake("--dry-run", "--quiet", "rules", env=tools)
+    assert jobs(again.stdout)["check_study"] == 1 and "write_report" not in jobs(again.stdout)
+    (study / "broken.fastq").write_bytes(b"".join(lines[:200]))
+    mended = snakemake(*arguments, env=tools)
+    assert mended.returncode == 0, mended.stdout
+    page = (study / "results/report.html").read_text()
+    assert "these samples lack results" not in page and "record 51" not in page
+
+
+def test_stages_can_be_switched_off(snakemake: Snakemake, study: Path) -> None:
+    change = study / "change.yaml"
+
+    def counted(text: str) -> dict[str, int]:
+        change.write_text(text)
+        result = snakemake(
+            "--dry-run", "--quiet", "rules", "--configfile", "config/config.yaml", "change.yaml"
+        )
+        assert result.returncode == 0, result.stdout
+        return jobs(result.stdout)
+
+    every = counted("{}")
+    without = counted("assemble: {enabled: false}")
+    assert not any("assembl" in rule for rule in without)
+    assert without["correct_pairs"] == 2 and without["record_version"] < every["record_version"]
+    without = counted("quast: {enabled: false}")
+    assert "evaluate_assemblies" not in without and without["assemble_reads"] == 6
+    raw = "correct: {enabled: false}\nmerge: {reads: raw}\nextend: {reads: raw}\n"
+    without = counted(raw)
+    assert not any("correct" in rule for rule in without)
+    assert without["assemble_reads"] == 3 and without["write_report"] == 1
+    change.write_text("correct: {enabled: false}\n")
+    result = snakemake("--dry-run", "--configfile", "config/config.yaml", "change.yaml")
+    assert result.returncode == 1
+    assert "merge.reads is 'corrected', but correct.enabled is false" in result.stdout

@@ -1,0 +1,107 @@
+# What becomes of a job that fails. A sample that cannot be read, or that SPAdes cannot assemble,
+# must not cost the other samples their results, nor the study its report. So a job of a sample whose
+# command fails for good puts a note where its outputs should be (what ngsgpu/report/absent.py reads),
+# and ends well; jobs that get a note for an input hand it on instead of running. The rule
+# check_study, after the report, fails as long as there is any. Functions and constants only.
+#
+# Only memory and time can be mended by trying again: then the command was killed, or its log ends
+# with such words. All else fails at once, wrong use and unreadable input (ngsgpu's exit status 2) in
+# any case.
+
+import shlex
+from pathlib import Path
+
+# How often a job is tried again; memory and run time double each time.
+RETRIES = 2
+
+# A note is a line that no result begins with, the log, and the log's last error. {inputs}, {outputs},
+# {folders} and {kept} (what a failure leaves alone if an earlier run made it) are quoted lists. Called
+# with the job's log; the commands after it are guarded. Tries are counted beside the log: Snakemake
+# says which one it is to resources only, and those may be the ones of a workflow that takes the rule
+# as a module.
+GUARD = r"""
+noted() {{
+    local first= file=$1
+    if [[ -d $file ]]; then file=$file/ngsgpu-note.txt; fi
+    if [[ -f $file ]]; then LC_ALL=C read -r -n 16 first < "$file" || true; fi
+    [[ $first == '#ngsgpu-'* ]]
+}}
+note() {{
+    local kind=$1 message=$2 file
+    shift 2
+    for file in "$@"; do
+        if [[ -d $file ]]; then file=$file/ngsgpu-note.txt; fi
+        printf '#ngsgpu-%s\n%s\n%s\n' "$kind" "$guarded_log" "$message" > "$file"
+    done
+    echo "$kind, the study goes on without: $message ($guarded_log)" >&2
+}}
+last_error() {{
+    tail -n 50 "$guarded_log" | grep -i error | tail -n 1 || grep . "$guarded_log" | tail -n 1 || true
+}}
+settle() {{
+    local status=$1 file
+    case $status in 130 | 143) exit "$status" ;; esac
+    if ((status == 0)); then rm -f "$guarded_log.tries"; exit 0; fi
+    if ((status != 2)) && {{ ((status > 128)) \
+        || tail -n 20 "$guarded_log" | grep -qiE 'memory|bad_alloc|time limit'; }}; then
+        echo "$status" >> "$guarded_log.tries"
+        if (($(wc -l < "$guarded_log.tries") <= {retries})); then exit "$status"; fi
+    fi
+    rm -f "$guarded_log.tries"
+    note failed "$(last_error)" {outputs} {folders}
+    for file in {kept}; do
+        if [[ ! -e $file ]]; then note failed "$(last_error)" "$file"; fi
+    done
+    exit 0
+}}
+guard() {{
+    local file out
+    guarded_log=$1
+    for file in {inputs}; do
+        if noted "$file"; then
+            if [[ -d $file ]]; then file=$file/ngsgpu-note.txt; fi
+            for out in {outputs}; do cat "$file" > "$out"; done
+            for out in {kept}; do [[ -e $out ]] || cat "$file" > "$out"; done
+            for out in {folders}; do mkdir -p "$out"; cat "$file" > "$out/ngsgpu-note.txt"; done
+            exit 0
+        fi
+    done
+    for out in {folders}; do mkdir -p "$out"; done
+    trap 'settle $?' EXIT
+}}
+guard"""
+
+
+def guarded(inputs, output, kept=()):
+    """The text of GUARD for a job; outputs without a suffix are folders."""
+
+    def quoted(paths):
+        return " ".join(shlex.quote(str(path)) for path in paths)
+
+    return GUARD.format(
+        inputs=quoted(inputs),
+        outputs=quoted(path for path in output if Path(path).suffix),
+        folders=quoted(path for path in output if not Path(path).suffix),
+        kept=quoted(kept),
+        retries=RETRIES,
+    )
+
+
+def guard(wildcards, input, output):
+    """Guard of a sample's job; a note for an input is one for the outputs."""
+    return guarded(input, output)
+
+
+def guard_plan(wildcards, input, output):
+    """Guard of the job that plans a database: the one that is there stays if it fails."""
+    return guarded(input, [output.plan], [output.manifest])
+
+
+def guard_classification(wildcards, input, output):
+    """Guard of a job that takes all samples, some of which may have notes, through a partition."""
+    return guarded([input.plan, input.manifest, input.partition], output)
+
+
+def grown(amount):
+    """Function of the attempt: an amount of memory or time, doubled for each retry."""
+    return lambda wildcards, attempt: amount * 2 ** (attempt - 1)
