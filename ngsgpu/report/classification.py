@@ -36,37 +36,38 @@ def labelled(label: str, database: str) -> str:
 def _section(name: str, label: str, kind: str, found: Classification, number: int) -> SampleSection:
     """Tables and figures of one sample and one database."""
     section = SampleSection(name, label, kind)
+    unit = found.unit
     arcs = [] if found.composition is None else taxon_plots.arcs_of(found.composition)
     if found.composition is not None and arcs:
-        figure = taxon_plots.sunburst(f"sunburst{number}", found.composition)
+        figure = taxon_plots.sunburst(f"sunburst{number}", found.composition, unit)
         names = [taxon_plots.RING_NAMES[ring] for ring in taxon_plots.rings_of(arcs)]
         rings = words.listed(names) + (", from the inside out" if len(names) > 1 else "")
         section.figures.append(
             Figure(
                 figure,
-                f"What the classified reads are: {rings}. Reads called above a rank leave its "
-                "ring empty.",
+                f"What the {unit} are: {rings}. Grey: not classified. {unit.capitalize()} called "
+                "above a rank leave its ring empty.",
                 is_wide=True,
             )
         )
     if found.shares and found.composition is not None:
         figure = taxon_plots.abundance_bars(
-            f"abundance{number}", [(label, found.shares, found.composition.total)]
+            f"abundance{number}", [(label, found.shares, found.composition.total)], unit
         )
         caption = (
-            "Estimated abundances. Reads called above the rank are shared out among the taxa "
-            "below; a taxon with none below it stays as it is."
+            f"Estimated abundances. {unit.capitalize()} called above the rank are shared out among "
+            "the taxa below; a taxon with none below it stays as it is."
         )
         section.figures.append(Figure(figure, caption, is_wide=True))
     strips = most_covered(found.coverage)
     if strips:
-        figure = taxon_plots.genome_coverage(f"coverage{number}", strips)
+        figure = taxon_plots.genome_coverage(f"coverage{number}", strips, unit)
         section.figures.append(
             Figure(
                 figure,
-                "Where on the reference sequences reads were mapped, of each species the sequence "
-                "with most covered windows. Even coverage speaks for the species, a few covered "
-                "places speak against it.",
+                f"Where on the reference sequences {unit} were mapped, of each species the "
+                "sequence with most covered windows. Even coverage speaks for the species, a few "
+                "covered places speak against it.",
                 is_wide=True,
             )
         )
@@ -80,7 +81,7 @@ def _section(name: str, label: str, kind: str, found: Classification, number: in
         if deviation is not None:
             section.details.append(("Abundances beside the composition", deviation))
     if found.composition is not None:
-        section.tables.append(("Most frequent taxa", taxon_table(found.composition)))
+        section.tables.append(("Most frequent taxa", taxon_table(found.composition, unit)))
     return section
 
 
@@ -93,8 +94,8 @@ def most_covered(targets: Sequence[TargetCoverage]) -> list[TargetCoverage]:
     return sorted(best.values(), key=lambda target: -target.covered)[:_MOST_STRIPS]
 
 
-def taxon_table(composition: Composition) -> Table:
-    """Genera and species with most reads."""
+def taxon_table(composition: Composition, unit: str = "reads") -> Table:
+    """Genera and species with most reads or pairs."""
     found = [taxon for taxon in composition.root.walk() if taxon.code in ("G", "S")]
     found.sort(key=lambda taxon: (-taxon.clade, taxon.code, taxon.name))
     rank = {"G": "genus", "S": "species"}
@@ -113,7 +114,7 @@ def taxon_table(composition: Composition) -> Table:
             words.share(composition.unclassified, composition.total),
         )
     )
-    return Table(("taxon", "rank", "reads", "of all"), rows, text_columns=frozenset({1}))
+    return Table(("taxon", "rank", unit, "of all"), rows, text_columns=frozenset({1}))
 
 
 _SHOWN: Final = ("species", "genus")

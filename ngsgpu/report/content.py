@@ -127,6 +127,7 @@ def finding(results: SampleResults) -> Finding:
     figures: list[tuple[str, str]] = []
     _say_truth(results, sentences, figures)
     _say_correction(results, sentences, figures)
+    _say_coverage(results, sentences)
     _say_kmers(results, sentences)
     _say_classification(results, sentences, figures)
     _say_assembly(results, sentences, figures)
@@ -188,14 +189,42 @@ def _say_correction(
         figures.append(("reads changed", words.share(changed, reads)))
 
 
+_LOW_COVERAGE = 15.0
+"""Below this many reads a position, correction leaves many errors, and k-mers of the genome itself
+occur once. On simulated reads its sensitivity was 0.875 at 15x and 0.996 at 30x."""
+
+
+def _say_coverage(results: SampleResults, sentences: list[str]) -> None:
+    """Warn where there are too few reads for correction to do much."""
+    stats = results.correct
+    if stats is None or not stats.number("reads.total"):
+        return
+    coverage = stats.number("coverage.value")
+    if coverage is not None and coverage < _LOW_COVERAGE:
+        origin = "estimated" if stats.get("coverage.estimated") else "given"
+        sentences.append(
+            f"The coverage is low ({words.decimal(coverage, 1)}x, {origin}): correction compares "
+            "reads of the same place, and with so few it leaves many errors. On simulated reads "
+            "it found 88 % of them at 15x and 99.6 % at 30x."
+        )
+
+
 def _say_kmers(results: SampleResults, sentences: list[str]) -> None:
     if not {"raw", "corrected"} <= results.kmers.keys():
         return
     raw, corrected = results.kmers["raw"], results.kmers["corrected"]
     before, after = raw.once / raw.sampled, corrected.once / corrected.sampled
+    if not before and not after:
+        return
     length = f"{raw.k}-mers" if raw.k else "k-mers"
+    coverage = results.correct.number("coverage.value") if results.correct else None
+    what = ""
+    if coverage is not None and coverage >= _LOW_COVERAGE:
+        what = ", nearly all of them errors,"
+    elif coverage is not None:
+        what = ", which at so low a coverage many of the genome's own do as well,"
     sentences.append(
-        f"Distinct {length} that occur only once, nearly all of them errors, went from "
+        f"Distinct {length} that occur only once{what} went from "
         f"{words.count(before)} to {words.count(after)}."
     )
 
@@ -311,7 +340,14 @@ def overview(samples: Sequence[SampleResults]) -> Table:
         *(f"classified with {name}" if name else "classified" for name in databases),
         "correction time", "peak memory",
     )  # fmt: skip
-    return Table(headings, rows).without_empty_columns()
+    # Narrow pages break cells before an arrow, nowhere else.
+    whole = [
+        tuple(c.replace(" %", "\N{NO-BREAK SPACE}%").replace("→ ", _ARROW) for c in r) for r in rows
+    ]
+    return Table(headings, whole).without_empty_columns()
+
+
+_ARROW = "→\N{NO-BREAK SPACE}"
 
 
 def _mib(value: float | None) -> float | None:

@@ -11,6 +11,10 @@ from ngsgpu.report.sections import Figure, SampleSection
 from ngsgpu.report.sources import Quast
 
 PROGRAMS = {"ngsgpu": "ngsgpu", "konnector": "Konnector"}
+_CONNECTED_ONLY = (
+    "Lengths of the extended reads, that is, of connected pairs only: those with longer fragments "
+    "are connected less often."
+)
 USES = {"single": "as single reads", "merged": "as merged pairs"}
 """How the assembler got extended reads."""
 
@@ -34,7 +38,7 @@ def _section(results: SampleResults, number: int) -> SampleSection:
         lengths = _histogram(results.extend)
         if lengths:
             figure = plots.fragment_lengths(f"extended{number}", lengths)
-            section.figures.append(Figure(figure, "Lengths of the extended reads."))
+            section.figures.append(Figure(figure, _CONNECTED_ONLY))
     if results.quast_extended is not None:
         quast = results.quast_extended
         section.tables.append(("Assemblies (QUAST)", assembly_table(quast)))
@@ -67,8 +71,15 @@ def process_table(stats: Json) -> Table:
     ]
     for label, key in (("mean", "mean"), ("standard deviation", "sd")):
         value = words.decimal(stats.number(f"insert.{key}"), 1)
-        rows.append((f"{label} of the fragments' lengths", value, ""))
+        rows.append((f"{label} of the fragments' lengths, {_origin(stats)}", value, ""))
     return Table(("", "number", "share"), rows)
+
+
+def _origin(stats: Json) -> str:
+    """Which fragments a mean length speaks for."""
+    if not stats.get("insert.estimated"):
+        return "as given"
+    return f"estimated from {words.count(stats.number('insert.pairs'))} pairs that were connected"
 
 
 def truth_table(truths: Mapping[str, Json]) -> Table:

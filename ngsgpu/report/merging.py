@@ -9,6 +9,10 @@ from ngsgpu.report.collect import Json, SampleResults
 from ngsgpu.report.content import Table
 from ngsgpu.report.sections import Figure, SampleSection
 
+_MERGED_ONLY = (
+    "Lengths of the fragments of merged pairs; those of the others are not known, and longer ones "
+    "do not overlap."
+)
 _PARTS = {"overlap": "in overlaps", "alone": "outside of overlaps"}
 
 
@@ -31,7 +35,7 @@ def _section(results: SampleResults, number: int) -> SampleSection:
         sizes = _pairs(results.merge, "histograms.insert_sizes")
         if sizes:
             figure = plots.fragment_lengths(f"fragments{number}", sizes)
-            section.figures.append(Figure(figure, "Lengths of the fragments of merged pairs."))
+            section.figures.append(Figure(figure, _MERGED_ONLY))
     if results.merging is not None:
         parts = {label: _observed(results.merging, name) for name, label in _PARTS.items()}
         if any(parts.values()):
@@ -82,7 +86,7 @@ def process_table(stats: Json) -> Table:
     ]
     for label, key in (("mean", "mean"), ("standard deviation", "deviation")):
         value = words.decimal(stats.number(f"insert_size.{key}"), 1)
-        rows.append((f"{label} of the fragments' lengths", value, ""))
+        rows.append((f"{label} of the lengths of merged pairs' fragments", value, ""))
     return Table(("", "number", "share"), rows)
 
 

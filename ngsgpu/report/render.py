@@ -138,7 +138,8 @@ def _correction(results: SampleResults, number: int) -> SampleSection:
                 f"Spectrum of {f'{k}-mers' if k else 'k-mers'} before and after correction; both "
                 "axes are logarithmic, and points further right are means over several numbers of "
                 "occurrences. Errors make k-mers that occur once or a few times (left); "
-                "the genome's own gather around the coverage (right).",
+                "the genome's own gather around the coverage, which is at the left as well where "
+                "there are few reads.",
             )
         )
     return section

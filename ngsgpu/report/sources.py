@@ -31,7 +31,7 @@ class Spectrum:
 
     @property
     def once(self) -> int:
-        """Distinct k-mers that occur once: nearly all of them are errors."""
+        """Distinct k-mers that occur once; errors, nearly all of them, where coverage is high."""
         return int(self.count[self.multiplicity == 1].sum())
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ngsgpu.report.palette import AFTER, AMBER, BLUE, CYCLE, GREEN, INK, MUTED, PURPLE, SKY
+from ngsgpu.report.palette import AFTER, AMBER, BLUE, CYCLE, GREEN, GRID, INK, MUTED, PURPLE, SKY
 from ngsgpu.report.plots import draw
 from ngsgpu.report.taxa import Composition, Share, TargetCoverage, Taxon
 
@@ -43,10 +43,11 @@ def arcs_of(composition: Composition) -> list[Arc]:
     """The parts of the rings; inside their parent's, in the order of the report.
 
     Taxa of a lineage that have none of the rings' ranks are passed over. What reads called above
-    a ring's rank would take stays empty. Phyla give the colours, which get lighter outwards.
+    a ring's rank would take stays empty, and so does the part of the unclassified ones. Phyla give
+    the colours, which get lighter outwards.
     """
     arcs: list[Arc] = []
-    whole = composition.root.clade
+    whole = composition.total
     hues = iter(range(10**9))
 
     def place(taxon: Taxon, begin: float, hue: str | None, ring: int) -> None:
@@ -83,8 +84,8 @@ def _shade(colour: str, ring: int, number: int) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
-def sunburst(name: str, composition: Composition) -> str:
-    """What the classified reads are, from the domain inside to the species outside."""
+def sunburst(name: str, composition: Composition, unit: str = "reads") -> str:
+    """What the reads are, from the domain inside to the species outside; all make a full circle."""
     arcs = arcs_of(composition)
     rings = rings_of(arcs)
 
@@ -100,10 +101,19 @@ def sunburst(name: str, composition: Composition) -> str:
                      color=arc.colour, edgecolor="white", linewidth=0.7)  # fmt: skip
             _write_label(axes, arc, _HOLE + place, is_outer=place == len(rings) - 1)
         axes.set_ylim(0, _WITH_NAMES * (_HOLE + len(rings)))
-        text = f"{composition.root.clade:,}\nof {composition.total:,}\nreads"
+        _draw_unclassified(axes, composition, len(rings))
+        text = f"{composition.root.clade:,}\nof {composition.total:,}\n{unit}"
         axes.text(0, 0, text, ha="center", va="center", fontsize=8)
 
     return draw(name, (8.6, 8.0), paint)
+
+
+def _draw_unclassified(axes: Any, composition: Composition, rings: int) -> None:
+    """Grey, over all rings, for what no taxon has."""
+    share = composition.unclassified / composition.total
+    if share:
+        axes.bar(math.pi * (2 - share), rings, width=2 * math.pi * share, bottom=_HOLE,
+                 color=GRID, edgecolor="white", linewidth=0.7)  # fmt: skip
 
 
 def _write_label(axes: Any, arc: Arc, inner: float, *, is_outer: bool) -> None:
@@ -145,12 +155,15 @@ def _shortened(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}."
 
 
-def abundance_bars(name: str, samples: Sequence[tuple[str, Sequence[Share], int]]) -> str:
-    """The most abundant taxa of each sample, in per cent of all its reads.
+def abundance_bars(
+    name: str, samples: Sequence[tuple[str, Sequence[Share], int]], unit: str = "reads"
+) -> str:
+    """The most abundant taxa of each sample, in per cent of all its reads or pairs.
 
     Args:
         name: prefix of ids.
-        samples: label, abundances, and the number of reads.
+        samples: label, abundances, and the number of reads or pairs.
+        unit: which of the two.
     """
     total = {share.name: 0.0 for _, shares, _ in samples for share in shares if share.reads > 0}
     for _, shares, reads in samples:
@@ -176,15 +189,15 @@ def abundance_bars(name: str, samples: Sequence[tuple[str, Sequence[Share], int]
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel("share of all reads (%)")
+        axes.set_xlabel(f"share of all {unit} (%)")
         if len(samples) > 1:
             figure.legend(loc="outside upper left", ncols=min(len(samples), 4))
 
     return draw(name, (8.2, 0.9 + 0.24 * max(len(shown), 3) * max(1, 0.6 * len(samples))), paint)
 
 
-def genome_coverage(name: str, targets: Sequence[TargetCoverage]) -> str:
-    """Reads along reference sequences, one strip each; an even strip is a true find.
+def genome_coverage(name: str, targets: Sequence[TargetCoverage], unit: str = "reads") -> str:
+    """Reads or pairs along reference sequences, one strip each; an even strip is a true find.
 
     Each strip has a scale of its own; parts of a sequence without reads stay white.
     """
@@ -208,7 +221,7 @@ def genome_coverage(name: str, targets: Sequence[TargetCoverage]) -> str:
                            color=MUTED, weight="normal")  # fmt: skip
             axes.tick_params(labelsize=7.5)
         panels[-1].set_xlabel("position")
-        figure.supylabel("reads", fontsize=9, color=INK)
+        figure.supylabel(unit, fontsize=9, color=INK)
 
     return draw(name, (8.6, 0.7 + 0.68 * len(targets)), paint)
 

@@ -220,3 +220,15 @@ class TestCommand:
     )
     def test_wrong_use(self, options: list[str]) -> None:
         assert main(["report", *options]) == 2
+
+
+def test_low_coverage_is_said_and_misleads_nobody(study: Study, results: Path) -> None:
+    few = "On simulated reads it found 88 % of them at 15x and 99.6 % at 30x."
+    assert few not in Page(render_report(study)).text
+    low = statistics(coverage={"value": 2.0, "estimated": True})
+    for sample in ("sim", "real"):
+        write_json(results / sample / "correct/stats.json", low)
+    text = Page(render_report(study)).text
+    assert text.count(few) == 2 and "The coverage is low (2.0x, estimated)" in text
+    assert "nearly all of them errors" not in text
+    assert "many of the genome's own do as well" in text

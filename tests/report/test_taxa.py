@@ -134,7 +134,7 @@ def test_arcs_lie_in_their_parents(results: Path) -> None:
         "Bacteria", "Pseudomonadota", "Escherichia", "Escherichia coli", "Bacillota",
     }  # fmt: skip
     for name, arc in arcs.items():
-        assert arc.end - arc.begin == pytest.approx(arc.taxon.clade / 80), name
+        assert arc.end - arc.begin == pytest.approx(arc.taxon.clade / 100), name
         assert RINGS[arc.ring] == arc.taxon.code
         for below in arc.taxon.walk():
             if below is not arc.taxon and below.name in arcs:
@@ -246,3 +246,19 @@ def test_damaged_files_are_refused(results: Path, name: str, text: str, message:
     write_text(results / "gut/classify" / name, text)
     with pytest.raises(InputError, match=message):
         render_report(study_from_layout(results))
+
+
+def test_unclassified_reads_are_part_of_the_circle(results: Path) -> None:
+    few = " 99.90\t999\t999\tU\t0\tunclassified\n 0.10\t1\t0\tR\t1\troot\n 0.10\t1\t1\tD\t2\t  B\n"
+    path = write_text(results / "gut/classify/gut.kraken2.report.txt", few)
+    assert arcs_of(read_composition(path)) == []
+    page = render_report(study_from_layout(results))
+    assert "1 of 1,000 reads (0.1 %) were classified" in page and "Grey: not" not in page
+
+
+def test_pairs_are_called_pairs(results: Path) -> None:
+    stats = {"schema": "ngsgpu.classify", "schema_version": 1, "queries": {"paired": True}}
+    write_json(results / "gut/classify/stats.json", stats)
+    page = render_report(study_from_layout(results))
+    assert "80 of 100 pairs (80 %) were classified" in page
+    assert ">reads</th>" not in page and "share of all pairs (%)" in page
