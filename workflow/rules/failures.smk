@@ -6,7 +6,8 @@
 #
 # Only memory and time can be mended by trying again: then the command was killed, or its log ends
 # with such words. All else fails at once, wrong use and unreadable input (ngsgpu's exit status 2) in
-# any case.
+# any case. What the machine lacks (a GPU that can be used, room on the disk) is no sample's fault: it
+# fails the job as ever.
 
 import shlex
 from pathlib import Path
@@ -42,6 +43,7 @@ settle() {{
     local status=$1 file
     case $status in 130 | 143) exit "$status" ;; esac
     if ((status == 0)); then rm -f "$guarded_log.tries"; exit 0; fi
+    if last_error | grep -qE 'GPU|CUDA|backend cuda|No space left'; then exit "$status"; fi
     if ((status != 2)) && {{ ((status > 128)) \
         || tail -n 20 "$guarded_log" | grep -qiE 'memory|bad_alloc|time limit'; }}; then
         echo "$status" >> "$guarded_log.tries"
