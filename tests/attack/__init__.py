@@ -1,4 +1,4 @@
-"""Attacks on the command line: bad input, damaged databases, kills, full disks, name clashes.
+"""Attacks on the command line: bad input, damaged databases, kills, full disks, name clashes, soak.
 
 ``scripts/attack`` runs them. Each case is made from a seed, runs one command and is judged by one
 rule (``judge``): exit status 0 with the whole right output, or 2 (1 for what fails while running)

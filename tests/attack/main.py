@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.attack import databases, disks, mutations, names, signals
+from tests.attack import databases, disks, mutations, names, signals, soak
 from tests.attack.arena import Arena, Verdict
 
 Attack = Callable[[Arena, str, random.Random], Verdict]
@@ -26,6 +26,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "signals": signals.attack,
     "full disks": disks.attack,
     "name clashes": names.attack,
+    "soak": soak.attack,
 }
 SHORT: Final = {
     "changed inputs": 300,
@@ -33,6 +34,7 @@ SHORT: Final = {
     "signals": 60,
     "full disks": 20,
     "name clashes": 50,
+    "soak": 60,
 }
 
 

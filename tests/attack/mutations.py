@@ -155,7 +155,7 @@ def records_of(path: Path) -> list[Record] | str:
 
 
 def _inputs(case: Case) -> list[list[Record]] | str:
-    names = [name for name in case.command.inputs if name.startswith(("r1.", "r2."))]
+    names = [name for name in case.command.inputs if name.startswith(("r1.", "r2.", "x1.", "x2."))]
     found = []
     for name in names:
         records = records_of(case.folder / "in" / name)

@@ -81,6 +81,9 @@ COMMANDS: Final = (
     Command("merge gz", "merge -q -t 1 -i IN/r1.fq.gz -I IN/r2.fq -o OUT/m.fq.gz"),
     Command("extend", "extend -q -t 2 -i IN/r1.fq -I IN/r2.fq -o OUT/e.fq --remaining1 OUT/e1.fq "
             "--remaining2 OUT/e2.fq --insert-size 220 --insert-sd 20 --stats OUT/extend.json"),
+    Command("extend mixed", "extend -q -t 1 -i IN/x1.fq -I IN/x2.fq -o OUT/e.fq "
+            "--remaining1 OUT/e1.fq --remaining2 OUT/e2.fq --insert-size 220 --insert-sd 20"),
+    Command("correct mixed", "correct -q -t 2 -i IN/x1.fq -I IN/x2.fq -o OUT/c1.fq -O OUT/c2.fq"),
     Command("kmers", "kmers -t 1 --exact -i IN/r1.fq -o OUT/kmers.tsv"),
     Command("db build", "db build -q -t 2 IN/refs -d OUT/db --taxonomy IN/tax --map IN/map.tsv "
             "--partitions 2"),
@@ -181,8 +184,12 @@ def _mutated(source: random.Random, bases: bytes, rate: float) -> bytes:
 
 
 def _write_reads(folder: Path, source: random.Random, genome: bytes) -> None:
-    """Pairs of 2 x 100, most of which overlap, with qualities, errors, N and their truth."""
+    """Pairs of 2 x 100, most of which overlap, with qualities, errors, N and their truth.
+
+    ``x1.fq`` and ``x2.fq`` hold the same pairs cut to lengths from 60 to 100.
+    """
     mates: tuple[list[bytes], list[bytes]] = ([], [])
+    mixed: tuple[list[bytes], list[bytes]] = ([], [])
     truth = [f"@HD\tVN:1.4\tSO:unsorted\n@SQ\tSN:g0\tLN:{len(genome)}\n".encode()]
     for number in range(_PAIRS):
         length = source.randint(130, 260)
@@ -199,7 +206,11 @@ def _write_reads(folder: Path, source: random.Random, genome: bytes) -> None:
             if source.random() < 0.05:
                 read = read[:50] + b"N" + read[51:]
             quality = bytes(source.choices(b"#5AFI", weights=(1, 2, 5, 10, 20), k=_READ))
-            mates[mate].append(b"@p%d/%d\n%b\n+\n%b\n" % (number, mate + 1, read, quality))
+            for records, kept in ((mates, _READ), (mixed, source.randint(60, _READ))):
+                fields = number, mate + 1, read[:kept], quality[:kept]
+                records[mate].append(b"@p%d/%d\n%b\n+\n%b\n" % fields)
+    for mate, records in enumerate(mixed, 1):
+        (folder / f"x{mate}.fq").write_bytes(b"".join(records))
     for mate, records in enumerate(mates, 1):
         (folder / f"r{mate}.fq").write_bytes(b"".join(records))
         (folder / f"r{mate}.fq.gz").write_bytes(gzip.compress(b"".join(records), 1, mtime=0))
