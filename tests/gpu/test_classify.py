@@ -91,6 +91,7 @@ def test_keys_with_very_many_locations(world: World, tmp_path: Path):
             backend,
             references=[text],
             parameters=DatabaseParameters(SketchParameters(10, 4, 20, 5), max_locations=KEEP_ALL),
+            taxonomy=False,
         )
     same_files(tmp_path / "cpu", tmp_path / "cuda")
 
