@@ -26,13 +26,8 @@ from ngsgpu.classify.build_memory import (
     give_back_memory,
     read_ahead_bytes,
 )
-from ngsgpu.classify.database import (
-    Database,
-    Partition,
-    open_database,
-    write_manifest,
-    write_partition,
-)
+from ngsgpu.classify.database import Database, Partition, open_database
+from ngsgpu.classify.database_write import write_manifest, write_partition
 from ngsgpu.classify.folder import check_place, database_folder, locked
 from ngsgpu.classify.index import (
     NO_TAXA,

@@ -24,7 +24,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.blocks import block_sums
-from ngsgpu.classify.folder import FORMAT, MANIFEST, whole_folder
+from ngsgpu.classify.folder import FORMAT, MANIFEST
 from ngsgpu.classify.index import Index
 from ngsgpu.classify.invariants import check_index, check_targets
 from ngsgpu.classify.params import DatabaseParameters
@@ -47,8 +46,6 @@ from ngsgpu.classify.store import (
     damaged_files,
     open_array,
     read_json,
-    save_arrays,
-    write_json,
 )
 from ngsgpu.errors import InputError
 
@@ -58,7 +55,7 @@ if TYPE_CHECKING:
 PARTITION_FORMAT: Final = "ngsgpu classification partition"
 VERSION: Final = 1
 BLOCKS: Final = "blocks"
-_INDEX_ARRAYS: Final = ("directory", "entries", "locations")
+INDEX_ARRAYS: Final = ("directory", "entries", "locations")
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,7 @@ class Partition:
             InputError: names the file that has changed.
         """
         if self.files:
-            arrays = {name: getattr(self.index, name) for name in _INDEX_ARRAYS}
+            arrays = {name: getattr(self.index, name) for name in INDEX_ARRAYS}
             check_content(self.folder, self.files, arrays, threads)
 
     def damage(self) -> InputError:
@@ -265,7 +262,7 @@ class Database:
         values = partition_manifest(folder, planned)
         files = values["files"]
         check_sizes(folder, files)
-        index = _open_index(folder)
+        index = open_index(folder)
         target, first_window = self.members(number)
         check_index(folder, index, values, int(first_window[-1]))
         sums = np.zeros(0, dtype=np.uint64)
@@ -277,7 +274,12 @@ class Database:
         return Partition(number, target, first_window, index, sums, folder, files)
 
 
-def _open_index(folder: Path) -> Index:
+def open_index(folder: Path) -> Index:
+    """Map the index of a partition.
+
+    Raises:
+        InputError: a part of it is missing or damaged.
+    """
     return Index(
         open_array(folder, "directory", np.uint32, 2),
         open_array(folder, "entries", np.uint32),
@@ -298,7 +300,7 @@ def partition_manifest(folder: Path, planned: PlannedPartition) -> dict[str, Any
     """
     values = read_json(folder / MANIFEST, PARTITION_FORMAT, VERSION)
     try:
-        known = {f"{name}.npy" for name in _INDEX_ARRAYS} <= values["files"].keys()
+        known = {f"{name}.npy" for name in INDEX_ARRAYS} <= values["files"].keys()
         whole = known and {"digest", "entries", "locations"} <= values.keys()
     except (AttributeError, KeyError):
         whole = False
@@ -333,104 +335,6 @@ def partition_digest(
     if ranked is not None:
         state.update(np.ascontiguousarray(ranked).data)
     return state.hexdigest()
-
-
-def write_partition(database: Database, partition: Partition, threads: int = 1) -> None:
-    """Store a partition's index.
-
-    Raises:
-        OutputError: it cannot be written; an older one stays.
-    """
-    index = partition.index
-    arrays = {name: getattr(index, name) for name in _INDEX_ARRAYS}
-
-    def save(folder: Path) -> tuple[FileList, int, int]:
-        return save_arrays(folder, arrays, threads), len(index.entries), len(index.locations)
-
-    store_partition(database, partition.number, save, threads)
-
-
-def store_partition(
-    database: Database,
-    number: int,
-    save: Callable[[Path], tuple[FileList, int, int]],
-    threads: int = 1,
-) -> None:
-    """Store a partition's index.
-
-    Args:
-        database: whose it is.
-        number: of the partition.
-        save: writes the arrays of the index into a folder, and gives the files (see
-            ``store.save_arrays``), and how many entries and locations there are.
-        threads: how many threads sum blocks up.
-
-    Raises:
-        OutputError: it cannot be written; an older one stays.
-    """
-    planned = database.partitions[number]
-    with whole_folder(database.path / planned.folder) as folder:
-        files, entries, locations = save(folder)
-        sums = block_sums(_open_index(folder), threads)
-        files = {**files, **save_arrays(folder, {BLOCKS: sums})}
-        values = {
-            "format": PARTITION_FORMAT,
-            "version": VERSION,
-            "digest": planned.digest,
-            "entries": entries,
-            "locations": locations,
-            "files": files,
-        }
-        write_json(folder / MANIFEST, values)
-
-
-def write_manifest(database: Database) -> None:
-    """Store all but the partitions, replacing the manifest last.
-
-    Raises:
-        OutputError: something cannot be written.
-    """
-    path, generation = database.path, database.generation
-    files: dict[str, FileList] = {}
-    folder_of_targets = f"targets-{generation:04d}"
-    with whole_folder(path / folder_of_targets) as folder:
-        files["targets"] = save_arrays(folder, database.targets.arrays())
-    names = {"targets": folder_of_targets}
-    if database.taxonomy is not None:
-        names["taxonomy"] = f"taxonomy-{generation:04d}"
-        with whole_folder(path / names["taxonomy"]) as folder:
-            files["taxonomy"] = database.taxonomy.save(folder)
-    values = {
-        "format": FORMAT,
-        "version": VERSION,
-        "generation": generation,
-        "parameters": database.parameters.to_json(),
-        "targets": {
-            "folder": names["targets"],
-            "count": len(database.targets),
-            "bases": int(database.targets.length.sum()),
-            "without_taxon": database.without_taxon,
-            "references": list(database.targets.files),
-            "files": files["targets"],
-        },
-        "taxonomy": None
-        if database.taxonomy is None
-        else {
-            "folder": names["taxonomy"],
-            "digest": database.taxonomy_digest,
-            "files": files["taxonomy"],
-        },
-        "partitions": [
-            {
-                "folder": planned.folder,
-                "targets": planned.targets,
-                "windows": planned.windows,
-                "digest": planned.digest,
-            }
-            for planned in database.partitions
-        ],
-    }
-    write_json(path / MANIFEST, values)
 
 
 def open_database(
@@ -522,56 +426,3 @@ def _open_taxonomy(path: Path, values: dict[str, Any]) -> Taxonomy:
             raise
         raise InputError(folder / changed[0], error.cause, REMEDY) from error
     return taxonomy
-
-
-def check_contents(database: Database, partitions: Sequence[int]) -> None:
-    """Compare the checksums of the targets, the taxonomy and some partitions.
-
-    Raises:
-        InputError: a file is not what it was.
-    """
-    values = read_json(database.path / MANIFEST, FORMAT, VERSION)
-    parts = [(database.path / part["folder"], part["files"])
-             for part in (values["targets"], values["taxonomy"]) if part is not None]  # fmt: skip
-    for number in partitions:
-        planned = database.partitions[number]
-        folder = database.path / planned.folder
-        if folder.exists():
-            parts.append((folder, partition_manifest(folder, planned)["files"]))
-    for folder, files in parts:
-        if damaged := damaged_files(folder, files):
-            raise InputError(database.path, f"is damaged ({damaged[0]})", REMEDY)
-
-
-def verify_database(path: str | Path) -> tuple[int, list[str]]:
-    """Read every byte of a database and compare the checksums.
-
-    Returns:
-        How many files were read, and what is wrong with which.
-
-    Raises:
-        InputError: there is no database, or its manifest cannot be read.
-    """
-    path = Path(path)
-    values = read_json(path / MANIFEST, FORMAT, VERSION)
-    damaged: list[str] = []
-    files = 1
-    for part in ("targets", "taxonomy"):
-        if values[part] is not None:
-            files += len(values[part]["files"])
-            damaged += damaged_files(path / values[part]["folder"], values[part]["files"])
-    for number, planned in enumerate(values["partitions"]):
-        folder = path / planned["folder"]
-        if not folder.exists():
-            damaged.append(f"{folder}: partition {number} was not built yet")
-            continue
-        try:
-            own = partition_manifest(folder, PlannedPartition(**planned))
-        except InputError as error:
-            damaged.append(str(error))
-            continue
-        files += 1 + len(own["files"])
-        damaged += damaged_files(folder, own["files"])
-    if not damaged:
-        open_database(path)
-    return files, damaged

@@ -129,7 +129,7 @@ class IndexBuilder:
     def stored(
         self, number: int, taxa: WindowTaxa | None, folder: Path
     ) -> tuple[FileList, int, int]:
-        """Build a partition into files of a folder; for ``database.store_partition``."""
+        """Build a partition into files of a folder; for ``database_write.store_partition``."""
         index = StoredIndex(folder)
         self._build(number, taxa, index)
         return index.files()

@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
-from ngsgpu.classify.database import Database, Partition, store_partition
+from ngsgpu.classify.database import Database, Partition
+from ngsgpu.classify.database_write import store_partition
 from ngsgpu.classify.gpu_build import IndexBuilder
 from ngsgpu.classify.gpu_references import PIECE_BYTES
 from ngsgpu.classify.gpu_sketch import DeviceSketches, sketch_unpacked

@@ -75,7 +75,7 @@ class StoredIndex:
         self._files[name].put(at, data)
 
     def files(self) -> tuple[FileList, int, int]:
-        """Close the files; see ``database.store_partition``."""
+        """Close the files; see ``database_write.store_partition``."""
         return {f"{name}.npy": self._files[name].close() for name in _NAMES}, *self._sizes
 
 

@@ -11,14 +11,9 @@ import numpy as np
 
 from ngsgpu.classify.build import all_batches, index_partition
 from ngsgpu.classify.build_memory import check_memory, expected_locations
-from ngsgpu.classify.database import (
-    Database,
-    Partition,
-    check_contents,
-    open_database,
-    write_manifest,
-    write_partition,
-)
+from ngsgpu.classify.database import Database, Partition, open_database
+from ngsgpu.classify.database_verify import check_contents
+from ngsgpu.classify.database_write import write_manifest, write_partition
 from ngsgpu.classify.folder import changed, check_inputs
 from ngsgpu.classify.index import (
     Pairs,

@@ -144,7 +144,7 @@ def plan(
     The database is made without indexes; `ngsgpu db build -d DIR --only-partition K` then builds
     each of them, in a job of its own if you like. Prints the partitions.
     """
-    from ngsgpu.classify.database import write_manifest
+    from ngsgpu.classify.database_write import write_manifest
     from ngsgpu.classify.facts import partition_lines, taxon_lines
     from ngsgpu.classify.folder import database_folder
     from ngsgpu.classify.plan import inputs_of, plan_database
@@ -334,7 +334,7 @@ def info(
 
 def verify(database: DatabasePath) -> None:
     """Read every byte of a database and compare it with the checksums."""
-    from ngsgpu.classify.database import verify_database
+    from ngsgpu.classify.database_verify import verify_database
 
     files, damaged = verify_database(database)
     for line in damaged:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -110,6 +111,15 @@ class Arena:
                 seconds = ending.seconds
         differ = frozenset(name for name in found[0] if found[0][name] != found[1].get(name))
         return Alone(found[0], differ, seconds)
+
+    def keep(self, case: Case) -> Path:
+        """Keep a copy of a case beyond the end, with what its command should have written."""
+        kept = Path(tempfile.mkdtemp(prefix=f"ngsgpu-attack-{case.folder.name}-"))
+        shutil.copytree(case.folder, kept / "case")
+        for name, data in case.alone.files.items():
+            (kept / "expected" / name).parent.mkdir(parents=True, exist_ok=True)
+            (kept / "expected" / name).write_bytes(data)
+        return kept
 
     @contextmanager
     def case(self, command: Command, name: str) -> Iterator[Case]:

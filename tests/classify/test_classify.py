@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.classify.build import build_database, build_partition
-from ngsgpu.classify.database import Database, open_database, write_manifest
+from ngsgpu.classify.database import Database, open_database
+from ngsgpu.classify.database_write import write_manifest
 from ngsgpu.classify.evidence import EvidenceParameters
 from ngsgpu.classify.grow import add_references
 from ngsgpu.classify.params import METACACHE_CALLS, DatabaseParameters, QueryParameters

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.classify.build import build_database
-from ngsgpu.classify.database import Database, open_database, verify_database, write_manifest
+from ngsgpu.classify.database import Database, open_database
+from ngsgpu.classify.database_verify import verify_database
+from ngsgpu.classify.database_write import write_manifest
 from ngsgpu.classify.grow import add_references
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.plan import PartitionRequest, plan_database

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.classify.build import build_database, build_partition, index_partition
-from ngsgpu.classify.database import Database, open_database, verify_database, write_manifest
+from ngsgpu.classify.database import Database, open_database
+from ngsgpu.classify.database_verify import verify_database
+from ngsgpu.classify.database_write import write_manifest
 from ngsgpu.classify.folder import LOCK, check_place, locked, whole_folder
 from ngsgpu.classify.grow import add_references
 from ngsgpu.classify.params import DatabaseParameters
