@@ -29,6 +29,7 @@ class Counter:
         self._positions = np.zeros((2, 0, 4), dtype=np.int64)
         self._qualities = np.zeros((94, 4), dtype=np.int64)
         self._reads = np.zeros((2, 8), dtype=np.int64)
+        self._aligned = np.zeros(5, dtype=np.int64)
         self._scratch = np.empty((5, 0), dtype=np.uint8)
         self._rows = np.empty((6, 2 * cpu.BAND + 1), dtype=np.int64)
 
@@ -61,7 +62,7 @@ class Counter:
             truth.data, np.ascontiguousarray(truth.seq_start),
             np.ascontiguousarray(truth.reverse), quality_start, lengths, mates,
             np.ascontiguousarray(claims), self._scratch, self._rows, self._bases,
-            self._positions, self._qualities, self._reads, verdicts,
+            self._positions, self._qualities, self._reads, self._aligned, verdicts,
         )  # fmt: skip
         return verdicts
 
@@ -74,6 +75,7 @@ class Counter:
             positions=self._positions.copy(),
             qualities=self._qualities.copy(),
             reads=self._reads.copy(),
+            aligned=self._aligned.copy(),
             paired=paired,
             indels_from=indels_from,
             truth_in_step=truth_in_step,

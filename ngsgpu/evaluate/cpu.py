@@ -35,15 +35,23 @@ READS, UNKNOWN_TRUTH, CHANGED, KEPT_PERFECT, MADE_PERFECT, IMPROVED, UNCHANGED, 
     8
 )
 
+# Columns of the aligned reads with indels: sums of costs, and reads by how theirs changed.
+COST_BEFORE, COST_AFTER, NEARER, AS_NEAR, FARTHER = range(5)
+
 
 @njit(nogil=True, cache=True)
 def gapped_mismatches(
-    read: NDArray[np.uint8], truth: NDArray[np.uint8], length: int, rows: NDArray[np.int64]
+    read: NDArray[np.uint8],
+    truth: NDArray[np.uint8],
+    length: int,
+    rows: NDArray[np.int64],
+    free_start: bool,
 ) -> int:
-    """Least cost of an alignment of a read to its truth that start together.
+    """Least cost of an alignment of a read to its truth.
 
     A mismatch costs 1, a gap of g bases ``GAP_OPEN + g - 1``; what is left of one sequence when
-    the other ends is free. Positions with ``UNKNOWN`` truth match everything. Diagonals further
+    the other ends is free, and with ``free_start`` what comes before the other begins; without
+    it they start together. Positions with ``UNKNOWN`` truth match everything. Diagonals further
     than ``BAND`` from the main one are not looked at.
 
     Args:
@@ -51,14 +59,15 @@ def gapped_mismatches(
         truth: codes, at least ``length``.
         length: bases of each.
         rows: int64[6, 2 * BAND + 1], scratch.
+        free_start: whether either may begin before the other.
     """
     width = 2 * BAND + 1
     far = 4 * length + 100
     rows[:] = far
     rows[0, BAND] = 0
     for gap in range(1, BAND + 1):
-        rows[2, BAND + gap] = GAP_OPEN + gap - 1
-    best = far
+        rows[2, BAND + gap] = 0 if free_start else GAP_OPEN + gap - 1
+    best = 0 if free_start and length <= BAND else far
     for i in range(1, length + 1):
         old = 0 if i % 2 == 1 else 3
         new = 3 - old
@@ -67,6 +76,8 @@ def gapped_mismatches(
             j = i + d - BAND
             if j < 0 or j > length:
                 continue
+            if free_start and j == 0:
+                rows[new, d] = 0
             if j >= 1:
                 # Row 0 matched, 1 extra base in the read, 2 base missing from the read.
                 before = min(rows[old, d], rows[old + 1, d], rows[old + 2, d])
@@ -113,11 +124,11 @@ def has_indel(
     """
     if mismatches <= GAP_OPEN:
         return False
-    if gapped_mismatches(read, truth, length, rows) < mismatches:
+    if gapped_mismatches(read, truth, length, rows, False) < mismatches:
         return True
     _reverse(read, length, scratch[0])
     _reverse(truth, length, scratch[1])
-    return gapped_mismatches(scratch[0], scratch[1], length, rows) < mismatches
+    return gapped_mismatches(scratch[0], scratch[1], length, rows, False) < mismatches
 
 
 @njit(nogil=True, cache=True)
@@ -140,6 +151,7 @@ def compare(
     positions: NDArray[np.int64],
     qualities: NDArray[np.int64],
     reads: NDArray[np.int64],
+    aligned: NDArray[np.int64],
     verdicts: NDArray[np.bool_],
 ) -> None:
     """Compare reads with their corrected and true forms and add to the counters.
@@ -164,6 +176,7 @@ def compare(
             indels; added to.
         qualities: int64[94, 4]: the same by the quality of the input base; added to.
         reads: int64[2, 8]: with indel, what became of the reads; added to.
+        aligned: int64[5]: reads with indels aligned with their truth; added to.
         verdicts: bool[reads], set to whether the read counts as one with an indel.
     """
     for r in range(lengths.size):
@@ -199,6 +212,8 @@ def compare(
             found = has_indel(scratch[0], scratch[2], length, before, scratch[3:], rows)
             indel = 1 if found else 0
         verdicts[r] = indel == 1
+        if indel:
+            _count_aligned(scratch, length, rows, changed > 0, aligned)
         _count_bases(
             scratch, length, indel, mates[r], in_data, quality_start[r], bases, positions, qualities
         )
@@ -211,6 +226,29 @@ def compare(
             reads[indel, KEPT_PERFECT if before == 0 else UNCHANGED] += 1
         else:
             reads[indel, MADE_PERFECT if after == 0 else IMPROVED] += 1
+
+
+@njit(nogil=True, cache=True)
+def _count_aligned(
+    scratch: NDArray[np.uint8],
+    length: int,
+    rows: NDArray[np.int64],
+    changed: bool,
+    aligned: NDArray[np.int64],
+) -> None:
+    """Align a read with its truth before and after correction, both ends free."""
+    before = gapped_mismatches(scratch[0], scratch[2], length, rows, True)
+    after = before
+    if changed:
+        after = gapped_mismatches(scratch[1], scratch[2], length, rows, True)
+    aligned[COST_BEFORE] += before
+    aligned[COST_AFTER] += after
+    if after < before:
+        aligned[NEARER] += 1
+    elif after == before:
+        aligned[AS_NEAR] += 1
+    else:
+        aligned[FARTHER] += 1
 
 
 @njit(nogil=True, cache=True)

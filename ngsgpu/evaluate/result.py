@@ -168,6 +168,39 @@ class ReadCounts:
         }
 
 
+@dataclass(frozen=True)
+class AlignedCounts:
+    """Reads with indels, each aligned with its truth before and after correction.
+
+    A mismatch costs 1, a gap of g bases g + 2, and neither sequence has to begin or end where
+    the other does: a read whose short side was fitted to the long one is as right as it can be,
+    whichever side the truth goes on from.
+
+    Attributes:
+        cost_before: of all input reads.
+        cost_after: of all corrected reads.
+        nearer: reads that cost less after correction.
+        as_near: reads that cost the same.
+        farther: reads that cost more.
+    """
+
+    cost_before: int
+    cost_after: int
+    nearer: int
+    as_near: int
+    farther: int
+
+    def document(self) -> dict[str, int]:
+        """The counts under the names of the JSON."""
+        return {
+            "cost_before": self.cost_before,
+            "cost_after": self.cost_after,
+            "nearer": self.nearer,
+            "as_near": self.as_near,
+            "farther": self.farther,
+        }
+
+
 @dataclass(frozen=True, eq=False)
 class CorrectionEvaluation:
     """Comparison of corrected reads with the truth.
@@ -180,6 +213,7 @@ class CorrectionEvaluation:
         qualities: int64 [94, 4]: the same by the quality of the input base; all 0 without
             qualities.
         reads: int64 [2, 8]: as ``bases``, then the columns of ``cpu``.
+        aligned: int64 [5]: reads with indels aligned with their truth, the columns of ``cpu``.
         paired: whether the second mate means anything.
         indels_from: ``sequences`` or ``alignments``, what decided which reads have indels.
         truth_in_step: whether reads and truth came in the same order; ``None`` for arrays.
@@ -189,6 +223,7 @@ class CorrectionEvaluation:
     positions: NDArray[np.int64]
     qualities: NDArray[np.int64]
     reads: NDArray[np.int64]
+    aligned: NDArray[np.int64]
     paired: bool
     indels_from: str = "sequences"
     truth_in_step: bool | None = None
@@ -244,6 +279,11 @@ class CorrectionEvaluation:
         return self._reads(1)
 
     @property
+    def indel_aligned(self) -> AlignedCounts:
+        """Reads with indels by their alignments with the truth: the figures to judge them by."""
+        return AlignedCounts(*(int(value) for value in self.aligned))
+
+    @property
     def unknown_truth_bases(self) -> int:
         """Bases of reads without indels whose truth is not known."""
         return int(self.bases[0, 4].sum())
@@ -266,6 +306,7 @@ class CorrectionEvaluation:
                 "totals": indels.totals(),
                 "rates": indels.rates(),
                 "reads": self.indel_read_counts.document(),
+                "aligned": self.indel_aligned.document(),
             },
             "all_reads": {"totals": (counts + indels).totals(), "rates": (counts + indels).rates()},
             "by_position": [self._positions(mate) for mate in range(2 if self.paired else 1)],

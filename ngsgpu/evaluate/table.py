@@ -23,6 +23,10 @@ def rows(evaluation: CorrectionEvaluation) -> list[tuple[str, str, str]]:
         first, second = ("-" if value is None else f"{value:,.{digits}f}" for value in values)
         return what, first, second
 
+    def of_indels(what: str, value: int) -> tuple[str, str, str]:
+        return what, "-", f"{value:,}"
+
+    aligned = evaluation.indel_aligned
     return [
         number("reads", *(r.total for r in reads)),
         number("bases", *(c.bases for c in counts)),
@@ -43,6 +47,10 @@ def rows(evaluation: CorrectionEvaluation) -> list[tuple[str, str, str]]:
         number("reads left with as many errors", *(r.unchanged for r in reads)),
         number("reads made worse", *(r.made_worse for r in reads)),
         number("reads that overlap an N of the reference", *(r.with_unknown_truth for r in reads)),
+        of_indels("aligned with the truth: cost before", aligned.cost_before),
+        of_indels("    cost after", aligned.cost_after),
+        of_indels("    reads nearer to it than before", aligned.nearer),
+        of_indels("    reads farther from it", aligned.farther),
     ]
 
 

@@ -63,6 +63,14 @@ def truth_table(truth: Json) -> Table:
             row("reads with fewer errors", "reads.improved"),
             row("reads with as many errors as before", "reads.unchanged"),
             row("reads with more errors", "reads.made_worse"),
+            *(
+                (label, "", words.count(value))
+                for label, key in (
+                    ("aligned with the truth: reads nearer to it", "nearer"),
+                    ("aligned with the truth: reads farther from it", "farther"),
+                )
+                if (value := truth.number(f"indel_reads.aligned.{key}")) is not None
+            ),
         ],
     )
 

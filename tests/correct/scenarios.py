@@ -1,4 +1,4 @@
-"""Small sets of reads in which everything happens: repeats, errors, N, ties, crowded buckets."""
+"""Small sets of reads with repeats, errors, indels, N, ties, crowded buckets."""
 
 from __future__ import annotations
 
@@ -58,6 +58,14 @@ def mutated(random: Random, bases: str, rate: float) -> str:
     )
 
 
+def with_indel(random: Random, bases: str) -> str:
+    """The same with up to three bases missing or too many somewhere."""
+    at, size = random.randint(0, len(bases)), random.randint(1, 3)
+    if random.random() < 0.5:
+        return bases[:at] + bases[at + size :]
+    return bases[:at] + "".join(random.choices("ACGT", k=size)) + bases[at:]
+
+
 def sequence(random: Random, truth: str, error: float, unknown: float) -> tuple[str, str]:
     """A read of a piece of the genome: letters and qualities, which mostly know the errors."""
     letters, qualities = "", ""
@@ -86,6 +94,7 @@ def read_sets(draw: st.DrawFn, max_reads: int = 60) -> tuple[list[str], list[str
     error = draw(st.sampled_from([0.0, 0.01, 0.02, 0.05, 0.1]))
     unknown = draw(st.sampled_from([0.0, 0.0, 0.01, 0.05]))
     duplicates = draw(st.sampled_from([0.0, 0.0, 0.3]))
+    indels = draw(st.sampled_from([0.0, 0.0, 0.1, 0.3]))
     reads: list[tuple[str, str]] = []
     while len(reads) < count:
         if reads and random.random() < duplicates:
@@ -100,6 +109,9 @@ def read_sets(draw: st.DrawFn, max_reads: int = 60) -> tuple[list[str], list[str
             pieces.append(reverse_complement(fragment)[:other])
         if random.random() < 0.5:
             pieces = [reverse_complement(piece) for piece in pieces]
+        pieces = [
+            with_indel(random, piece) if random.random() < indels else piece for piece in pieces
+        ]
         reads += [sequence(random, piece, error, unknown) for piece in pieces]
     reads = reads[: count // 2 * 2] if paired else reads[:count]
     qualities = [quality for _, quality in reads] if draw(st.sampled_from([1, 1, 1, 0])) else None

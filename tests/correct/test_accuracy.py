@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.evaluate import evaluate_arrays, evaluate_correction
+from ngsgpu.evaluate import CorrectionEvaluation, evaluate_arrays, evaluate_correction
 from tests.correct.data import Commands
 from tests.readset.simulation import LETTERS, Simulated, random_genome, simulate
 
@@ -55,21 +55,41 @@ def test_simulated_reads(
     assert counts.fp_per_million <= MAX_FP_PER_MILLION
 
 
-def test_reads_of_art(tmp_path: Path, ngsgpu: Commands, genome: np.ndarray) -> None:
+def correct_reads_of_art(
+    folder: Path, ngsgpu: Commands, genome: np.ndarray, *options: str
+) -> CorrectionEvaluation:
     """HiSeq 2000, as in the published comparisons; ART is among what the tests set up."""
     assert shutil.which("art_illumina"), "install ART, as scripts/setup.sh test does"
-    (tmp_path / "genome.fa").write_bytes(b">chr\n" + LETTERS[genome].tobytes() + b"\n")
+    (folder / "genome.fa").write_bytes(b">chr\n" + LETTERS[genome].tobytes() + b"\n")
     subprocess.run(
         ["art_illumina", "-ss", "HS20", "-p", "-l", "100", "-f", "30", "-m", "300", "-s", "10",
-         "-rs", "3", "-sam", "-ef", "-na", "-i", "genome.fa", "-o", "art"],
-        cwd=tmp_path, check=True, stdout=subprocess.DEVNULL,
+         "-rs", "3", "-sam", "-ef", "-i", "genome.fa", "-o", "art", *options],
+        cwd=folder, check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
-    paths = [tmp_path / name for name in ("art1.fq", "art2.fq", "out1.fq", "out2.fq")]
+    paths = [folder / name for name in ("art1.fq", "art2.fq", "out1.fq", "out2.fq")]
     ngsgpu.corrects("-i", paths[0], "-I", paths[1], "-o", paths[2], "-O", paths[3])
-    found = evaluate_correction(
-        tmp_path / "art_errFree.sam", paths[0], paths[2], paths[1], paths[3]
-    )
+    return evaluate_correction(
+        folder / "art_errFree.sam", paths[0], paths[2], paths[1], paths[3],
+        alignments=[folder / "art1.aln", folder / "art2.aln"],
+    )  # fmt: skip
+
+
+def test_reads_of_art(tmp_path: Path, ngsgpu: Commands, genome: np.ndarray) -> None:
+    found = correct_reads_of_art(tmp_path, ngsgpu, genome)
     assert found.counts.sensitivity is not None and found.counts.fp_per_million is not None
     print(f"{found.counts.sensitivity:.4f}, {found.counts.fp_per_million:.1f} FP per million")
     assert found.counts.sensitivity >= MIN_SENSITIVITY
+    assert found.counts.fp_per_million <= MAX_FP_PER_MILLION
+
+
+def test_reads_with_indels(tmp_path: Path, ngsgpu: Commands, genome: np.ndarray) -> None:
+    """None is taken farther from the genome; where the indel lies near an end, many come nearer."""
+    rates = [text for name in ("-ir", "-ir2", "-dr", "-dr2") for text in (name, "0.002")]
+    found = correct_reads_of_art(tmp_path, ngsgpu, genome[:60_000], *rates)
+    reads, aligned = found.indel_read_counts, found.indel_aligned
+    print(f"{reads.total} reads, {reads.changed} changed: {aligned}")
+    assert reads.total > 300
+    assert aligned.farther == 0
+    assert aligned.nearer >= 0.2 * reads.total
+    assert found.counts.fp_per_million is not None
     assert found.counts.fp_per_million <= MAX_FP_PER_MILLION

@@ -30,8 +30,13 @@ def differences(read: str, truth: str) -> int:
     return sum(a != b and b != "N" for a, b in zip(read, truth, strict=True))
 
 
-def gapped(read: str, truth: str, *, gap_open: int = 3, band: int = 8) -> int:
-    """Least cost of an alignment that starts where both start; the end of the longer is free."""
+def gapped(
+    read: str, truth: str, *, gap_open: int = 3, band: int = 8, free_start: bool = False
+) -> int:
+    """Least cost of an alignment; the end of the longer is free.
+
+    Both start together, or with ``free_start`` one up to ``band`` bases before the other.
+    """
     length = len(read)
     infinite = 10**9
 
@@ -40,7 +45,7 @@ def gapped(read: str, truth: str, *, gap_open: int = 3, band: int = 8) -> int:
         if i < 0 or j < 0 or abs(i - j) > band:
             return infinite
         if state == "match":
-            if i == 0 and j == 0:
+            if (i == 0 and j == 0) or (free_start and 0 in (i, j)):
                 return 0
             if i == 0 or j == 0:
                 return infinite
@@ -59,6 +64,14 @@ def has_indel(read: str, truth: str) -> bool:
     return min(gapped(read, truth), gapped(read[::-1], truth[::-1])) < unshifted
 
 
+def aligned(before: str, after: str, truth: str) -> tuple[int, int, str]:
+    """Costs of a read's alignments before and after, both ends free, and what became of it."""
+    first = gapped(before, truth, free_start=True)
+    second = gapped(after, truth, free_start=True)
+    kind = "as_near" if first == second else "nearer" if second < first else "farther"
+    return first, second, kind
+
+
 def evaluate(
     before: Sequence[bytes],
     after: Sequence[bytes],
@@ -70,6 +83,7 @@ def evaluate(
     bases: Counter[object] = Counter()
     reads: Counter[object] = Counter()
     positions: Counter[object] = Counter()
+    together: Counter[object] = Counter()
     rows = zip(before, after, truth, mates, with_indel, strict=True)
     for source, target, true, mate, indel in rows:
         wrong_before = wrong_after = 0
@@ -88,6 +102,12 @@ def evaluate(
                 positions[mate, p, what] += 1
             wrong_before += i != t
             wrong_after += o != t
+        if indel:
+            texts = ("".join(map(letter, read)) for read in (source, target, true))
+            first, second, kind = aligned(*texts)
+            together["cost_before"] += first
+            together["cost_after"] += second
+            together[kind] += 1
         reads[indel, "changed"] += changed
         reads[indel, "with_unknown_truth"] += unknown
         if wrong_after > wrong_before:
@@ -96,4 +116,4 @@ def evaluate(
             reads[indel, "made_perfect" if wrong_before else "kept_perfect"] += 1
         else:
             reads[indel, "improved" if wrong_after < wrong_before else "unchanged"] += 1
-    return {"bases": bases, "reads": reads, "positions": positions}
+    return {"bases": bases, "reads": reads, "positions": positions, "aligned": together}

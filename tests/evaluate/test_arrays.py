@@ -20,7 +20,7 @@ letters = st.sampled_from(list(b"AACCGGTTacgtNnR"))
 @st.composite
 def triples(draw: st.DrawFn) -> tuple[bytes, bytes, bytes, bytes]:
     """A read before and after correction, its truth and its qualities."""
-    length = draw(st.integers(1, 12))
+    length = draw(st.integers(1, 14))
     truth = bytes(draw(st.lists(letters, min_size=length, max_size=length)))
     reads = []
     for _ in range(2):
@@ -49,7 +49,8 @@ def as_dictionaries(result: CorrectionEvaluation) -> dict[str, dict[object, int]
     for mate, position, column in zip(*np.nonzero(result.positions), strict=True):
         name = ("tp", "fp", "fn", "tn")[column]
         positions[int(mate), int(position), name] = int(result.positions[mate, position, column])
-    return {"bases": bases, "reads": reads, "positions": positions}
+    aligned: dict[object, int] = dict(result.indel_aligned.document())
+    return {"bases": bases, "reads": reads, "positions": positions, "aligned": aligned}
 
 
 def without_zeros(counters: dict[str, dict[object, int]]) -> dict[str, dict[object, int]]:

@@ -54,13 +54,55 @@ def test_equals_the_oracle(truth: str, data: st.DataObject) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(bases, bases)
-def test_cost_equals_the_oracle(first: str, second: str) -> None:
+@given(bases, bases, st.booleans())
+def test_cost_equals_the_oracle(first: str, second: str, free_start: bool) -> None:
     length = min(len(first), len(second))
     read, truth = first[:length], second[:length]
     rows = np.empty((6, 2 * cpu.BAND + 1), dtype=np.int64)
-    found = cpu.gapped_mismatches(codes(read), codes(truth), length, rows)
-    assert found == oracle.gapped(read, truth)
+    found = cpu.gapped_mismatches(codes(read), codes(truth), length, rows, free_start)
+    assert found == oracle.gapped(read, truth, free_start=free_start)
+
+
+@pytest.mark.parametrize("at", [8, 92])
+@pytest.mark.parametrize("kind", ["insertion", "deletion"])
+def test_a_read_made_a_piece_of_the_genome_is_nearer(kind: str, at: int) -> None:
+    """Base by base it agrees with the truth of one end and not of the other."""
+    generator = random.Random(at)
+    genome = "".join(generator.choice("ACGT") for _ in range(140))
+    if kind == "insertion":
+        extra = "ACGT".replace(genome[20 + at], "")[0]
+        read = genome[20 : 20 + at] + extra + genome[20 + at : 119]
+        ends = (genome[20:120], genome[19:119])
+    else:
+        read = genome[20 : 20 + at] + genome[21 + at : 121]
+        ends = (genome[20:120], genome[21:121])
+    # The short side is fitted to the long one.
+    fitted = ends[0] if at > 50 else ends[1]
+    base_by_base = []
+    for truth in ends:
+        arguments = [[text.encode()] for text in (read, fitted, truth)]
+        result = evaluate_arrays(*arguments, with_indel=np.array([True]))
+        assert (result.indel_aligned.nearer, result.indel_aligned.farther) == (1, 0)
+        assert result.indel_aligned.cost_after == 0
+        base_by_base.append(result.indel_read_counts.made_worse)
+        left_alone = evaluate_arrays(arguments[0], arguments[0], arguments[2])
+        assert left_alone.indel_aligned.nearer == left_alone.indel_aligned.farther == 0
+    assert sorted(base_by_base) == [0, 1]
+
+
+def test_a_read_that_is_spoilt_is_farther() -> None:
+    generator = random.Random(5)
+    genome = "".join(generator.choice("ACGT") for _ in range(101))
+    read = genome[:50] + genome[51:]
+    spoilt = read[:20] + "ACGT".replace(read[20], "")[0] + read[21:]
+    result = evaluate_arrays([read.encode()], [spoilt.encode()], [genome[:100].encode()])
+    assert result.indel_aligned.document() == {
+        "cost_before": 3,
+        "cost_after": 4,
+        "nearer": 0,
+        "as_near": 0,
+        "farther": 1,
+    }
 
 
 @pytest.mark.parametrize("strand", ["forward", "reverse"])

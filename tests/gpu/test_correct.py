@@ -19,7 +19,7 @@ pytestmark = pytest.mark.gpu
 def simulate(
     rng: random.Random, *, paired: bool, quality: bool
 ) -> tuple[list[str], list[str] | None]:
-    """Reads of a random genome with repeats: errors, Ns, mixed lengths, both strands."""
+    """Reads of a random genome with repeats: errors, indels, Ns, mixed lengths, both strands."""
     genome = "".join(rng.choices("ACGT", k=rng.randrange(500, 6000)))
     for _ in range(rng.randrange(4)):
         unit = genome[: rng.randrange(100, 400)]
@@ -38,6 +38,10 @@ def simulate(
             fragment = fragment.translate(complement)[::-1]
         for mate in (fragment, fragment.translate(complement)[::-1]):
             length = rng.randrange(10, longest + 1) if mixed else longest
+            if rng.random() < 0.03:
+                at, size = rng.randrange(length), rng.randrange(1, 4)
+                extra = "".join(rng.choices("ACGT", k=size)) if rng.random() < 0.5 else ""
+                mate = mate[:at] + extra + mate[at if extra else at + size :]
             letters, scores = [], []
             for base in mate[:length]:
                 score = rng.choice([2, 10, 20, 30, 40])
