@@ -44,7 +44,7 @@ def read_reference(path: str | Path) -> Reference:
     """Read a FASTA file, plain or compressed.
 
     Raises:
-        InputError: it cannot be read, or a name is there twice.
+        InputError: it cannot be read, has no sequences, or a name is there twice.
     """
     numbers: dict[str, int] = {}
     parts: list[NDArray[np.uint8]] = []
@@ -58,9 +58,10 @@ def read_reference(path: str | Path) -> Reference:
                 )
             numbers[name.decode()] = len(parts)
             parts.append(CODES[text])
+    if not parts:
+        raise InputError(path, "there are no sequences", "give the reference of the reads")
     lengths = np.array([0, *map(len, parts)], dtype=np.int64)
-    codes = np.concatenate(parts) if parts else np.zeros(0, np.uint8)
-    return Reference(numbers, codes, np.cumsum(lengths))
+    return Reference(numbers, np.concatenate(parts), np.cumsum(lengths))
 
 
 @dataclass(frozen=True, slots=True)

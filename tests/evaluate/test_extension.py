@@ -91,6 +91,23 @@ def test_reads_without_truth(tmp_path: Path, pairs: Pairs) -> None:
         evaluate_extension([truth], tmp_path / "other.fa", [tmp_path / "e.fa"])
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        ("g.fa", "", "there are no sequences"),
+        ("t.sam", "@SQ\tSN:g\tLN:9\n", "no alignment records"),
+    ],
+)
+def test_nothing_to_compare_with(
+    tmp_path: Path, pairs: Pairs, file: str, content: str, told: str
+) -> None:
+    truth, genome = write_truth(tmp_path, pairs)
+    (tmp_path / file).write_text(content)
+    (tmp_path / "e.fa").write_text(">p0\nACGT\n")
+    with pytest.raises(InputError, match=f"{file}: .*{told}"):
+        evaluate_extension([truth], genome, [tmp_path / "e.fa"])
+
+
 def test_mapped_reads(tmp_path: Path, pairs: Pairs) -> None:
     _, genome = write_truth(tmp_path, pairs)
     lines = [f"@SQ\tSN:g\tLN:{len(pairs.genome)}"]
