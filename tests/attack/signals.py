@@ -44,8 +44,8 @@ def _put_older_outputs(case: Case) -> None:
 
 
 def _after_request(case: Case, ending: Ending, number: signal.Signals) -> str:
-    if ending.status == -signal.SIGTERM and case.at_rest():
-        return ""  # before anything was begun the system's own way to end is right
+    if ending.status == -signal.SIGTERM and (case.at_rest() or not case.succeeded()):
+        return ""  # before anything was begun, or when all was done: the system's own way to end
     if ending.status != _STATUSES[number]:
         return f"exit status {ending.status}: {ending.stderr[-200:]}"
     if ending.stderr.splitlines()[-1:] != [_LAST_WORDS[number]]:
