@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from ngsgpu.report.absent import Note, is_present, read_note
 from ngsgpu.report.sources import Benchmark, Quast, Spectrum
 from ngsgpu.report.study import VARIANTS, Sample, read_json
 from ngsgpu.report.taxa import Classification, collect_classification
+
+_LARGEST_VALUE: Final = 10_000_000
+"""Of a histogram, which is drawn value by value: no fragment is longer."""
 
 
 class Json:
@@ -66,6 +69,20 @@ class Json:
         ):
             raise self._wrong(key, "is not a list of numbers")
         return np.array(numbers, dtype=np.float64)
+
+    def histogram(self, key: str) -> list[tuple[int, int]]:
+        """A list of values, ascending, each with its count; empty if there is none.
+
+        Raises:
+            InputError: something else is there.
+        """
+        rows = [self.as_array(row, key) for row in self.entries(key)]
+        last = -1.0
+        for row in rows:
+            if len(row) != 2 or not (last < row[0] <= _LARGEST_VALUE and 0 <= row[1] < np.inf):
+                raise self._wrong(key, "is not a list of ascending values and their counts")
+            last = row[0]
+        return [(int(value), int(count)) for value, count in rows]
 
     def entries(self, key: str) -> list[Any]:
         """A list; empty if there is none.

@@ -35,7 +35,7 @@ def _section(results: SampleResults, number: int) -> SampleSection:
         section.tables.append(("Against the truth", truth_table(results.extension)))
     if results.extend is not None:
         section.tables.append(("What extension did", process_table(results.extend)))
-        lengths = _histogram(results.extend)
+        lengths = results.extend.histogram("length_histogram")
         if lengths:
             figure = plots.fragment_lengths(f"extended{number}", lengths)
             section.figures.append(Figure(figure, _CONNECTED_ONLY))
@@ -44,12 +44,6 @@ def _section(results: SampleResults, number: int) -> SampleSection:
         section.tables.append(("Assemblies (QUAST)", assembly_table(quast)))
         section.details.append(("All metrics of QUAST", assembly_table(quast, everything=True)))
     return section
-
-
-def _histogram(stats: Json) -> list[tuple[int, int]]:
-    key = "length_histogram"
-    rows = [stats.as_array(row, key) for row in stats.entries(key)]
-    return [(int(row[0]), int(row[1])) for row in rows if len(row) == 2]
 
 
 def process_table(stats: Json) -> Table:

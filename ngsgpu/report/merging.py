@@ -32,7 +32,7 @@ def _section(results: SampleResults, number: int) -> SampleSection:
         section.tables.append(("Against the truth", truth_table(results.merging)))
     if results.merge is not None:
         section.tables.append(("What merging did", process_table(results.merge)))
-        sizes = _pairs(results.merge, "histograms.insert_sizes")
+        sizes = results.merge.histogram("histograms.insert_sizes")
         if sizes:
             figure = plots.fragment_lengths(f"fragments{number}", sizes)
             section.figures.append(Figure(figure, _MERGED_ONLY))
@@ -47,12 +47,6 @@ def _section(results: SampleResults, number: int) -> SampleSection:
             )
             section.figures.append(Figure(figure, caption))
     return section
-
-
-def _pairs(stats: Json, key: str) -> list[tuple[int, int]]:
-    """A histogram: values and counts."""
-    rows = [stats.as_array(row, key) for row in stats.entries(key)]
-    return [(int(row[0]), int(row[1])) for row in rows if len(row) == 2]
 
 
 def _observed(truth: Json, part: str) -> list[tuple[float, float, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -70,4 +71,25 @@ def test_manifest_names_the_files(manifest: Path, merged: Path, tmp_path: Path) 
 def test_damaged_statistics(manifest: Path, merged: Path) -> None:
     write_json(merged / "sim/merge/stats.json", {"schema": "ngsgpu.correct"})
     with pytest.raises(InputError, match=r"stats\.json: it is not of the schema ngsgpu\.merge"):
+        render_report(fill_from_layout(read_study(manifest), merged))
+
+
+@pytest.mark.parametrize(
+    "histogram",
+    [
+        [[100, 2], [99, 1]],
+        [[-1, 2]],
+        [[5]],
+        [[5, -1]],
+        [[5, float("nan")]],
+        [[1e12, 1]],
+        [["5", 1]],
+    ],
+)
+def test_damaged_histograms(manifest: Path, merged: Path, histogram: list[list[float]]) -> None:
+    path = merged / "sim/merge/stats.json"
+    statistics = json.loads(path.read_text())
+    statistics["histograms"]["insert_sizes"] = histogram
+    write_json(path, statistics)
+    with pytest.raises(InputError, match=r"histograms\.insert_sizes is not"):
         render_report(fill_from_layout(read_study(manifest), merged))
