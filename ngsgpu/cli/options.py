@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import logging
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any, get_type_hints
@@ -97,6 +96,8 @@ Threads = Annotated[
 
 def obey_quiet(quiet: bool) -> None:
     """With ``--quiet`` log nothing but warnings; to be called before a GPU is leased."""
+    import logging
+
     if quiet:
         logging.getLogger("ngsgpu").setLevel(logging.WARNING)
 
