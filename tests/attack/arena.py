@@ -77,10 +77,6 @@ class Case:
         """What is wrong with a refusal or failure; empty if nothing."""
         return refusal(ending, allowed) or unharmed(self.folder, self.inputs, self.outputs)
 
-    def at_rest(self) -> bool:
-        """Whether nothing was left or changed."""
-        return not unharmed(self.folder, self.inputs, self.outputs)
-
     def succeeded(self) -> str:
         """What is wrong with the outputs, which have to be those of the command left alone."""
         return success(self.folder, self.inputs, self.alone.files, self.alone.volatile)

@@ -13,6 +13,7 @@ from tests.attack.world import COMMANDS
 
 _LONGEST: Final = 2.0
 _STATUSES: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
+_AS_REFUSED: Final = Ending(2, "ngsgpu: error: as if", 0.0)
 _LAST_WORDS: Final = {signal.SIGINT: "ngsgpu: interrupted", signal.SIGTERM: "ngsgpu: terminated"}
 
 
@@ -44,7 +45,9 @@ def _put_older_outputs(case: Case) -> None:
 
 
 def _after_request(case: Case, ending: Ending, number: signal.Signals) -> str:
-    if ending.status == -signal.SIGTERM and (case.at_rest() or not case.succeeded()):
+    # A signal that comes when all outputs have their names finds them all there, and whole.
+    all_or_nothing = "" if not case.succeeded() else case.refused(_AS_REFUSED)
+    if ending.status == -signal.SIGTERM and not all_or_nothing:
         return ""  # before anything was begun, or when all was done: the system's own way to end
     if ending.status != _STATUSES[number]:
         return f"exit status {ending.status}: {ending.stderr[-200:]}"
@@ -52,7 +55,7 @@ def _after_request(case: Case, ending: Ending, number: signal.Signals) -> str:
         return f"said {ending.stderr[-200:]!r}"
     if ending.since_signal is not None and ending.since_signal > _LONGEST:
         return f"ended {ending.since_signal:.1f} s after the signal"
-    return case.refused(Ending(2, "ngsgpu: error: as if", 0.0))
+    return all_or_nothing
 
 
 def _after_kill(case: Case, ending: Ending) -> str:
