@@ -125,7 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
         if status == 130:  # what Typer makes of Ctrl-C
             raise KeyboardInterrupt
     except NgsgpuError as error:
-        print(f"ngsgpu: error: {error}", file=sys.stderr)
+        standard.say_error(str(error))
         return error.exit_status
     except (typer.Abort, KeyboardInterrupt):
         print(MESSAGE[signal.SIGINT], file=sys.stderr)
@@ -155,13 +155,13 @@ def _unforeseen(error: Exception) -> int:
     if os.environ.get("NGSGPU_DEBUG"):
         raise error
     if any(map(is_out_of_memory, causes)):
-        print(f"ngsgpu: error: {out_of_memory(error)}", file=sys.stderr)
+        standard.say_error(str(out_of_memory(error)))
         return 1
     if isinstance(error, RuntimeError):
         raise error
     what = " ".join(f"{type(error).__name__}: {error}".split())
     remedy = "set NGSGPU_DEBUG=1 to see where it happened, and report it"
-    print(f"ngsgpu: error: unexpected {what}; {remedy}", file=sys.stderr)
+    standard.say_error(f"unexpected {what}; {remedy}")
     return 1
 
 

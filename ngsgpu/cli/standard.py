@@ -61,3 +61,15 @@ def _stream(number: int, before: TextIO | None) -> TextIO:
         errors="backslashreplace" if number == 2 else getattr(before, "errors", None),
         line_buffering=number == 2 or raw.isatty(),
     )
+
+
+def say_error(message: str) -> None:
+    """Print the line of an error to standard error.
+
+    Names in it may come from anybody's files, so nothing that a terminal would obey is printed.
+    """
+    shown = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in message
+    )
+    print(f"ngsgpu: error: {shown}", file=sys.stderr)

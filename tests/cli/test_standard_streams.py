@@ -143,3 +143,13 @@ def test_an_interruption_that_an_import_swallowed(
     monkeypatch.setattr(cli, "app", fail)
     assert cli.main([]) == 130
     assert capsys.readouterr().err == "ngsgpu: interrupted\n"
+
+
+def test_names_from_files_cannot_command_a_terminal(work: Path) -> None:
+    (work / "sheet.tsv").write_text("sample\tfastq_1\ns\tr\x1b[31m\x07.fq\n")
+    (work / "g.fa").write_text(">g\nACGTACGTACGTACGTACGTACGT\n")
+    done = shell("ngsgpu classify -q --references g.fa --samples sheet.tsv -o {sample}.tsv", work)
+    assert done.returncode == 2
+    assert (
+        done.stderr == "ngsgpu: error: r\\x1b[31m\\x07.fq: there is no such file; check the path\n"
+    )
