@@ -1,11 +1,10 @@
-"""The command line: one module a command, each of which parses, validates and calls.
+"""The command line: one module per command, which parses, validates and calls the package.
 
-A command's module imports only the standard library, Typer and ``ngsgpu.errors`` at its top;
-everything heavy is imported inside the command, so that ``--help`` answers at once. For the same
-reason help is plain text: Typer's boxes would import rich.
+At module level, commands import only the standard library, Typer and ``ngsgpu.errors``; heavy
+imports happen inside the command to keep ``--help`` fast. Help is plain text for the same reason:
+Typer's boxes would import rich.
 
-What the program computes goes to files or standard output; what it has to say on the way goes
-through the logger ``ngsgpu`` to standard error.
+Results go to files or standard output, messages through the logger ``ngsgpu`` to standard error.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ngsgpu.errors import NgsgpuError, is_out_of_memory, out_of_memory
 
 app = typer.Typer(
     name="ngsgpu",
-    help="Correct, merge, extend and classify Illumina short reads and measure the result.",
+    help="Correct, merge, extend and classify Illumina short reads, and evaluate the results.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -33,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# Typer carries Click inside or depends on it, by its version; this is the base class of both.
+# Click is bundled with Typer or a dependency, depending on Typer's version; find its base error.
 _WrongUse: Any = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
 )
@@ -51,16 +50,16 @@ def _options(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Correct, merge, extend and classify Illumina short reads and measure the result."""
+    """Correct, merge, extend and classify Illumina short reads, and evaluate the results."""
     _log_to_stderr()
 
 
 def _log_to_stderr() -> None:
-    """Let the logger ``ngsgpu`` write plain lines to standard error, from level INFO up."""
+    """Send the messages of the logger ``ngsgpu`` from level INFO up to standard error."""
     import logging
 
     class Stderr(logging.StreamHandler[Any]):
-        """Looks standard error up at each line, since progress bars replace it while drawn."""
+        """Look up standard error for each line, since progress bars replace it."""
 
         @property
         def stream(self) -> Any:
@@ -109,20 +108,19 @@ def _register() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    It is 0 when all is done, 1 when it failed, 2 for wrong use or input that cannot be read, 130
-    when interrupted (Ctrl-C) and 143 when terminated (SIGTERM). What was not foreseen is one line
-    and 1 where it comes from outside (memory, files, numbers); NGSGPU_DEBUG=1 shows where it
-    happened. Anything else is a fault of the program, and keeps its traceback.
+    0: success; 1: failure; 2: wrong usage or unreadable input; 130: interrupted (Ctrl-C); 143:
+    terminated (SIGTERM). Unexpected errors from the environment (memory, files, numbers) print one
+    line and return 1; NGSGPU_DEBUG=1 shows the traceback. Bugs always show theirs.
 
     Args:
-        arguments: as in ``sys.argv[1:]``; taken from there when not given.
+        arguments: command-line arguments; ``sys.argv[1:]`` by default.
     """
     try:
         with ends_when_asked():
             status = app(args=arguments, standalone_mode=False)
             if sys.stdout is not None:
                 sys.stdout.flush()
-        if status == 130:  # what Typer makes of Ctrl-C
+        if status == 130:  # Typer's status for Ctrl-C
             raise KeyboardInterrupt
     except NgsgpuError as error:
         standard.say_error(str(error))
@@ -134,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(MESSAGE[signal.SIGTERM], file=sys.stderr)
         return 143
     except BrokenPipeError:
-        # Whoever read standard output has gone (``| head``); nothing more can be said there.
+        # The reader of standard output has exited (``| head``).
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except _WrongUse as error:
@@ -146,10 +144,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _unforeseen(error: Exception) -> int:
-    """Say in one line what happened; returns the exit status."""
+    """Print one line about an unexpected error; return the exit status."""
     causes = list(_causes(error))
     if any(isinstance(cause, KeyboardInterrupt) for cause in causes):
-        # Libraries catch it while they are imported.
+        # Libraries may catch KeyboardInterrupt during import.
         print(MESSAGE[signal.SIGINT], file=sys.stderr)
         return 130
     if os.environ.get("NGSGPU_DEBUG"):

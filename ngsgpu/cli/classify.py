@@ -1,4 +1,4 @@
-"""``ngsgpu classify`` and ``ngsgpu classify-merge``: which taxa reads come from."""
+"""``ngsgpu classify`` and ``ngsgpu classify-merge``: assign reads to taxa."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def classify(
         typer.Option(
             "--references",
             metavar="FILE",
-            help="Build a database of these in memory, in place of -d; repeat for more.",
+            help="Build a database of these files in memory, in place of -d; repeat for more.",
         ),
     ] = None,
     taxonomy: Annotated[
@@ -64,22 +64,22 @@ def classify(
     in1: Annotated[
         list[str] | None,
         typer.Option(
-            "-i", "--in1", metavar="FILE", help="Reads, or first mates; repeat for each lane."
+            "-i", "--in1", metavar="FILE", help="Reads or first mates; repeat for each lane."
         ),
     ] = None,
     in2: SecondMates = None,
     interleaved: InterleavedInput = False,
     sample: Annotated[
         str | None,
-        typer.Option("--sample", metavar="NAME", help="The sample's name.", show_default="from -i"),
+        typer.Option("--sample", metavar="NAME", help="Sample name.", show_default="from -i"),
     ] = None,
     samples: Annotated[
         str | None,
         typer.Option(
             "--samples",
             metavar="FILE",
-            help="Many samples, in place of -i: a table with columns sample, fastq_1, fastq_2; "
-            "{sample} in the names of outputs stands for each one's name.",
+            help="Sample sheet, in place of -i: columns sample, fastq_1, fastq_2; {sample} in "
+            "output names is replaced by the sample name.",
         ),
     ] = None,
     only_partition: Annotated[
@@ -87,14 +87,12 @@ def classify(
         typer.Option(
             "--only-partition",
             metavar="K",
-            help="Look into this partition only; with --candidates.",
+            help="Query only this partition; needs --candidates.",
         ),
     ] = None,
     candidates: Annotated[
         str | None,
-        output_file(
-            "--candidates", text="Candidates, for `ngsgpu classify-merge`, and nothing else."
-        ),
+        output_file("--candidates", text="Write only candidates, for `ngsgpu classify-merge`."),
     ] = None,
     files: OutputFiles,
     calls: CallOptions,
@@ -106,16 +104,16 @@ def classify(
     no_verify: NoVerify = False,
     quiet: Quiet = False,
 ) -> None:
-    """Classify reads by the reference sequences they share features with (MetaCache).
+    """Classify reads by the minhash features they share with reference sequences (MetaCache).
 
-    Reads are FASTQ or FASTA of any length, plain, gzip, BGZF, bzip2 or xz; an output whose name
-    ends in .gz is compressed. Give --samples to open the database once for many samples.
+    Reads are FASTQ or FASTA of any length, plain, gzip, BGZF, bzip2 or xz; output names ending in
+    .gz are compressed. --samples classifies many samples and opens the database once.
 
     With a database:    ngsgpu classify -d DB -i R1.fq.gz -I R2.fq.gz -o calls.tsv --report r.txt
 
     Without:            ngsgpu classify --references genomes/ -i reads.fq -o calls.tsv
 
-    Part by part:       ngsgpu classify -d DB --only-partition 0 -i reads.fq --candidates 0.cand
+    By partition:       ngsgpu classify -d DB --only-partition 0 -i reads.fq --candidates 0.cand
 
                         ngsgpu classify-merge -d DB 0.cand 1.cand -o calls.tsv
     """
@@ -127,9 +125,9 @@ def classify(
 
     obey_quiet(quiet)
     if (samples is None) == (not in1):
-        raise UsageError("give the reads with -i, or a sheet of samples with --samples")
+        raise UsageError("give reads with -i or a sample sheet with --samples")
     if samples is not None and (in2 or interleaved or sample):
-        raise UsageError("--samples names the files: leave out -I, --interleaved and --sample")
+        raise UsageError("--samples names the files; omit -I, --interleaved and --sample")
     if (only_partition is None) != (candidates is None):
         raise UsageError("--only-partition and --candidates go together")
     parameters = calls.parameters()
@@ -139,7 +137,7 @@ def classify(
     with choose_backend(
         backend.value, gpus, engines=("cpu", "cuda"), lease=True, most=most
     ) as chosen:
-        # The GPU gets ready while Python imports the rest.
+        # Initialise the GPU while Python imports the rest.
         prepare_cuda(
             len(chosen.gpus),
             "ngsgpu.io.gpu_parse",
@@ -189,7 +187,7 @@ def classify_merge(
     candidates: Annotated[
         list[str],
         typer.Argument(
-            metavar="CANDIDATES...", help="A file of each partition.", show_default=False
+            metavar="CANDIDATES...", help="Candidate files, one per partition.", show_default=False
         ),
     ],
     database: Annotated[
@@ -199,7 +197,7 @@ def classify_merge(
     sample: Annotated[
         str | None,
         typer.Option(
-            "--sample", metavar="NAME", help="The sample's name.", show_default="as in the files"
+            "--sample", metavar="NAME", help="Sample name.", show_default="from the files"
         ),
     ] = None,
     files: OutputFiles,
@@ -208,10 +206,10 @@ def classify_merge(
     no_verify: NoVerify = False,
     quiet: Quiet = False,
 ) -> None:
-    """Call the reads of a sample by the candidates that all partitions found.
+    """Classify the reads of a sample from the candidates of all partitions.
 
-    The result is that of classifying with all partitions at once. Options that decide which
-    candidates there are must be those that the files were made with.
+    The result equals a run with all partitions at once. Options that affect which candidates are
+    kept must match those used to write the files.
     """
     from ngsgpu.classify.database import open_database
     from ngsgpu.classify.pipeline import Classifier
@@ -231,7 +229,7 @@ def classify_merge(
 
 
 def _most_gpus(database: str | None, only_partition: int | None) -> int | None:
-    """How many GPUs can take part; None for any number."""
+    """Maximum number of GPUs the run can use; None: no limit."""
     from ngsgpu.classify.database import open_database
     from ngsgpu.classify.gpu_query import most_gpus
 
@@ -268,10 +266,10 @@ def _database(
     from ngsgpu.classify.plan import BuildOptions
 
     if (database is None) == (not references):
-        raise UsageError("name a database with -d, or references with --references")
+        raise UsageError("give a database with -d or references with --references")
     if database is not None:
         if taxonomy or maps:
-            raise UsageError("--taxonomy and --map are for --references; a database has its own")
+            raise UsageError("--taxonomy and --map need --references; a database has its own")
         return open_database(database, load=partitions, verified=verified)
     return build_database(
         references,

@@ -1,4 +1,4 @@
-"""What ``ngsgpu classify`` and ``ngsgpu classify-merge`` both take: outputs, and how to call."""
+"""Options shared by ``ngsgpu classify`` and ``ngsgpu classify-merge``: outputs and calling."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Gpus = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="GPUs to use: they share the partitions, or the reads; 0: none.",
-        show_default="1, if there are any",
+        help="GPUs to use; partitions, or else reads, are distributed over them; 0: none.",
+        show_default="1 if available",
     ),
 ]
 GpuMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory of each GPU that may be used.",
-        show_default="what is free",
+        help="Memory budget per GPU.",
+        show_default="free memory",
     ),
 ]
 
@@ -35,7 +35,7 @@ NoVerify = Annotated[
     bool,
     typer.Option(
         "--no-verify",
-        help="Do not compare what is read of the database with its checksums.",
+        help="Skip checksum verification of the database.",
     ),
 ]
 
@@ -48,24 +48,24 @@ def output_file(*names: str, text: str) -> typer.models.OptionInfo:
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Files to write, named as in ``SampleOutputs``."""
+    """Output files, named as in ``SampleOutputs``."""
 
     reads: Annotated[
         str | None,
-        output_file("-o", "--out", text="Table of calls, a line a read; - is standard output."),
+        output_file("-o", "--out", text="Table of calls, one line per read; -: standard output."),
     ] = None
     kraken_reads: Annotated[
-        str | None, output_file("--kraken-reads", text="A line a read, as Kraken writes them.")
+        str | None, output_file("--kraken-reads", text="Calls in Kraken's per-read format.")
     ] = None
     report: Annotated[
         str | None,
         output_file(
-            "--report", text="Report as Kraken's; name it SAMPLE.kraken2.report.txt for MultiQC."
+            "--report", text="Kraken-style report; name it SAMPLE.kraken2.report.txt for MultiQC."
         ),
     ] = None
-    krona: Annotated[str | None, output_file("--krona", text="Text for Krona (ktImportText).")] = (
-        None
-    )
+    krona: Annotated[
+        str | None, output_file("--krona", text="Krona text input (ktImportText).")
+    ] = None
     cami: Annotated[str | None, output_file("--cami", text="CAMI profile.")] = None
     biom: Annotated[str | None, output_file("--biom", text="BIOM table of all samples.")] = None
     abundance: Annotated[
@@ -73,14 +73,12 @@ class OutputFiles:
     ] = None
     coverage: Annotated[
         str | None,
-        output_file("--coverage", text="Where on the reference sequences reads were mapped."),
+        output_file("--coverage", text="Coverage of the reference sequences by mapped reads."),
     ] = None
-    stats: Annotated[str | None, output_file("--stats", text="What was seen and done (JSON).")] = (
-        None
-    )
+    stats: Annotated[str | None, output_file("--stats", text="Run statistics (JSON).")] = None
 
     def outputs(self, candidates: str | None = None) -> SampleOutputs:
-        """As the classifier takes them."""
+        """Convert to the classifier's ``SampleOutputs``."""
         from ngsgpu.classify.samples import SampleOutputs
 
         return SampleOutputs(**asdict(self), candidates=candidates)
@@ -88,13 +86,13 @@ class OutputFiles:
 
 @dataclass(frozen=True)
 class CallOptions:
-    """How reads are called, and what the outputs show of it."""
+    """Options for calling reads and for the outputs' contents."""
 
     columns: Annotated[
         str,
         typer.Option(
             metavar="LIST",
-            help="Columns of -o beside the read: taxon, score, target, range, in this order.",
+            help="Columns of -o after the read name: taxon, score, target, range, in this order.",
         ),
     ] = "taxon,score,target,range"
     abundance_rank: Annotated[str, typer.Option(metavar="RANK", help="Rank of --abundance.")] = (
@@ -104,7 +102,7 @@ class CallOptions:
         int | None,
         typer.Option(
             metavar="N",
-            help="Features that a read has to share with its best candidate.",
+            help="Minimum features a read shares with its best candidate.",
             show_default="2; 3 without --species-evidence",
         ),
     ] = None
@@ -112,15 +110,15 @@ class CallOptions:
         float,
         typer.Option(
             metavar="X",
-            help="Part of the best candidate's hits above --min-hits by which others must fall "
-            "behind, not to count.",
+            help="Ignore candidates that trail the best one by more than this fraction of its hits "
+            "above --min-hits.",
         ),
     ] = 1.0
     confidence: Annotated[
         float | None,
         typer.Option(
             metavar="X",
-            help="Part of a read's features that must hit, 0 to 1.",
+            help="Minimum fraction of a read's features that must hit, 0 to 1.",
             show_default="0.12; 0.15 without --species-evidence",
         ),
     ] = None
@@ -128,32 +126,33 @@ class CallOptions:
         float | None,
         typer.Option(
             metavar="X",
-            help="The same, below which a call is no species, but the next rank.",
+            help="Minimum fraction for a species call; below it the call moves up one rank.",
             show_default="0.2; 0.25 without --species-evidence",
         ),
     ] = None
     candidates_kept: Annotated[
-        int, typer.Option(metavar="N", help="Candidates that are looked at, 1 to 64.")
+        int, typer.Option(metavar="N", help="Candidates kept per read, 1 to 64.")
     ] = 6
     metacache: Annotated[
         bool,
         typer.Option(
             "--metacache",
-            help="Decide as MetaCache does by default, whatever the five options above say, and "
-            "without --species-evidence (for a database with --sketch 16).",
+            help="Classify with MetaCache's defaults: overrides the five options above and turns "
+            "--species-evidence off (for a database with --sketch 16).",
         ),
     ] = False
     ties: Annotated[
         str,
         typer.Option(
             metavar="first|ambiguous",
-            help="Without a taxonomy, reads with several near candidates: called by the best, of "
-            "equal ones the first in the database, or unclassified.",
+            help="Without a taxonomy, reads with several close candidates get the best one (on "
+            "ties, the first in the database) or stay unclassified.",
             show_default="first; ambiguous with --metacache",
         ),
     ] = ""
     insert_size: Annotated[
-        int, typer.Option(metavar="N", help="Bases that pairs may span.", show_default="their own")
+        int,
+        typer.Option(metavar="N", help="Maximum span of a pair.", show_default="read lengths"),
     ] = 0
     lowest: Annotated[str, typer.Option(metavar="RANK", help="Lowest rank of calls.")] = "sequence"
     highest: Annotated[
@@ -163,37 +162,37 @@ class CallOptions:
         float,
         typer.Option(
             metavar="X",
-            help="Leave out the reference sequences that are covered least, up to this part of the "
-            "sum of all coverages; 0: none.",
+            help="Drop the least covered reference sequences, up to this fraction of the summed "
+            "coverage; 0: none.",
         ),
     ] = 0.0
     species_evidence: Annotated[
         float,
         typer.Option(
             metavar="X",
-            help="Median part of the features of its reads that must hit for a species to be "
-            "believed; reads of others are called at the next rank. Looks at all reads twice; 0: "
-            "believe all, look once.",
+            help="Accept a species only if the median fraction of hit features over its reads "
+            "reaches this; reads of other species are called one rank up. Reads the input twice; "
+            "0: accept all, one pass.",
         ),
     ] = 0.4
     genus_evidence: Annotated[
         float,
         typer.Option(
             metavar="X",
-            help="With --species-evidence: the same for a genus, of which the best species counts.",
+            help="With --species-evidence: the same for a genus, judged by its best species.",
         ),
     ] = 0.2
     doubtful_confidence: Annotated[
         float,
         typer.Option(
             metavar="X",
-            help="With --species-evidence: part of a read's features that must hit where no "
-            "species that is believed is near.",
+            help="With --species-evidence: minimum fraction of hit features for reads without an "
+            "accepted species among their candidates.",
         ),
     ] = 0.2
 
     def parameters(self) -> QueryParameters:
-        """What decides about a read."""
+        """Parameters that decide the call of a read."""
         from dataclasses import replace
 
         from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
@@ -219,7 +218,7 @@ class CallOptions:
         )  # fmt: skip
 
     def rules(self) -> OutputRules:
-        """What decides about a sample, and what is shown."""
+        """Rules that apply to a whole sample and to its outputs."""
         from ngsgpu.classify.evidence import EvidenceParameters
         from ngsgpu.classify.sample_run import OutputRules
 

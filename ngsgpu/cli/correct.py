@@ -1,4 +1,4 @@
-"""``ngsgpu correct``: replace sequencing errors in reads."""
+"""``ngsgpu correct``: correct substitution errors in reads."""
 
 from __future__ import annotations
 
@@ -37,30 +37,31 @@ def correct(
     in1: Annotated[
         Paths | None,
         typer.Option(
-            "-i", "--in1", metavar="FILE", help="Reads, or first mates; repeat for each lane."
+            "-i", "--in1", metavar="FILE", help="Reads or first mates; repeat for each lane."
         ),
     ] = None,
     in2: SecondMates = None,
     out1: Annotated[
         Paths | None,
         typer.Option(
-            "-o", "--out1", metavar="FILE", help="Output for -i: one for each lane, or one for all."
+            "-o", "--out1", metavar="FILE", help="Output for -i: one per lane or one for all."
         ),
     ] = None,
     out2: Annotated[
         Paths | None,
         typer.Option(
-            "-O", "--out2", metavar="FILE", help="Output for -I: one for each lane, or one for all."
+            "-O", "--out2", metavar="FILE", help="Output for -I: one per lane or one for all."
         ),
     ] = None,
     interleaved: Annotated[
-        bool, typer.Option("--interleaved", help="-i and -o hold both mates of pairs, in turn.")
+        bool, typer.Option("--interleaved", help="-i and -o hold interleaved pairs.")
     ] = False,
     coverage: Annotated[
         str,
         typer.Option(
             metavar="X",
-            help="Reads per position of the genome; auto estimates it from the k-mer spectrum.",
+            help="Sequencing depth (reads per genome position); auto estimates it from the k-mer "
+            "spectrum.",
         ),
     ] = "auto",
     kmer: Annotated[
@@ -70,8 +71,8 @@ def correct(
         int,
         typer.Option(
             metavar="N",
-            help="Hash functions and tables, 1 to 255; more find more overlaps and take more "
-            "memory (10 bytes a read and table).",
+            help="Hash functions, one table each, 1 to 255; more find more overlaps but need more "
+            "memory (10 bytes per read and table).",
         ),
     ] = 48,
     quality_bits: QualityBits = 8,
@@ -88,10 +89,10 @@ def correct(
 ) -> None:
     """Correct substitution errors in Illumina reads (CARE).
 
-    The output is the input with some bases replaced: order, names, comments, line ends and
-    qualities stay as they are. Input is FASTQ or FASTA, plain, gzip, BGZF, bzip2 or xz; an
-    output whose name ends in .gz is compressed (BGZF). The file - is standard input or output.
-    Give all lanes of a library at once: coverage is what the method lives on.
+    Only bases change: read order, names, comments, line endings and qualities are preserved.
+    Input is FASTQ or FASTA, plain, gzip, BGZF, bzip2 or xz; output names ending in .gz are
+    compressed (BGZF). - is standard input or output. Give all lanes of a library in one run: the
+    method relies on coverage.
 
     Single reads:   ngsgpu correct -i reads.fq.gz -o corrected.fq.gz
 

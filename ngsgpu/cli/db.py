@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 References = Annotated[
     list[str],
     typer.Argument(
-        metavar="REFS...", help="FASTA files, or directories of them.", show_default=False
+        metavar="REFS...", help="FASTA files or directories of them.", show_default=False
     ),
 ]
 DatabasePath = Annotated[
@@ -37,7 +37,8 @@ TaxonomyPath = Annotated[
     typer.Option(
         "--taxonomy",
         metavar="DIR",
-        help="nodes.dmp and names.dmp, as NCBI's; without, calls are sequences only.",
+        help="Directory with NCBI nodes.dmp and names.dmp; without it, reads are only assigned to "
+        "sequences.",
     ),
 ]
 Maps = Annotated[
@@ -45,59 +46,59 @@ Maps = Annotated[
     typer.Option(
         "--map",
         metavar="FILE",
-        help="Which sequence belongs to which taxon: NCBI's accession2taxid or "
-        "assembly_summary.txt, or a table of name and taxid; repeat for more.",
+        help="Sequence-to-taxon mapping: NCBI accession2taxid or assembly_summary.txt, or a table "
+        "of sequence name and taxid; repeat for more.",
     ),
 ]
 Partitions = Annotated[
     int | None,
-    typer.Option(
-        "--partitions", metavar="N", help="Into how many partitions to cut.", show_default="1"
-    ),
+    typer.Option("--partitions", metavar="N", help="Number of partitions.", show_default="1"),
 ]
 PartitionMemory = Annotated[
     str | None,
     typer.Option(
-        "--partition-memory", metavar="SIZE", help="Cut so that no partition takes more, as in 40G."
+        "--partition-memory", metavar="SIZE", help="Maximum memory per partition, for example 40G."
     ),
 ]
 
 
 @dataclass(frozen=True)
 class IndexOptions:
-    """What the index of a database holds."""
+    """Options of a database's index."""
 
     kmer: Annotated[int, typer.Option(metavar="K", help="k-mer length, 4 to 16.")] = 16
-    sketch: Annotated[int, typer.Option(metavar="N", help="Features of a window, 1 to 32.")] = 24
-    window: Annotated[int, typer.Option(metavar="N", help="Bases of a window.")] = 127
+    sketch: Annotated[
+        int, typer.Option(metavar="N", help="Features per window (sketch size), 1 to 32.")
+    ] = 24
+    window: Annotated[int, typer.Option(metavar="N", help="Window length in bases.")] = 127
     stride: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Bases between windows.", show_default="window - kmer + 1"),
+        typer.Option(
+            metavar="N", help="Distance between window starts.", show_default="window - kmer + 1"
+        ),
     ] = None
     max_locations: Annotated[
         str,
         typer.Option(
-            metavar="N|all", help="Locations kept of a feature in a partition; the first ones."
+            metavar="N|all", help="Keep the first N locations of a feature in each partition."
         ),
     ] = "254"
     remove_overfull: Annotated[
         bool,
-        typer.Option(
-            "--remove-overfull", help="Drop features with more locations than that instead."
-        ),
+        typer.Option("--remove-overfull", help="Drop features exceeding --max-locations instead."),
     ] = False
     ambiguous_rank: Annotated[
         str,
         typer.Option(
             metavar="RANK",
-            help="Drop features that occur in more than --max-taxa taxa of this rank.",
+            help="Drop features found in more than --max-taxa taxa of this rank.",
             show_default="none",
         ),
     ] = ""
     max_taxa: Annotated[int, typer.Option(metavar="N", help="See --ambiguous-rank.")] = 1
 
     def parameters(self) -> DatabaseParameters:
-        """As the builder takes them."""
+        """Convert to the builder's parameters."""
         from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
 
         try:
@@ -118,7 +119,7 @@ class IndexOptions:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    group = typer.Typer(no_args_is_help=True, help="Build databases to classify reads with.")
+    group = typer.Typer(no_args_is_help=True, help="Build and inspect classification databases.")
     for command in (plan, build, add, info, verify):
         group.command(name=command.__name__)(with_groups(command))
     app.add_typer(group, name="db")
@@ -135,14 +136,14 @@ def plan(
     index: IndexOptions,
     threads: Threads = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan, write nothing.")
+        bool, typer.Option("--dry-run", help="Print the plan; write nothing.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Read references for names and lengths, and deal them out to partitions.
+    """Plan a partitioned database from the names and lengths of the references.
 
-    The database is made without indexes; `ngsgpu db build -d DIR --only-partition K` then builds
-    each of them, in a job of its own if you like. Prints the partitions.
+    Writes the database without indexes and prints its partitions. Build each one, in separate jobs
+    if you like, with `ngsgpu db build -d DIR --only-partition K`.
     """
     from ngsgpu.classify.database_write import write_manifest
     from ngsgpu.classify.facts import partition_lines, taxon_lines
@@ -176,7 +177,7 @@ def build(
         list[str] | None,
         typer.Argument(
             metavar="REFS...",
-            help="FASTA files, or directories of them; left out with --only-partition.",
+            help="FASTA files or directories of them; omit with --only-partition.",
             show_default=False,
         ),
     ] = None,
@@ -188,7 +189,7 @@ def build(
     only_partition: Annotated[
         int | None,
         typer.Option(
-            "--only-partition", metavar="K", help="Build this partition of a planned database."
+            "--only-partition", metavar="K", help="Build only this partition of a planned database."
         ),
     ] = None,
     index: IndexOptions,
@@ -201,14 +202,13 @@ def build(
 ) -> None:
     """Build a database from reference sequences.
 
-    An existing one is replaced when the new one is whole; a folder that holds anything else is
-    refused. References are FASTA, plain or
-    compressed, each sequence with a name of its own. Of several GPUs as many take part as are
-    needed for their memory.
+    An existing database is replaced once the new one is complete; a directory that holds anything
+    else is refused. References are FASTA, plain or compressed, with unique sequence names. With
+    several GPUs, only as many are used as their memory is needed.
 
     In one go:          ngsgpu db build genomes/ -d DB --taxonomy tax --map seqid2taxid.tsv
 
-    Part by part:       ngsgpu db plan genomes/ -d DB --partitions 4 ...
+    By partition:       ngsgpu db plan genomes/ -d DB --partitions 4 ...
 
                         ngsgpu db build -d DB --only-partition 0      (and 1, 2, 3)
     """
@@ -219,16 +219,16 @@ def build(
     from ngsgpu.device.memory import parse_size
 
     if not database:
-        raise UsageError("name the database with -d")
+        raise UsageError("give the database with -d")
     planned = only_partition is not None
     others = references or taxonomy or maps or partitions or partition_memory
     if planned and (others or index != IndexOptions()):
         raise UsageError(
-            "--only-partition builds what was planned with `ngsgpu db plan`: give -d alone"
+            "--only-partition builds a database planned with `ngsgpu db plan`: give only -d"
         )
     obey_quiet(quiet)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
-        # Others are made ready if the memory of the first one does not suffice.
+        # Further GPUs are initialised only if the memory of the first is too small.
         prepare_cuda(min(1, len(chosen.gpus)), "ngsgpu.classify.gpu_build")
         from ngsgpu.classify.build import build_database, build_partition
         from ngsgpu.classify.database import open_database
@@ -269,17 +269,15 @@ def add(
     partition_memory: PartitionMemory = None,
     into_last: Annotated[
         bool,
-        typer.Option(
-            "--into-last", help="Add to the last partition, not as partitions of their own."
-        ),
+        typer.Option("--into-last", help="Add to the last partition instead of creating new ones."),
     ] = False,
     threads: Threads = 0,
     memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
-    """Add reference sequences to a database, without touching its other partitions.
+    """Add reference sequences to a database; existing partitions stay as they are.
 
-    They get the database's own taxonomy; --taxonomy only checks that it is the same one.
+    The database keeps its taxonomy; --taxonomy only checks that it is the same one.
     """
     from ngsgpu.classify.facts import partition_lines, taxon_lines
     from ngsgpu.classify.grow import add_references
@@ -305,11 +303,11 @@ def info(
         bool, typer.Option("--targets", help="List the reference sequences, tab-separated.")
     ] = False,
     unmapped: Annotated[
-        bool, typer.Option("--unmapped", help="List those that have no taxon.")
+        bool, typer.Option("--unmapped", help="List the reference sequences without a taxon.")
     ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what is in a database."""
+    """Show the contents of a database."""
     from ngsgpu.classify.database import open_database
     from ngsgpu.classify.facts import facts, partition_lines, target_lines
 
@@ -333,7 +331,7 @@ def info(
 
 
 def verify(database: DatabasePath) -> None:
-    """Read every byte of a database and compare it with the checksums."""
+    """Verify the checksums of all files of a database."""
     from ngsgpu.classify.database_verify import verify_database
 
     files, damaged = verify_database(database)
@@ -342,10 +340,10 @@ def verify(database: DatabasePath) -> None:
     if damaged:
         raise InputError(
             database,
-            f"{len(damaged)} of {files} files are not what they were",
-            "copy the database again, or build it again",
+            f"{len(damaged)} of {files} files are damaged",
+            "copy or build the database again",
         )
-    typer.echo(f"{database}: {files} files are as they were written")
+    typer.echo(f"{database}: {files} files verified")
 
 
 def _options(threads: int, memory: str | None, quiet: bool) -> BuildOptions:

@@ -1,4 +1,4 @@
-"""``ngsgpu doctor``: what this machine offers to ngsgpu, what is missing, how to get it."""
+"""``ngsgpu doctor``: check the installation and the hardware."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def register(app: typer.Typer) -> None:
 def doctor(
     json: bool = typer.Option(False, "--json", help="Print JSON instead of text."),
 ) -> None:
-    """Show what this machine offers to ngsgpu, what is missing and how to get it.
+    """Check the installation and the hardware, and explain how to fix problems.
 
-    The exit status is 0 when reads can be corrected here and 1 when they cannot.
+    The exit status is 0 if ngsgpu can correct reads on this machine, otherwise 1.
     """
     from ngsgpu.device.diagnosis import as_dict, as_text, diagnose
 

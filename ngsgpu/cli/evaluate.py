@@ -13,10 +13,10 @@ import typer
 from ngsgpu.errors import UsageError
 
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write all results here.")
+    Path | None, typer.Option("--json", metavar="FILE", help="Write all results to this file.")
 ]
 Threads = Annotated[
-    int, typer.Option("-t", "--threads", min=1, metavar="N", help="Threads that decompress.")
+    int, typer.Option("-t", "--threads", min=1, metavar="N", help="Decompression threads.")
 ]
 
 
@@ -62,14 +62,14 @@ def correction(
     ] = None,
     interleaved: Annotated[
         bool,
-        typer.Option("--interleaved", help="--in1 and --out1 hold both mates of pairs, in turn."),
+        typer.Option("--interleaved", help="--in1 and --out1 hold interleaved pairs."),
     ] = False,
     alignments: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="ART's .aln files, or a SAM of the reads before correction: tell which reads "
-            "have insertions or deletions. Without them the sequences decide.",
+            help="ART's .aln files, or a SAM of the uncorrected reads, to find the reads with "
+            "insertions or deletions. Without them, indels are inferred from the sequences.",
         ),
     ] = None,
     json_path: JsonFile = None,
@@ -85,19 +85,19 @@ def correction(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Name of the sample for MultiQC.",
-            show_default="PREFIX's last part",
+            help="Sample name for MultiQC.",
+            show_default="last component of PREFIX",
         ),
     ] = None,
     threads: Threads = 1,
 ) -> None:
-    """Count corrected, missed and newly made errors against the true reads.
+    """Count corrected, missed and introduced errors against the error-free reads.
 
-    Prints a table: TP, FP, FN, TN, sensitivity, specificity, precision and false positives per
-    million corrections, for reads without indels and, apart, for reads with indels.
+    Prints TP, FP, FN, TN, sensitivity, specificity, precision and false positives per million
+    corrections, separately for reads without and with indels.
     """
     if sample is not None and mqc_prefix is None:
-        raise UsageError("--sample names the sample for MultiQC; give --mqc-prefix too")
+        raise UsageError("--sample names the sample for MultiQC; it needs --mqc-prefix")
 
     from ngsgpu.evaluate.correction import evaluate_correction
     from ngsgpu.evaluate.table import print_table
@@ -128,50 +128,51 @@ def classification(
         list[Path],
         typer.Option(
             metavar="FILE",
-            help="Table of reads of ngsgpu classify, Kraken's lines or MetaCache's output; repeat "
-            "to compare several.",
+            help="Per-read output of ngsgpu classify, Kraken or MetaCache; repeat to compare "
+            "several.",
         ),
     ],
     taxonomy: Annotated[
-        Path, typer.Option(metavar="DIR", help="NCBI's nodes.dmp, names.dmp and merged.dmp.")
+        Path, typer.Option(metavar="DIR", help="NCBI nodes.dmp, names.dmp and merged.dmp.")
     ],
     truth: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Table with columns read (or label: what names begin with) and taxid; also "
-            "genus_taxid and the like for taxa that the taxonomy lacks.",
+            help="Table with columns read (or label, a prefix of read names) and taxid; optionally "
+            "genus_taxid and so on for taxa missing from the taxonomy.",
         ),
     ] = None,
     references: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The database, or names and taxids of its sequences: sensitivity then counts only "
-            "reads whose taxon has one.",
+            help="The database, or a table of its sequence names and taxids: sensitivity then "
+            "counts only reads whose taxon is in the database.",
         ),
     ] = None,
     composition: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Taxids and shares of what the sample is made of, to compare abundances with.",
-            show_default="the reads of the truth",
+            help="Taxids and fractions of the sample's true composition, to compare abundances "
+            "with.",
+            show_default="from the reads of --truth",
         ),
     ] = None,
     name: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="What to call each file of --classified, in turn.",
-            show_default="the file's name",
+            help="Label for each --classified file, in order.",
+            show_default="file name",
         ),
     ] = None,
     rank: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RANK",
-            help="A rank to compare at; repeat for more.",
+            help="Rank to evaluate; repeat for more.",
             show_default="species, genus, family, order, class, phylum and domain",
         ),
     ] = None,
@@ -180,16 +181,16 @@ def classification(
     ] = "species",
     json_path: JsonFile = None,
 ) -> None:
-    """Judge calls of reads by where the reads come from.
+    """Compare read classifications with the true taxa.
 
-    Prints precision, sensitivity and F1 at each rank, and how far the abundances are from the
-    sample's composition.
+    Prints precision, sensitivity and F1 at each rank, and the distance between estimated and true
+    abundances.
     """
     if truth is None and composition is None:
-        raise UsageError("there is nothing to compare with; give --truth, --composition or both")
+        raise UsageError("nothing to compare with; give --truth, --composition or both")
     names = [path.name for path in classified] if name is None else name
     if len(names) != len(classified):
-        raise UsageError(f"{len(classified)} files of --classified, but {len(names)} of --name")
+        raise UsageError(f"{len(classified)} --classified files but {len(names)} --name labels")
 
     from ngsgpu.classify.abundance import rank_code
     from ngsgpu.classify.taxonomy import load_taxonomy
@@ -234,7 +235,7 @@ def merging(
     min_overlap: Annotated[
         int,
         typer.Option(
-            min=1, metavar="N", help="Pairs with so many common bases count as overlapping."
+            min=1, metavar="N", help="Pairs sharing at least this many bases count as overlapping."
         ),
     ] = 10,
     json_path: JsonFile = None,
@@ -242,8 +243,8 @@ def merging(
 ) -> None:
     """Compare merged reads with the fragments they came from.
 
-    Prints a table: pairs merged to the right length, to a wrong one, or not at all; error rates of
-    the reads and of the merged reads. The file of --json also has the errors seen at each quality.
+    Prints the pairs merged to the correct length, to a wrong length or not at all, and the error
+    rates of input and merged reads. --json also reports the errors at each quality.
     """
     from ngsgpu.evaluate.merging import evaluate_merging
     from ngsgpu.evaluate.table import print_rows
@@ -259,7 +260,7 @@ def merging(
 def extension(
     reference: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="FASTA that the reads come from or are aligned to."),
+        typer.Option(metavar="FILE", help="FASTA the reads were simulated from or aligned to."),
     ],
     extended: Annotated[
         list[Path], typer.Option(metavar="FILE", help="Extended reads; repeat for several files.")
@@ -274,27 +275,27 @@ def extension(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="For real reads: SAM, BAM or CRAM of the extended reads, in their order.",
+            help="For real reads: SAM, BAM or CRAM of the extended reads, in input order.",
         ),
     ] = None,
     read_length: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="With --alignments: length of the reads at both ends, where headers do not tell.",
+            help="With --alignments: length of the two end reads, if headers lack their positions.",
         ),
     ] = None,
     pairs: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="With --alignments: pairs that were to be extended."),
+        typer.Option(metavar="N", min=0, help="With --alignments: number of input pairs."),
     ] = 0,
     json_path: JsonFile = None,
 ) -> None:
-    """Compare the gaps of extended reads with the true ones.
+    """Compare the filled gaps of extended reads with the true sequence.
 
-    Prints a table: connected pairs, error-free gaps, error rate in gaps with and without
-    differences of length, lengths. Extended reads of any program will do; where a header does not
-    say read1=A-B read2=C-D, the reads are taken to lie at both ends.
+    Prints connected pairs, error-free gaps, the error rate in gaps with and without length
+    differences, and lengths. Accepts extended reads from any program; without read1=A-B read2=C-D
+    in the header, the two reads are assumed to be at the ends.
     """
     if (alignments is None) == (not truth):
         raise UsageError("give either --truth (simulated reads) or --alignments (real reads)")
@@ -316,9 +317,9 @@ def extension(
 
 @contextlib.contextmanager
 def _outputs(json_path: Path | None, others: Sequence[Path] = ()) -> Iterator[Callable[..., None]]:
-    """Open the outputs before the work; gives what writes them after the table was printed.
+    """Open the outputs before the evaluation; yield the function that writes them.
 
-    They appear only if standard output took the table.
+    They are published only if the table reached standard output.
     """
     import json
 

@@ -53,78 +53,79 @@ def extend(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="First mates of pairs that were not connected, or, without --remaining2, both.",
+            help="First mates of unconnected pairs; both mates without --remaining2.",
         ),
     ] = None,
     remaining2: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Second mates of pairs that were not connected."),
+        typer.Option(metavar="FILE", help="Second mates of unconnected pairs."),
     ] = None,
     interleaved: InterleavedInput = False,
     library: Annotated[
         LibraryChoice,
         typer.Option(
-            metavar="pe|mp", help="pe: mates point to each other; mp (mate pairs): away from it."
+            metavar="pe|mp",
+            help="Mate orientation: inward (pe, paired ends) or outward (mp, mate pairs).",
         ),
     ] = LibraryChoice.pe,
     insert_size: Annotated[
         float | None,
         typer.Option(
             metavar="N",
-            help="Mean length of fragments, both reads included.",
+            help="Mean insert size (fragment length, reads included).",
             show_default="estimated",
         ),
     ] = None,
     insert_sd: Annotated[
         float | None,
         typer.Option(
-            metavar="N", help="Standard deviation of that length.", show_default="estimated"
+            metavar="N", help="Standard deviation of the insert size.", show_default="estimated"
         ),
     ] = None,
     min_length: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Shortest fragment that is connected.",
-            show_default="mean less 4 deviations",
+            help="Minimum fragment length to connect.",
+            show_default="mean - 4 SD",
         ),
     ] = None,
     max_length: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Longest fragment that is connected.",
-            show_default="mean plus 4 deviations",
+            help="Maximum fragment length to connect.",
+            show_default="mean + 4 SD",
         ),
     ] = None,
     strict: Annotated[
         int,
         typer.Option(
             metavar="0|1|2",
-            help="2: both sides must reach the mate by the same way; 1: or one, and the other "
-            "agree as far as it came; 0: one suffices.",
+            help="2: both directions must reach the mate with the same sequence; 1: one may stop "
+            "early if it agrees as far as it got; 0: one direction suffices.",
         ),
     ] = 0,
     gap_mismatches: Annotated[
         int,
-        typer.Option(metavar="N", help="Bases in which the ways of both sides may differ."),
+        typer.Option(metavar="N", help="Mismatches allowed between the two gap sequences."),
     ] = 0,
     confirm_ratio: Annotated[
         float,
         typer.Option(
-            metavar="X", help="Part of a gap that the other side must have reached to confirm it."
+            metavar="X", help="Fraction of the gap the other direction must cover to confirm it."
         ),
     ] = 0.5,
     confirm_matches: Annotated[
-        float, typer.Option(metavar="X", help="Part of that which must be equal.")
+        float, typer.Option(metavar="X", help="Identity required over that fraction.")
     ] = 0.95,
     merge_overlap: Annotated[
         int,
         typer.Option(
-            metavar="N", help="Overlap by which two unfinished sides are merged (--strict 0)."
+            metavar="N", help="Overlap that joins two unfinished extensions (--strict 0)."
         ),
     ] = 40,
-    outward: Annotated[bool, typer.Option("--outward", help="Extend pairs outwards, too.")] = False,
+    outward: Annotated[bool, typer.Option("--outward", help="Also extend pairs outward.")] = False,
     kmer: Annotated[
         int, typer.Option(metavar="K", help="k-mer length of the tables, 8 to 32.")
     ] = 20,
@@ -132,40 +133,41 @@ def extend(
         int,
         typer.Option(
             metavar="N",
-            help="Hash functions and tables; 2 do for corrected reads (17 bytes a read and table).",
+            help="Hash functions, one table each (17 bytes per read and table); 2 suffice for "
+            "corrected reads.",
         ),
     ] = 4,
     step: Annotated[
-        int, typer.Option(metavar="N", help="Bases that are appended at a time, 1 to 64.")
+        int, typer.Option(metavar="N", help="Maximum bases appended per step, 1 to 64.")
     ] = 20,
     min_reads: Annotated[
-        int, typer.Option(metavar="N", help="Reads that cover an appended base at least.")
+        int, typer.Option(metavar="N", help="Minimum reads covering an appended base.")
     ] = 3,
     min_overlap: Annotated[
-        int, typer.Option(metavar="N", help="Shortest overlap with another read, at least 50.")
+        int, typer.Option(metavar="N", help="Minimum overlap with another read, 50 or more.")
     ] = 50,
     min_overlap_ratio: Annotated[
-        float, typer.Option(metavar="X", help="The same as a part of the start read's length.")
+        float, typer.Option(metavar="X", help="Minimum overlap as a fraction of the anchor read.")
     ] = 0.5,
     max_mismatch_ratio: Annotated[
-        float, typer.Option(metavar="X", help="Mismatches an overlap may have, as a part of it.")
+        float, typer.Option(metavar="X", help="Maximum mismatches as a fraction of the overlap.")
     ] = 0.05,
     quality_bits: QualityBits = 8,
     gap_quality: Annotated[
         int | None,
         typer.Option(
             metavar="Q",
-            help="Phred score of all bases that are no read's.",
-            show_default="from the reads that support it",
+            help="Quality of all bases outside the two reads.",
+            show_default="from the supporting reads",
         ),
     ] = None,
     fasta: Annotated[bool, typer.Option("--fasta", help="Write extended reads as FASTA.")] = False,
     include_remaining: Annotated[
         bool,
-        typer.Option("--include-remaining", help="Write pairs that were not connected to -o, too."),
+        typer.Option("--include-remaining", help="Also write unconnected pairs to -o."),
     ] = False,
     unsorted: Annotated[
-        bool, typer.Option("--unsorted", help="Write in the order in which work is done.")
+        bool, typer.Option("--unsorted", help="Write reads as they finish, not in input order.")
     ] = False,
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
@@ -178,11 +180,11 @@ def extend(
     dry_run: DryRun = False,
     quiet: Quiet = False,
 ) -> None:
-    """Extend pairs to long reads (CAREx).
+    """Extend read pairs to long reads (CAREx).
 
-    Both reads of a pair and what lies between them become one read, found from the other reads of
-    the run: no reference is needed. The reads' own bases stay as they are. Correct the reads first
-    (ngsgpu correct), and give all lanes of a library at once.
+    Fill the gap between the two reads of a pair from the other reads of the run; no reference is
+    needed. The bases of the pair itself do not change. Correct the reads first (ngsgpu correct),
+    and give all lanes of a library in one run.
 
     Pairs:   ngsgpu extend -i R1.fq -I R2.fq -o extended.fq --remaining1 r1.fq --remaining2 r2.fq
     """
@@ -222,7 +224,7 @@ def extend(
         mate_pairs=library is LibraryChoice.mp,
     )
     if out is None and not dry_run:
-        raise UsageError("no output was given; name one with -o")
+        raise UsageError("no output given; name one with -o")
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:
         if not dry_run:
             prepare_cuda(

@@ -1,8 +1,7 @@
-"""Which files each command reads and writes, and the check that none of them is written over.
+"""Input and output files of every command, and the check that no input is overwritten.
 
-`FILES` says for every option that names files what becomes of them; `files_of` lists them all, and
-`guard` has every command check them before it does anything. An option that is missing here fails
-a test that goes through the options of all commands.
+`FILES` gives the role of every option that names files, `files_of` lists the files of a run, and
+`guard` makes every command check them first. A test fails for any option missing from `FILES`.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ _LARGEST_USUAL: Final = 2**31 - 1
 
 
 class Role(Enum):
-    """What a command does with the files that an option names."""
+    """How a command uses the files of an option."""
 
     READS = auto()
-    """Reads them; each may be named once."""
+    """Read; each file may be given only once."""
     READ = auto()
-    """Reads them, or all files of a folder."""
+    """Read; a directory stands for all its files."""
     SHEET = auto()
-    """Reads a sheet of samples, and the files in it."""
+    """A sample sheet, read together with the files it lists."""
     WRITTEN = auto()
-    """Writes them; ``{sample}`` stands for the name of each sample."""
+    """Written; ``{sample}`` is replaced by each sample name."""
     MULTIQC = auto()
-    """Writes MultiQC content, to names that begin so."""
+    """Prefix of MultiQC content files."""
     CHECKED_LATER = auto()
-    """Checked by the command itself, when it knows which files these are."""
+    """Checked by the command itself once it knows the files."""
 
 
 _READS = dict.fromkeys(("in1", "in2"), Role.READS)
@@ -86,7 +85,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     | _written("output", "write_study")
     | dict.fromkeys(("results", "benchmarks"), Role.CHECKED_LATER),
 }
-"""By command and parameter."""
+"""File roles by command and parameter."""
 
 
 @dataclass
@@ -94,9 +93,9 @@ class Files:
     """All files of a run.
 
     Attributes:
-        reads: files that are read, each once.
-        also_read: other files that are read, or folders of them.
-        written: files that are written.
+        reads: input files that may be given only once.
+        also_read: other input files or directories.
+        written: output files.
     """
 
     reads: list[str] = field(default_factory=list)
@@ -108,11 +107,11 @@ def files_of(command: str, values: Mapping[str, Any]) -> Files:
     """List the inputs and outputs of a command.
 
     Args:
-        command: its name, as ``evaluate merging``.
-        values: its parameters.
+        command: command name, such as ``evaluate merging``.
+        values: parameter values.
 
     Raises:
-        InputError: a sheet of samples cannot be read.
+        InputError: a sample sheet cannot be read.
     """
     files = Files()
     samples: list[str] = []
@@ -141,7 +140,7 @@ def files_of(command: str, values: Mapping[str, Any]) -> Files:
 
 
 def _sample(command: str, values: Mapping[str, Any]) -> str:
-    """The name of the one sample of a run of ``classify`` or ``classify-merge``."""
+    """Sample name of a single-sample ``classify`` or ``classify-merge`` run."""
     if values.get("sample"):
         return str(values["sample"])
     if command == "classify-merge":
@@ -154,7 +153,7 @@ def _sample(command: str, values: Mapping[str, Any]) -> str:
 
 
 def _add_sheet(path: str, files: Files) -> list[str]:
-    """Add a sheet of samples and the files in it; returns the samples' names."""
+    """Add a sample sheet and its files; return the sample names."""
     from ngsgpu.classify.samples import read_samples
 
     samples = read_samples(path)
@@ -171,11 +170,11 @@ def _paths(value: Any) -> Iterator[str]:
 
 
 def check_files(command: str, values: Mapping[str, Any]) -> None:
-    """Refuse a command that would write over what it reads, or twice to one place.
+    """Refuse to overwrite an input or to write two outputs to one file.
 
     Raises:
         UsageError: names the file.
-        InputError: a sheet of samples cannot be read.
+        InputError: a sample sheet cannot be read.
     """
     from ngsgpu.io.paths import check_distinct
 
@@ -184,7 +183,7 @@ def check_files(command: str, values: Mapping[str, Any]) -> None:
 
 
 def check_numbers(values: Mapping[str, Any]) -> None:
-    """Refuse numbers that no arithmetic and no machine could do anything with.
+    """Refuse numbers too large to be meaningful.
 
     Raises:
         UsageError: names the option.
@@ -193,11 +192,11 @@ def check_numbers(values: Mapping[str, Any]) -> None:
         if isinstance(value, int | float) and not abs(value) <= _LARGEST.get(name, _LARGEST_USUAL):
             option = f"--{name.replace('_', '-')}"
             largest = _LARGEST.get(name, _LARGEST_USUAL)
-            raise UsageError(f"{option} must be a number up to {largest}, not {value}")
+            raise UsageError(f"{option} must be at most {largest}, not {value}")
 
 
 def guard(app: typer.Typer, prefix: str = "") -> None:
-    """Have every command of the application check its files first."""
+    """Make every command of the application check its files first."""
     for command in app.registered_commands:
         if command.callback is not None:
             command.callback = _checked(f"{prefix}{command.name}", command.callback)
@@ -213,7 +212,7 @@ def _checked(name: str, command: Callable[..., Any]) -> Callable[..., Any]:
         check_files(name, values)
         return command(**values)
 
-    # Typer asks for the types four times; read once from the source they cost a quarter of that.
+    # Typer evaluates the annotations four times; evaluating them once saves start-up time.
     signature = inspect.signature(command, eval_str=True)
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {own.name: own.annotation for own in signature.parameters.values()}

@@ -1,4 +1,4 @@
-"""``ngsgpu gpu``: which GPUs there are, who holds them, and running programs on free ones."""
+"""``ngsgpu gpu``: list GPUs and their leases, and run programs on free GPUs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import typer
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     group = typer.Typer(
-        help="Show GPUs and lease them to programs.",
+        help="List GPUs and lease them to programs.",
         no_args_is_help=True,
         rich_markup_mode=None,
     )
     group.command(name="list")(list_gpus)
     group.command(
         name="run",
-        # Everything from the first word that is no option belongs to the program.
+        # Everything from the first non-option word on belongs to the program.
         context_settings={"allow_interspersed_args": False},
     )(run)
     app.add_typer(group, name="gpu")
@@ -26,9 +26,9 @@ def register(app: typer.Typer) -> None:
 def list_gpus(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Show the GPUs that can be leased and who holds them.
+    """List the GPUs that can be leased and their holders.
 
-    They are those that CUDA_VISIBLE_DEVICES names, or all.
+    Respects CUDA_VISIBLE_DEVICES.
     """
     from ngsgpu.device.leases import holders, lock_folder, pool
     from ngsgpu.device.locks import FolderUnusableError
@@ -66,7 +66,7 @@ def list_gpus(
             state = f"held by {holder}" if holder else "free"
             typer.echo(f"{device}{memory}: {state}")
         if not devices:
-            typer.echo("no GPU can be seen")
+            typer.echo("no GPU found")
     if problem:
         typer.echo(f"ngsgpu: {problem}", err=True)
 
@@ -80,15 +80,15 @@ def run(
         float | None,
         typer.Option(
             metavar="S",
-            help="Seconds to wait for free ones; 0: not at all.",
-            show_default="as long as it takes",
+            help="Seconds to wait for free GPUs; 0: do not wait.",
+            show_default="no limit",
         ),
     ] = None,
 ) -> None:
-    """Run any program on GPUs that nobody else has leased.
+    """Lease free GPUs and run any program on them.
 
-    The program sees them alone, by CUDA_VISIBLE_DEVICES. They are free again when it and
-    everything that it started have ended. The exit status is the program's.
+    CUDA_VISIBLE_DEVICES restricts the program to its GPUs. The lease ends when the program and all
+    its child processes have exited. The exit status is the program's.
 
     Example:   ngsgpu gpu run -n 2 -- python train.py
     """

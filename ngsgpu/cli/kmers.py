@@ -18,7 +18,7 @@ def kmers(
     in1: Annotated[
         list[str],
         typer.Option(
-            "-i", "--in1", metavar="FILE", help="Reads, or first mates; repeat for more files."
+            "-i", "--in1", metavar="FILE", help="Reads or first mates; repeat for more files."
         ),
     ],
     in2: Annotated[
@@ -31,22 +31,22 @@ def kmers(
             "-o",
             "--out",
             metavar="FILE",
-            help="Histogram to write; - is standard output.",
+            help="Histogram file; - is standard output.",
         ),
     ] = "-",
     kmer: Annotated[
         int, typer.Option("-k", "--kmer", metavar="K", help="k-mer length, 1 to 32.")
     ] = 21,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Count every k-mer, not a sample of them.")
+        bool, typer.Option("--exact", help="Count all k-mers instead of a sample.")
     ] = False,
     threads: Threads = 0,
 ) -> None:
-    """Count how many distinct k-mers occur how often, and estimate the coverage.
+    """Compute the k-mer spectrum of reads and estimate the coverage.
 
-    The histogram is a table of multiplicity and number of canonical k-mers. Of large inputs a
-    sample of the k-mers is counted, each with all its occurrences; the first line says how many,
-    and the estimated coverage (reads per position of the genome).
+    The histogram lists each multiplicity with its number of distinct canonical k-mers. For large
+    inputs only a sample of the k-mers is counted, each with all its occurrences. The first line
+    gives the sampling rate and the estimated coverage (reads per genome position).
     """
     from ngsgpu.device.memory import usable_cpus
     from ngsgpu.errors import UsageError

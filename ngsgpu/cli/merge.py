@@ -1,4 +1,4 @@
-"""``ngsgpu merge``: make one read of two that overlap."""
+"""``ngsgpu merge``: merge overlapping read pairs."""
 
 from __future__ import annotations
 
@@ -45,33 +45,32 @@ def merge(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="First mates of the other pairs; without it those pairs are left out.",
+            help="First mates of unmerged pairs; without it, unmerged pairs are dropped.",
         ),
     ] = None,
     unmerged2: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Second mates of the other pairs.")
+        str | None, typer.Option(metavar="FILE", help="Second mates of unmerged pairs.")
     ] = None,
     flash_prefix: Annotated[
         str | None,
         typer.Option(
             metavar="PREFIX",
-            help="Write the five files that FLASH writes, with its names, instead of -o and "
-            "--unmerged.",
+            help="Write FLASH's five output files, under its names, in place of -o and --unmerged.",
         ),
     ] = None,
     compress: Annotated[
-        bool, typer.Option("-z", "--compress", help="Compress the reads of --flash-prefix.")
+        bool, typer.Option("-z", "--compress", help="With --flash-prefix: compress the reads.")
     ] = False,
-    to_stdout: Annotated[bool, typer.Option("-c", "--to-stdout", help="The same as -o -.")] = False,
+    to_stdout: Annotated[bool, typer.Option("-c", "--to-stdout", help="Same as -o -.")] = False,
     interleaved_in: Annotated[
-        bool, typer.Option("--interleaved-in", help="-i holds both mates of pairs, in turn.")
+        bool, typer.Option("--interleaved-in", help="-i holds interleaved pairs.")
     ] = False,
     interleaved_out: Annotated[
         bool,
-        typer.Option("--interleaved-out", help="--unmerged1 gets both mates of pairs, in turn."),
+        typer.Option("--interleaved-out", help="Write unmerged pairs interleaved to --unmerged1."),
     ] = False,
     min_overlap: Annotated[
-        int, typer.Option("-m", "--min-overlap", metavar="N", help="Shortest overlap, in bases.")
+        int, typer.Option("-m", "--min-overlap", metavar="N", help="Minimum overlap, in bases.")
     ] = 10,
     max_overlap: Annotated[
         str,
@@ -79,8 +78,7 @@ def merge(
             "-M",
             "--max-overlap",
             metavar="N|auto",
-            help="Overlaps longer than this are scored as if they were this long; auto: see "
-            "--fragment-length.",
+            help="Score longer overlaps as if they had this length; auto: see --fragment-length.",
         ),
     ] = "65",
     max_mismatch_density: Annotated[
@@ -89,23 +87,23 @@ def merge(
             "-x",
             "--max-mismatch-density",
             metavar="X",
-            help="Most mismatches in an overlap, as a part of its scored length.",
+            help="Maximum mismatches as a fraction of the scored overlap length.",
         ),
     ] = 0.25,
     read_length: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Average read length for --max-overlap auto.",
-            show_default="that of the first 10,000 pairs",
+            help="Mean read length for --max-overlap auto.",
+            show_default="mean of the first 10,000 pairs",
         ),
     ] = None,
     fragment_length: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Average fragment length for --max-overlap auto, which without it is the length "
-            "of the longest of the first 10,000 pairs' reads.",
+            help="Mean fragment length for --max-overlap auto; without it, auto is the longest "
+            "read of the first 10,000 pairs.",
         ),
     ] = None,
     fragment_deviation: Annotated[
@@ -118,52 +116,50 @@ def merge(
     ] = None,
     allow_outies: Annotated[
         bool,
-        typer.Option(
-            "--allow-outies", help="Also merge pairs whose reads point away from each other."
-        ),
+        typer.Option("--allow-outies", help="Also merge outward-facing pairs."),
     ] = False,
     trim_adapters: Annotated[
         bool,
         typer.Option(
             "--trim-adapters",
-            help="Find pairs whose reads go beyond the end of their fragment, and cut them there.",
+            help="Trim reads that run past the end of their fragment into the adapter.",
         ),
     ] = False,
     correct_only: Annotated[
         bool,
         typer.Option(
             "--correct-only",
-            help="Merge nothing: write both reads of all pairs to --unmerged1 and --unmerged2, "
-            "corrected where they overlap.",
+            help="Do not merge: write all pairs to --unmerged1 and --unmerged2, corrected where "
+            "the reads overlap.",
         ),
     ] = False,
     quality: Annotated[
         QualityChoice,
         typer.Option(
             metavar="edgar|flash",
-            help="Qualities of merged bases: posterior probabilities, or FLASH's rule, by which "
-            "the output is FLASH's to the byte.",
+            help="Qualities of merged bases: posterior error probabilities (edgar), or FLASH's "
+            "rule with output byte-identical to FLASH's.",
         ),
     ] = QualityChoice.edgar,
     max_quality: Annotated[
-        int, typer.Option(metavar="Q", help="With edgar: highest quality in overlaps, 2 to 93.")
+        int, typer.Option(metavar="Q", help="With edgar: maximum quality in overlaps, 2 to 93.")
     ] = 41,
     cap_mismatch_quals: Annotated[
         bool,
         typer.Option(
-            "--cap-mismatch-quals", help="With flash: a quality of at most 2 where bases differ."
+            "--cap-mismatch-quals", help="With flash: cap qualities at 2 where the reads disagree."
         ),
     ] = False,
     hist: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write how many merged reads have which length."),
+        typer.Option(metavar="FILE", help="Write the length histogram of the merged reads."),
     ] = None,
     histogram: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The same, as bars of asterisks.")
+        str | None, typer.Option(metavar="FILE", help="The same histogram drawn with asterisks.")
     ] = None,
     ihist: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write the fragments' lengths as BBMap's ihist."),
+        typer.Option(metavar="FILE", help="Write fragment lengths in BBMap's ihist format."),
     ] = None,
     stats: StatsFile = None,
     phred_offset: PhredOffsetOption = PhredChoice.auto,
@@ -173,23 +169,21 @@ def merge(
         int | None,
         typer.Option(
             metavar="N",
-            help="GPUs to use: merging takes one at most; 0: none.",
-            show_default="1, if there are any",
+            help="GPUs to use, at most 1; 0: none.",
+            show_default="1 if available",
         ),
     ] = None,
     gpu_memory: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE", help="Memory of the GPU that may be used.", show_default="what is free"
-        ),
+        typer.Option(metavar="SIZE", help="Memory budget for the GPU.", show_default="free memory"),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Merge the reads of pairs that overlap (FLASH).
+    """Merge overlapping read pairs (FLASH).
 
-    Of all overlaps of the two reads that are long enough, the one with the fewest mismatches for
-    its length is taken. Input is FASTQ, plain, gzip, BGZF, bzip2 or xz; an output whose name ends
-    in .gz is compressed (BGZF). The file - is standard input or output. Pairs keep their order.
+    Among all sufficiently long overlaps of a pair, the one with the lowest mismatch density wins.
+    Input is FASTQ, plain, gzip, BGZF, bzip2 or xz; output names ending in .gz are compressed
+    (BGZF). - is standard input or output. The order of the pairs is kept.
 
     Merge:    ngsgpu merge -i R1.fq -I R2.fq -o M.fq --unmerged1 U1.fq --unmerged2 U2.fq
 
@@ -219,12 +213,12 @@ def merge(
     )
     if to_stdout:
         if out is not None:
-            raise UsageError("--to-stdout is -o -; give one of them")
+            raise UsageError("--to-stdout means -o -; give only one of them")
         out = "-"
     if flash_prefix is not None:
         if any(path is not None for path in (out, unmerged1, unmerged2, hist, histogram)):
             raise UsageError(
-                "--flash-prefix names all outputs; leave out -o, --to-stdout, --unmerged1, "
+                "--flash-prefix names all outputs; omit -o, --to-stdout, --unmerged1, "
                 "--unmerged2, --hist and --histogram"
             )
         outputs = MergeOutputs.of_flash(
@@ -237,11 +231,11 @@ def merge(
         )
     else:
         if compress:
-            raise UsageError("--compress is for --flash-prefix; else give names that end in .gz")
+            raise UsageError("--compress needs --flash-prefix; otherwise use names ending in .gz")
         if unmerged1 is not None and (unmerged2 is None) != interleaved_out:
             raise UsageError(
-                "pairs that are not merged go to --unmerged1 and --unmerged2, or, with "
-                "--interleaved-out, to --unmerged1 alone"
+                "unmerged pairs go to both --unmerged1 and --unmerged2 or, with "
+                "--interleaved-out, to --unmerged1 only"
             )
         outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
     outputs.check(parameters)

@@ -1,4 +1,4 @@
-"""Options that several commands have, with the same meaning and the same words."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ BackendOption = Annotated[
     typer.Option(
         metavar="auto|cpu|cuda",
         envvar="NGSGPU_BACKEND",
-        help="What computes; all give the same bytes.",
+        help="Compute backend; the output is identical.",
     ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Read the input, print the plan, write nothing.")
+    bool, typer.Option("--dry-run", help="Read the input and print the plan; write nothing.")
 ]
 FirstMates = Annotated[
     Paths | None,
@@ -49,53 +49,54 @@ GpuMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory of each GPU that may be used; what does not fit stays on the host.",
-        show_default="what is free",
+        help="Memory budget per GPU; data that do not fit stay on the host.",
+        show_default="free memory",
     ),
 ]
 Gpus = Annotated[
     int | None,
-    typer.Option(metavar="N", help="GPUs to work on; 0: none.", show_default="1, if there are any"),
+    typer.Option(metavar="N", help="GPUs to use; 0: none.", show_default="1 if available"),
 ]
 InterleavedInput = Annotated[
-    bool, typer.Option("--interleaved", help="-i holds both mates of pairs, in turn.")
+    bool, typer.Option("--interleaved", help="-i holds interleaved pairs.")
 ]
 Memory = Annotated[
     str | None,
     typer.Option(
-        metavar="SIZE", help="Memory that may be used, as in 16G.", show_default="what is free"
+        metavar="SIZE", help="Memory budget, for example 16G.", show_default="free memory"
     ),
 ]
 PhredOffsetOption = Annotated[
     PhredChoice,
     typer.Option(
         metavar="auto|33|64",
-        help="What quality characters count from; auto takes 33 and refuses what looks like 64.",
+        help="Offset of the quality characters; auto assumes 33 and rejects input that looks "
+        "like 64.",
     ),
 ]
 QualityBits = Annotated[
     int,
     typer.Option(
         metavar="8|2|1|0",
-        help="Bits of quality kept a base; fewer take less memory, 0 ignores qualities.",
+        help="Bits stored per quality; fewer need less memory, 0 ignores qualities.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors.")]
 SecondMates = Annotated[
     Paths | None,
     typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
 ]
-Seed = Annotated[int, typer.Option(metavar="N", help="Chooses another family of hash functions.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the hash functions.")]
 StatsFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write what was seen and done here (JSON).")
+    str | None, typer.Option(metavar="FILE", help="Write run statistics here (JSON).")
 ]
 Threads = Annotated[
-    int, typer.Option("-t", "--threads", metavar="N", help="Threads that work; 0: all CPUs.")
+    int, typer.Option("-t", "--threads", metavar="N", help="Worker threads; 0: all CPUs.")
 ]
 
 
 def obey_quiet(quiet: bool) -> None:
-    """With ``--quiet`` log nothing but warnings; to be called before a GPU is leased."""
+    """Log only warnings under ``--quiet``; call this before leasing a GPU."""
     import logging
 
     if quiet:
@@ -103,10 +104,9 @@ def obey_quiet(quiet: bool) -> None:
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Let parameters of a command be groups of options: dataclasses with an option a field.
+    """Expand dataclass parameters of a command into one option per field.
 
-    So commands share options with their defaults. The options take the place of the group, which
-    has to be a keyword-only parameter.
+    Commands share options and their defaults this way. A group must be a keyword-only parameter.
     """
     shown: list[inspect.Parameter] = []
     groups: dict[str, Callable[..., object]] = {}

@@ -18,45 +18,42 @@ def register(app: typer.Typer) -> None:
 def report(
     manifest: Annotated[
         Path | None,
-        typer.Argument(metavar="STUDY.json", help="Manifest of the study.", show_default=False),
+        typer.Argument(metavar="STUDY.json", help="Study manifest.", show_default=False),
     ] = None,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")
+        Path, typer.Option("-o", "--output", metavar="FILE", help="HTML file to write.")
     ] = Path("report.html"),
     study: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="The manifest, for those who prefer an option to an argument."
-        ),
+        typer.Option(metavar="FILE", help="Study manifest, as an option instead of an argument."),
     ] = None,
     results: Annotated[
         Path | None,
         typer.Option(
             metavar="DIRECTORY",
-            help="Results directory of the workflow: files that the manifest does not name are "
-            "looked for here. Alone, without a manifest, every sample found is reported.",
+            help="Results directory of the workflow, searched for files the manifest does not "
+            "name. Without a manifest, report every sample found here.",
         ),
     ] = None,
     benchmarks: Annotated[
         Path | None,
-        typer.Option(metavar="DIRECTORY", help="Directory of Snakemake's benchmark files."),
+        typer.Option(metavar="DIRECTORY", help="Directory of Snakemake benchmark files."),
     ] = None,
     write_study: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the completed manifest here.")
     ] = None,
 ) -> None:
-    """Write one self-contained HTML page about a study: what ran, and what came out.
+    """Write a self-contained HTML report of a study.
 
-    Results that are missing are named in the report; files that are there but damaged end the
-    run with an error.
+    Missing results are listed in the report; damaged files are an error.
     """
     if manifest is not None and study is not None:
-        raise UsageError("the study manifest is given twice; give STUDY.json or --study")
+        raise UsageError("study manifest given twice; give either STUDY.json or --study")
     manifest = manifest or study
     if manifest is None and results is None:
-        raise UsageError("there is nothing to report; give a study manifest or --results")
+        raise UsageError("nothing to report; give a study manifest or --results")
     if benchmarks is not None and results is None:
-        raise UsageError("--benchmarks completes --results; give --results too")
+        raise UsageError("--benchmarks needs --results")
 
     from ngsgpu.io.atomic import write_texts
     from ngsgpu.io.paths import check_distinct

@@ -1,4 +1,4 @@
-"""Standard input, output and error as they may be: closed, full, or without a reader."""
+"""Standard streams that may be closed, full or without a reader."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _INSTEAD = ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY))
 
 
 class _Output(io.FileIO):
-    """Standard output, whose first failure is an error of ours, or standard error, whose is none.
+    """Standard output, which raises an `NgsgpuError` on its first failure, or standard error.
 
-    After the first failure both are silent: whatever is still in buffers goes nowhere.
+    Failures of standard error are ignored. After the first failure both discard all data.
     """
 
     def __init__(self, number: int) -> None:
@@ -36,10 +36,10 @@ class _Output(io.FileIO):
 
 
 def prepare() -> None:
-    """Make the standard streams of this process fit for use.
+    """Replace closed or unusable standard streams of this process.
 
-    A closed one is opened in the direction in which it is of no use, so that writing to standard
-    output still fails, and no file gets its number; what goes to standard error is lost.
+    A closed stream is reopened on the null device in the opposite direction, so that writing to
+    standard output still fails and no other file gets its descriptor. Standard error is lost.
     """
     for number, flags in _INSTEAD:
         try:
@@ -64,9 +64,9 @@ def _stream(number: int, before: TextIO | None) -> TextIO:
 
 
 def say_error(message: str) -> None:
-    """Print the line of an error to standard error.
+    """Print an error as one line to standard error.
 
-    Names in it may come from anybody's files, so nothing that a terminal would obey is printed.
+    Control characters are escaped, since names in the message may come from untrusted files.
     """
     shown = "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
