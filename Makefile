@@ -4,11 +4,6 @@ export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 # pytest workers; two cores are what the suite is made for.
 WORKERS ?= 2
 
-# Some tests read real genomes and reads beside the checkout; a user's machine has none.
-ifeq ($(wildcard ../shared/data),)
-export NGSGPU_NO_SHARED_DATA := 1
-endif
-
 .DEFAULT_GOAL := help
 .PHONY: help demo test setup lint
 
@@ -28,7 +23,6 @@ setup:
 
 test: setup
 	@echo && echo "== Running the tests"
-	$(if $(NGSGPU_NO_SHARED_DATA),@echo "(there is no ../shared/data: what needs it is skipped)")
 	pytest -n $(WORKERS)
 
 lint: setup

@@ -20,6 +20,7 @@ from ngsgpu.classify.plan import PartitionRequest, plan_database
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, NgsgpuError, UsageError
 from tests.classify.world import SKETCH, World
+from tests.support import DATA
 
 PARAMETERS = DatabaseParameters(SKETCH)
 
@@ -139,8 +140,8 @@ def test_bad_references_are_refused(tmp_path: Path, text: str, message: str):
     assert [entry.name for entry in tmp_path.iterdir()] == ["bad.fa"]
 
 
-def test_truncated_references_are_refused(shared_data: Path, tmp_path: Path):
-    whole = (shared_data / "genomes/virus/lambda_NC_001416.1.fa.gz").read_bytes()
+def test_truncated_references_are_refused(tmp_path: Path):
+    whole = (DATA / "genomes/escherichia_coli__IAI39.fna.gz").read_bytes()
     (tmp_path / "cut.fa.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="truncated"):
         build_database([tmp_path / "cut.fa.gz"], tmp_path / "db")

@@ -18,6 +18,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted
 from tests.classify import trees
 from tests.properties import examples
+from tests.support import DATA
 
 
 @pytest.fixture(autouse=True, params=["compiled", "interpreted"])
@@ -138,8 +139,8 @@ def test_whole_names_as_a_dictionary_finds_them(
             assert found == first[key]
 
 
-def test_real_genomes(shared_data: Path) -> None:
-    folder = shared_data / "taxonomy" / "bacteria"
+def test_real_genomes() -> None:
+    folder = DATA / "taxonomy" / "bacteria"
     taxonomy = load_taxonomy(folder)
     lines = (folder / "seqid2taxid.tsv").read_text().splitlines()
     names = [line.split("\t")[0] for line in lines]

@@ -15,6 +15,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted
 from tests.classify import trees
 from tests.properties import examples
+from tests.support import DATA
 
 
 @pytest.fixture(autouse=True, params=["compiled", "interpreted"])
@@ -208,8 +209,8 @@ def test_missing_and_empty_files_are_refused(tmp_path: Path) -> None:
         load_taxonomy(folder)
 
 
-def test_real_taxonomies(shared_data: Path) -> None:
+def test_real_taxonomies() -> None:
     for name in ("bacteria", "kmcp_custom", "kraken2_viral", "woltka_ncbi_subset"):
-        taxonomy = load_taxonomy(shared_data / "taxonomy" / name)
+        taxonomy = load_taxonomy(DATA / "taxonomy" / name)
         assert taxonomy.taxid[taxonomy.root] == 1
         assert (taxonomy.ranked_lineages()[:, RANK_CODES["root"]] == taxonomy.root).all()

@@ -13,6 +13,7 @@ from tests.correct.data import Commands, names, read_json
 from tests.io.edge_table import EXPECTED, Parsed
 from tests.io.test_edge_files import decompressed
 from tests.minhash.oracle import reverse_complement
+from tests.support import DATA
 
 
 def records(path: Path) -> list[tuple[str, str | None, str, str | None]]:
@@ -33,13 +34,11 @@ def without_bases(path: Path) -> list[tuple[str, str | None, int, str | None]]:
 
 @pytest.mark.parametrize(
     "name",
-    ["ecoli_mg1655_1kb", "sarscov2_artic_miseq", "merge_16S_dada2nf_m3n701s502"],
+    ["ecoli_mg1655_1kb", "sarscov2_artic_miseq", "merge_16S_v4_dada2_sam1"],
 )
-def test_pairs(shared_data: Path, tmp_path: Path, ngsgpu: Commands, name: str) -> None:
+def test_pairs(tmp_path: Path, ngsgpu: Commands, name: str) -> None:
     ins = [
-        beginning(
-            shared_data / "reads" / f"{name}_R{mate}.fastq.gz", tmp_path / f"{mate}.fq", 2_000
-        )
+        beginning(DATA / "reads" / f"{name}_R{mate}.fastq.gz", tmp_path / f"{mate}.fq", 2_000)
         for mate in (1, 2)
     ]
     outs = [tmp_path / f"{mate}.fastq.gz" for mate in (1, 2)]
@@ -52,14 +51,12 @@ def test_pairs(shared_data: Path, tmp_path: Path, ngsgpu: Commands, name: str) -
     assert 0 < stats["corrected"]["bases"] < 0.05 * stats["reads"]["bases"]
 
 
-def test_corrected_reads_are_in_the_genome(
-    shared_data: Path, tmp_path: Path, ngsgpu: Commands
-) -> None:
+def test_corrected_reads_are_in_the_genome(tmp_path: Path, ngsgpu: Commands) -> None:
     """Nearly all reads of the first 1,000 bases of a known genome occur in it exactly."""
-    path = shared_data / "genomes" / "bacteria" / "escherichia_coli__K_12_MG1655.fna.gz"
+    path = DATA / "genomes" / "escherichia_coli__K_12_MG1655.fna.gz"
     region = records(path)[0][2][:3_000]
     region += "|" + reverse_complement(region)
-    ins = [shared_data / "reads" / f"ecoli_mg1655_1kb_R{mate}.fastq.gz" for mate in (1, 2)]
+    ins = [DATA / "reads" / f"ecoli_mg1655_1kb_R{mate}.fastq.gz" for mate in (1, 2)]
     outs = [tmp_path / f"{mate}.fastq" for mate in (1, 2)]
     ngsgpu.corrects("-i", ins[0], "-I", ins[1], "-o", outs[0], "-O", outs[1])
     before = [r[2] in region for path in ins for r in records(path)]
@@ -69,16 +66,16 @@ def test_corrected_reads_are_in_the_genome(
     assert not any(b and not a for b, a in zip(before, after, strict=True))
 
 
-def test_fasta(shared_data: Path, tmp_path: Path, ngsgpu: Commands) -> None:
-    path = shared_data / "reads" / "kraken_HiSeq_accuracy.fa.gz"
+def test_fasta(tmp_path: Path, ngsgpu: Commands) -> None:
+    path = DATA / "reads" / "kraken_HiSeq_accuracy.fa.gz"
     ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fa")
     assert without_bases(path) == without_bases(tmp_path / "out.fa")
 
 
-def test_awkward_files(shared_data: Path, tmp_path: Path, ngsgpu: Commands) -> None:
+def test_awkward_files(tmp_path: Path, ngsgpu: Commands) -> None:
     """Of a few reads that hardly overlap nothing can be corrected; refused files give nothing."""
     for name, expected in list(EXPECTED.items())[::3]:
-        path, output = shared_data / "edge" / name, tmp_path / "out"
+        path, output = DATA / "edge" / name, tmp_path / "out"
         done = ngsgpu.correct("-i", path, "-o", output, "-q", "--coverage", 4)
         if isinstance(expected, Parsed):
             assert done.status == 0, done.err

@@ -33,6 +33,7 @@ from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
 from ngsgpu.classify.samples import Sample, SampleOutputs, one_sample
 from ngsgpu.cli import main
 from tests.classify.world import SKETCH, World, make_world, mutated
+from tests.support import DATA
 
 
 @pytest.fixture(scope="module")
@@ -408,9 +409,9 @@ def test_candidate_files_of_the_gpu(world: World, tmp_path: Path):
     assert merged.read_bytes() == whole["reads"]
 
 
-def test_real_genomes(shared_data: Path, tmp_path: Path):
-    genomes = sorted((shared_data / "genomes/bacteria").glob("[a-e]*.fna.gz"))
-    taxonomy = shared_data / "taxonomy/bacteria"
+def test_real_genomes(tmp_path: Path):
+    genomes = sorted((DATA / "genomes").glob("*.fna.gz"))
+    taxonomy = DATA / "taxonomy/bacteria"
     built = {}
     for backend in ("cpu", "cuda"):
         built[backend] = build_database(
@@ -423,7 +424,7 @@ def test_real_genomes(shared_data: Path, tmp_path: Path):
     for name in ("directory", "entries", "locations"):
         one, two = (getattr(own.loaded[0].index, name) for own in built.values())
         assert np.array_equal(one, two)
-    reads = [str(shared_data / f"reads/ecoli_mg1655_10kb_R{mate}.fastq.gz") for mate in (1, 2)]
+    reads = [str(DATA / f"reads/ecoli_mg1655_1kb_R{mate}.fastq.gz") for mate in (1, 2)]
     sample = one_sample(reads[:1], reads[1:], interleaved=False, name="x")
     one, two = (
         classify(built["cpu"], sample, tmp_path / backend, backend) for backend in ("cpu", "cuda")
@@ -431,12 +432,10 @@ def test_real_genomes(shared_data: Path, tmp_path: Path):
     assert one == two
 
 
-def test_real_reads_near_doubted_genera(
-    shared_data: Path, tmp_path: Path, beliefs: list[np.ndarray]
-):
+def test_real_reads_near_doubted_genera(tmp_path: Path, beliefs: list[np.ndarray]):
     """Reads of genomes that are there, of others of their genera, and of other genera."""
-    genomes = sorted((shared_data / "genomes/bacteria").glob("[kps]*.fna.gz"))
-    taxonomy = shared_data / "taxonomy/bacteria"
+    genomes = sorted((DATA / "genomes").glob("*.fna.gz"))
+    taxonomy = DATA / "taxonomy/bacteria"
     database = build_database(
         genomes,
         None,
@@ -444,7 +443,7 @@ def test_real_reads_near_doubted_genera(
         maps=[taxonomy / "seqid2taxid.tsv"],
         options=BuildOptions(threads=8),
     )
-    reads = str(shared_data / "reads/kraken_HiSeq_accuracy.fa.gz")
+    reads = str(DATA / "reads/kraken_HiSeq_accuracy.fa.gz")
     sample = one_sample([reads], [], interleaved=False, name="x")
     rules = OutputRules(evidence=EvidenceParameters(species_evidence=0.4))
     one, two = (

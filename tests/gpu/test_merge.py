@@ -17,6 +17,7 @@ from tests.io.helpers import Record, fastq, write
 from tests.merge.data import simulated_pairs, write_pairs
 from tests.merge.test_flash import REAL
 from tests.merge.test_kernels import random_parameters
+from tests.support import DATA
 
 pytestmark = pytest.mark.gpu
 
@@ -120,8 +121,8 @@ def test_equals_the_cpu(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("quality", ["edgar", "flash"])
 @pytest.mark.parametrize("reads", REAL)
-def test_real_reads(tmp_path: Path, shared_data: Path, reads: str, quality: str) -> None:
-    files = [shared_data / "reads" / f"{reads}_R{mate}.fastq.gz" for mate in (1, 2)]
+def test_real_reads(tmp_path: Path, reads: str, quality: str) -> None:
+    files = [DATA / "reads" / f"{reads}_R{mate}.fastq.gz" for mate in (1, 2)]
     plain = [write(tmp_path / path.stem, gzip.decompress(path.read_bytes())) for path in files]
     parameters = MergeParameters(quality=quality, allow_outies=True)  # type: ignore[arg-type]
     assert_same(tmp_path, plain[:1], plain[1:], parameters)

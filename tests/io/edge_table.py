@@ -1,4 +1,4 @@
-"""What is expected of every file of the collection of awkward inputs, ``shared_data / "edge"``.
+"""What is expected of every file of the collection of awkward inputs, ``tests/data/edge``.
 
 Each is either read exactly as pysam and pyfastx read it, or refused with this cause, at this
 record and line.

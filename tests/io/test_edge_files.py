@@ -16,6 +16,7 @@ from ngsgpu.io.pairs import read_interleaved, read_pairs
 from ngsgpu.io.reader import PhredOffset, read_batches
 from tests.io.edge_table import EXPECTED, INTERLEAVED, PAIRS, Parsed, Refused
 from tests.io.helpers import Record, name_of, records_of
+from tests.support import DATA
 
 CHUNKS = [13, 512, 32 << 20]
 
@@ -82,16 +83,16 @@ def check_parsed(
     assert [as_pyfastx_shows(record) for record in records] == as_pyfastx_sees(content, folder)
 
 
-def test_table_names_every_file(shared_data: Path) -> None:
-    edge = shared_data / "edge"
+def test_table_names_every_file() -> None:
+    edge = DATA / "edge"
     files = {str(path.relative_to(edge)) for path in edge.rglob("*") if path.is_file()}
     assert files == set(EXPECTED)
 
 
 @pytest.mark.parametrize("chunk_bytes", CHUNKS)
 @pytest.mark.parametrize("name", EXPECTED)
-def test_file(shared_data: Path, tmp_path: Path, name: str, chunk_bytes: int) -> None:
-    path = shared_data / "edge" / name
+def test_file(tmp_path: Path, name: str, chunk_bytes: int) -> None:
+    path = DATA / "edge" / name
     expected = EXPECTED[name]
     if isinstance(expected, Parsed):
         check_parsed(path, tmp_path, expected.records, "auto", chunk_bytes)
@@ -111,17 +112,17 @@ def test_file(shared_data: Path, tmp_path: Path, name: str, chunk_bytes: int) ->
 )
 @pytest.mark.parametrize("phred_offset", [33, 64])
 def test_doubtful_qualities_are_read_when_the_offset_is_given(
-    shared_data: Path, tmp_path: Path, name: str, phred_offset: PhredOffset
+    tmp_path: Path, name: str, phred_offset: PhredOffset
 ) -> None:
-    path = shared_data / "edge" / name
+    path = DATA / "edge" / name
     count = decompressed(path).count(b"\n") // 4
     check_parsed(path, tmp_path, count, phred_offset, 1 << 20)
 
 
 @pytest.mark.parametrize("chunk_bytes", CHUNKS)
 @pytest.mark.parametrize("names", PAIRS)
-def test_pairs(shared_data: Path, names: tuple[str, str], chunk_bytes: int) -> None:
-    path1, path2 = (shared_data / "edge" / name for name in names)
+def test_pairs(names: tuple[str, str], chunk_bytes: int) -> None:
+    path1, path2 = (DATA / "edge" / name for name in names)
     expected = PAIRS[names]
     if isinstance(expected, str):
         with pytest.raises(InputError, match=expected):
@@ -135,8 +136,8 @@ def test_pairs(shared_data: Path, names: tuple[str, str], chunk_bytes: int) -> N
 
 @pytest.mark.parametrize("chunk_bytes", CHUNKS)
 @pytest.mark.parametrize("name", INTERLEAVED)
-def test_interleaved(shared_data: Path, name: str, chunk_bytes: int) -> None:
-    path = shared_data / "edge" / name
+def test_interleaved(name: str, chunk_bytes: int) -> None:
+    path = DATA / "edge" / name
     expected = INTERLEAVED[name]
     if isinstance(expected, str):
         with pytest.raises(InputError, match=expected):

@@ -13,9 +13,9 @@ import pytest
 from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
 from tests.io.helpers import Record, write
 from tests.merge.data import reverse_complement, simulated_pairs, write_pairs
+from tests.support import DATA
 
 REAL = (
-    "merge_16S_dada2nf_m3n701s502",
     "merge_16S_v4_dada2_sam1",
     "merge_16S_v4_dada2_sam2",
     "merge_16S_v4_miseqsop_F3D0",
@@ -99,8 +99,8 @@ def assert_same(
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("reads", REAL)
-def test_real_reads(tmp_path: Path, shared_data: Path, reads: str, name: str) -> None:
-    files = [shared_data / "reads" / f"{reads}_R{mate}.fastq.gz" for mate in (1, 2)]
+def test_real_reads(tmp_path: Path, reads: str, name: str) -> None:
+    files = [DATA / "reads" / f"{reads}_R{mate}.fastq.gz" for mate in (1, 2)]
     merged = assert_same(tmp_path, files[0], files[1], SETTINGS[name])
     assert merged > 0 or name == "exact"
 

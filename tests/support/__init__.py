@@ -1,1 +1,12 @@
-"""What tests of several packages share."""
+"""What tests share: oracles, makers of data, small worlds, stand-ins for GPUs.
+
+A folder a package of ``ngsgpu``. Tests import from here and from the package, never from each
+other.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+"""Real reads, genomes, taxonomies and awkward files; the README there names their sources."""
