@@ -3,9 +3,9 @@ import random
 
 import pytest
 
-from benchmarks import datasets
-from benchmarks.datasets import data_set, main, make
-from benchmarks.measuring import BenchmarkError
+from benchmarks.harness import datasets
+from benchmarks.harness.datasets import data_set, main, make
+from benchmarks.harness.measuring import BenchmarkError
 
 
 def fasta(*sequences):

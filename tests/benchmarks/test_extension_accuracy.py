@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import extension_mapped
-from benchmarks.compare_extenders import Library
-from benchmarks.extension_accuracy import OURS, Sample, extend_sample, is_ahead, table
+from benchmarks.accuracy import extension_mapped
+from benchmarks.accuracy.extension import OURS, Sample, extend_sample, is_ahead, table
+from benchmarks.peers.extenders import Library
 from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, extend_files
 from tests.extend.data import INSERT, LENGTH, simulated_pairs, write_pairs
 

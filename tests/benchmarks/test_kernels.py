@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import kernel_models, kernels
-from benchmarks.extension_kernels import load_of
-from benchmarks.kernel_models import (
+from benchmarks.kernels import correction, models
+from benchmarks.kernels.correction import CUPY_FUNCTIONS, Recorder, describe_kernel, main, table
+from benchmarks.kernels.extension import load_of
+from benchmarks.kernels.models import (
     EXTENSION_MODELS,
     MODELS,
     QUERY_MODELS,
@@ -17,7 +18,6 @@ from benchmarks.kernel_models import (
     QueryLoad,
     floor_seconds,
 )
-from benchmarks.kernels import CUPY_FUNCTIONS, Recorder, describe_kernel, main, table
 from ngsgpu.device import kernels as device_kernels
 from ngsgpu.device.kernels import observed_launches
 
@@ -123,8 +123,8 @@ def test_models_by_hand():
 
 
 def test_floor_is_the_longer_of_both(monkeypatch):
-    monkeypatch.setattr(kernel_models, "BYTES_A_SECOND", 100)
-    monkeypatch.setattr(kernel_models, "OPERATIONS_A_SECOND", 10)
+    monkeypatch.setattr(models, "BYTES_A_SECOND", 100)
+    monkeypatch.setattr(models, "OPERATIONS_A_SECOND", 10)
     assert floor_seconds(200, 10) == 2
     assert floor_seconds(200, 50) == 5
 
@@ -199,10 +199,10 @@ def test_from_files_to_table(tmp_path, monkeypatch, capsys):
         candidates={"found": 7, "kept": 6},
         time_s={"total": 1.0},
     )
-    monkeypatch.setattr(kernels, "missing_for_cuda", lambda: None)
+    monkeypatch.setattr(correction, "missing_for_cuda", lambda: None)
     totals = {"sign_reads": (3, 1.23456)}
-    monkeypatch.setattr(kernels, "measure_kernels", lambda files, threads: (statistics, totals))
-    monkeypatch.setattr(kernels, "describe_machine", lambda: {"cpu": "x"})
+    monkeypatch.setattr(correction, "measure_kernels", lambda files, threads: (statistics, totals))
+    monkeypatch.setattr(correction, "describe_machine", lambda: {"cpu": "x"})
     files = [str(tmp_path / f"r{mate}.fq") for mate in (1, 2)]
     for file in files:
         Path(file).write_text("@a\n")
@@ -215,6 +215,6 @@ def test_from_files_to_table(tmp_path, monkeypatch, capsys):
 
 
 def test_without_a_gpu(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(kernels, "missing_for_cuda", lambda: "no GPU was found")
+    monkeypatch.setattr(correction, "missing_for_cuda", lambda: "no GPU was found")
     assert main(["a.fq", "b.fq", "-o", str(tmp_path / "out.json")]) == 2
     assert "no GPU was found" in capsys.readouterr().err

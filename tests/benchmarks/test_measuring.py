@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from benchmarks import measuring
-from benchmarks.device_memory import DeviceMemory, Driver, find_driver
-from benchmarks.measuring import (
+from benchmarks.harness import measuring
+from benchmarks.harness.device_memory import DeviceMemory, Driver, find_driver
+from benchmarks.harness.measuring import (
     BenchmarkError,
     answer,
     apart,

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from benchmarks import programs
-from benchmarks.measuring import BenchmarkError
-from benchmarks.programs import STAGES, Work, care_report, ngsgpu_report, programs_of
+from benchmarks.harness.measuring import BenchmarkError
+from benchmarks.peers import programs
+from benchmarks.peers.programs import STAGES, Work, care_report, ngsgpu_report, programs_of
 
 WORK = Work(genome_bases=5_030_000, coverage=30, threads=7, backend="cuda")
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import suite
-from benchmarks.datasets import data_set
-from benchmarks.programs import Job
-from benchmarks.suite import join_mates, main, split_mates
-from benchmarks.tables import table
+from benchmarks.harness.datasets import data_set
+from benchmarks.harness.tables import table
+from benchmarks.peers import suite
+from benchmarks.peers.programs import Job
+from benchmarks.peers.suite import join_mates, main, split_mates
 
 
 def test_mates_are_joined_and_split(tmp_path):

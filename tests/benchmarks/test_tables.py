@@ -1,4 +1,4 @@
-from benchmarks.tables import median_parts, table, time_cells
+from benchmarks.harness.tables import median_parts, table, time_cells
 
 
 def run_of(wall, user=1.0, system=0.5, peak=10**9, device=None, parts=None):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import extension_kernels
-from benchmarks.device_memory import DeviceMemory, Driver
-from benchmarks.kernel_models import EXTENSION_MODELS, MODELS, Load
-from benchmarks.kernels import describe_kernel, measure_kernels
+from benchmarks.harness.device_memory import DeviceMemory, Driver
+from benchmarks.kernels import extension
+from benchmarks.kernels.correction import describe_kernel, measure_kernels
+from benchmarks.kernels.models import EXTENSION_MODELS, MODELS, Load
 from ngsgpu.extend import ExtensionParameters
 from tests.gpu.test_correct import simulate
 from tests.gpu.test_files import write_fastq
@@ -44,12 +44,12 @@ def test_every_kernel_of_an_extension_is_timed(tmp_path: Path, one_batch: bool) 
     for mate, file in enumerate(files):
         write_fastq(file, sequences[mate::2], qualities[mate::2], "\n")
     parameters = ExtensionParameters(insert_mean=300.0, insert_sd=30.0)
-    statistics, totals = extension_kernels.measure_kernels(
+    statistics, totals = extension.measure_kernels(
         files, parameters, threads=2, one_batch=one_batch
     )
     assert {"sign_ends", "cupy.argsort", "extend_pairs"} <= set(totals)
     assert {name for name in totals if "." not in name} <= set(EXTENSION_MODELS)
-    load = extension_kernels.load_of(statistics, files)
+    load = extension.load_of(statistics, files)
     for name, (launches, milliseconds) in totals.items():
         described = describe_kernel(name, launches, milliseconds, load, EXTENSION_MODELS)
         assert (name in EXTENSION_MODELS) == ("floor_ms" in described)

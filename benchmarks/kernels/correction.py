@@ -1,6 +1,6 @@
 """Every kernel of a correction on a GPU: launches, bytes, operations, floor, and measured time.
 
-    python -m benchmarks.kernels DATA/L/r1.fq DATA/L/r2.fq --name L -o benchmarks/results/NAME.json
+    python -m benchmarks.kernels.correction DATA/L/r1.fq DATA/L/r2.fq --name L -o out.json
 
 Corrects the reads in this process and takes the time of each launch by CUDA events on its stream.
 CuPy's sorts and sums are timed in the same way. What takes time beside these (copies, CuPy's
@@ -24,9 +24,9 @@ from pkgutil import resolve_name
 from typing import Any
 from unittest.mock import patch
 
-from benchmarks.kernel_models import MODELS, Load, floor_seconds
-from benchmarks.measuring import describe_commit, describe_machine
-from benchmarks.tables import markdown
+from benchmarks.harness.measuring import describe_commit, describe_machine
+from benchmarks.harness.tables import markdown
+from benchmarks.kernels.models import MODELS, Load, floor_seconds
 from ngsgpu.correct import RunOptions, correct_files
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.device.kernels import observed_launches

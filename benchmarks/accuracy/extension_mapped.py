@@ -7,7 +7,8 @@ reads as they are (``--preserve-reads``), as ngsgpu does. BWA aligns what they w
 ``ngsgpu evaluate extension`` compares the gaps. No times are taken. One JSON file, a Markdown
 table.
 
-    python -m benchmarks.extension_mapped --data NAME R1.fq.gz R2.fq.gz reference.fa.gz -o out.json
+    python -m benchmarks.accuracy.extension_mapped --data NAME R1.fq.gz R2.fq.gz \
+        reference.fa.gz -o out.json
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare_extenders import STRICT_MODES, find_konnector
-from benchmarks.measuring import (
+from benchmarks.harness.measuring import (
     ROOT,
     BenchmarkError,
     answer,
@@ -34,7 +34,8 @@ from benchmarks.measuring import (
     measure,
     version_in,
 )
-from benchmarks.tables import markdown
+from benchmarks.harness.tables import markdown
+from benchmarks.peers.extenders import STRICT_MODES, find_konnector
 from scripts.simulation_chunks import read_fasta
 
 SCHEMA = "ngsgpu.benchmark.extension_mapped"

@@ -1,6 +1,6 @@
 """Every kernel of an extension on a GPU: launches, bytes, operations, floor, and measured time.
 
-    python -m benchmarks.extension_kernels DATA/S/r1.fq DATA/S/r2.fq --name S -o out.json
+    python -m benchmarks.kernels.extension DATA/S/r1.fq DATA/S/r2.fq --name S -o out.json
 
 Extends the pairs twice in this process, and takes the time of each launch of the second run by CUDA
 events on its stream. Two batches are under way at a time, so that times of ``extend_pairs``
@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from benchmarks.kernel_models import EXTENSION_MODELS, ExtensionLoad, Load
-from benchmarks.kernels import describe_run, record, write_and_show
+from benchmarks.kernels.correction import describe_run, record, write_and_show
+from benchmarks.kernels.models import EXTENSION_MODELS, ExtensionLoad, Load
 from ngsgpu.correct.run import RunOptions
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.errors import NgsgpuError

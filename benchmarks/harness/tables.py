@@ -18,7 +18,7 @@ def markdown(rows: Sequence[Sequence[str]], *, names: int) -> str:
 
 
 def table(document: dict[str, Any]) -> str:
-    """The results of ``benchmarks.suite``: a line a data set and program; parts; the rest."""
+    """The results of ``benchmarks.peers.suite``: a line a data set and program; parts; the rest."""
     timed = not document["settings"]["accuracy_only"]
     rows = [["data", "program", *(TIMES if timed else ()), *ACCURACY]]
     parts = [["data", "program", "parts, s"]]

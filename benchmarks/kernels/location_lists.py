@@ -1,6 +1,6 @@
 """Sorting location lists and picking candidates, beside CUB's segmented sort.
 
-    python -m benchmarks.location_lists -o benchmarks/results/NAME.json
+    python -m benchmarks.kernels.location_lists -o benchmarks/results/NAME.json
 
 Lists of equal sizes, half of each from one range of windows and the rest from anywhere. CUB comes
 with CUDA's compiler, ``nvcc``, which has to be on the PATH; without it there is nothing to compare
@@ -23,9 +23,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.kernel_models import floor_seconds
-from benchmarks.measuring import describe_commit, describe_machine
-from benchmarks.tables import markdown
+from benchmarks.harness.measuring import describe_commit, describe_machine
+from benchmarks.harness.tables import markdown
+from benchmarks.kernels.models import floor_seconds
 from ngsgpu.classify.gpu import THREADS
 from ngsgpu.classify.gpu_search import QUERY_WARPS
 from ngsgpu.classify.query import BLOCK_BITS
@@ -39,7 +39,7 @@ _LOCATIONS: Final = 1 << 26
 _TARGETS: Final = 1000
 _WINDOWS: Final = 1000
 _RUNS: Final = 7
-_KERNELS: Final = KernelModule("benchmarks", "location_lists.cu")
+_KERNELS: Final = KernelModule("benchmarks.kernels", "location_lists.cu")
 
 
 def make_lists(size: int, count: int) -> Any:

@@ -1,6 +1,6 @@
 """Precision and sensitivity of calls by their parameters, at species and genus.
 
-    python -m benchmarks.classification_curves --references GENOMES --taxonomy TAX \
+    python -m benchmarks.accuracy.classification_curves --references GENOMES --taxonomy TAX \
         --map seqid2taxid.tsv --reads reads.fa --labels labels.tsv -o out.json \
         --peer "kraken2 --confidence 0.2=calls.txt"
 
@@ -8,7 +8,7 @@
 ``genus_genome_here``) says what the label that a read's name begins with stands for. Sensitivity
 is of the reads whose species (genus) has a genome among the references; a call of any other read
 counts against precision. ``--peer`` adds what other programs called the same reads, against the
-same references. ``benchmarks.classification_picture`` draws the result.
+same references. ``benchmarks.accuracy.classification_picture`` draws the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.measuring import describe_commit
+from benchmarks.harness.measuring import describe_commit
 
 if TYPE_CHECKING:
     from ngsgpu.classify.database import Database

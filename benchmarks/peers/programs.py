@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring import OUTPUT, BenchmarkError, answer, find_program, version_in
+from benchmarks.harness.measuring import OUTPUT, BenchmarkError, answer, find_program, version_in
 
 NGSGPU_STATISTICS = "ngsgpu.json"
 CARE_STAGES = {

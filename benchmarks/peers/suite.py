@@ -1,7 +1,8 @@
 """All programs on all data sets: time and its parts, memory of host and GPU, accuracy, parity.
 
-    python -m benchmarks.suite --data S L --genomes GENOMES --backend cuda --parity S -o out.json
-    python -m benchmarks.suite --data ecoli.fna.gz yeast.fa.gz --backend cpu --threads 2 -o out.json
+    python -m benchmarks.peers.suite --data S L --genomes GENOMES --backend cuda --parity S \
+        -o out.json
+    python -m benchmarks.peers.suite --data ecoli.fna.gz yeast.fa.gz --threads 2 -o out.json
 
 Each data set goes through the programs of its stage that are on the PATH, with the same number of
 threads, in turn, several times; each is measured as a whole process from plain files to plain
@@ -26,8 +27,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.datasets import MATES, NAMED, REPEATED, TRUTH, DataSet, data_set, make
-from benchmarks.measuring import (
+from benchmarks.harness.datasets import MATES, NAMED, REPEATED, TRUTH, DataSet, data_set, make
+from benchmarks.harness.measuring import (
     ROOT,
     BenchmarkError,
     Measurement,
@@ -38,8 +39,8 @@ from benchmarks.measuring import (
     measure,
     version_in,
 )
-from benchmarks.programs import NAMES, NGSGPU, Job, Program, Work, programs_of
-from benchmarks.tables import table
+from benchmarks.harness.tables import table
+from benchmarks.peers.programs import NAMES, NGSGPU, Job, Program, Work, programs_of
 
 SCHEMA = "ngsgpu.benchmark.suite"
 SCHEMA_VERSION = 1
@@ -58,7 +59,7 @@ class Bench:
     """One data set, where it is and what works on it.
 
     Attributes:
-        data: what was made, as ``benchmarks.datasets.make`` describes it.
+        data: what was made, as ``benchmarks.harness.datasets.make`` describes it.
         reads: folder of the reads and of the truth.
         directory: where the programs run; ``r1.fq`` and ``r2.fq`` in it lead to the reads.
         kernels: folder of the compiled kernels of ngsgpu.

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks import compare_extenders
-from benchmarks.compare_extenders import (
+from benchmarks.harness.measuring import BenchmarkError, Measurement
+from benchmarks.peers import extenders
+from benchmarks.peers.extenders import (
     LIBRARIES,
     compare,
     jobs,
@@ -19,7 +20,6 @@ from benchmarks.compare_extenders import (
     table,
     write_document,
 )
-from benchmarks.measuring import BenchmarkError, Measurement
 
 
 def test_bounds_are_those_of_the_paper() -> None:
@@ -74,9 +74,9 @@ def test_results_are_written_after_each_run(
         done.append(command[0])
         return told
 
-    monkeypatch.setattr(compare_extenders, "measure", measured)
-    monkeypatch.setattr(compare_extenders, "warm_up", lambda folder, backend: None)
-    monkeypatch.setattr(compare_extenders, "report", lambda job, folder: {})
+    monkeypatch.setattr(extenders, "measure", measured)
+    monkeypatch.setattr(extenders, "warm_up", lambda folder, backend: None)
+    monkeypatch.setattr(extenders, "report", lambda job, folder: {})
     settings = parse(["g.fa", "-o", "out.json", "--times-only", "--strict", "1", "--repeats", "2"])
     settings.konnector, settings.carex = True, False
     entries: list[dict[str, Any]] = []

@@ -1,6 +1,6 @@
 """The multi-bucket hash table beside sorting: memory, load and speed.
 
-    python -m benchmarks.multi_bucket_table --database DB -o benchmarks/results/NAME.json
+    python -m benchmarks.kernels.multi_bucket_table --database DB -o benchmarks/results/NAME.json
 
 Pairs of a key and a window go into tables of several sizes, batch by batch, and are sorted at once.
 Keys are drawn so that each has one window (``distinct``), or as many as those of bacteria in RefSeq
@@ -22,8 +22,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measuring import describe_commit, describe_machine
-from benchmarks.tables import markdown
+from benchmarks.harness.measuring import describe_commit, describe_machine
+from benchmarks.harness.tables import markdown
 from ngsgpu.classify.database import open_database
 from ngsgpu.classify.gpu import THREADS, to_device
 from ngsgpu.classify.gpu_hash_table import BUCKETS, HashTable, slots_taken

@@ -21,9 +21,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from benchmarks.device_memory import DeviceMemory, find_driver
+from benchmarks.harness.device_memory import DeviceMemory, find_driver
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OUTPUT = "output.txt"
 
 P = ParamSpec("P")

@@ -1,6 +1,6 @@
-"""Draws what ``benchmarks.classification_curves`` measured.
+"""Draws what ``benchmarks.accuracy.classification_curves`` measured.
 
-python -m benchmarks.classification_picture curves.json -o curves.png
+python -m benchmarks.accuracy.classification_picture curves.json -o curves.png
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.classification_curves import RANKS
+from benchmarks.accuracy.classification_curves import RANKS
 from ngsgpu.report.palette import AMBER, BLUE, GREEN, INK, MUTED, PURPLE
 
 SKETCH = 24

@@ -7,9 +7,9 @@ Three data sets have names, and are made from a folder of genomes; any FASTA fil
 - M: E. coli K-12, 834,552 pairs of 2 x 150 bases whose mates overlap, fragments of 240;
   M20 is M twenty times, one copy behind the other, and so is any other number.
 
-``python -m benchmarks.datasets S L --genomes GENOMES --folder DATA`` writes ``DATA/S/r1.fq`` and
-so on, and leaves alone what is there already. References are cut into pieces of a megabase, so
-that the same reads come from any number of processes.
+``python -m benchmarks.harness.datasets S L --genomes GENOMES --folder DATA`` writes
+``DATA/S/r1.fq`` and so on, and leaves alone what is there already. References are cut into pieces
+of a megabase, so that the same reads come from any number of processes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring import BenchmarkError, measure
+from benchmarks.harness.measuring import BenchmarkError, measure
 from scripts.simulation_chunks import ChunkError, cut_sequences, read_fasta
 
 PIECE_BASES = 1_000_000

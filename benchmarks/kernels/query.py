@@ -1,6 +1,6 @@
 """Every kernel of a classification on a GPU: launches, bytes, operations, floor, measured time.
 
-    python -m benchmarks.query_kernels DB DATA/L/r1.fq DATA/L/r2.fq --name L -o out.json
+    python -m benchmarks.kernels.query DB DATA/L/r1.fq DATA/L/r2.fq --name L -o out.json
 
 Classifies the reads twice in this process, with the table of reads as output, and takes the time of
 each launch of the second run by CUDA events. Needs a GPU; measure on one that nobody else uses.
@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.kernel_models import QUERY_MODELS, QueryLoad
-from benchmarks.kernels import describe_run, record, write_and_show
+from benchmarks.kernels.correction import describe_run, record, write_and_show
+from benchmarks.kernels.models import QUERY_MODELS, QueryLoad
 from ngsgpu.classify.database import open_database
 from ngsgpu.classify.evidence import EvidenceParameters
 from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS

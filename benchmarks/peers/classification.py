@@ -1,7 +1,7 @@
 """Building databases and classifying reads: ngsgpu beside Kraken 2 and MetaCache.
 
-    python -m benchmarks.classification --references GENOMES --taxonomy TAX --map seqid2taxid.tsv \
-        --reads r1.fq r2.fq --threads 2 -o out.json
+    python -m benchmarks.peers.classification --references GENOMES --taxonomy TAX \
+        --map seqid2taxid.tsv --reads r1.fq r2.fq --threads 2 -o out.json
 
 Programs that are on the PATH take part (``ngsgpu`` always), in turn, several times, each run a
 whole process with its inputs in the page cache. ``ngsgpu`` runs with its defaults and, as
@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.datasets import MATES, DataSet, make
-from benchmarks.measuring import (
+from benchmarks.harness.datasets import MATES, DataSet, make
+from benchmarks.harness.measuring import (
     BenchmarkError,
     Measurement,
     answer,

@@ -6,7 +6,7 @@ ngsgpu in all its strict modes, and by Konnector (of ABySS), whose Bloom filter 
 reads, too. Both know the bounds of the length; ngsgpu also mean and deviation. No times are taken.
 One JSON file holds everything, a Markdown table goes to standard output.
 
-    python -m benchmarks.extension_accuracy ecoli.fna.gz yeast.fa.gz,human_chr20.fa.gz -o out.json
+    python -m benchmarks.accuracy.extension ecoli.fna.gz yeast.fa.gz,human_chr20.fa.gz -o out.json
 """
 
 from __future__ import annotations
@@ -27,15 +27,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from benchmarks.compare_extenders import (
-    LIBRARIES,
-    STRICT_MODES,
-    Library,
-    draw,
-    find_konnector,
-)
-from benchmarks.datasets import TRUTH
-from benchmarks.measuring import (
+from benchmarks.harness.datasets import TRUTH
+from benchmarks.harness.measuring import (
     ROOT,
     BenchmarkError,
     answer,
@@ -43,7 +36,14 @@ from benchmarks.measuring import (
     describe_machine,
     version_in,
 )
-from benchmarks.tables import markdown
+from benchmarks.harness.tables import markdown
+from benchmarks.peers.extenders import (
+    LIBRARIES,
+    STRICT_MODES,
+    Library,
+    draw,
+    find_konnector,
+)
 from ngsgpu.correct.params import quality_weights
 from ngsgpu.evaluate.extension import evaluate_extension
 from ngsgpu.extend import EndParameters, ExtensionParameters, cpu

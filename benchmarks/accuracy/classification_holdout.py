@@ -1,9 +1,9 @@
 """Calls where the values were not chosen: reads, and genomes, that were held out.
 
-    python -m benchmarks.classification_holdout halves --references GENOMES --taxonomy TAX \
-        --map seqid2taxid.tsv --reads reads.fa --labels labels.tsv -o out.json
-    python -m benchmarks.classification_holdout genomes --references GENOMES --taxonomy TAX \
-        --map seqid2taxid.tsv -o out.json
+    python -m benchmarks.accuracy.classification_holdout halves --references GENOMES \
+        --taxonomy TAX --map seqid2taxid.tsv --reads reads.fa --labels labels.tsv -o out.json
+    python -m benchmarks.accuracy.classification_holdout genomes --references GENOMES \
+        --taxonomy TAX --map seqid2taxid.tsv -o out.json
 
 ``halves`` parts labelled reads (see ``classification_curves``) into two halves, takes the values
 that do best on one, and judges them on the other: random halves of the reads, and halves of the
@@ -30,7 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.classification import (
+from benchmarks.accuracy.classification_curves import SEPARATOR, judge
+from benchmarks.harness.datasets import MATES, DataSet, make
+from benchmarks.harness.measuring import BenchmarkError, apart, describe_commit, measure
+from benchmarks.peers.classification import (
     PROGRAMS,
     Inputs,
     Program,
@@ -39,9 +42,6 @@ from benchmarks.classification import (
     ngsgpu_classify,
     prepare,
 )
-from benchmarks.classification_curves import SEPARATOR, judge
-from benchmarks.datasets import MATES, DataSet, make
-from benchmarks.measuring import BenchmarkError, apart, describe_commit, measure
 
 SPLITS = 10
 ROLES = ("stays", "genome", "species", "genus")

@@ -7,8 +7,8 @@ measured as a whole process. ``ngsgpu evaluate extension`` judges what they wrot
 holds everything, written anew after each run, so that nothing is lost if time runs out; a Markdown
 table goes to standard output.
 
-    python -m benchmarks.compare_extenders GENOME.fna.gz --threads 2 --repeats 3 -o out.json
-    python -m benchmarks.compare_extenders S --genomes GENOMES --backend cuda -o out.json
+    python -m benchmarks.peers.extenders GENOME.fna.gz --threads 2 --repeats 3 -o out.json
+    python -m benchmarks.peers.extenders S --genomes GENOMES --backend cuda -o out.json
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.datasets import MATES, NAMED, TRUTH, DataSet, data_set, make, write_pieces
-from benchmarks.measuring import (
+from benchmarks.harness.datasets import MATES, NAMED, TRUTH, DataSet, data_set, make, write_pieces
+from benchmarks.harness.measuring import (
     OUTPUT,
     ROOT,
     BenchmarkError,
@@ -42,7 +42,7 @@ from benchmarks.measuring import (
     measure,
     version_in,
 )
-from benchmarks.tables import markdown
+from benchmarks.harness.tables import markdown
 
 SCHEMA = "ngsgpu.benchmark.extenders"
 SCHEMA_VERSION = 2
@@ -215,7 +215,7 @@ def draw(data: DataSet, kept: Path, folder: Path, *, truth: bool = True) -> dict
         truth: whether the error-free reads are wanted.
 
     Returns:
-        What ``benchmarks.datasets.make`` says of it.
+        What ``benchmarks.harness.datasets.make`` says of it.
     """
     made = make(data, kept, processes=os.cpu_count() or 1, truth=truth)
     if truth:
@@ -366,7 +366,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     described = argparse.ArgumentDefaultsHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="compare_extenders", description="Compare extenders.", formatter_class=described
+        prog="extenders", description="Compare extenders.", formatter_class=described
     )
     add = parser.add_argument
     add("genome", metavar="GENOME", help="FASTA, plain or gzip, or S, a data set with its library")
@@ -433,7 +433,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for data in data_sets:
             measure_data_set(data, settings, document, save)
     except (BenchmarkError, OSError) as error:
-        print(f"compare_extenders: error: {error}", file=sys.stderr)
+        print(f"extenders: error: {error}", file=sys.stderr)
         return 1
     print(table(document), end="")
     return 0

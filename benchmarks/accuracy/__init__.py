@@ -1,0 +1,1 @@
+"""How accurate parameters and rules are, on data they were not chosen on."""

@@ -1,0 +1,1 @@
+"""Data sets, processes measured, and tables: what all benchmarks share."""

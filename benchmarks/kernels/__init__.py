@@ -1,0 +1,1 @@
+"""Single kernels beside the least time that the device needs for their bytes."""

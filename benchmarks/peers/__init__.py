@@ -1,0 +1,1 @@
+"""Other programs beside ngsgpu, on the same reads and machine: time, memory, accuracy."""
