@@ -341,15 +341,15 @@ def test_sequences_without_a_taxon_are_counted(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["classify", "-i", "x.fq", "-o", "y"], "name a database with -d"),
+        (["classify", "-i", "x.fq", "-o", "y"], "give a database with -d"),
         (["classify", "-d", "db", "-o", "y"], "give reads with -i"),
         (["classify", "-d", "db", "-i", "x.fq"], "nothing would be written"),
         (["classify", "-d", "no", "-i", "x", "-o", "y"], "there is no ngsgpu classification"),
         (["classify", "-d", "db", "-i", "x", "--only-partition", "0"], "go together"),
         (["classify", "-d", "d", "-i", "x", "-o", "y", "--confidence", "2"], "--confidence"),
         (["db", "build", "x.fa"], "give the database with -d"),
-        (["db", "build", "-d", "d", "x.fa", "--only-partition", "1"], "give -d alone"),
-        (["db", "build", "-d", "d", "--only-partition", "1", "--kmer", "12"], "give -d alone"),
+        (["db", "build", "-d", "d", "x.fa", "--only-partition", "1"], "give only -d"),
+        (["db", "build", "-d", "d", "--only-partition", "1", "--kmer", "12"], "give only -d"),
         (["db", "build", "-d", "d", "x.fa", "--max-locations", "many"], "must be all or a number"),
         (["db", "build", "-d", "d", "nothing.fa"], "there is no such file"),
         (["db", "plan", "-d", "d", "x.fa", "--kmer", "17"], "--kmer must be from 4 to 16"),

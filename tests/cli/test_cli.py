@@ -164,13 +164,13 @@ def test_a_reader_that_goes_away_is_no_crash():
 
 
 def test_help_names_what_options_take():
-    """Files are FILE, not the name of a Python type; defaults are told."""
+    """Files are FILE, not the name of a Python type; defaults are shown."""
     for command in (["correct"], ["kmers"], ["evaluate", "correction"], ["report"]):
         text = run(*command, "--help").stdout
         assert "FILE" in text
         assert not any(f"<{kind}" in text for kind in ("str", "int", "list"))
     text = " ".join(run("correct", "--help").stdout.split())
-    for default in ("auto", "20", "48", "8", "0", "(what is free)", "(1, if there are any)"):
+    for default in ("auto", "20", "48", "8", "0", "(free memory)", "(1 if available)"):
         assert f"[default: {default}]" in text
 
 
