@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ngsgpu import progress as module
-from ngsgpu.progress import Progress, format_seconds
+from ngsgpu.run import progress as module
+from ngsgpu.run.progress import Progress, format_seconds
 
 
 class Clock:
@@ -148,7 +148,7 @@ def test_terminal_is_noticed(monkeypatch):
 
 def test_rich_is_imported_only_for_bars():
     script = (
-        "import sys; from ngsgpu.progress import Progress\n"
+        "import sys; from ngsgpu.run.progress import Progress\n"
         "with Progress(terminal=False) as p, p.stage('x') as s: s.advance()\n"
         "sys.exit('rich' in sys.modules)"
     )

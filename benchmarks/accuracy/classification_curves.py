@@ -27,8 +27,8 @@ import numpy as np
 from benchmarks.harness.measuring import describe_commit
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.database import Database
-    from ngsgpu.classify.evidence import EvidenceParameters
+    from ngsgpu.classify.call.evidence import EvidenceParameters
+    from ngsgpu.classify.database.database import Database
     from ngsgpu.classify.params import QueryParameters
 
 SEPARATOR = "_HiSeq"
@@ -37,7 +37,7 @@ RANKS = ("species", "genus")
 
 def settings() -> Iterator[tuple[int, str, QueryParameters, EvidenceParameters]]:
     """Size of sketches, name, parameters and evidence of each."""
-    from ngsgpu.classify.evidence import EvidenceParameters
+    from ngsgpu.classify.call.evidence import EvidenceParameters
     from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
 
     own = QueryParameters()
@@ -109,9 +109,9 @@ def show(name: str, row: dict[str, Any]) -> None:
 
 def build(wanted: argparse.Namespace, sketch: int) -> Database:
     """A database in memory with sketches of a size."""
-    from ngsgpu.classify.build import build_database
+    from ngsgpu.classify.database.build import build_database
+    from ngsgpu.classify.database.plan import BuildOptions
     from ngsgpu.classify.params import DatabaseParameters, SketchParameters
-    from ngsgpu.classify.plan import BuildOptions
 
     return build_database(
         [wanted.references],
@@ -131,9 +131,9 @@ def call(
     evidence: EvidenceParameters,
 ) -> Any:
     """Call all reads and judge them: int64[2, 3], see ``judge``."""
-    from ngsgpu.classify.engine import Engine
-    from ngsgpu.classify.evidence import SpeciesEvidence
-    from ngsgpu.classify.samples import one_sample, queries_of
+    from ngsgpu.classify.call.evidence import SpeciesEvidence
+    from ngsgpu.classify.query.engine import Engine
+    from ngsgpu.classify.run.samples import one_sample, queries_of
 
     engine = Engine(database, parameters)
     lane = one_sample([str(reads)], [], interleaved=False, name="reads").lanes[0]
@@ -156,7 +156,7 @@ def call(
 
 def judge(engine: Any, call: Any, truth: list[dict[str, str]]) -> Any:
     """Right calls, calls and reads to be found, at species and genus: int64[2, 3]."""
-    from ngsgpu.classify.taxonomy import GENUS, SPECIES
+    from ngsgpu.taxonomy.tree import GENUS, SPECIES
 
     nodes = len(engine.taxonomy)
     node = np.where(call >= nodes, engine.target_node[np.maximum(call - nodes, 0)], call)
@@ -176,8 +176,8 @@ def judge(engine: Any, call: Any, truth: list[dict[str, str]]) -> Any:
 
 def peers(wanted: argparse.Namespace) -> list[dict[str, Any]]:
     """Precision and sensitivity of other programs' calls."""
-    from ngsgpu.classify.taxonomy import load_taxonomy
     from ngsgpu.evaluate.classification import evaluate_classification
+    from ngsgpu.taxonomy.tree import load_taxonomy
 
     if not wanted.peer:
         return []

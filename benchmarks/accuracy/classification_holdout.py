@@ -95,11 +95,11 @@ class Reads:
     """
 
     def __init__(self, wanted: argparse.Namespace) -> None:
-        from ngsgpu.classify.build import build_database
-        from ngsgpu.classify.engine import Engine
+        from ngsgpu.classify.database.build import build_database
+        from ngsgpu.classify.database.plan import BuildOptions
         from ngsgpu.classify.params import CALLS_BY_EVIDENCE
-        from ngsgpu.classify.plan import BuildOptions
-        from ngsgpu.classify.samples import one_sample, queries_of
+        from ngsgpu.classify.query.engine import Engine
+        from ngsgpu.classify.run.samples import one_sample, queries_of
 
         with wanted.labels.open(newline="") as file:
             labels = {row["label"]: row for row in csv.DictReader(file, delimiter="\t")}
@@ -118,9 +118,9 @@ class Reads:
 
     def score(self, which: Any, setting: Setting) -> Score:
         """Judge the calls of some of the reads, which are a sample of their own."""
-        from ngsgpu.classify.engine import Engine
-        from ngsgpu.classify.evidence import EvidenceParameters, SpeciesEvidence
+        from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
         from ngsgpu.classify.params import CALLS_BY_EVIDENCE
+        from ngsgpu.classify.query.engine import Engine
 
         own = asdict(setting)
         evident, genus, doubtful = (
@@ -231,7 +231,7 @@ class Genome:
 
 def read_genomes(wanted: argparse.Namespace) -> list[Genome]:
     """All genomes whose sequences have a taxon."""
-    from ngsgpu.classify.taxonomy import GENUS, SPECIES, load_taxonomy
+    from ngsgpu.taxonomy.tree import GENUS, SPECIES, load_taxonomy
     from scripts.simulation_chunks import read_fasta
 
     tree = load_taxonomy(wanted.taxonomy)
@@ -388,8 +388,8 @@ def genome_bases(path: Path) -> int:
 
 def evaluate(calls: Path, taxonomy: Path, truth: Path, references: Path) -> dict[str, Any]:
     """Counts at species and genus, as ``ngsgpu evaluate classification`` gives them."""
-    from ngsgpu.classify.taxonomy import load_taxonomy
     from ngsgpu.evaluate.classification import evaluate_classification
+    from ngsgpu.taxonomy.tree import load_taxonomy
 
     evaluation = evaluate_classification(
         [("run", calls)], load_taxonomy(taxonomy), truth=truth, references=references, ranks=RANKS

@@ -1,5 +1,5 @@
 // Location lists alone: sorted, and sorted and ranked, for the micro-benchmark of both.
-#include "ngsgpu/classify/query.cu"
+#include "ngsgpu/classify/query/query.cu"
 
 namespace {
 

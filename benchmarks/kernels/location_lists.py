@@ -27,8 +27,8 @@ from benchmarks.harness.measuring import describe_commit, describe_machine
 from benchmarks.harness.tables import markdown
 from benchmarks.kernels.models import floor_seconds
 from ngsgpu.classify.gpu import THREADS
-from ngsgpu.classify.gpu_search import QUERY_WARPS
-from ngsgpu.classify.query import BLOCK_BITS
+from ngsgpu.classify.query.cpu import BLOCK_BITS
+from ngsgpu.classify.query.gpu_search import QUERY_WARPS
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.device.kernels import KernelModule
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ngsgpu.io.gpu_parse import TILE
+from ngsgpu.io.gpu.parse import TILE
 from ngsgpu.minhash.gpu import FUNCTIONS_A_PASS
 
 BYTES_A_SECOND = 4.3e12

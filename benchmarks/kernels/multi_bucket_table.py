@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.measuring import describe_commit, describe_machine
 from benchmarks.harness.tables import markdown
-from ngsgpu.classify.database import open_database
+from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.gpu import THREADS, to_device
-from ngsgpu.classify.gpu_hash_table import BUCKETS, HashTable, slots_taken
-from ngsgpu.classify.gpu_words import KERNELS, WORD_TILE, KeyRange, grid_of_tiles, sort_words
-from ngsgpu.classify.index import keys_of_locations
+from ngsgpu.classify.index.gpu_words import KERNELS, WORD_TILE, KeyRange, grid_of_tiles, sort_words
+from ngsgpu.classify.index.index import keys_of_locations
 from ngsgpu.device.backend import missing_for_cuda
+from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken
 
 LOADS: Final = (0.5, 0.7, 0.85, 0.95)
 MOST: Final = 254

@@ -20,13 +20,13 @@ import numpy as np
 
 from benchmarks.kernels.correction import describe_run, record, write_and_show
 from benchmarks.kernels.models import QUERY_MODELS, QueryLoad
-from ngsgpu.classify.database import open_database
-from ngsgpu.classify.evidence import EvidenceParameters
+from ngsgpu.classify.call.evidence import EvidenceParameters
+from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS
-from ngsgpu.classify.pipeline import Classifier
-from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
-from ngsgpu.classify.samples import SampleOutputs, one_sample
-from ngsgpu.classify.stats import ClassificationStatistics
+from ngsgpu.classify.run.pipeline import Classifier
+from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules
+from ngsgpu.classify.run.samples import SampleOutputs, one_sample
+from ngsgpu.classify.run.stats import ClassificationStatistics
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.errors import NgsgpuError
 

@@ -191,4 +191,4 @@ METACACHE_CALLS: Final = QueryParameters(
 """With these, and its sketches, calls are MetaCache's."""
 
 CALLS_BY_EVIDENCE: Final = QueryParameters(min_hits=2, confidence=0.12, species_confidence=0.2)
-"""For calls by the evidence for species in the whole sample; see ``ngsgpu.classify.evidence``."""
+"""For calls by the evidence for species in a sample; see ``ngsgpu.classify.call.evidence``."""

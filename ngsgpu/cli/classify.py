@@ -30,9 +30,9 @@ from ngsgpu.cli.options import (
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.database import Database
-    from ngsgpu.classify.sample_run import ClassifyOptions
-    from ngsgpu.classify.stats import ClassificationStatistics
+    from ngsgpu.classify.database.database import Database
+    from ngsgpu.classify.run.sample_run import ClassifyOptions
+    from ngsgpu.classify.run.stats import ClassificationStatistics
 
 
 def register(app: typer.Typer) -> None:
@@ -140,12 +140,12 @@ def classify(
         # Initialise the GPU while Python imports the rest.
         prepare_cuda(
             len(chosen.gpus),
-            "ngsgpu.io.gpu_parse",
-            "ngsgpu.classify.gpu_search",
-            "ngsgpu.classify.gpu_calls",
+            "ngsgpu.io.gpu.parse",
+            "ngsgpu.classify.query.gpu_search",
+            "ngsgpu.classify.call.gpu",
         )
-        from ngsgpu.classify.pipeline import Classifier
-        from ngsgpu.classify.samples import one_sample, read_samples
+        from ngsgpu.classify.run.pipeline import Classifier
+        from ngsgpu.classify.run.samples import one_sample, read_samples
 
         found = (
             read_samples(samples)
@@ -211,8 +211,8 @@ def classify_merge(
     The result equals a run with all partitions at once. Options that affect which candidates are
     kept must match those used to write the files.
     """
-    from ngsgpu.classify.database import open_database
-    from ngsgpu.classify.pipeline import Classifier
+    from ngsgpu.classify.database.database import open_database
+    from ngsgpu.classify.run.pipeline import Classifier
 
     obey_quiet(quiet)
     options = _options(threads, quiet)
@@ -230,8 +230,8 @@ def classify_merge(
 
 def _most_gpus(database: str | None, only_partition: int | None) -> int | None:
     """Maximum number of GPUs the run can use; None: no limit."""
-    from ngsgpu.classify.database import open_database
-    from ngsgpu.classify.gpu_query import most_gpus
+    from ngsgpu.classify.database.database import open_database
+    from ngsgpu.classify.query.gpu_query import most_gpus
 
     if database is None or only_partition is not None:
         return most_gpus(1)
@@ -239,7 +239,7 @@ def _most_gpus(database: str | None, only_partition: int | None) -> int | None:
 
 
 def _options(threads: int, quiet: bool) -> ClassifyOptions:
-    from ngsgpu.classify.sample_run import ClassifyOptions
+    from ngsgpu.classify.run.sample_run import ClassifyOptions
     from ngsgpu.device.memory import usable_cpus
 
     if threads < 0:
@@ -261,9 +261,9 @@ def _database(
     *,
     verified: bool,
 ) -> Database:
-    from ngsgpu.classify.build import build_database
-    from ngsgpu.classify.database import open_database
-    from ngsgpu.classify.plan import BuildOptions
+    from ngsgpu.classify.database.build import build_database
+    from ngsgpu.classify.database.database import open_database
+    from ngsgpu.classify.database.plan import BuildOptions
 
     if (database is None) == (not references):
         raise UsageError("give a database with -d or references with --references")
@@ -287,7 +287,7 @@ def _database(
 
 
 def _say(done: list[ClassificationStatistics], database: Database, quiet: bool) -> None:
-    from ngsgpu.classify.facts import taxon_lines
+    from ngsgpu.classify.database.info import taxon_lines
 
     if not quiet:
         for statistics in done:

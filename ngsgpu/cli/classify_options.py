@@ -9,8 +9,8 @@ import typer
 
 if TYPE_CHECKING:
     from ngsgpu.classify.params import QueryParameters
-    from ngsgpu.classify.sample_run import OutputRules
-    from ngsgpu.classify.samples import SampleOutputs
+    from ngsgpu.classify.run.sample_run import OutputRules
+    from ngsgpu.classify.run.samples import SampleOutputs
 
 
 Gpus = Annotated[
@@ -79,7 +79,7 @@ class OutputFiles:
 
     def outputs(self, candidates: str | None = None) -> SampleOutputs:
         """Convert to the classifier's ``SampleOutputs``."""
-        from ngsgpu.classify.samples import SampleOutputs
+        from ngsgpu.classify.run.samples import SampleOutputs
 
         return SampleOutputs(**asdict(self), candidates=candidates)
 
@@ -219,8 +219,8 @@ class CallOptions:
 
     def rules(self) -> OutputRules:
         """Rules that apply to a whole sample and to its outputs."""
-        from ngsgpu.classify.evidence import EvidenceParameters
-        from ngsgpu.classify.sample_run import OutputRules
+        from ngsgpu.classify.call.evidence import EvidenceParameters
+        from ngsgpu.classify.run.sample_run import OutputRules
 
         return OutputRules(
             columns=tuple(name for name in self.columns.split(",") if name),

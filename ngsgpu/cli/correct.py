@@ -115,7 +115,7 @@ def correct(
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:
         if not dry_run:
             prepare_cuda(
-                len(chosen.gpus), "ngsgpu.io.gpu_parse", "ngsgpu.readset.gpu_kmers",
+                len(chosen.gpus), "ngsgpu.io.gpu.parse", "ngsgpu.readset.gpu_kmers",
                 "ngsgpu.minhash.gpu", "ngsgpu.correct.gpu",
             )  # fmt: skip
         parameters = CorrectionParameters(

@@ -20,8 +20,8 @@ from ngsgpu.cli.options import (
 from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest
     from ngsgpu.classify.params import DatabaseParameters
-    from ngsgpu.classify.plan import BuildOptions, PartitionRequest
 
 References = Annotated[
     list[str],
@@ -145,10 +145,10 @@ def plan(
     Writes the database without indexes and prints its partitions. Build each one, in separate jobs
     if you like, with `ngsgpu db build -d DIR --only-partition K`.
     """
-    from ngsgpu.classify.database_write import write_manifest
-    from ngsgpu.classify.facts import partition_lines, taxon_lines
-    from ngsgpu.classify.folder import database_folder
-    from ngsgpu.classify.plan import inputs_of, plan_database
+    from ngsgpu.classify.database.folder import database_folder
+    from ngsgpu.classify.database.info import partition_lines, taxon_lines
+    from ngsgpu.classify.database.plan import inputs_of, plan_database
+    from ngsgpu.classify.database.write import write_manifest
 
     obey_quiet(quiet)
     options = _options(threads, None, quiet)
@@ -229,9 +229,9 @@ def build(
     obey_quiet(quiet)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
         # Further GPUs are initialised only if the memory of the first is too small.
-        prepare_cuda(min(1, len(chosen.gpus)), "ngsgpu.classify.gpu_build")
-        from ngsgpu.classify.build import build_database, build_partition
-        from ngsgpu.classify.database import open_database
+        prepare_cuda(min(1, len(chosen.gpus)), "ngsgpu.classify.index.gpu_build")
+        from ngsgpu.classify.database.build import build_database, build_partition
+        from ngsgpu.classify.database.database import open_database
 
         parameters = index.parameters()
         options = replace(
@@ -254,7 +254,7 @@ def build(
             options=options,
         )
     if not quiet:
-        from ngsgpu.classify.facts import partition_lines, taxon_lines
+        from ngsgpu.classify.database.info import partition_lines, taxon_lines
 
         lines = [*partition_lines(built, built=built.built()), *taxon_lines(built)]
         typer.echo("\n".join(lines), err=True)
@@ -279,8 +279,8 @@ def add(
 
     The database keeps its taxonomy; --taxonomy only checks that it is the same one.
     """
-    from ngsgpu.classify.facts import partition_lines, taxon_lines
-    from ngsgpu.classify.grow import add_references
+    from ngsgpu.classify.database.add import add_references
+    from ngsgpu.classify.database.info import partition_lines, taxon_lines
 
     obey_quiet(quiet)
     new = add_references(
@@ -308,8 +308,8 @@ def info(
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the contents of a database."""
-    from ngsgpu.classify.database import open_database
-    from ngsgpu.classify.facts import facts, partition_lines, target_lines
+    from ngsgpu.classify.database.database import open_database
+    from ngsgpu.classify.database.info import facts, partition_lines, target_lines
 
     opened = open_database(database)
     if targets or unmapped:
@@ -332,7 +332,7 @@ def info(
 
 def verify(database: DatabasePath) -> None:
     """Verify the checksums of all files of a database."""
-    from ngsgpu.classify.database_verify import verify_database
+    from ngsgpu.classify.database.verify import verify_database
 
     files, damaged = verify_database(database)
     for line in damaged:
@@ -347,7 +347,7 @@ def verify(database: DatabasePath) -> None:
 
 
 def _options(threads: int, memory: str | None, quiet: bool) -> BuildOptions:
-    from ngsgpu.classify.plan import BuildOptions
+    from ngsgpu.classify.database.plan import BuildOptions
     from ngsgpu.device.memory import parse_size, usable_cpus
 
     if threads < 0:
@@ -360,7 +360,7 @@ def _options(threads: int, memory: str | None, quiet: bool) -> BuildOptions:
 
 
 def _request(partitions: int | None, memory: str | None) -> PartitionRequest:
-    from ngsgpu.classify.plan import PartitionRequest
+    from ngsgpu.classify.database.plan import PartitionRequest
     from ngsgpu.device.memory import parse_size
 
     return PartitionRequest(partitions, None if memory is None else parse_size(memory))

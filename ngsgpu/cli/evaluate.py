@@ -192,10 +192,10 @@ def classification(
     if len(names) != len(classified):
         raise UsageError(f"{len(classified)} --classified files but {len(names)} --name labels")
 
-    from ngsgpu.classify.abundance import rank_code
-    from ngsgpu.classify.taxonomy import load_taxonomy
+    from ngsgpu.classify.call.abundance import rank_code
     from ngsgpu.evaluate.classification import DEFAULT_RANKS, evaluate_classification
     from ngsgpu.evaluate.table import print_ranks
+    from ngsgpu.taxonomy.tree import load_taxonomy
 
     ranks = rank or list(DEFAULT_RANKS)
     for word in (*ranks, abundance_rank):
@@ -323,7 +323,7 @@ def _outputs(json_path: Path | None, others: Sequence[Path] = ()) -> Iterator[Ca
     """
     import json
 
-    from ngsgpu.io.writer import OutputSet
+    from ngsgpu.io.output.writer import OutputSet
 
     paths = [*([] if json_path is None else [json_path]), *others]
 

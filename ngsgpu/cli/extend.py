@@ -228,7 +228,7 @@ def extend(
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:
         if not dry_run:
             prepare_cuda(
-                len(chosen.gpus), "ngsgpu.io.gpu_parse", "ngsgpu.minhash.ends_gpu",
+                len(chosen.gpus), "ngsgpu.io.gpu.parse", "ngsgpu.minhash.ends_gpu",
                 "ngsgpu.extend.gpu",
             )  # fmt: skip
         options = RunOptions(

@@ -144,17 +144,17 @@ def _sample(command: str, values: Mapping[str, Any]) -> str:
     if values.get("sample"):
         return str(values["sample"])
     if command == "classify-merge":
-        from ngsgpu.classify.candidate_file import sample_of
+        from ngsgpu.classify.query.candidate_file import sample_of
 
         return sample_of(values["candidates"][0])
-    from ngsgpu.classify.samples import sample_name
+    from ngsgpu.classify.run.samples import sample_name
 
     return sample_name(values["in1"][0]) if values.get("in1") else ""
 
 
 def _add_sheet(path: str, files: Files) -> list[str]:
     """Add a sample sheet and its files; return the sample names."""
-    from ngsgpu.classify.samples import read_samples
+    from ngsgpu.classify.run.samples import read_samples
 
     samples = read_samples(path)
     files.also_read.append(path)

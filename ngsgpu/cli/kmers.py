@@ -50,8 +50,8 @@ def kmers(
     """
     from ngsgpu.device.memory import usable_cpus
     from ngsgpu.errors import UsageError
-    from ngsgpu.io.atomic import check_distinct, write_text_atomically
-    from ngsgpu.io.reader import read_batches
+    from ngsgpu.io.output.atomic import check_distinct, write_text_atomically
+    from ngsgpu.io.text.reader import read_batches
     from ngsgpu.readset import ReadSetBuilder
     from ngsgpu.readset.kmers import count_kmers, estimate_coverage
 

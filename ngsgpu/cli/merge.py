@@ -240,7 +240,7 @@ def merge(
         outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
     outputs.check(parameters)
     with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True, most=1) as chosen:
-        prepare_cuda(len(chosen.gpus), "ngsgpu.io.gpu_parse", "ngsgpu.merge.gpu")
+        prepare_cuda(len(chosen.gpus), "ngsgpu.io.gpu.parse", "ngsgpu.merge.gpu")
         statistics = merge_files(
             in1 or [],
             in2 or [],

@@ -55,7 +55,7 @@ def report(
     if benchmarks is not None and results is None:
         raise UsageError("--benchmarks needs --results")
 
-    from ngsgpu.io.atomic import write_texts
+    from ngsgpu.io.output.atomic import write_texts
     from ngsgpu.io.paths import check_distinct
     from ngsgpu.report.layout import fill_from_layout, study_from_layout
     from ngsgpu.report.render import render_report

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct import msa
-from ngsgpu.correct.alignment import Alignments, align_candidates, filter_candidates, mark_mates
-from ngsgpu.correct.msa import Columns, support_of
-from ngsgpu.correct.params import SURE_WEIGHT, Rules
+from ngsgpu.align import msa
+from ngsgpu.align.alignment import Alignments, align_candidates, filter_candidates, mark_mates
+from ngsgpu.align.msa import Columns, support_of
+from ngsgpu.align.rules import Rules
+from ngsgpu.align.weights import SURE_WEIGHT
 from ngsgpu.jit import njit
 from ngsgpu.minhash.cpu import find_candidates
 from ngsgpu.minhash.params import MAX_ENTRIES

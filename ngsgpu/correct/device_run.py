@@ -13,20 +13,20 @@ from typing import Self
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.gpu_run import GpuCorrection
 from ngsgpu.correct.host_run import HostRun
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.read_again import ReadAgain, Shape
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.device.gpu_memory import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
-from ngsgpu.io.gpu_read import read_to_device
-from ngsgpu.io.patch import EditCounts, Edits, write_patched
+from ngsgpu.io.inputs import Lane
+from ngsgpu.io.output.patch import EditCounts, Edits, write_patched
+from ngsgpu.io.output.precopy import Precopy
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.places import LanePlaces
-from ngsgpu.io.precopy import Precopy
-from ngsgpu.io.writer import OutputSet
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_kmers import count_kmers_on_gpu
+from ngsgpu.readset.gpu_read import read_to_device
 from ngsgpu.readset.kmers import KmerSpectrum
 
 logger = logging.getLogger("ngsgpu")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ngsgpu.correct.lanes import Lane
-from ngsgpu.io.batch import RecordBatch
-from ngsgpu.io.source import unpacked_size
+from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.inputs import Lane
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 
 

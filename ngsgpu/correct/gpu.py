@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.align.rules import Rules
+from ngsgpu.align.weights import quality_weights
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes, EditFetcher
-from ngsgpu.correct.params import CorrectionParameters, Rules, quality_weights
+from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import lasting
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.errors import UnsuitableError

@@ -295,8 +295,8 @@ def plan_for_this_gpu(
         paired=run.paired,
         quality_bits=parameters.quality_bits,
     )
-    from ngsgpu.io.gpu_lane import CHUNK_BYTES
-    from ngsgpu.io.gpu_read import working_bytes
+    from ngsgpu.io.gpu.records import CHUNK_BYTES
+    from ngsgpu.readset.gpu_read import working_bytes
 
     budget = gpu_memory(options.gpu_memory).budget
     plan = plan_gpu(reads, parameters, budget=budget, host_budget=options.budget // options.gpus)

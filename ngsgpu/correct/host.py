@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.align.weights import quality_weights
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
-from ngsgpu.correct.params import CorrectionParameters, quality_weights
+from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.minhash import MinhashTables
 from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.pool import Shared, map_ahead

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.first_reading import Contents, read_within
 from ngsgpu.correct.host import correct_on_cpu
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.plan import CorrectionPlan, plan_correction
 from ngsgpu.correct.read_again import ReadAgain, Shape
-from ngsgpu.io.patch import EditCounts
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.inputs import Lane
+from ngsgpu.io.output.patch import EditCounts
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers

@@ -1,7 +1,7 @@
 // Correction of anchors; the reference is ngsgpu/correct/cpu.py, which this must equal to the bit.
-#include "ngsgpu/correct/candidates.cuh"
-#include "ngsgpu/correct/msa.cuh"
-#include "ngsgpu/correct/rules.cuh"
+#include "ngsgpu/align/candidates.cuh"
+#include "ngsgpu/align/msa.cuh"
+#include "ngsgpu/align/rules.cuh"
 #include "ngsgpu/readset/reads.cuh"
 
 constexpr int MAX_THREADS = 256;

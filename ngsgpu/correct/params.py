@@ -7,56 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ngsgpu.align.rules import SUPPORT_BITS, Rules
+from ngsgpu.align.weights import WEIGHT_BITS
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash import MinhashParameters
-from ngsgpu.readset.cpu import BIN_SCORES
 
-WEIGHT_BITS = 14
-"""A weight of 1 is ``1 << WEIGHT_BITS``: 65,536 full weights still fit 31 bits."""
-
-SUPPORT_BITS = 20
-"""A support of 1 is ``1 << SUPPORT_BITS``."""
-
-SURE_WEIGHT = math.floor(0.99 * (1 << WEIGHT_BITS))
-"""Weight from which a base counts as sure: Q20."""
-
-SMALLEST_QUALITY_WEIGHT = 0.001
 TOLERANCE = 1e-5
-
-
-class Rules(NamedTuple):
-    """What the kernels compare with, all integers, so that no result depends on rounding.
-
-    Ratios of mismatches to overlap are in thousandths and compared by cross-multiplication;
-    supports are in 2^-20, weights in 2^-14.
-    """
-
-    kmer: int
-    crowd: int
-    window: int
-    paired: int
-    min_overlap: int
-    min_overlap_permille: int
-    max_mismatch_permille: int
-    pair_mismatch_permille: int
-    bin_permille: tuple[int, int, int]
-    bin_reads: int
-    refine_rounds: int
-    refine_reads: int
-    refine_keep_weight: int
-    min_coverage: int
-    mean_support: int
-    min_support: int
-    high_mean_support: int
-    high_min_support: int
-    position_support: int
-    position_max_reads: int
-    margin: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +96,3 @@ def _weight(value: float) -> int:
 
 def _support(value: float) -> int:
     return math.ceil((value - TOLERANCE) * (1 << SUPPORT_BITS))
-
-
-def quality_weights(quality_bits: int) -> NDArray[np.int32]:
-    """Weight of each stored quality code: 1 minus the error probability, at least 0.001.
-
-    Returns:
-        int32[codes] in 2^-14; one entry of weight 1 where no qualities are kept.
-    """
-    if quality_bits == 0:
-        return np.array([1 << WEIGHT_BITS], dtype=np.int32)
-    scores = BIN_SCORES[quality_bits].astype(np.float64)
-    weights = np.maximum(SMALLEST_QUALITY_WEIGHT, 1 - 10 ** (-scores / 10))
-    return np.floor(weights * (1 << WEIGHT_BITS) + 0.5).astype(np.int32)

@@ -19,22 +19,22 @@ import numpy as np
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.host_run import HostRun
-from ngsgpu.correct.lanes import Lane, keep_streams, measure_lanes, plan_lanes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.plan import CorrectionPlan, chunk_bytes_within, plan_correction
 from ngsgpu.correct.run import Run, RunOptions
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.device.fallback import on_backend
 from ngsgpu.device.inventory import numba_cache
-from ngsgpu.io.atomic import check_distinct
+from ngsgpu.io.inputs import Lane, keep_streams, measure_lanes, plan_lanes
 from ngsgpu.io.mates import warn_of_mates
-from ngsgpu.io.patch import EditCounts
-from ngsgpu.io.reader import PhredOffset
+from ngsgpu.io.output.atomic import check_distinct
+from ngsgpu.io.output.patch import EditCounts
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import unchanged
-from ngsgpu.io.writer import OutputSet
-from ngsgpu.progress import Progress
+from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, estimate_coverage
+from ngsgpu.run.progress import Progress
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet

@@ -1,7 +1,7 @@
 """Reading inputs a second time, record by record, to write them with their edits.
 
-That works for all that can be read; ``ngsgpu.io.patch`` is the quicker way where the places of
-the sequences are known from the first reading.
+That works for all that can be read; ``ngsgpu.io.output.patch`` is the quicker way where the
+places of the sequences are known from the first reading.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.run import Run
 from ngsgpu.errors import InputError
-from ngsgpu.io.batch import RecordBatch
-from ngsgpu.io.patch import EditCounts
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.inputs import Lane
+from ngsgpu.io.output.patch import EditCounts
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.text.batch import RecordBatch
 
 if TYPE_CHECKING:
     from ngsgpu.readset import ReadSet

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, Self, 
 
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.host import ANCHORS_A_TASK
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.plan import chunk_bytes_within
 from ngsgpu.device.memory import available_memory
-from ngsgpu.io.patch import EditCounts
-from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
-from ngsgpu.io.writer import OutputSet
-from ngsgpu.progress import Progress, Stage
+from ngsgpu.io.inputs import Lane
+from ngsgpu.io.output.patch import EditCounts
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.text.reader import CHUNK_BYTES, PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum
+from ngsgpu.run.progress import Progress, Stage
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ngsgpu.statistics import statistics_json
+from ngsgpu.run.statistics import statistics_json
 
 SCHEMA = "ngsgpu.correct"
 SCHEMA_VERSION = 1

@@ -4,8 +4,8 @@ A context of CUDA, CuPy and the compiled kernels take a third of a second each, 
 Python. A command that is going to use the GPU says so as soon as it knows::
 
     with choose_backend(...) as chosen:
-        prepare_cuda(len(chosen.gpus), "ngsgpu.classify.gpu_build")
-        from ngsgpu.classify.build import build_database
+        prepare_cuda(len(chosen.gpus), "ngsgpu.classify.index.gpu_build")
+        from ngsgpu.classify.database.build import build_database
 
 Two threads may import CuPy at the same time then, and must not hold a module each that the other
 one waits for: everywhere ``cupy`` is imported first, whole (``from cupy import cuda``), and never a

@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.taxonomy import RANKS, Taxonomy
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.composition import deviation
 from ngsgpu.evaluate.origins import UNKNOWN, Origins, read_origins
 from ngsgpu.evaluate.outcomes import ClassificationEvaluation, RankCounts, Run
 from ngsgpu.evaluate.tables import cut_lines
 from ngsgpu.evaluate.tally import Tally, read_tally
-from ngsgpu.io.lines import read_line_blocks
+from ngsgpu.io.text.lines import read_line_blocks
+from ngsgpu.taxonomy.tree import RANKS, Taxonomy
 
 DEFAULT_RANKS: Final = ("species", "genus", "family", "order", "class", "phylum", "domain")
 _REMEDY: Final = "give a table of two columns with a tab between"
@@ -186,7 +186,7 @@ def read_references(path: str | Path) -> dict[str, int]:
 
 def _targets_of(database: str | Path) -> dict[str, int]:
     """Taxids of a database's sequences by name, of those that have a taxon."""
-    from ngsgpu.classify.database import open_database
+    from ngsgpu.classify.database.database import open_database
 
     opened = open_database(database)
     if opened.taxonomy is None:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.abundance import estimate_abundance
-from ngsgpu.classify.taxonomy import RANKS, Taxonomy
+from ngsgpu.classify.call.abundance import estimate_abundance
 from ngsgpu.evaluate.origins import Origins
 from ngsgpu.evaluate.outcomes import AbundanceDeviation, TaxonShare
 from ngsgpu.evaluate.tally import Tally
+from ngsgpu.taxonomy.tree import RANKS, Taxonomy
 
 
 def deviation(

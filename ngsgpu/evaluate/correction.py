@@ -14,8 +14,8 @@ from ngsgpu.evaluate import cpu
 from ngsgpu.evaluate.matching import Counterparts, Names, first_difference, names_of
 from ngsgpu.evaluate.records import RecordTable
 from ngsgpu.evaluate.result import CorrectionEvaluation
-from ngsgpu.io.batch import RecordBatch
-from ngsgpu.io.reader import read_batches
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.reader import read_batches
 from ngsgpu.sequence.codec import CODES
 
 Paths = str | Path | Sequence[str | Path]

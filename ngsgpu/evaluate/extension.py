@@ -19,8 +19,8 @@ from ngsgpu.evaluate.distance import edit_distance
 from ngsgpu.evaluate.extension_result import ExtensionEvaluation
 from ngsgpu.evaluate.matching import hash_names, names_of
 from ngsgpu.evaluate.records import read_tables
-from ngsgpu.io.batch import RecordBatch
-from ngsgpu.io.reader import read_batches
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.reader import read_batches
 from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import CODES
 

@@ -13,8 +13,8 @@ from ngsgpu.errors import InputError
 from ngsgpu.evaluate.distance import edit_distance
 from ngsgpu.evaluate.extension import Reference, positions_of, read_reference
 from ngsgpu.evaluate.extension_result import ExtensionEvaluation
-from ngsgpu.io.batch import RecordBatch
-from ngsgpu.io.reader import read_batches
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.reader import read_batches
 from ngsgpu.sequence.codec import CODES
 
 

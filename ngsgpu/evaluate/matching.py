@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.records import RecordTable, name_end, read_tables
-from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
 
 _MISSING = -1

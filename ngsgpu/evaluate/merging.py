@@ -33,7 +33,7 @@ from ngsgpu.evaluate.merging_result import (
     MergingEvaluation,
 )
 from ngsgpu.evaluate.records import RecordTable
-from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import CODES, UNKNOWN
 

@@ -21,11 +21,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.taxonomy import RANKS, Taxonomy
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.tables import TableLines, cut_lines
-from ngsgpu.io.keys import KeyTable
-from ngsgpu.io.lines import LineBlock, read_line_blocks
+from ngsgpu.io.text.keys import KeyTable
+from ngsgpu.io.text.lines import LineBlock, read_line_blocks
+from ngsgpu.taxonomy.tree import RANKS, Taxonomy
 
 UNKNOWN: Final = -1
 """The truth at a rank is not known: reads are not judged there."""

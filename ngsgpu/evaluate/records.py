@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.cpu import CLAIM_INDEL, CLAIM_NO_INDEL, CLAIM_NONE
-from ngsgpu.io.source import HEADROOM, Source
+from ngsgpu.io.compress.source import HEADROOM, Source
 from ngsgpu.jit import njit
 
 BLOCK_BYTES = 16 << 20

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.lines import LineBlock
+from ngsgpu.io.text.lines import LineBlock
 from ngsgpu.jit import njit
 
 MOST_SCORE: Final = 1 << 20

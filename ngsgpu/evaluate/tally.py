@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.taxonomy import Taxonomy
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.calls import read_calls
 from ngsgpu.evaluate.origins import Origins
+from ngsgpu.taxonomy.tree import Taxonomy
 
 _MOST_PARTS: Final = 16
 

@@ -15,7 +15,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.read_again import Shape
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.fallback import say_read_by_cpu
@@ -29,13 +28,14 @@ from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.run import Run
 from ngsgpu.extend.sections import Section, can_place, placed_sections, read_sections, with_results
-from ngsgpu.io.gpu_read import read_to_device
+from ngsgpu.io.inputs import Lane
 from ngsgpu.io.places import LanePlaces
 from ngsgpu.io.reread import check_same
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.pool import map_ahead
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.readset.gpu_read import read_to_device
 
 logger = logging.getLogger("ngsgpu")
 

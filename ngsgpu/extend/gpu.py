@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.params import quality_weights
+from ngsgpu.align.weights import quality_weights
 from ngsgpu.device.gpu_memory import pinned_empty
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.errors import DeviceError

@@ -199,8 +199,8 @@ def plan_for_this_gpu(
     Raises:
         DeviceError: it does not suffice, or CUDA does not answer.
     """
-    from ngsgpu.io.gpu_lane import CHUNK_BYTES
-    from ngsgpu.io.gpu_read import working_bytes
+    from ngsgpu.io.gpu.records import CHUNK_BYTES
+    from ngsgpu.readset.gpu_read import working_bytes
 
     reads = ReadMemory.expected(
         2 * run.pairs, run.bases, run.max_length, paired=True, quality_bits=parameters.quality_bits

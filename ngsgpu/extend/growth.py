@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.alignment import alignment_weight
-from ngsgpu.correct.params import SURE_WEIGHT, WEIGHT_BITS
+from ngsgpu.align.alignment import alignment_weight
+from ngsgpu.align.weights import SURE_WEIGHT, WEIGHT_BITS
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.task import (
     ALL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.params import quality_weights
+from ngsgpu.align.weights import quality_weights
 from ngsgpu.extend import cpu
 from ngsgpu.extend.params import Rules
 from ngsgpu.minhash.ends import EndTables

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.first_reading import Contents, read_within
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.read_again import Shape
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.host import PAIRS_A_TASK, Extender
@@ -18,6 +17,7 @@ from ngsgpu.extend.params import Rules
 from ngsgpu.extend.plan import ExtensionPlan, plan_extension
 from ngsgpu.extend.run import Run
 from ngsgpu.extend.sections import Section, read_sections
+from ngsgpu.io.inputs import Lane
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.pool import map_ahead
 from ngsgpu.readset import ReadSet, ReadSetBuilder

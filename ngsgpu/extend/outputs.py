@@ -13,7 +13,7 @@ from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.extend.records import Format, format_pairs
 from ngsgpu.extend.sections import Section
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.output.writer import OutputSet
 
 
 class ExtensionOutputs(NamedTuple):

@@ -18,7 +18,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.lanes import Lane, keep_streams, measure_lanes, plan_lanes
 from ngsgpu.correct.plan import chunk_bytes_within
 from ngsgpu.correct.run import RunOptions
 from ngsgpu.device.fallback import on_backend
@@ -34,13 +33,14 @@ from ngsgpu.extend.plan import ExtensionPlan, plan_extension
 from ngsgpu.extend.records import KIND_WORDS
 from ngsgpu.extend.run import Run
 from ngsgpu.extend.stats import ExtensionStatistics
-from ngsgpu.io.atomic import check_distinct
+from ngsgpu.io.inputs import Lane, keep_streams, measure_lanes, plan_lanes
 from ngsgpu.io.mates import warn_of_mates
-from ngsgpu.io.reader import PhredOffset
+from ngsgpu.io.output.atomic import check_distinct
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import unchanged
-from ngsgpu.io.writer import OutputSet
-from ngsgpu.progress import Progress
+from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
+from ngsgpu.run.progress import Progress
 
 logger = logging.getLogger("ngsgpu")
 

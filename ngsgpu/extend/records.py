@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.joining import NOT_CONNECTED
-from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
 from ngsgpu.sequence.borrow import borrowed
 from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN

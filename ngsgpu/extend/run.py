@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.run import RunOptions, StagedRun
 from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.insert import InsertSize, estimate_insert, sampled_pairs, sampling_parameters
 from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import ExtensionParameters, Rules
-from ngsgpu.io.batch import RecordBatch
-from ngsgpu.io.reader import PhredOffset
-from ngsgpu.progress import Progress
+from ngsgpu.io.inputs import Lane
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
+from ngsgpu.run.progress import Progress
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet

@@ -15,13 +15,13 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.read_again import Shape, check_complete, check_unchanged
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.records import Mates
-from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.inputs import Lane
 from ngsgpu.io.places import FilePlaces, LanePlaces
 from ngsgpu.io.reread import Fill, PieceReader, changed, open_again
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 

@@ -5,7 +5,7 @@
 // cache holds. Lanes are candidates, nearly always one trip; what is kept closes up in order by
 // ballots.
 #pragma once
-#include "ngsgpu/correct/weights.cuh"
+#include "ngsgpu/align/weights.cuh"
 #include "ngsgpu/minhash/ends.cuh"
 
 constexpr int MOST_CANDIDATES = 512;

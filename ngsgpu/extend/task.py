@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.params import SURE_WEIGHT
+from ngsgpu.align.weights import SURE_WEIGHT
 from ngsgpu.extend.params import Rules
 from ngsgpu.jit import njit
 from ngsgpu.minhash.ends import (

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.source import HEADROOM, Source
+from ngsgpu.io.compress.source import HEADROOM, Source
 
 if TYPE_CHECKING:
-    from ngsgpu.io.gpu_lane import Files
+    from ngsgpu.io.gpu.records import Files
 
 logger = logging.getLogger("ngsgpu")
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.source import HEADROOM, Source
 from ngsgpu.io.places import FileIdentity, FilePlaces, identify
-from ngsgpu.io.source import HEADROOM, Source
 
 Fill: TypeAlias = Callable[[NDArray[np.uint8]], None]
 """Fills an array of the size of a piece with its bytes; may be called in any thread."""

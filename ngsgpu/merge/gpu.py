@@ -15,8 +15,8 @@ import numpy as np
 
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.errors import UnsuitableError
-from ngsgpu.io.diagnose import PhredOffset
-from ngsgpu.io.gpu_lane import (
+from ngsgpu.io.gpu.parse import HEADROOM, THREADS, WARPS, ParsedChunk, device_classes
+from ngsgpu.io.gpu.records import (
     CHUNK_BYTES,
     MOST_READERS,
     SMALLEST_CHUNK,
@@ -24,15 +24,15 @@ from ngsgpu.io.gpu_lane import (
     LaneBatch,
     no_bad_pair,
 )
-from ngsgpu.io.gpu_parse import HEADROOM, THREADS, WARPS, ParsedChunk, device_classes
-from ngsgpu.io.gpu_write import DeviceWriter
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.gpu.write import DeviceWriter
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.text.batch import MAX_READ_LENGTH
+from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.merge.cpu import COUNTERS, Counts
 from ngsgpu.merge.host import DENSITIES, Tally, Wanted
 from ngsgpu.merge.inputs import PairInput
 from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import QualityTables
-from ngsgpu.readset.readset import MAX_READ_LENGTH
 
 logger = logging.getLogger("ngsgpu")
 
@@ -75,7 +75,7 @@ def merge_on_gpu(
         wanted: what is written.
         files: the outputs.
         places: for each output of the kernels that is written, its index in ``files``.
-        phred_offset: as for ``ngsgpu.io.reader.read_batches``.
+        phred_offset: as for ``ngsgpu.io.text.reader.read_batches``.
         threads: threads that read and write.
         chunk_bytes: bytes of a file that are handled at a time; the result does not depend on it.
         memory: bytes of device memory that may be taken; makes chunks smaller.

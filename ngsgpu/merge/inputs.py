@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.batch import RecordBatch
-from ngsgpu.io.pairs import read_interleaved, read_pairs
-from ngsgpu.io.reader import PhredOffset
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.pairs import read_interleaved, read_pairs
+from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.merge.params import SAMPLED_PAIRS
 from ngsgpu.merge.records import Mates
 

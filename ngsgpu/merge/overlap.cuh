@@ -1,7 +1,7 @@
 // Finding the overlap of a pair: ngsgpu/merge/overlap.py, a warp a pair, a lane an overlap.
 #pragma once
 
-#include "ngsgpu/io/lines.cuh"
+#include "ngsgpu/io/gpu/lines.cuh"
 
 namespace {
 

@@ -15,9 +15,9 @@ from ngsgpu.device.fallback import on_backend
 from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import InputError, UnsuitableError, UsageError
 from ngsgpu.io.mates import warn_of_mates
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
-from ngsgpu.io.reader import CHUNK_BYTES, PhredOffset
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.text.reader import CHUNK_BYTES, PhredOffset
 from ngsgpu.merge import cpu, lengths
 from ngsgpu.merge.cpu import FIRST_OUTPUT, MERGED_OUTPUT, SECOND_OUTPUT
 from ngsgpu.merge.host import PAIRS_A_TASK, Pieces, Tally, Wanted, merge_on_cpu
@@ -26,7 +26,7 @@ from ngsgpu.merge.params import MergeParameters, Rules
 from ngsgpu.merge.qualities import QualityTables, quality_tables
 from ngsgpu.merge.records import Mates
 from ngsgpu.merge.stats import MergeStatistics
-from ngsgpu.progress import Progress
+from ngsgpu.run.progress import Progress
 
 logger = logging.getLogger("ngsgpu")
 
@@ -249,7 +249,7 @@ class _Run:
             UnsuitableError: the GPU's reader does not take an input, or the outputs.
             DeviceError: CUDA fails.
         """
-        from ngsgpu.io.gpu_feed import IrregularInputError
+        from ngsgpu.io.gpu.feed import IrregularInputError
 
         streams = any(map(is_stream, self.outputs.reads.values()))
         if streams or not all(lane.is_regular for lane in self.inputs):

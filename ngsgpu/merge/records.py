@@ -27,7 +27,7 @@ _HASH = 35
 
 
 class Mates(NamedTuple):
-    """Records of one mate, as ``ngsgpu.io.batch.RecordBatch`` has them.
+    """Records of one mate, as ``ngsgpu.io.text.batch.RecordBatch`` has them.
 
     Attributes:
         data: uint8, bytes of the file.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.merge import cpu, lengths
 from ngsgpu.merge.host import Tally
-from ngsgpu.statistics import statistics_json
+from ngsgpu.run.statistics import statistics_json
 
 SCHEMA = "ngsgpu.merge"
 SCHEMA_VERSION = 1

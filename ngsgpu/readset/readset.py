@@ -18,13 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.text.batch import MAX_READ_LENGTH, RecordBatch
 from ngsgpu.readset import cpu
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-
-MAX_READ_LENGTH = 32_767
-"""Positions are kept in 15 bits."""
 
 MAX_READS = 2**31 - 1
 """Read numbers are kept in 31 bits; one more bit marks the first read of a bucket."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ngsgpu.io.atomic import write_texts
+from ngsgpu.io.output.atomic import write_texts
 from ngsgpu.report.palette import AFTER, BEFORE, BLUE, GREY, SKY
 
 Document = Mapping[str, Any]

@@ -56,7 +56,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.atomic import write_text_atomically
+from ngsgpu.io.output.atomic import write_text_atomically
 
 SCHEMA = "ngsgpu.study"
 SCHEMA_VERSION = 2

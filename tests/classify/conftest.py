@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import build_database
-from ngsgpu.classify.database import Database, open_database
+from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.database import Database, open_database
+from ngsgpu.classify.database.plan import BuildOptions
 from ngsgpu.classify.params import DatabaseParameters
-from ngsgpu.classify.plan import BuildOptions
 from tests.classify.world import SKETCH, World, make_world
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.abundance import estimate_abundance, rank_code
-from ngsgpu.classify.coverage import CoverageCounter, drop_sparse
-from ngsgpu.classify.results import Candidates
-from ngsgpu.classify.taxonomy import NO_RANK, RANK_CODES, RANKS, Taxonomy
+from ngsgpu.classify.call.abundance import estimate_abundance, rank_code
+from ngsgpu.classify.call.coverage import CoverageCounter, drop_sparse
+from ngsgpu.classify.call.results import Candidates
 from ngsgpu.errors import UsageError
+from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, RANKS, Taxonomy
 from tests.classify import trees
 from tests.properties import examples
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import build_database, build_partition
-from ngsgpu.classify.database import Database, open_database
-from ngsgpu.classify.database_write import write_manifest
-from ngsgpu.classify.evidence import EvidenceParameters
-from ngsgpu.classify.grow import add_references
+from ngsgpu.classify.call.evidence import EvidenceParameters
+from ngsgpu.classify.database.add import add_references
+from ngsgpu.classify.database.build import build_database, build_partition
+from ngsgpu.classify.database.database import Database, open_database
+from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest, plan_database
+from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import METACACHE_CALLS, DatabaseParameters, QueryParameters
-from ngsgpu.classify.pipeline import Classifier
-from ngsgpu.classify.plan import BuildOptions, PartitionRequest, plan_database
-from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
-from ngsgpu.classify.samples import Sample, SampleOutputs, one_sample, read_samples
+from ngsgpu.classify.run.pipeline import Classifier
+from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules
+from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample, read_samples
 from ngsgpu.errors import InputError, UsageError
 from tests.classify.oracle import Oracle
 from tests.classify.world import SKETCH, World
@@ -215,7 +215,7 @@ def test_all_at_once_and_part_by_part_build_the_same_database(
         "request": PartitionRequest(number=3),
     }
     build_database(world.references, tmp_path / "one", **common)  # type: ignore[arg-type]
-    monkeypatch.setattr("ngsgpu.classify.build.fits_at_once", lambda *_: False)
+    monkeypatch.setattr("ngsgpu.classify.database.build.fits_at_once", lambda *_: False)
     build_database(
         world.references,
         tmp_path / "two",
@@ -423,7 +423,7 @@ def test_what_is_looked_at_twice_may_go_through_a_file(
     sample = single(world.fasta("twice.fa", world.reads))
     rules = OutputRules(coverage_share=0.2)
     expected = run(database, sample, tmp_path / "a", rules=rules)
-    monkeypatch.setattr("ngsgpu.classify.second_look.SHARE_OF_MEMORY", share)
+    monkeypatch.setattr("ngsgpu.classify.run.second_look.SHARE_OF_MEMORY", share)
     options = ClassifyOptions(threads=2, queries_a_task=4)
     assert run(database, sample, tmp_path / "b", rules=rules, options=options) == expected
 

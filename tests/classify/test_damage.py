@@ -13,17 +13,17 @@ import pytest
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from ngsgpu.classify import database as databases
-from ngsgpu.classify.blocks import block_sums, check_blocks
-from ngsgpu.classify.build import build_database
-from ngsgpu.classify.database import Database, open_database
-from ngsgpu.classify.folder import MANIFEST
-from ngsgpu.classify.index import Index
+from ngsgpu.classify.database import database as databases
+from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.database import Database, open_database
+from ngsgpu.classify.database.folder import MANIFEST
+from ngsgpu.classify.database.plan import PartitionRequest
+from ngsgpu.classify.index.blocks import block_sums, check_blocks
+from ngsgpu.classify.index.index import Index
 from ngsgpu.classify.params import DatabaseParameters
-from ngsgpu.classify.plan import PartitionRequest
-from ngsgpu.classify.store import read_json, write_json
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
+from ngsgpu.io.output.store import read_json, write_json
 from tests.classify.world import SKETCH, World
 
 Run = Callable[[Path, Path], int]

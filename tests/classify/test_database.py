@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import build_database
-from ngsgpu.classify.database import Database, open_database
-from ngsgpu.classify.database_verify import verify_database
-from ngsgpu.classify.database_write import write_manifest
-from ngsgpu.classify.grow import add_references
+from ngsgpu.classify.database.add import add_references
+from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.database import Database, open_database
+from ngsgpu.classify.database.plan import PartitionRequest, plan_database
+from ngsgpu.classify.database.verify import verify_database
+from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
-from ngsgpu.classify.plan import PartitionRequest, plan_database
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, NgsgpuError, UsageError
 from tests.classify.world import SKETCH, World
@@ -376,7 +376,7 @@ def test_nothing_is_left_behind_when_writing_fails(
         raise OSError(28, "No space left on device")
 
     build_database(world.references[:1], tmp_path / "db", parameters=PARAMETERS)
-    monkeypatch.setattr("ngsgpu.classify.store.os.pwrite", full)
+    monkeypatch.setattr("ngsgpu.io.output.store.os.pwrite", full)
     with pytest.raises(NgsgpuError, match="the disk is full"):
         build_database(world.references, tmp_path / "db", parameters=PARAMETERS)
     assert [entry.name for entry in tmp_path.iterdir()] == ["db"]

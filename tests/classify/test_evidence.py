@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.evidence import (
+from ngsgpu.classify.call.evidence import (
     BELIEVED,
     DOUBTED,
     GENUS_BELIEVED,
@@ -20,9 +20,9 @@ from ngsgpu.classify.evidence import (
     weigh,
 )
 from ngsgpu.classify.params import PER_MILLION, QueryRules
-from ngsgpu.classify.query import CandidateArrays
-from ngsgpu.classify.taxonomy import RANK_CODES, Taxonomy
+from ngsgpu.classify.query.cpu import CandidateArrays
 from ngsgpu.errors import UsageError
+from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
 from tests.classify import trees
 from tests.properties import examples
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import build_database, build_partition, index_partition
-from ngsgpu.classify.database import Database, open_database
-from ngsgpu.classify.database_verify import verify_database
-from ngsgpu.classify.database_write import write_manifest
-from ngsgpu.classify.folder import LOCK, check_place, locked, whole_folder
-from ngsgpu.classify.grow import add_references
+from ngsgpu.classify.database.add import add_references
+from ngsgpu.classify.database.build import build_database, build_partition, index_partition
+from ngsgpu.classify.database.database import Database, open_database
+from ngsgpu.classify.database.folder import LOCK, check_place, locked, whole_folder
+from ngsgpu.classify.database.plan import PartitionRequest, plan_database
+from ngsgpu.classify.database.verify import verify_database
+from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
-from ngsgpu.classify.plan import PartitionRequest, plan_database
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError
 from tests.classify.world import SKETCH, World
@@ -149,7 +149,7 @@ def test_a_failed_build_leaves_the_folder_as_it_was(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ngsgpu.classify.store.os.pwrite", full)
+    monkeypatch.setattr("ngsgpu.io.output.store.os.pwrite", full)
     for path in (copy, tmp_path / "empty", tmp_path / "new"):
         with pytest.raises(OutputError, match="the disk is full"):
             build_database(world.references[:1], path, parameters=PARAMETERS)
@@ -170,7 +170,7 @@ def test_an_old_database_is_readable_until_the_new_one_is_there(
         write(database)
         seen.append(len(open_database(copy, load=None).targets))
 
-    monkeypatch.setattr("ngsgpu.classify.build.write_manifest", written)
+    monkeypatch.setattr("ngsgpu.classify.database.build.write_manifest", written)
     build_database(world.references[:1], copy, parameters=PARAMETERS)
     assert seen == [targets, 3]
     assert verify_database(copy)[1] == []
@@ -256,7 +256,8 @@ def test_who_waits_says_so(copy: Path, tmp_path: Path, caplog: pytest.LogCapture
 
 def test_the_lock_goes_with_the_process(copy: Path, tmp_path: Path):
     code = (
-        "import sys, time\nfrom pathlib import Path\nfrom ngsgpu.classify.folder import locked\n"
+        "import sys, time\nfrom pathlib import Path\n"
+        "from ngsgpu.classify.database.folder import locked\n"
         "with locked(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n"
     )
     with subprocess.Popen(
@@ -298,7 +299,7 @@ def test_a_plan_waits_for_partitions_that_are_being_built(
             seen.append(other.wait())
         return index_partition(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("ngsgpu.classify.build.index_partition", indexed)
+    monkeypatch.setattr("ngsgpu.classify.database.build.index_partition", indexed)
     build_partition(planned, 0)
     assert seen == [1]
 

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ngsgpu.classify import build, gpu_build_run
+from ngsgpu.classify.database import build
+from ngsgpu.classify.database import gpu_build as gpu_build_run
+from ngsgpu.classify.database.plan import BuildOptions
 from ngsgpu.classify.params import DatabaseParameters
-from ngsgpu.classify.plan import BuildOptions
 
 MEMORY = 1 << 20
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ngsgpu.classify import gpu_query
-from ngsgpu.classify.build import build_database
-from ngsgpu.classify.engine import NO_MATES, Engine, Queries
-from ngsgpu.classify.gpu_batch import DeviceMates, DeviceNames, DeviceReads
-from ngsgpu.classify.gpu_search import Search
+from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.params import DatabaseParameters, QueryParameters
-from ngsgpu.classify.plan import PartitionRequest
-from ngsgpu.classify.query import CandidateArrays, Mates, PartitionArrays, merge_candidates
+from ngsgpu.classify.query import gpu_query
+from ngsgpu.classify.query.cpu import CandidateArrays, Mates, PartitionArrays, merge_candidates
+from ngsgpu.classify.query.engine import NO_MATES, Engine, Queries
+from ngsgpu.classify.query.gpu_batch import DeviceMates, DeviceNames, DeviceReads
+from ngsgpu.classify.query.gpu_search import Search
 from tests.classify.world import SKETCH, World, make_world
 
 _current = [0]

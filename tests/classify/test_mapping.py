@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.mapping import map_targets
-from ngsgpu.classify.taxonomy import Taxonomy, load_taxonomy
 from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted
+from ngsgpu.taxonomy.mapping import map_targets
+from ngsgpu.taxonomy.tree import Taxonomy, load_taxonomy
 from tests.classify import trees
 from tests.properties import examples
 from tests.support import DATA

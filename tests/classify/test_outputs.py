@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.abundance import estimate_abundance
-from ngsgpu.classify.labels import Labels
+from ngsgpu.classify.call.abundance import estimate_abundance
+from ngsgpu.classify.call.labels import Labels
+from ngsgpu.classify.call.results import CalledReads, SampleTotals
 from ngsgpu.classify.outputs.abundance import abundance_table
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.cami import CAMI_RANKS, cami_profile
@@ -21,9 +22,8 @@ from ngsgpu.classify.outputs.kraken import kraken_report
 from ngsgpu.classify.outputs.krona import krona_text
 from ngsgpu.classify.outputs.reads import GROUPS, KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.outputs.tree import CountedTree, count_tree, tree_of
-from ngsgpu.classify.results import CalledReads, SampleTotals
-from ngsgpu.classify.taxonomy import RANK_CODES, Taxonomy, rank_name
 from ngsgpu.errors import UsageError
+from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy, rank_name
 from tests.classify import trees
 from tests.properties import examples
 

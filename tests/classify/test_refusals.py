@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.database import Database
-from ngsgpu.classify.database_verify import verify_database
+from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.database.verify import verify_database
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
 from tests.classify.world import World

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify import index as indexes
-from ngsgpu.classify.index import (
+from ngsgpu.classify.index import index as indexes
+from ngsgpu.classify.index.index import (
     Limits,
     Pairs,
     WindowTaxa,
@@ -19,13 +19,13 @@ from ngsgpu.classify.index import (
     keys_of_locations,
     removed_keys,
 )
+from ngsgpu.classify.index.sketching import Unpacked, sketch_batches
 from ngsgpu.classify.params import KEEP_ALL, SketchParameters
-from ngsgpu.classify.query import most_keys
-from ngsgpu.classify.references import deal_out, unpack_batch, windows_of_lengths
-from ngsgpu.classify.sketch import sketch_sequence, unpack_bases, windows_of
-from ngsgpu.classify.sketching import Unpacked, sketch_batches
+from ngsgpu.classify.query.cpu import most_keys
+from ngsgpu.classify.sketch.cpu import sketch_sequence, unpack_bases, windows_of
+from ngsgpu.classify.sketch.references import deal_out, unpack_batch, windows_of_lengths
 from ngsgpu.errors import UsageError
-from ngsgpu.io.reader import read_batches
+from ngsgpu.io.text.reader import read_batches
 from tests.classify import oracle
 from tests.properties import examples
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.store import ArrayFile, joined_checksum, save_arrays
+from ngsgpu.io.output.store import ArrayFile, joined_checksum, save_arrays
 from tests.properties import examples
 
 

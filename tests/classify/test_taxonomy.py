@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from ngsgpu.classify.taxonomy import NO_RANK, RANK_CODES, RANKS, Taxonomy, load_taxonomy
 from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted
+from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, RANKS, Taxonomy, load_taxonomy
 from tests.classify import trees
 from tests.properties import examples
 from tests.support import DATA

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from ngsgpu.classify.labels import Labels
+from ngsgpu.classify.call.labels import Labels
 from ngsgpu.classify.params import SketchParameters
-from ngsgpu.classify.taxonomy import NO_RANK, RANKS, ROOT, Taxonomy, load_taxonomy
+from ngsgpu.taxonomy.tree import NO_RANK, RANKS, ROOT, Taxonomy, load_taxonomy
 
 NODES = """\
 1 1 no rank root

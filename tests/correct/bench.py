@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ngsgpu.correct import Corrections, cpu, msa
-from ngsgpu.correct.alignment import Alignments, filter_candidates, mark_mates
-from ngsgpu.correct.params import quality_weights
+from ngsgpu.align import msa
+from ngsgpu.align.alignment import Alignments, filter_candidates, mark_mates
+from ngsgpu.align.weights import quality_weights
+from ngsgpu.correct import Corrections, cpu
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.cpu import read_length

@@ -19,9 +19,9 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
+from ngsgpu.align.weights import quality_weights
 from ngsgpu.correct import CorrectionParameters, cpu
 from ngsgpu.correct import gpu as correct_gpu
-from ngsgpu.correct.params import quality_weights
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import cpu as minhash_cpu
 from ngsgpu.minhash import gpu as minhash_gpu

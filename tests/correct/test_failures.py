@@ -23,12 +23,12 @@ PLACES = {
     "sort": "ngsgpu.minhash.cpu.sort_by_key",
     "sign ends": "ngsgpu.minhash.ends.sign_ends",
     "pack": "ngsgpu.readset.cpu.pack_records",
-    "split": "ngsgpu.io.scan.scan_fastq",
-    "read": "ngsgpu.io.source.Source._read_chunk",
-    "deflate": "ngsgpu.io.writer.deflate",
-    "write": "ngsgpu.io.atomic.AtomicFile.write",
+    "split": "ngsgpu.io.text.scan.scan_fastq",
+    "read": "ngsgpu.io.compress.source.Source._read_chunk",
+    "deflate": "ngsgpu.io.output.writer.deflate",
+    "write": "ngsgpu.io.output.atomic.AtomicFile.write",
     "kmers": "ngsgpu.readset.kmers.sample_kmers",
-    "sketch": "ngsgpu.classify.sketching.sketch_pieces",
+    "sketch": "ngsgpu.classify.index.sketching.sketch_pieces",
 }
 COMMANDS = {"extend": "extend", "sign ends": "extend", "merge": "merge", "sketch": "db"}
 

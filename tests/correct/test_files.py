@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.io.reader import read_batches
+from ngsgpu.io.text.reader import read_batches
 from tests.correct.data import Commands, mates, names, read_json, simulated_pairs
 from tests.io.helpers import Record, bgzf, fasta, fastq, members, records_of, write
 from tests.minhash.oracle import reverse_complement

@@ -23,7 +23,7 @@ STOP_AT = """
 import sys, time
 from ngsgpu.cli import main
 from ngsgpu.correct import host_run
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.output.writer import OutputSet
 
 def stop():
     print("ready", flush=True)

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.correct import CorrectionParameters, cpu, msa
-from ngsgpu.correct.alignment import alignment_weight, mismatches_at
-from ngsgpu.correct.params import quality_weights
+from ngsgpu.align import msa
+from ngsgpu.align.alignment import alignment_weight, mismatches_at
+from ngsgpu.align.weights import quality_weights
+from ngsgpu.correct import CorrectionParameters, cpu
 from ngsgpu.readset import ReadSet
 from tests.correct import oracle
 from tests.properties import examples

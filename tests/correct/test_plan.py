@@ -21,7 +21,7 @@ from ngsgpu.extend.outputs import ExtensionOutputs
 from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.extend.pipeline import extend_files
 from ngsgpu.extend.plan import plan_extension
-from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.readset import ReadSetBuilder
 from tests.correct.data import Commands, mates, names, simulated_pairs
 from tests.io.helpers import fasta, fastq, write

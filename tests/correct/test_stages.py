@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from ngsgpu.correct.alignment import Alignments
+from ngsgpu.align.alignment import Alignments
 from tests.correct import oracle
 from tests.correct.bench import Bench, hash_of, kept_reads, placements
 from tests.correct.scenarios import Scenario, scenarios

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import build_database
+from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest
 from ngsgpu.classify.params import DatabaseParameters
-from ngsgpu.classify.plan import BuildOptions, PartitionRequest
 from tests.classify.world import SKETCH, make_world
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
@@ -86,8 +86,8 @@ sys.addaudithook(watch)
 RUN = """
 import json, os, sys
 from pathlib import Path
-import ngsgpu.correct, ngsgpu.extend, ngsgpu.classify.pipeline, ngsgpu.merge.pipeline
-import ngsgpu.classify.grow
+import ngsgpu.correct, ngsgpu.extend, ngsgpu.classify.run.pipeline, ngsgpu.merge.pipeline
+import ngsgpu.classify.database.add
 from ngsgpu.cli import main
 
 assert "cupy" not in sys.modules

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.build import build_database
-from ngsgpu.classify.database import Database
-from ngsgpu.classify.pipeline import Classifier
-from ngsgpu.classify.plan import BuildOptions
-from ngsgpu.classify.sample_run import ClassifyOptions
-from ngsgpu.classify.samples import SampleOutputs, one_sample
+from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.database.plan import BuildOptions
+from ngsgpu.classify.run.pipeline import Classifier
+from ngsgpu.classify.run.sample_run import ClassifyOptions
+from ngsgpu.classify.run.samples import SampleOutputs, one_sample
 from ngsgpu.correct import RunOptions, correct_files
 from ngsgpu.device import fallback
 from ngsgpu.device.fallback import on_backend
 from ngsgpu.errors import DeviceError, InputError, UnsuitableError
-from ngsgpu.io.gpu_feed import IrregularInputError
-from ngsgpu.io.writer import OutputGroup
+from ngsgpu.io.gpu.feed import IrregularInputError
+from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.merge import pipeline
 from ngsgpu.merge.pipeline import MergeOutputs, MergeRunOptions, merge_files
 from tests.classify.world import make_world

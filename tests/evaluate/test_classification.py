@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.taxonomy import RANKS, Taxonomy
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.calls import ELSEWHERE, UNCLASSIFIED, read_calls
@@ -20,6 +19,7 @@ from ngsgpu.evaluate.classification import (
     read_references,
 )
 from ngsgpu.evaluate.origins import NOWHERE, UNKNOWN, read_origins
+from ngsgpu.taxonomy.tree import RANKS, Taxonomy
 from tests.classify import trees
 from tests.properties import examples
 
@@ -127,7 +127,7 @@ def test_metacache_names_that_two_taxa_have(tmp_path: Path) -> None:
         (5, 1, "genus", "Bacillus"),
         (6, 1, "species", "Bacillus"),
     ]
-    from ngsgpu.classify.taxonomy import load_taxonomy
+    from ngsgpu.taxonomy.tree import load_taxonomy
 
     taxonomy = load_taxonomy(trees.write_dump(tmp_path, nodes))
     path = write(tmp_path / "calls", "a\t|\tspecies:Bacillus\nb\t|\tgenus:Bacillus\n")
@@ -329,7 +329,7 @@ def test_rounding_of_several_blocks(
     taxonomy: Taxonomy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ngsgpu.evaluate import calls as module
-    from ngsgpu.io.lines import read_line_blocks
+    from ngsgpu.io.text.lines import read_line_blocks
 
     path = write(tmp_path / "calls", KRAKEN * 50)
     truth = write(tmp_path / "truth", "r1\t562\nr2\t562\nr3\t562\nr4\t562\n")

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.extend import device_run
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.host import Extender
 from ngsgpu.extend.params import Rules
-from ngsgpu.io.gpu_read import DeviceInput
+from ngsgpu.io.inputs import Lane
 from ngsgpu.minhash import ends, ends_gpu
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.readset.gpu_read import DeviceInput
 from tests.correct.fake_gpu import Device, FakeGpus, OutOfMemoryError
 from tests.extend.test_sections import kept
 from tests.io.test_patch import places_of

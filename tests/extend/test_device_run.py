@@ -83,7 +83,7 @@ def run(
 
 
 def fake(inputs: Inputs, monkeypatch: pytest.MonkeyPatch, gpus: int = 1) -> ExtendingGpus:
-    from ngsgpu.correct.lanes import plan_lanes
+    from ngsgpu.io.inputs import plan_lanes
 
     lanes, _ = plan_lanes(*inputs, ["x"], ["y"] if inputs[1] else [], interleaved=not inputs[1])
     return ExtendingGpus(read_on_host(lanes), (1 << 40,) * gpus).install(monkeypatch)

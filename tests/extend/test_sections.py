@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.correct.read_again import Shape
 from ngsgpu.errors import InputError
 from ngsgpu.extend.cpu import Extensions
@@ -24,10 +23,11 @@ from ngsgpu.extend.sections import (
     read_sections,
     with_results,
 )
-from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.compress.source import HEADROOM, Source
+from ngsgpu.io.inputs import Lane
 from ngsgpu.io.places import LanePlaces
-from ngsgpu.io.reader import PhredOffset
-from ngsgpu.io.source import HEADROOM, Source
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.reader import PhredOffset
 from tests.io.helpers import fastq, reads, write
 from tests.io.random_fastq import Style, random_lanes, read_on_host
 from tests.io.test_patch import places_of

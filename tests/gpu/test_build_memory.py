@@ -16,11 +16,11 @@ from ngsgpu.classify import (
     gpu_references,
     gpu_words,
 )
-from ngsgpu.classify.build import build_database
-from ngsgpu.classify.gpu_build import IndexBuilder
-from ngsgpu.classify.gpu_build_plan import BuildPlan
+from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest
+from ngsgpu.classify.index.gpu_build import IndexBuilder
+from ngsgpu.classify.index.gpu_plan import BuildPlan
 from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
-from ngsgpu.classify.plan import BuildOptions, PartitionRequest
 from ngsgpu.errors import DeviceError
 from tests.classify.world import SKETCH, World, make_world
 

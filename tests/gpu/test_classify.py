@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ngsgpu.classify.build import build_database
-from ngsgpu.classify.database import Database, open_database
-from ngsgpu.classify.evidence import (
+from ngsgpu.classify.call.evidence import (
     BELIEVED,
     DOUBTED,
     GENUS_BELIEVED,
     EvidenceParameters,
     SpeciesEvidence,
 )
-from ngsgpu.classify.gpu_run import DeviceSampleRun
+from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.database import Database, open_database
+from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest
 from ngsgpu.classify.params import (
     CALLS_BY_EVIDENCE,
     KEEP_ALL,
@@ -27,10 +27,10 @@ from ngsgpu.classify.params import (
     QueryParameters,
     SketchParameters,
 )
-from ngsgpu.classify.pipeline import Classifier
-from ngsgpu.classify.plan import BuildOptions, PartitionRequest
-from ngsgpu.classify.sample_run import ClassifyOptions, OutputRules
-from ngsgpu.classify.samples import Sample, SampleOutputs, one_sample
+from ngsgpu.classify.run.gpu_run import DeviceSampleRun
+from ngsgpu.classify.run.pipeline import Classifier
+from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules
+from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample
 from ngsgpu.cli import main
 from tests.classify.world import SKETCH, World, make_world, mutated
 from tests.support import DATA

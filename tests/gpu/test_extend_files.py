@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.cli import main
-from ngsgpu.correct.lanes import Lane
+from ngsgpu.io.inputs import Lane
 from ngsgpu.minhash.ends import EndParameters, build_end_tables
 from ngsgpu.minhash.ends_gpu import DeviceEndTables, build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet

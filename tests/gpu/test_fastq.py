@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.errors import InputError
-from ngsgpu.io.reader import PhredOffset
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.inputs import Lane
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from tests.io.helpers import fasta, fastq, reads, write
 from tests.io.random_fastq import (
@@ -37,7 +37,7 @@ def read(
     regular: bool = True,
 ) -> ReadSet:
     """Read on the GPU, and see that the GPU did it."""
-    from ngsgpu.io.gpu_read import read_to_device
+    from ngsgpu.readset.gpu_read import read_to_device
 
     found = read_to_device(
         lanes,
@@ -53,8 +53,8 @@ def read(
 @pytest.mark.parametrize("layout", ["single", "pairs", "interleaved"])
 @pytest.mark.parametrize("seed", range(20))
 def test_reads_and_patches_as_the_cpu_does(tmp_path: Path, seed: int, layout: str) -> None:
-    from ngsgpu.io.gpu_read import read_to_device
-    from ngsgpu.io.patch import write_patched
+    from ngsgpu.io.output.patch import write_patched
+    from ngsgpu.readset.gpu_read import read_to_device
 
     rng = random.Random(f"{seed} {layout}")
     style = Style.random(rng)

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ngsgpu.classify.gpu_hash_table import (
+from ngsgpu.classify.index.gpu_words import KeyRange, sort_words
+from ngsgpu.errors import DeviceError
+from ngsgpu.hashtable.gpu import (
     BUCKETS,
     HashTable,
     groups_for,
     slots_taken,
     table_bytes,
 )
-from ngsgpu.classify.gpu_words import KeyRange, sort_words
-from ngsgpu.errors import DeviceError
 
 EVERYTHING = KeyRange(0, 0)
 LAST_KEY = (1 << 32) - 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.cli import main
-from ngsgpu.correct.lanes import Lane
+from ngsgpu.io.inputs import Lane
 from tests.io.random_fastq import Style, random_lanes
 
 pytestmark = pytest.mark.gpu

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from ngsgpu.io.batch import RecordBatch
-from ngsgpu.io.bgzf import EOF_BLOCK
+from ngsgpu.io.compress.bgzf import EOF_BLOCK
+from ngsgpu.io.text.batch import RecordBatch
 
 BASES = b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv."
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from ngsgpu.correct import cpu
-from ngsgpu.correct.lanes import Lane
-from ngsgpu.io.patch import EditCounts, Edits
-from ngsgpu.io.reader import PhredOffset
+from ngsgpu.io.inputs import Lane
+from ngsgpu.io.output.patch import EditCounts, Edits
+from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from tests.io.helpers import bgzf, members, write
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.reader import InputFormat, ReadLimits, probe, read_batches
+from ngsgpu.io.text.reader import InputFormat, ReadLimits, probe, read_batches
 from tests.io.helpers import Record, bgzf, fasta, fastq, members, reads, records_of, write
 
 GOOD = fastq(reads(3))

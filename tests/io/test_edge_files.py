@@ -12,8 +12,8 @@ import pysam
 import pytest
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.pairs import read_interleaved, read_pairs
-from ngsgpu.io.reader import PhredOffset, read_batches
+from ngsgpu.io.text.pairs import read_interleaved, read_pairs
+from ngsgpu.io.text.reader import PhredOffset, read_batches
 from tests.io.edge_table import EXPECTED, INTERLEAVED, PAIRS, Parsed, Refused
 from tests.io.helpers import Record, name_of, records_of
 from tests.support import DATA

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
-from ngsgpu.io import lines
-from ngsgpu.io.keys import KeyTable
-from ngsgpu.io.lines import read_line_blocks
+from ngsgpu.io.text import lines
+from ngsgpu.io.text.keys import KeyTable
+from ngsgpu.io.text.lines import read_line_blocks
 from tests.properties import examples
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.errors import InputError, OutputError
-from ngsgpu.io.patch import EditCounts, Edits, pieces_of, write_patched
+from ngsgpu.io.inputs import Lane
+from ngsgpu.io.output.patch import EditCounts, Edits, pieces_of, write_patched
+from ngsgpu.io.output.precopy import Precopy
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.places import FilePlaces, LanePlaces, Segment, identify
-from ngsgpu.io.precopy import Precopy
-from ngsgpu.io.reader import PhredOffset, probe
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.text.reader import PhredOffset, probe
 from tests.io.helpers import fastq, reads, write
 from tests.io.random_fastq import Style, patch_on_host, random_edits, random_lanes, read_on_host
 

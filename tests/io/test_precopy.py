@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.correct.lanes import Lane
 from ngsgpu.errors import InputError, OutputError
-from ngsgpu.io.atomic import AtomicFile
-from ngsgpu.io.precopy import Precopy
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.inputs import Lane
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.precopy import Precopy
+from ngsgpu.io.output.writer import OutputSet
 from tests.io.helpers import fastq, reads, write
 from tests.io.test_patch import places_of
 
@@ -22,7 +22,7 @@ def lanes_of(*paths: Path) -> list[Lane]:
 
 
 def test_lanes_follow_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ngsgpu.io.precopy.COPIED_AT_ONCE", 1000)
+    monkeypatch.setattr("ngsgpu.io.output.precopy.COPIED_AT_ONCE", 1000)
     content = [fastq(reads(100)), fastq(reads(30)), b""]
     files = [write(tmp_path / f"{i}.fq", text) for i, text in enumerate(content)]
     out = tmp_path / "out.fq"
@@ -64,7 +64,7 @@ def test_a_changed_input_is_refused(tmp_path: Path) -> None:
 def test_a_full_disk_is_told_and_what_waits_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ngsgpu.io.precopy.COPIED_AT_ONCE", 100)
+    monkeypatch.setattr("ngsgpu.io.output.precopy.COPIED_AT_ONCE", 100)
     file = write(tmp_path / "in.fq", fastq(reads(1000)))
     places = places_of(lanes_of(file))
 

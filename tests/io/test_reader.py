@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.pairs import read_interleaved, read_pairs
-from ngsgpu.io.reader import read_batches
+from ngsgpu.io.text.pairs import read_interleaved, read_pairs
+from ngsgpu.io.text.reader import read_batches
 from tests.io.helpers import Record, bgzf, fasta, fastq, reads, records_of, write
 
 COUNT_STDIN = """
-from ngsgpu.io.reader import read_batches
+from ngsgpu.io.text.reader import read_batches
 print([(len(batch), batch.path) for batch in read_batches("-")])
 """
 

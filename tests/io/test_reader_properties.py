@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.batch import concatenate
-from ngsgpu.io.pairs import read_interleaved, read_pairs
-from ngsgpu.io.reader import read_batches
+from ngsgpu.io.text.batch import concatenate
+from ngsgpu.io.text.pairs import read_interleaved, read_pairs
+from ngsgpu.io.text.reader import read_batches
 from tests.io import oracle
 from tests.io.helpers import BASES, Record, bgzf, fasta, fastq, members, records_of, write
 

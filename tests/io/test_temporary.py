@@ -11,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.io.temporary import remove_stale, temporary_file, temporary_folder, temporary_name
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.output.temporary import (
+    remove_stale,
+    temporary_file,
+    temporary_folder,
+    temporary_name,
+)
+from ngsgpu.io.output.writer import OutputSet
 
 
 def names(folder: Path) -> list[str]:
@@ -35,7 +40,7 @@ def test_a_folder_is_removed_unless_it_was_renamed(tmp_path: Path) -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from ngsgpu.io.temporary import temporary_file, temporary_folder
+from ngsgpu.io.output.temporary import temporary_file, temporary_folder
 target = Path(sys.argv[1])
 _, lock = temporary_file(target)
 with temporary_folder(target) as folder:
@@ -106,7 +111,7 @@ def test_names_of_any_length(tmp_path: Path) -> None:
 INTERRUPT = """
 import os, signal, sys
 from ngsgpu.cli import main
-from ngsgpu.io import temporary
+from ngsgpu.io.output import temporary
 
 count = int(sys.argv.pop(1))
 made = temporary._made
@@ -139,7 +144,7 @@ def test_a_signal_right_after_a_temporary_file_was_made(tmp_path: Path, count: i
 
 KILLED = """
 import os, signal, sys
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.output.writer import OutputSet
 with OutputSet([sys.argv[1], sys.argv[2]]) as outputs:
     outputs.write(0, b"x")
     os.kill(os.getpid(), signal.SIGKILL)

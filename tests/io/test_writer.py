@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ngsgpu.errors import OutputError, UsageError
-from ngsgpu.io.bgzf import BLOCK_BYTES, EOF_BLOCK, is_bgzf
-from ngsgpu.io.reader import probe, read_batches
-from ngsgpu.io.writer import OutputGroup, OutputSet, check_distinct, write_text_atomically
+from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, is_bgzf
+from ngsgpu.io.output.writer import OutputGroup, OutputSet, check_distinct, write_text_atomically
+from ngsgpu.io.text.reader import probe, read_batches
 from tests.io.helpers import fastq, reads, records_of
 
 
@@ -238,7 +238,7 @@ def test_full_device(tmp_path: Path, compressed: bool) -> None:
 FILL = """
 import resource, sys
 from ngsgpu.errors import OutputError
-from ngsgpu.io.writer import OutputSet, write_text_atomically
+from ngsgpu.io.output.writer import OutputSet, write_text_atomically
 folder, limit = sys.argv[1], int(sys.argv[2])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -329,7 +329,7 @@ def test_sets_of_outputs_that_are_committed_together(tmp_path: Path) -> None:
 
 MANY = """
 import sys
-from ngsgpu.io.writer import OutputGroup
+from ngsgpu.io.output.writer import OutputGroup
 with OutputGroup() as group:
     for number in range(100):
         with group.outputs([f"{sys.argv[1]}/{number}"]) as outputs:
@@ -345,7 +345,7 @@ def test_more_files_than_may_usually_be_open(tmp_path: Path) -> None:
 
 WAIT = """
 import sys, time
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.output.writer import OutputSet
 with OutputSet(sys.argv[1:], threads=2) as outputs:
     for i in range(20):
         outputs.write(0, b"x" * 1_000_000)
@@ -394,7 +394,7 @@ def test_temporary_files_of_running_processes_are_left_alone(tmp_path: Path) -> 
 TO_STDOUT = """
 import sys
 from ngsgpu.errors import OutputError
-from ngsgpu.io.writer import OutputSet
+from ngsgpu.io.output.writer import OutputSet
 try:
     with OutputSet(["-", sys.argv[1]]) as outputs:
         for i in range(200):

@@ -37,7 +37,7 @@ inline uint64_t __brevll(uint64_t bits) {
 inline uint64_t __umul64hi(uint64_t a, uint64_t b) {
     return uint64_t((unsigned __int128)a * b >> 64);
 }
-#include "ngsgpu/correct/candidates.cuh"
+#include "ngsgpu/align/candidates.cuh"
 
 int main() {
     constexpr int CELLS = 512, LIMIT = 160;

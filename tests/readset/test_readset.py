@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.batch import RecordBatch
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset import cpu as kernels
 from ngsgpu.readset import readset as module

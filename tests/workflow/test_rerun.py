@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify import references
+from ngsgpu.classify.sketch import references
 
 ROOT = Path(__file__).resolve().parents[2]
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]

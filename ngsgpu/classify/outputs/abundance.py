@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ngsgpu.classify.abundance import Abundance
-from ngsgpu.classify.taxonomy import rank_name
+from ngsgpu.classify.call.abundance import Abundance
+from ngsgpu.taxonomy.tree import rank_name
 
 HEADER = "taxid\trank\tname\treads\tpercent_of_reads\tpercent_of_classified\n"
 

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.labels import Labels
-from ngsgpu.classify.results import SampleTotals
-from ngsgpu.classify.taxonomy import Taxonomy
+from ngsgpu.classify.call.labels import Labels
+from ngsgpu.classify.call.results import SampleTotals
 from ngsgpu.jit import interpreted_if_small, njit
+from ngsgpu.taxonomy.tree import Taxonomy
 
 MAIN_CODES: Final = {
     "domain": "D", "kingdom": "K", "phylum": "P", "class": "C", "order": "O", "family": "F",

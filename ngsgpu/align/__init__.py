@@ -1,0 +1,1 @@
+"""Ungapped alignment of reads and multiple alignments (MSAs), for CPU and GPU."""

@@ -1,0 +1,301 @@
+// Candidates of one anchor, by one block: found in the tables, aligned, the best of each read.
+//
+// An entry is read << 17 | (shift + 32768) << 1 | turned. Entries are distinct by a hash set; the
+// reads of those with a valid alignment are kept in a second one, which also answers whether a
+// read is a candidate (for its mate). The reference is ngsgpu/minhash/cpu.py, find_candidates,
+// and ngsgpu/align/alignment.py.
+#pragma once
+#include "ngsgpu/align/rules.cuh"
+#include "ngsgpu/readset/reads.cuh"
+
+// One table; in device memory or in page-locked memory of the host, which kernels read as well.
+struct Table {
+    const uint32_t* ids;     // [entries + 1 + LOOK_AHEAD]; what is behind the mark means nothing
+    const uint16_t* places;  // as many
+};
+
+struct Tables {
+    const Table* table;     // [hashes]
+    const uint32_t* slots;  // [reads, hashes]
+    int32_t hashes;
+};
+
+constexpr int LOOK_AHEAD = 32;  // so that a warp may read on behind the last entry
+constexpr uint32_t BUCKET_START = 0x80000000u;
+constexpr uint32_t NO_SLOT = 0xFFFFFFFFu;
+constexpr uint64_t FREE_ENTRY = ~0ull;
+constexpr uint32_t FREE_READ = ~0u;
+
+// Where the candidates of one anchor are kept; ``cells`` is a power of two, and more than ``limit``
+// and a block's threads together: that many entries at most are inserted before all threads see
+// that there are too many, so that the sets always have a free cell (tiers_for in gpu.py). Probes
+// end all the same after ``cells`` of them.
+struct Candidates {
+    uint64_t* set;          // [cells] distinct entries, later the best rank of each read
+    uint32_t* set_reads;    // [cells] reads with a valid alignment
+    uint64_t* entry;        // [limit]
+    uint32_t* fit;          // [limit] mismatches << 16 | overlap; 0 overlap where not valid
+    uint16_t* kept;         // [limit] the entries that the filter keeps, in any order
+    uint16_t* weight;       // [limit] of those kept; 0 once taken out
+    int cells, limit;
+    int* count;             // entries found, more than ``limit`` where they did not fit
+    int* kept_count;
+};
+
+__device__ __forceinline__ int64_t entry_read(uint64_t entry) { return int64_t(entry >> 17); }
+__device__ __forceinline__ int entry_shift(uint64_t entry) {
+    return int((entry >> 1) & 0xFFFF) - 32768;
+}
+__device__ __forceinline__ int entry_turned(uint64_t entry) { return int(entry & 1); }
+
+// Where to look for a read, or an entry, first; the lower bits of the hash are not used.
+__device__ __forceinline__ uint32_t hash_read(uint32_t read) { return (read * 0x9E3779B1u) >> 12; }
+
+__device__ __forceinline__ uint32_t hash_entry(uint64_t entry) {
+    return (uint32_t(entry >> 17) * 0x9E3779B1u + uint32_t(entry & 0x1FFFF) * 0x85EBCA77u) >> 12;
+}
+
+__device__ __forceinline__ void insert_entry(const Candidates& c, uint64_t entry) {
+    uint32_t cell = hash_entry(entry) & (c.cells - 1);
+    for (int probes = 0; probes < c.cells; ++probes) {
+        // Most entries are there already, which a look tells at less cost than an exchange.
+        uint64_t seen = *(volatile uint64_t*)&c.set[cell];
+        if (seen == FREE_ENTRY) {
+            // This anchor is left to a larger set.
+            if (*(volatile int*)c.count > c.limit) return;
+            seen = atomicCAS((unsigned long long*)&c.set[cell], (unsigned long long)FREE_ENTRY,
+                             (unsigned long long)entry);
+            if (seen == FREE_ENTRY) {
+                const int at = atomicAdd(c.count, 1);
+                if (at < c.limit) c.entry[at] = entry;
+                return;
+            }
+        }
+        if (seen == entry) return;
+        cell = (cell + 1) & (c.cells - 1);
+    }
+    // A full set holds more than ``limit`` entries, all of which are counted.
+}
+
+// The entries of a bucket that the read at ``slot`` looks at; a warp together.
+__device__ __forceinline__ void bucket_window(const uint32_t* ids, int64_t slot, int crowd,
+                                              int window, int lane, int64_t& low, int64_t& high,
+                                              bool& crowded) {
+    int64_t begin = -1, end = -1;
+    // Backwards in steps of 32 entries, at most ``crowd`` of them, until a bucket's start.
+    for (int64_t back = 0; back <= crowd && begin < 0; back += 32) {
+        const int64_t at = slot - back - lane;
+        const bool start = at >= 0 && back + lane <= crowd && ids[at] >= BUCKET_START;
+        const unsigned starts = __ballot_sync(~0u, start);
+        if (starts) begin = slot - back - (__ffs(starts) - 1);
+    }
+    for (int64_t ahead = 1; ahead <= crowd + 1 && end < 0; ahead += 32) {
+        const int64_t at = slot + ahead + lane;
+        // The entry behind the table's last is marked, so that no walk leaves the table.
+        const bool start = ahead + lane <= crowd + 1 && ids[at] >= BUCKET_START;
+        const unsigned starts = __ballot_sync(~0u, start);
+        if (starts) end = slot + ahead + (__ffs(starts) - 1);
+    }
+    crowded = begin < 0 || end < 0 || end - begin > crowd;
+    if (!crowded && end - begin <= window) {
+        low = begin;
+        high = end;
+        return;
+    }
+    low = slot - window / 2;
+    if (end >= 0) low = low < end - window ? low : end - window;
+    if (begin >= 0) low = low > begin ? low : begin;
+    high = low + window;
+}
+
+// What lies around an anchor's slot in a table: 32 entries up to it, 32 behind it, a lane each.
+struct Around {
+    uint32_t back, ahead;
+    uint16_t back_place, ahead_place;
+};
+
+__device__ __forceinline__ Around look_around(const Tables& tables, int table, uint32_t slot,
+                                              int lane) {
+    const uint32_t* ids = tables.table[table].ids;
+    const uint16_t* places = tables.table[table].places;
+    const int64_t back = int64_t(slot) - lane, ahead = int64_t(slot) + 1 + lane;
+    Around around = {BUCKET_START, ids[ahead], 0, places[ahead]};
+    if (back >= 0) {
+        around.back = ids[back];
+        around.back_place = places[back];
+    }
+    return around;
+}
+
+__device__ __forceinline__ void insert_neighbour(const Reads& reads, const Rules& rules,
+                                                 const Candidates& c, int64_t anchor, int own,
+                                                 uint32_t id, int place) {
+    const int64_t read = id & ~BUCKET_START;
+    if (read == anchor) return;
+    const int turned = (own ^ place) & 1;
+    int position = place >> 1;
+    if (turned) position = read_length(reads, read) - rules.kmer - position;
+    const int shift = (own >> 1) - position;
+    insert_entry(c, (uint64_t(read) << 17) | uint64_t(((shift + 32768) << 1) | turned));
+}
+
+// Insert the entries of a bucket that reaches beyond what ``look_around`` saw, or is crowded.
+__device__ __noinline__ void insert_large_bucket(const Reads& reads, const Tables& tables,
+                                                 const Rules& rules, const Candidates& c,
+                                                 int64_t anchor, int table, uint32_t slot,
+                                                 int* crowded_any, int lane) {
+    const uint32_t* ids = tables.table[table].ids;
+    const uint16_t* places = tables.table[table].places;
+    int64_t low, high;
+    bool crowded;
+    bucket_window(ids, slot, rules.crowd, rules.window, lane, low, high, crowded);
+    if (crowded && lane == 0) *crowded_any = 1;
+    const int own = places[slot];
+    for (int64_t at = low + lane; at < high; at += 32)
+        insert_neighbour(reads, rules, c, anchor, own, ids[at], places[at]);
+}
+
+// Collect the distinct entries of an anchor; the block's warps take the tables in turn.
+//
+// Each look into a table is a wait for memory, so a warp asks for the next table's entries before
+// it inserts those of one.
+__device__ __forceinline__ void find_candidates(const Reads& reads, const Tables& tables,
+                                                const Rules& rules, int64_t anchor,
+                                                const Candidates& c, int* crowded_any, int warp,
+                                                int warps, int lane) {
+    const uint32_t* slots = tables.slots + anchor * tables.hashes;
+    for (int first = warp; first < tables.hashes; first += 32 * warps) {
+        const int own_table = first + lane * warps;
+        const uint32_t own_slot = own_table < tables.hashes ? slots[own_table] : NO_SLOT;
+        unsigned left = __ballot_sync(~0u, own_slot != NO_SLOT);
+        if (!left) continue;
+        int next = __ffs(left) - 1;
+        uint32_t next_slot = __shfl_sync(~0u, own_slot, next);
+        Around coming = look_around(tables, first + next * warps, next_slot, lane);
+        while (left) {
+            const Around around = coming;
+            const uint32_t slot = next_slot;
+            const int table = first + next * warps;
+            left &= left - 1;
+            if (left) {
+                next = __ffs(left) - 1;
+                next_slot = __shfl_sync(~0u, own_slot, next);
+                coming = look_around(tables, first + next * warps, next_slot, lane);
+            }
+            const unsigned begins = __ballot_sync(~0u, around.back >= BUCKET_START);
+            const unsigned ends = __ballot_sync(~0u, around.ahead >= BUCKET_START);
+            // Entries before the slot, and from it on.
+            const int before = __ffs(begins) - 1, after = __ffs(ends);
+            const int size = before + after;
+            if (!begins || !ends || size > rules.crowd || size > rules.window) {
+                insert_large_bucket(reads, tables, rules, c, anchor, table, slot, crowded_any, lane);
+                continue;
+            }
+            // Entry i of the bucket goes to lane i, so that few lanes have nothing to do.
+            const int own = __shfl_sync(~0u, int(around.back_place), 0);
+            for (int turn = 0; turn < size; turn += 32) {
+                const int offset = before - turn - lane;  // back from the slot
+                const uint32_t id_back = __shfl_sync(~0u, around.back, offset);
+                const uint32_t id_ahead = __shfl_sync(~0u, around.ahead, -1 - offset);
+                const int place_back = __shfl_sync(~0u, int(around.back_place), offset);
+                const int place_ahead = __shfl_sync(~0u, int(around.ahead_place), -1 - offset);
+                if (turn + lane < size)
+                    insert_neighbour(reads, rules, c, anchor, own,
+                                     offset >= 0 ? id_back : id_ahead,
+                                     offset >= 0 ? place_back : place_ahead);
+            }
+        }
+    }
+}
+
+// Mismatches where a read, laid at ``shift``, overlaps the anchor's planes.
+__device__ __forceinline__ int mismatches_at(const uint64_t* anchor, int anchor_length,
+                                             const uint64_t* planes, int length, int turned,
+                                             int shift) {
+    const int anchor_words = (anchor_length + 63) >> 6;
+    const int words = (length + 63) >> 6;
+    const int begin = shift > 0 ? shift : 0;
+    const int end = anchor_length < shift + length ? anchor_length : shift + length;
+    int total = 0;
+    for (int word = begin >> 6; word < (end + 63) >> 6; ++word) {
+        const int first = word * 64 - shift;
+        const int source = first >> 6, bit = first & 63;
+        uint64_t low = 0, high = 0;
+        if (source >= 0 && source < words) {
+            low = (turned ? turned_word(planes, length, source) : planes[source]) >> bit;
+            high = (turned ? turned_word(planes + words, length, source)
+                           : planes[words + source]) >> bit;
+        }
+        if (bit && source >= -1 && source < words - 1) {
+            const int next = source + 1;
+            low |= (turned ? turned_word(planes, length, next) : planes[next]) << (64 - bit);
+            high |= (turned ? turned_word(planes + words, length, next) : planes[words + next])
+                    << (64 - bit);
+        }
+        uint64_t different = (anchor[word] ^ low) | (anchor[anchor_words + word] ^ high);
+        if (word * 64 < begin) different &= ~0ull << (begin & 63);
+        if (word * 64 + 64 > end) different &= ~0ull >> (word * 64 + 64 - end);
+        total += __popcll(different);
+    }
+    return total;
+}
+
+__device__ __forceinline__ uint64_t rank_of(const Candidates& c, int i, int anchor_length,
+                                            int length) {
+    const int mismatches = int(c.fit[i] >> 16), overlap = int(c.fit[i] & 0xFFFF);
+    const uint64_t score = uint64_t(mismatches + anchor_length + length - 2 * overlap);
+    return (score << 17) | (c.entry[i] & 0x1FFFF);
+}
+
+// Cell of a read in ``set_reads``, or of the free cell where it belongs.
+__device__ __forceinline__ uint32_t read_cell(const Candidates& c, uint32_t read) {
+    uint32_t cell = hash_read(read) & (c.cells - 1);
+    for (int probes = 0; probes < c.cells; ++probes) {
+        if (c.set_reads[cell] == read || c.set_reads[cell] == FREE_READ) break;
+        cell = (cell + 1) & (c.cells - 1);
+    }
+    return cell;
+}
+
+// Align the entries. Afterwards ``set`` holds the best rank of each read in ``set_reads``.
+// The block must synchronise before, with ``set`` and ``set_reads`` all free, and after.
+__device__ __forceinline__ void align_entries(const Reads& reads, const Rules& rules,
+                                              int64_t anchor, const Candidates& c, int count,
+                                              int thread, int threads) {
+    const int anchor_length = read_length(reads, anchor);
+    const uint64_t* anchor_planes = reads.planes + plane_start(reads, anchor);
+    const int ratio = anchor_length * rules.min_overlap_permille / 1000;
+    const int min_overlap = rules.min_overlap > ratio ? rules.min_overlap : ratio;
+    for (int i = thread; i < count; i += threads) {
+        const uint64_t entry = c.entry[i];
+        const int64_t read = entry_read(entry);
+        const int shift = entry_shift(entry);
+        const int length = read_length(reads, read);
+        const int end = anchor_length < shift + length ? anchor_length : shift + length;
+        const int overlap = end - (shift > 0 ? shift : 0);
+        c.fit[i] = 0;
+        if (overlap < min_overlap) continue;
+        const int mismatches =
+            mismatches_at(anchor_planes, anchor_length, reads.planes + plane_start(reads, read),
+                          length, entry_turned(entry), shift);
+        if (mismatches >= overlap * rules.max_mismatch_permille / 1000) continue;
+        c.fit[i] = (uint32_t(mismatches) << 16) | uint32_t(overlap);
+        uint32_t cell = hash_read(uint32_t(read)) & (c.cells - 1);
+        for (int probes = 0; probes < c.cells; ++probes) {
+            const uint32_t seen = atomicCAS(&c.set_reads[cell], FREE_READ, uint32_t(read));
+            if (seen == FREE_READ || seen == uint32_t(read)) break;
+            cell = (cell + 1) & (c.cells - 1);
+        }
+        atomicMin((unsigned long long*)&c.set[cell],
+                  (unsigned long long)rank_of(c, i, anchor_length, length));
+    }
+}
+
+// Whether an entry is its read's best one.
+__device__ __forceinline__ bool is_best(const Reads& reads, const Candidates& c, int i,
+                                        int anchor_length) {
+    if ((c.fit[i] & 0xFFFF) == 0) return false;
+    const int64_t read = entry_read(c.entry[i]);
+    return c.set[read_cell(c, uint32_t(read))] ==
+           rank_of(c, i, anchor_length, read_length(reads, read));
+}

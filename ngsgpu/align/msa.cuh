@@ -1,0 +1,392 @@
+// The multiple sequence alignment of one anchor, by one block; see ngsgpu/align/msa.py.
+//
+// Where all reads have the same base, nothing depends on weights: the consensus is that base and
+// its support is 1. Bit masks tell these columns from the mixed ones, and only for the mixed ones
+// are the reads gone through one by one.
+//
+// Loops that are not hot are kept from being unrolled: the kernel is as long as the instruction
+// cache, and waiting for instructions costs more than it saves.
+#pragma once
+#include "ngsgpu/align/candidates.cuh"
+
+constexpr uint16_t TAKEN_OUT = 0x8000;  // beside a weight: to be taken out in this round
+constexpr int ROWS = 64;
+constexpr int MOST_PARTS = 8;
+constexpr int MASKS = 4;
+
+// A candidate that the filter keeps, with all that the columns ask for again and again.
+struct Row {
+    const uint32_t* planes;  // of 32-bit words: the low plane, then the high one
+    const uint8_t* qualities;
+    int32_t shift, length, turned, weight;
+    __device__ int position(int laid) const { return turned ? length - 1 - laid : laid; }
+};
+
+// The weights of a column's bases, and how many reads are sure of each.
+struct Sums {
+    uint32_t weight[4];
+    uint64_t sure;  // 16 bits a base
+};
+
+struct Msa {
+    Sums* sums;           // [columns], of the mixed ones only
+    Row* rows;            // [ROWS] of the candidates that are being added
+    uint32_t* masks;      // [MASKS x words] per column: any 1, any 0 in the low plane, in the high
+    uint32_t* mixed;      // [words] per column: whether reads differ
+    uint32_t* unknown;    // [words of the length] per position: whether the anchor's base is known
+    int32_t* begins;      // [columns + 1] candidates that begin at a column less those that ended
+    uint16_t* list;       // [columns] the mixed columns
+    uint8_t* consensus;   // [columns]
+    uint8_t* anchor;      // [length]
+    int length, margin, columns;
+    int* listed;
+    int64_t* support_sum;
+    int* smallest;        // support
+    int* coverage;
+    int* repeat;          // position x 4 + 3 - base of the column to refine
+    __device__ int words() const { return (columns + 31) >> 5; }
+    __device__ bool is_mixed(int column) const { return (mixed[column >> 5] >> (column & 31)) & 1; }
+};
+
+__device__ __forceinline__ int sure_reads(const Msa& msa, int column, int base) {
+    return int((msa.sums[column].sure >> (16 * base)) & 0xFFFF);
+}
+
+__device__ __forceinline__ int support_of(const Msa& msa, int column, int base) {
+    const Sums& sums = msa.sums[column];
+    const int64_t total = int64_t(sums.weight[0]) + sums.weight[1] + sums.weight[2] + sums.weight[3];
+    return int(divide(int64_t(sums.weight[base]) << SUPPORT_BITS, total));
+}
+
+// What a base of a quality weighs in a read of a weight.
+__device__ __forceinline__ int base_weight(int own, int weight) {
+    const int product = (weight * own) >> WEIGHT_BITS;
+    return product > 1 ? product : 1;
+}
+
+__device__ __forceinline__ Row row_of(const Reads& reads, const Candidates& c, int k) {
+    const uint64_t entry = c.entry[c.kept[k]];
+    const int64_t read = entry_read(entry);
+    Row row;
+    row.planes = (const uint32_t*)(reads.planes + plane_start(reads, read));
+    row.qualities = reads.qualities + quality_start(reads, read);
+    row.shift = entry_shift(entry);
+    row.length = read_length(reads, read);
+    row.turned = entry_turned(entry);
+    row.weight = c.weight[k];
+    return row;
+}
+
+// Base of a candidate at an offset from its first column.
+__device__ __forceinline__ int laid_base(const Row& row, int laid) {
+    const int position = row.position(laid), bit = position & 31;
+    const uint32_t* half = row.planes + (position >> 5);
+    const int base = int((half[0] >> bit) & 1) |
+                     int((half[2 * ((row.length + 63) >> 6)] >> bit) & 1) << 1;
+    return row.turned ? 3 - base : base;
+}
+
+// 32 bits of a plane of 32-bit words from a bit on; beyond its words there are zeros.
+__device__ __forceinline__ uint32_t plane_bits(const uint32_t* plane, int words, int first) {
+    const int word = first >> 5;
+    const uint32_t low = word >= 0 && word < words ? plane[word] : 0;
+    const uint32_t high = word >= -1 && word < words - 1 ? plane[word + 1] : 0;
+    return __funnelshift_r(low, high, first & 31);
+}
+
+// Bases of a candidate under the 32 columns from the one at ``laid`` from its first on.
+__device__ __forceinline__ uint32_t laid_bits(const Row& row, int plane, int laid) {
+    const int words = 2 * ((row.length + 63) >> 6);
+    const uint32_t* own = row.planes + plane * words;
+    if (!row.turned) return plane_bits(own, words, laid);
+    return ~__brev(plane_bits(own, words, row.length - 32 - laid));
+}
+
+// The columns of a word that a read at a first column covers.
+__device__ __forceinline__ uint32_t covered(int word, int first, int length) {
+    const int low = max(first - 32 * word, 0), high = min(first + length - 32 * word, 32);
+    if (low >= high) return 0;
+    return (~0u << low) & (~0u >> (32 - high));
+}
+
+// Set which bases occur in each column, and how many reads begin and end there.
+__device__ __forceinline__ void mask_columns(const Reads& reads, int64_t anchor,
+                                             const Candidates& c, const Msa& msa, int thread,
+                                             int threads) {
+    const int words = msa.words();
+#pragma unroll 1
+    for (int i = thread; i < MASKS * words; i += threads) msa.masks[i] = 0;
+#pragma unroll 1
+    for (int i = thread; i <= msa.columns; i += threads) msa.begins[i] = 0;
+    __syncthreads();
+    const int kept = *c.kept_count, margin = msa.margin;
+    uint32_t* masks = msa.masks;
+    // The anchor is a read like the others here, and comes last.
+#pragma unroll 1
+    for (int base = thread & ~31; base <= kept; base += threads) {
+        const int k = base + (thread & 31);
+        Row row = {};
+        if (k < kept) {
+            row = row_of(reads, c, k);
+        } else if (k == kept) {
+            row.planes = (const uint32_t*)(reads.planes + plane_start(reads, anchor));
+            row.length = msa.length;
+            row.weight = 1 << WEIGHT_BITS;
+        }
+        const int first = row.shift + margin;
+        if (row.weight) {
+            atomicAdd(&msa.begins[min(max(0, first), msa.columns)], 1);
+            atomicAdd(&msa.begins[min(max(0, first + row.length), msa.columns)], -1);
+        }
+        for (int word = 0; word < words; ++word) {
+            const uint32_t cover = row.weight ? covered(word, first, row.length) : 0;
+            uint32_t low = 0, high = 0;
+            if (cover) {
+                low = laid_bits(row, 0, 32 * word - first);
+                high = laid_bits(row, 1, 32 * word - first);
+            }
+            const uint32_t any[MASKS] = {low & cover, ~low & cover, high & cover, ~high & cover};
+#pragma unroll
+            for (int mask = 0; mask < MASKS; ++mask) {
+                const uint32_t all = __reduce_or_sync(~0u, any[mask]);
+                if ((thread & 31) == mask && all) atomicOr(&masks[mask * words + word], all);
+            }
+        }
+    }
+    __syncthreads();
+}
+
+// From the masks: the consensus of the other columns, the list of the mixed ones with the anchor
+// in their sums. The block calls it together.
+__device__ __forceinline__ void list_mixed(const Reads& reads, const Weight* weights,
+                                           int64_t anchor, const Msa& msa, int thread,
+                                           int threads) {
+    const uint32_t* planes = (const uint32_t*)(reads.planes + plane_start(reads, anchor));
+    const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
+    const int words = msa.words(), high_plane = 2 * ((msa.length + 63) >> 6);
+#pragma unroll 1
+    for (int column = thread; column < 32 * words; column += threads) {
+        const int word = column >> 5, bit = column & 31, position = column - msa.margin;
+        const bool inside = position >= 0 && position < msa.length;
+        const uint32_t low = msa.masks[word] >> bit, high = msa.masks[2 * words + word] >> bit;
+        const uint32_t both = (low & (msa.masks[words + word] >> bit)) |
+                              (high & (msa.masks[3 * words + word] >> bit));
+        // What is unknown is decided by the reads that are sure.
+        const bool unknown = inside && ((msa.unknown[position >> 5] >> (position & 31)) & 1);
+        const bool mixed = column < msa.columns && ((both & 1) || unknown);
+        const uint32_t all = __ballot_sync(~0u, mixed);
+        int at = 0;
+        if (bit == 0) {
+            msa.mixed[word] = all;
+            at = all ? atomicAdd(msa.listed, __popc(all)) : 0;
+        }
+        at = __shfl_sync(~0u, at, 0) + __popc(all & ((1u << bit) - 1));
+        if (column >= msa.columns) continue;
+        int own = 0;
+        if (inside) {
+            own = int((planes[position >> 5] >> (position & 31)) & 1) |
+                  int((planes[high_plane + (position >> 5)] >> (position & 31)) & 1) << 1;
+            msa.anchor[position] = uint8_t(own);
+        }
+        if (!mixed) {
+            msa.consensus[column] = uint8_t((low & 1) | (high & 1) << 1);
+            continue;
+        }
+        msa.list[at] = uint16_t(column);
+        Sums sums = {};
+        if (inside) {
+            const int weight =
+                weights[quality_code(qualities, int(reads.quality_bits), position)];
+            const int share = base_weight(weight, 1 << WEIGHT_BITS);
+#pragma unroll
+            for (int base = 0; base < 4; ++base) sums.weight[base] = base == own ? share : 0;
+            sums.sure = uint64_t(weight >= SURE_WEIGHT) << (16 * own);
+        }
+        msa.sums[column] = sums;
+    }
+    __syncthreads();
+}
+
+// Add the rows to the mixed columns; ``parts`` neighbouring threads share a column.
+__device__ __forceinline__ void add_rows(const Reads& reads, const Weight* weights,
+                                         const Msa& msa, int rows, int parts, int thread,
+                                         int threads) {
+    // What the loops ask for lies in registers.
+    const Row* all_rows = msa.rows;
+    const int listed = *msa.listed, margin = msa.margin, bits = int(reads.quality_bits);
+    const int step = threads / parts;
+    const int rounded = (listed + step - 1) / step * step;
+#pragma unroll 1
+    for (int at = thread / parts; at < rounded; at += step) {
+        const bool has = at < listed;
+        const int column = has ? msa.list[at] : 0;
+        uint32_t sums[4] = {0, 0, 0, 0};
+        uint64_t sure = 0;
+        for (int k = thread % parts; has && k < rows; k += parts) {
+            const Row& row = all_rows[k];
+            const int laid = column - margin - row.shift;
+            if (row.weight == 0 || uint32_t(laid) >= uint32_t(row.length)) continue;
+            const int base = laid_base(row, laid);
+            const int own =
+                weights[quality_code(row.qualities, bits, row.position(laid))];
+            const uint32_t share = base_weight(own, row.weight);
+#pragma unroll
+            for (int b = 0; b < 4; ++b) sums[b] += base == b ? share : 0;
+            sure += uint64_t(own >= SURE_WEIGHT) << (16 * base);
+        }
+        for (int other = 1; other < parts; other <<= 1) {
+#pragma unroll
+            for (int b = 0; b < 4; ++b) sums[b] += __shfl_xor_sync(~0u, sums[b], other);
+            sure += __shfl_xor_sync(~0u, sure, other);
+        }
+        if (has && thread % parts == 0) {
+#pragma unroll
+            for (int b = 0; b < 4; ++b) msa.sums[column].weight[b] += sums[b];
+            msa.sums[column].sure += sure;
+        }
+    }
+}
+
+// Set the columns from the anchor and its kept candidates; their consensus. The block calls it
+// together, after ``unknown`` was set.
+__device__ __forceinline__ void build_msa(const Reads& reads, const Weight* weights,
+                                          int64_t anchor, const Candidates& c, const Msa& msa,
+                                          int thread, int threads) {
+    if (thread == 0) *msa.listed = 0;
+    mask_columns(reads, anchor, c, msa, thread, threads);
+    list_mixed(reads, weights, anchor, msa, thread, threads);
+    const int listed = *msa.listed, kept = *c.kept_count;
+    if (listed == 0) return;
+    int parts = 1;
+    while (parts < MOST_PARTS && 2 * parts * listed <= threads) parts *= 2;
+#pragma unroll 1
+    for (int first = 0; first < kept; first += ROWS) {
+        const int rows = min(ROWS, kept - first);
+        for (int k = thread; k < rows; k += threads) msa.rows[k] = row_of(reads, c, first + k);
+        __syncthreads();
+        add_rows(reads, weights, msa, rows, parts, thread, threads);
+        __syncthreads();
+    }
+#pragma unroll 1
+    for (int at = thread; at < listed; at += threads) {
+        const int column = msa.list[at];
+        const Sums& sums = msa.sums[column];
+        int best = 0;
+        for (int base = 1; base < 4; ++base)
+            if (sums.weight[base] > sums.weight[best]) best = base;
+        msa.consensus[column] = uint8_t(best);
+    }
+    __syncthreads();
+}
+
+// Mark the candidates that a column shows to come from another copy of a repeat; return how many
+// this thread marked. ``trusted`` tells whether one of them has to stay.
+__device__ __forceinline__ int mark_leaving(const Reads& reads, const Rules& rules,
+                                            const Candidates& c, int position, int base, bool own,
+                                            int thread, int threads, bool& trusted) {
+    int leaving = 0;
+#pragma unroll 1
+    for (int k = thread; k < *c.kept_count; k += threads) {
+        const int weight = c.weight[k];
+        if (weight == 0) continue;
+        const Row row = row_of(reads, c, k);
+        const int laid = position - row.shift;
+        if (laid < 0 || laid >= row.length) continue;
+        if ((laid_base(row, laid) == base) == own) continue;
+        trusted = trusted || weight >= rules.refine_keep_weight;
+        c.weight[k] = uint16_t(weight | TAKEN_OUT);
+        ++leaving;
+    }
+    return leaving;
+}
+
+// Take out candidates from other copies of a repeat; return how many this thread took out. The
+// block calls it together.
+__device__ __forceinline__ int refine_msa(const Reads& reads, const Weight* weights,
+                                          const Rules& rules, int64_t anchor, const Candidates& c,
+                                          const Msa& msa, int thread, int threads) {
+    const int kept = *c.kept_count;
+    int removed = 0;
+#pragma unroll 1
+    for (int round = 0; round < rules.refine_rounds; ++round) {
+        __syncthreads();
+        if (thread == 0) *msa.repeat = 0x7FFFFFFF;
+        const int listed = *msa.listed;
+        bool agrees = true;
+        for (int at = thread; at < listed; at += threads) {
+            const int column = msa.list[at], position = column - msa.margin;
+            if (position >= 0 && position < msa.length)
+                agrees = agrees && msa.anchor[position] == msa.consensus[column];
+        }
+        if (__syncthreads_and(agrees)) break;
+        for (int at = thread; at < listed; at += threads) {
+            const int column = msa.list[at], position = column - msa.margin;
+            if (position < 0 || position >= msa.length) continue;
+            for (int base = 3; base >= 0; --base) {
+                if (base == msa.consensus[column]) continue;
+                if (sure_reads(msa, column, base) >= rules.refine_reads) {
+                    atomicMin(msa.repeat, position * 4 + 3 - base);
+                    break;
+                }
+            }
+        }
+        __syncthreads();
+        const int repeat = *msa.repeat;
+        if (repeat == 0x7FFFFFFF) break;
+        const int position = repeat >> 2, base = 3 - (repeat & 3);
+        bool trusted = false;
+        const int leaving = mark_leaving(reads, rules, c, position, base,
+                                         msa.anchor[position] == base, thread, threads, trusted);
+        if (__syncthreads_or(trusted)) break;
+        for (int k = thread; k < kept; k += threads)
+            if (c.weight[k] & TAKEN_OUT) c.weight[k] = 0;
+        removed += leaving;
+        __syncthreads();
+        build_msa(reads, weights, anchor, c, msa, thread, threads);
+    }
+    __syncthreads();
+    // Marks of a round in which nobody was taken out after all.
+#pragma unroll 1
+    for (int k = thread; k < kept; k += threads) c.weight[k] &= uint16_t(~TAKEN_OUT);
+    return removed;
+}
+
+// Sum of the supports, smallest support and coverage over the anchor's columns; zeroed before.
+__device__ __forceinline__ void summarise_msa(const Msa& msa, int thread, int threads) {
+    int64_t sum = 0;
+    int smallest = 1 << SUPPORT_BITS;
+    const int listed = *msa.listed;
+    if (thread == 0) sum = int64_t(msa.length) << SUPPORT_BITS;
+#pragma unroll 1
+    for (int at = thread; at < listed; at += threads) {
+        const int column = msa.list[at], position = column - msa.margin;
+        if (position < 0 || position >= msa.length) continue;
+        const int support = support_of(msa, column, msa.consensus[column]);
+        sum += support - (1 << SUPPORT_BITS);
+        smallest = support < smallest ? support : smallest;
+    }
+#pragma unroll 1
+    for (int step = 16; step; step >>= 1) sum += __shfl_down_sync(~0u, sum, step);
+    smallest = __reduce_min_sync(~0u, smallest);
+    if ((thread & 31) == 0) {
+        if (sum) atomicAdd((unsigned long long*)msa.support_sum, (unsigned long long)sum);
+        atomicMin(msa.smallest, smallest);
+    }
+    if (thread >= 32) return;
+    int before = 0, coverage = 0x7FFFFFFF;
+#pragma unroll 1
+    for (int first = 0; first < msa.margin + msa.length; first += 32) {
+        const int column = first + thread;
+        int reads = column < msa.columns ? msa.begins[column] : 0;
+        for (int step = 1; step < 32; step <<= 1) {
+            const int left = __shfl_up_sync(~0u, reads, step);
+            if (thread >= step) reads += left;
+        }
+        reads += before;
+        if (column >= msa.margin && column < msa.margin + msa.length)
+            coverage = reads < coverage ? reads : coverage;
+        before = __shfl_sync(~0u, reads, 31);
+    }
+    coverage = __reduce_min_sync(~0u, coverage);
+    if (thread == 0) *msa.coverage = coverage;
+}

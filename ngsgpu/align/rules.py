@@ -1,0 +1,38 @@
+"""What the kernels of alignment and consensus compare with."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SUPPORT_BITS = 20
+"""A support of 1 is ``1 << SUPPORT_BITS``."""
+
+
+class Rules(NamedTuple):
+    """What the kernels compare with, all integers, so that no result depends on rounding.
+
+    Ratios of mismatches to overlap are in thousandths and compared by cross-multiplication;
+    supports are in 2^-20, weights in 2^-14.
+    """
+
+    kmer: int
+    crowd: int
+    window: int
+    paired: int
+    min_overlap: int
+    min_overlap_permille: int
+    max_mismatch_permille: int
+    pair_mismatch_permille: int
+    bin_permille: tuple[int, int, int]
+    bin_reads: int
+    refine_rounds: int
+    refine_reads: int
+    refine_keep_weight: int
+    min_coverage: int
+    mean_support: int
+    min_support: int
+    high_mean_support: int
+    high_min_support: int
+    position_support: int
+    position_max_reads: int
+    margin: int

@@ -1,0 +1,126 @@
+"""From candidates to calls: the lowest common ancestor of those that come close to the best.
+
+MetaCache's rule (Kobus 2022, section 6.4.3): a query whose best candidate has fewer hits than
+``min_hits`` stays unclassified. Otherwise the call begins with the best candidate; each further
+one, from the best down, whose hits exceed ``(best - min_hits) * hit_difference`` lifts it to the
+lowest rank from the call's own upwards at which both have the same taxon. A call above the highest
+rank is none.
+
+Without a taxonomy there is nothing above the best candidate to lift the call to. Then the best one
+is called whatever else is near (of equal ones the earliest reference sequence, which is how
+candidates are ordered), or with ``--ties ambiguous`` the query stays unclassified, as MetaCache's.
+
+Two more rules are our own. With ``confidence``, a query whose best candidate has less than this
+part of its features stays unclassified; with ``species_confidence``, one that has less than that
+part is not called a species, or anything below, but the next rank that the lineage has. Both are
+off where MetaCache's calls are wanted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.params import PER_MILLION, QueryRules
+from ngsgpu.classify.query.cpu import CandidateArrays
+from ngsgpu.jit import njit
+from ngsgpu.sequence.types import Integer
+from ngsgpu.taxonomy.tree import SPECIES
+
+
+@njit(nogil=True, cache=True)
+def _common_rank(
+    lineages: NDArray[np.int32], first: Integer, second: Integer, lowest: Integer
+) -> Integer:
+    """The lowest rank from ``lowest`` up at which two nodes have the same taxon, or -1."""
+    if first < 0 or second < 0:
+        return -1
+    for rank in range(max(lowest, 1), lineages.shape[1]):
+        if lineages[first, rank] >= 0 and lineages[first, rank] == lineages[second, rank]:
+            return rank
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def call_queries(
+    best: CandidateArrays,
+    features: NDArray[np.int64],
+    lineages: NDArray[np.int32],
+    node_rank: NDArray[np.uint8],
+    target_node: NDArray[np.int32],
+    kept: NDArray[np.uint8],
+    rules: QueryRules,
+    call: NDArray[np.int32],
+    first_kept: NDArray[np.int64],
+) -> None:
+    """Call queries.
+
+    Args:
+        best: their candidates.
+        features: int64[n], how many features they have.
+        lineages: int32[nodes, ranks], each node's taxon at each rank, or -1.
+        node_rank: uint8[nodes].
+        target_node: int32[targets], each target's taxon, or -1.
+        kept: uint8[targets], 0 for targets that do not count; empty: all count.
+        rules: what decides.
+        call: int32[n], takes the calls, see ``ngsgpu.classify.call.results``.
+        first_kept: int64[n], takes the place of the best candidate that counts, or -1.
+    """
+    for query in range(call.size):
+        call[query] = -1
+        first_kept[query] = -1
+        for i in range(best.target.shape[1]):
+            target = best.target[query, i]
+            if target < 0:
+                break
+            if kept.size == 0 or kept[target]:
+                first_kept[query] = i
+                break
+        if first_kept[query] >= 0:
+            call[query] = _call(
+                best, query, first_kept[query], features[query], lineages, node_rank,
+                target_node, kept, rules,
+            )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def _call(
+    best: CandidateArrays,
+    query: Integer,
+    first: Integer,
+    features: Integer,
+    lineages: NDArray[np.int32],
+    node_rank: NDArray[np.uint8],
+    target_node: NDArray[np.int32],
+    kept: NDArray[np.uint8],
+    rules: QueryRules,
+) -> Integer:
+    """The call of a query whose candidate at place ``first`` is the best that counts."""
+    hits = np.int64(best.hits[query, first])
+    if hits < rules.min_hits or hits * PER_MILLION < features * rules.confidence:
+        return np.int64(-1)
+    target = best.target[query, first]
+    node = np.int64(target_node[target])
+    rank: Integer = np.int64(0)
+    call = np.int64(lineages.shape[0] + target)
+    if rules.lowest > 0:
+        call = np.int64(best.taxon[query, first])
+        rank = np.int64(node_rank[call])
+    threshold = (hits - rules.min_hits) * rules.difference
+    last = first + 1 if rules.best_alone else best.target.shape[1]
+    for i in range(first + 1, last):
+        other = best.target[query, i]
+        if other < 0 or np.int64(best.hits[query, i]) * PER_MILLION <= threshold:
+            break
+        if kept.size > 0 and not kept[other]:
+            continue
+        rank = _common_rank(lineages, node, target_node[other], rank)
+        if rank < 0 or rank > rules.highest:
+            return np.int64(-1)
+        call = np.int64(lineages[node, rank])
+    if rank <= SPECIES and hits * PER_MILLION < features * rules.species_confidence:
+        rank = _common_rank(lineages, node, node, SPECIES + 1)
+        if rank < 0:
+            return np.int64(-1)
+        call = np.int64(lineages[node, rank])
+    return call if rank <= rules.highest else np.int64(-1)

@@ -1,0 +1,253 @@
+"""Which species a sample holds itself, and which only have relatives in it.
+
+Reads of a species without reference sequences are found in those of its relatives, with fewer
+hits each, as genomes of different species differ in more than 5 % of their bases and each
+difference takes up to k k-mers. One read cannot tell this from its errors; all reads of a species
+together can. So, before reads are called:
+
+1. The evidence for a species is the median, over the reads whose best candidates are of this
+   species alone, of the part of the read's features that hit (in per cent, rounded down; of an
+   even number of reads the lower of the two in the middle). Reads of less than 8 per cent do not
+   count: distant relatives, which may be many, have such.
+2. A species whose evidence is at least ``species_evidence`` is believed; one below, or without any
+   such read, is doubted. Sequences without a species are believed. A genus is believed that has a
+   species with evidence of at least ``genus_evidence``.
+
+Then, of each read:
+
+3. If a believed candidate is near the best (its hits exceed ``(best - min_hits) *
+   hit_difference``, or it is the best), the doubted ones are left out, and the read is called as
+   ever.
+4. Otherwise it is called as ever, but not as a species or anything below: as the next rank that
+   the lineage has. If the genera of all candidates that are near are doubted, too, it is not called
+   as a genus either. With less than ``doubtful_confidence`` of its features it stays unclassified.
+
+All counts are integers, so that neither threads nor partitions change anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.params import PER_MILLION, QueryRules
+from ngsgpu.classify.query.cpu import CandidateArrays
+from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
+from ngsgpu.taxonomy.tree import GENUS, SPECIES
+
+_BINS = 101
+LEAST_PER_CENT: Final = 8
+"""Of a read's features, from which on it says something of a species."""
+
+DOUBTED: Final = 0
+GENUS_BELIEVED: Final = 1
+BELIEVED: Final = 2
+"""What is believed of a reference sequence: nothing, its genus, its species."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceParameters:
+    """When a species is believed.
+
+    Attributes:
+        species_evidence: median part of the features that hit, from which on; 0 believes all and
+            saves looking twice.
+        genus_evidence: the same for a genus, of which its best species counts.
+        doubtful_confidence: part of a read's features that have to hit where only species that
+            are doubted are near.
+    """
+
+    species_evidence: float = 0.0
+    genus_evidence: float = 0.2
+    doubtful_confidence: float = 0.2
+
+    def __post_init__(self) -> None:
+        for option, value in (
+            ("--species-evidence", self.species_evidence),
+            ("--genus-evidence", self.genus_evidence),
+            ("--doubtful-confidence", self.doubtful_confidence),
+        ):
+            if not 0 <= value <= 1:
+                raise UsageError(f"{option} must be 0 to 1, not {value:g}")
+
+
+class SpeciesEvidence:
+    """Collects the evidence for the species of a sample.
+
+    Args:
+        target_node: int32[t], each reference sequence's taxon, or -1.
+        lineages: int32[n, ranks], see ``Taxonomy.ranked_lineages``.
+        min_hits: hits of the best candidate from which on a read counts.
+
+    Attributes:
+        species: int32[t], number of each reference sequence's species, or -1.
+        counts: int64[species, 101], reads by species and per cent of their features that hit.
+    """
+
+    def __init__(
+        self, target_node: NDArray[np.int32], lineages: NDArray[np.int32], min_hits: int
+    ) -> None:
+        species = np.where(target_node < 0, np.int32(-1), lineages[target_node, SPECIES])
+        nodes, numbers = np.unique(species, return_inverse=True)
+        self._nodes = nodes
+        self._genus = np.where(nodes < 0, np.int32(-1), lineages[nodes, GENUS])
+        self.species = np.where(species < 0, -1, numbers).astype(np.int32)
+        self._min_hits = np.int64(min_hits)
+        self.counts = np.zeros((len(nodes), _BINS), dtype=np.int64)
+
+    def add(self, best: CandidateArrays, features: NDArray[np.int64]) -> None:
+        """Add reads; threads may not add at the same time."""
+        _count(best.target, best.hits, features, self.species, self._min_hits, self.counts)
+
+    def medians(self) -> dict[int, int]:
+        """Evidence by species, in per cent, of those that have any."""
+        counts = self.counts.copy()
+        counts[:, :LEAST_PER_CENT] = 0
+        total = counts.sum(axis=1)
+        below = np.cumsum(counts, axis=1)
+        median = np.argmax(below > (total[:, None] - 1) // 2, axis=1)
+        return {
+            int(node): int(found)
+            for node, found, reads in zip(self._nodes, median, total, strict=True)
+            if node >= 0 and reads > 0
+        }
+
+    def believed(self, parameters: EvidenceParameters) -> NDArray[np.uint8]:
+        """What is believed of each reference sequence: uint8[t], see ``BELIEVED``."""
+        medians = self.medians()
+        evidence = np.array([medians.get(node, -1) for node in self._nodes.tolist()])
+        evidence *= PER_MILLION // 100
+        of_genus: dict[int, int] = {}
+        for genus, own in zip(self._genus.tolist(), evidence.tolist(), strict=True):
+            of_genus[genus] = max(own, of_genus.get(genus, -1))
+        in_genus = np.array([of_genus[genus] for genus in self._genus.tolist()])
+        is_species = (self._nodes < 0) | (evidence >= _millionths(parameters.species_evidence))
+        # A species that has no genus leaves none to doubt.
+        is_genus = (self._genus < 0) | (in_genus >= _millionths(parameters.genus_evidence))
+        levels = np.where(is_species, BELIEVED, np.where(is_genus, GENUS_BELIEVED, DOUBTED))
+        levels = levels.astype(np.uint8)
+        return np.where(self.species < 0, np.uint8(BELIEVED), levels[np.maximum(self.species, 0)])
+
+
+def _millionths(share: float) -> int:
+    return round(share * PER_MILLION)
+
+
+def weigh(
+    best: CandidateArrays, believed: NDArray[np.uint8], rules: QueryRules
+) -> tuple[CandidateArrays, NDArray[np.uint8]]:
+    """Leave candidates of doubted species out where one of a believed species is near.
+
+    Returns:
+        The candidates, and the most that is believed of any that was near, uint8[n]; ``BELIEVED``
+        of reads without candidates.
+    """
+    left = best._replace(
+        target=best.target.copy(),
+        hits=best.hits.copy(),
+        taxon=best.taxon.copy(),
+        window_begin=best.window_begin.copy(),
+        window_end=best.window_end.copy(),
+    )
+    belief = np.full(len(best.target), BELIEVED, dtype=np.uint8)
+    _weigh(
+        left.target, left.hits, left.taxon, left.window_begin, left.window_end, believed,
+        np.int64(rules.min_hits), np.int64(rules.difference), belief,
+    )  # fmt: skip
+    return left, belief
+
+
+def lift(
+    call: NDArray[np.int32],
+    belief: NDArray[np.uint8],
+    hits: NDArray[np.int32],
+    features: NDArray[np.int64],
+    target_node: NDArray[np.int32],
+    lineages: NDArray[np.int32],
+    highest: int,
+    least: int,
+) -> None:
+    """Take calls of reads near doubted species only above the species, above the genus, or back.
+
+    Args:
+        call: int32[n], changed.
+        belief: uint8[n], what is believed of the candidates that are near.
+        hits: int32[n], of the best candidate.
+        features: int64[n], of the read.
+        target_node: int32[t].
+        lineages: int32[nodes, ranks].
+        highest: highest rank of calls.
+        least: millionths of the features that have to hit.
+    """
+    rows = np.flatnonzero((belief < BELIEVED) & (call >= 0))
+    enough = hits[rows].astype(np.int64) * PER_MILLION >= features[rows] * least
+    call[rows[~enough]] = -1
+    rows = rows[enough]
+    nodes = len(lineages)
+    is_sequence = call[rows] >= nodes
+    node = np.where(is_sequence, target_node[np.maximum(call[rows] - nodes, 0)], call[rows])
+    call[rows[node < 0]] = -1
+    is_known = node >= 0
+    rows, node, is_sequence = rows[is_known], node[is_known], is_sequence[is_known]
+    doubted = np.where(belief[rows] == GENUS_BELIEVED, SPECIES, GENUS)[:, None]
+    rank, lineage = np.arange(lineages.shape[1]), lineages[node]
+    above = (lineage >= 0) & (rank > doubted) & (rank <= highest)
+    lifted = np.where(above.any(axis=1), lineage[np.arange(len(rows)), above.argmax(axis=1)], -1)
+    lowest = np.argmax(lineage >= 0, axis=1)
+    is_low = is_sequence | (lowest <= doubted[:, 0])
+    call[rows[is_low]] = lifted[is_low]
+
+
+@njit(nogil=True, cache=True)
+def _count(target, hits, features, species, min_hits, counts):  # type: ignore[no-untyped-def]
+    """Count reads by species and per cent of features that hit."""
+    for i in range(target.shape[0]):
+        if target[i, 0] < 0 or hits[i, 0] < min_hits:
+            continue
+        mine = species[target[i, 0]]
+        if mine < 0:
+            continue
+        alone = True
+        for j in range(1, target.shape[1]):
+            if target[i, j] < 0 or hits[i, j] < hits[i, 0]:
+                break
+            alone = alone and species[target[i, j]] == mine
+        if alone:
+            counts[mine, min(np.int64(hits[i, 0]) * 100 // max(features[i], 1), 100)] += 1
+
+
+@njit(nogil=True, cache=True)
+def _weigh(  # type: ignore[no-untyped-def]
+    target, hits, taxon, window_begin, window_end, believed, min_hits, difference, belief
+):
+    """Move those of believed species to the front of rows that have a near one; empty the rest."""
+    most = target.shape[1]
+    for i in range(target.shape[0]):
+        if target[i, 0] < 0:
+            continue
+        threshold = (np.int64(hits[i, 0]) - min_hits) * difference
+        near = DOUBTED
+        for j in range(most):
+            if target[i, j] < 0 or (j > 0 and np.int64(hits[i, j]) * 1000000 <= threshold):
+                break
+            near = max(near, believed[target[i, j]])
+        belief[i] = near
+        if near < BELIEVED:
+            continue
+        place = 0
+        for j in range(most):
+            if target[i, j] >= 0 and believed[target[i, j]] == BELIEVED:
+                target[i, place] = target[i, j]
+                hits[i, place] = hits[i, j]
+                window_begin[i, place] = window_begin[i, j]
+                window_end[i, place] = window_end[i, j]
+                if taxon.shape[1] == most:
+                    taxon[i, place] = taxon[i, j]
+                place += 1
+        for j in range(place, most):
+            target[i, j] = -1
+            hits[i, j] = 0

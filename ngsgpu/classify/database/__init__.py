@@ -1,0 +1,1 @@
+"""Databases on disk: planned, built, extended, opened, checked."""

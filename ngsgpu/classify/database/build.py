@@ -1,0 +1,416 @@
+"""Building databases: sketch, index, store.
+
+A partition of a planned database is built by a job of its own, which reads only the files that
+hold its targets. Where everything fits into memory, `build_database` reads once: it sketches all
+targets and deals them out afterwards.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.database.database import Database, Partition, open_database
+from ngsgpu.classify.database.folder import check_place, database_folder, locked
+from ngsgpu.classify.database.memory import (
+    check_memory,
+    check_partitions,
+    fits_at_once,
+    give_back_memory,
+    read_ahead_bytes,
+)
+from ngsgpu.classify.database.plan import (
+    BuildOptions,
+    PartitionRequest,
+    assemble_database,
+    check_taxa,
+    inputs_of,
+    partition_of,
+    plan_database,
+    taxa_of,
+    window_taxa,
+)
+from ngsgpu.classify.database.write import write_manifest, write_partition
+from ngsgpu.classify.index.index import (
+    NO_TAXA,
+    REMOVED,
+    Limits,
+    Pairs,
+    build_index,
+)
+from ngsgpu.classify.index.sketching import Unpacked
+from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.sketch.references import (
+    TargetCollector,
+    TargetSink,
+    add_batch,
+    find_references,
+    read_ahead,
+)
+from ngsgpu.device.fallback import on_backend
+from ngsgpu.device.leases import keep_gpus
+from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.text.batch import first_word
+from ngsgpu.run.progress import Progress
+from ngsgpu.taxonomy.tree import load_taxonomy
+
+logger = logging.getLogger("ngsgpu")
+
+_Result = TypeVar("_Result")
+
+
+def index_partition(
+    database: Database,
+    number: int,
+    pairs: Sequence[Pairs],
+    *,
+    threads: int,
+    removed: NDArray[np.uint32] | None = None,
+) -> Partition:
+    """Build the index of a partition.
+
+    Args:
+        database: says which targets it has.
+        number: of the partition.
+        pairs: of (at least) its targets.
+        threads: how many threads work.
+        removed: keys that have to have no location.
+    """
+    target, first_window = database.members(number)
+    shift = np.full(len(database.targets), -1, dtype=np.int64)
+    shift[target] = first_window[:-1]
+    parameters = database.parameters
+    taxa = window_taxa(database, number) or NO_TAXA
+    limits = Limits(
+        parameters.max_locations,
+        int(parameters.remove_overfull),
+        parameters.max_taxa if parameters.ambiguous_rank else 0,
+    )
+    shifts = [shift[own.target] for own in pairs]
+    if removed is not None and len(removed) > 0:
+        windows = np.full(len(removed), REMOVED, dtype=np.uint32)
+        one = np.zeros(1, dtype=np.int64)
+        pairs = [*pairs, Pairs(removed, windows, np.array([0, len(removed)]), one)]
+        shifts.append(one)
+    index = build_index(pairs, shifts, limits, taxa=taxa, threads=threads)
+    return Partition(number, target, first_window, index)
+
+
+_SinkT = TypeVar("_SinkT", bound=TargetSink)
+
+
+class _Builder(Protocol):
+    """Sketches references and builds indexes."""
+
+    def sketch(
+        self, files: Sequence[str], new_sink: Callable[[], _SinkT], advance: Callable[[int], None]
+    ) -> tuple[list[Any], _SinkT]:
+        """Sketch the references in files.
+
+        Args:
+            files: FASTA files.
+            new_sink: makes what takes the records; called again where reading begins anew.
+            advance: called with the number of bases sketched since the last call.
+
+        Returns:
+            Sketches, for the other methods, and the sink.
+        """
+
+    def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
+        """Build the index of a partition."""
+
+    def store(self, database: Database, number: int, sketches: list[Any]) -> None:
+        """Build the index of a partition and write it to the disk."""
+
+
+class _CpuBuilder:
+    """Builds with the threads of the CPU."""
+
+    def __init__(self, parameters: DatabaseParameters, options: BuildOptions) -> None:
+        self._parameters = parameters
+        self._options = options
+
+    def sketch(
+        self, files: Sequence[str], new_sink: Callable[[], _SinkT], advance: Callable[[int], None]
+    ) -> tuple[list[Any], _SinkT]:
+        """See ``_Builder``."""
+        from ngsgpu.classify.index.sketching import sketch_batches
+
+        sink = new_sink()
+        pairs = sketch_batches(
+            all_batches(files, sink, self._options),
+            self._parameters.sketch,
+            threads=self._options.threads,
+            advance=advance,
+        )
+        return pairs, sink
+
+    def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
+        """See ``_Builder``."""
+        return index_partition(database, number, sketches, threads=self._options.threads)
+
+    def store(self, database: Database, number: int, sketches: list[Any]) -> None:
+        """See ``_Builder``."""
+        partition = self.index(database, number, sketches)
+        write_partition(database, partition, self._options.threads)
+
+
+@contextmanager
+def _builder(parameters: DatabaseParameters, options: BuildOptions) -> Iterator[_Builder]:
+    """What builds with the backend that was chosen."""
+    if options.backend == "cpu":
+        yield _CpuBuilder(parameters, options)
+        return
+    from ngsgpu.classify.database.gpu_build import GpuBuilder
+
+    with GpuBuilder(parameters, options) as builder:
+        yield builder
+
+
+def _on_device(
+    options: BuildOptions, work: Callable[[BuildOptions], _Result], *, in_memory: bool = False
+) -> _Result:
+    """Do work with the backend that was chosen, or on the CPU where that may stand in.
+
+    A database that is built in memory is looked into next, by the same GPUs if they can.
+    """
+    on_cpu = replace(options, backend="cpu")
+    return on_backend(
+        options, lambda: work(options), lambda: work(on_cpu), gives_back=not in_memory
+    )
+
+
+def build_database(
+    references: Sequence[str | Path],
+    path: str | Path | None,
+    *,
+    parameters: DatabaseParameters | None = None,
+    taxonomy: str | Path | None = None,
+    maps: Sequence[str | Path] = (),
+    request: PartitionRequest | None = None,
+    options: BuildOptions | None = None,
+) -> Database:
+    """Build a database.
+
+    Args:
+        references: FASTA files, or directories of them.
+        path: the directory to make, or to replace; None builds in memory only.
+        parameters: how it is built; MetaCache's values by default.
+        taxonomy: directory with nodes.dmp and names.dmp; None: calls are sequences only.
+        maps: which sequence belongs to which taxon; see ``ngsgpu.taxonomy.mapping``.
+        request: into how many partitions to cut.
+        options: threads, memory and the like.
+
+    Raises:
+        InputError: a reference, the taxonomy or a map cannot be used, or no database may be made
+            at the path (see ``folder.check_place``).
+        OutputError: the database cannot be written; an older one stays.
+        UsageError: what is asked for is not possible.
+    """
+    parameters = parameters or DatabaseParameters()
+    wanted = request or PartitionRequest()
+    files = find_references(references)
+    inputs = inputs_of(references, files, taxonomy, maps)
+    if path is not None:
+        check_place(path, inputs)
+
+    def work(own: BuildOptions) -> Database:
+        if path is not None and not fits_at_once(files, parameters, own):
+            return _build_part_by_part(files, Path(path), parameters, taxonomy, maps, wanted, own)
+        own = _with_needed_gpus(own, parameters, [files])
+        return _build_at_once(
+            files, None if path is None else Path(path), parameters, taxonomy, maps, wanted, own
+        )
+
+    return _on_device(options or BuildOptions(), work, in_memory=path is None)
+
+
+def _with_needed_gpus(
+    options: BuildOptions, parameters: DatabaseParameters, builds: Iterable[Iterable[str]]
+) -> BuildOptions:
+    """The options with as many GPUs as the largest build takes; others may have the rest.
+
+    Args:
+        options: how to go about it.
+        parameters: of the database.
+        builds: the files that each build reads.
+    """
+    if options.backend == "cpu" or options.gpus == 1:
+        return options
+    from ngsgpu.classify.database.gpu_build import gpus_for
+
+    sizes = [sum(map(unpacked_size, files)) for files in builds]
+    gpus = gpus_for(max(sizes, default=0), parameters, options)
+    keep_gpus(gpus)
+    return replace(options, gpus=gpus)
+
+
+def _build_part_by_part(
+    files: Sequence[str],
+    path: Path,
+    parameters: DatabaseParameters,
+    taxonomy: str | Path | None,
+    maps: Sequence[str | Path],
+    request: PartitionRequest,
+    options: BuildOptions,
+) -> Database:
+    """Plan a database and build its partitions one after the other."""
+    logger.info("the references do not fit into memory at once: building part by part")
+    check_memory(options, 0, 1, "any database")
+    database = plan_database(
+        files, path, parameters=parameters, taxonomy=taxonomy, maps=maps, request=request,
+        options=options,
+    )  # fmt: skip
+    numbers = range(len(database.partitions))
+    read = (_PlannedTargets(database, number).files for number in numbers)
+    options = _with_needed_gpus(options, parameters, read)
+    check_partitions(database, numbers, options)
+    with database_folder(path, inputs_of((), files, taxonomy, maps)) as place:
+        there = database.moved(*place)
+        for number in numbers:
+            _build_partition(there, number, options)
+            give_back_memory()
+        write_manifest(there)
+    return open_database(path)
+
+
+def _build_at_once(
+    files: Sequence[str],
+    path: Path | None,
+    parameters: DatabaseParameters,
+    taxonomy: str | Path | None,
+    maps: Sequence[str | Path],
+    request: PartitionRequest,
+    options: BuildOptions,
+) -> Database:
+    """Sketch all references, then deal them out and build the partitions."""
+    tree = None if taxonomy is None else load_taxonomy(taxonomy)
+    with Progress(options.progress) as progress, _builder(parameters, options) as builder:
+        with progress.stage("sketching references", unit="bases") as stage:
+            pairs, collector = builder.sketch(files, TargetCollector, stage.advance)
+        targets = collector.targets
+        node = taxa_of(targets, tree, maps)
+        check_taxa(node, targets, tree, maps)
+        partition = partition_of(targets, parameters, request)
+        database = assemble_database(path or Path(), targets, parameters, tree, node, partition)
+        numbers = range(len(database.partitions))
+        with progress.stage("building", total=len(numbers), unit="partitions") as stage:
+            if path is None:
+                for number in numbers:
+                    database.loaded[number] = builder.index(database, number, pairs)
+                    stage.advance()
+                return database
+            with database_folder(path, inputs_of((), files, taxonomy, maps)) as place:
+                there = database.moved(*place)
+                for number in numbers:
+                    builder.store(there, number, pairs)
+                    stage.advance()
+                write_manifest(there)
+    return replace(there, path=path)
+
+
+def all_batches(
+    files: Sequence[str], sink: TargetSink, options: BuildOptions
+) -> Iterator[Unpacked]:
+    """All sequences of files, read by the CPU, telling a sink of the records."""
+    with closing(read_ahead(files, options.threads, read_ahead_bytes(options))) as batches:
+        for _, batch, codes, start in batches:
+            yield Unpacked(codes, start, add_batch(sink, batch))
+
+
+def build_partition(database: Database, number: int, options: BuildOptions | None = None) -> None:
+    """Build and store one partition of a planned database, beside others that build theirs.
+
+    Raises:
+        InputError: a reference cannot be read, or is not what it was when it was planned.
+        UsageError: there is no such partition.
+        OutputError: it cannot be written.
+    """
+    with locked(database.path, shared=True):
+        database = open_database(database.path)  # another plan may be there since
+        if not 0 <= number < len(database.partitions):
+            raise UsageError(
+                f"there is no partition {number}; the database has {len(database.partitions)}, "
+                "counted from 0"
+            )
+
+        def work(own: BuildOptions) -> None:
+            check_partitions(database, [number], own)
+            files = _PlannedTargets(database, number).files
+            own = _with_needed_gpus(own, database.parameters, [files])
+            _build_partition(database, number, own)
+
+        _on_device(options or BuildOptions(), work)
+
+
+def _build_partition(database: Database, number: int, options: BuildOptions) -> None:
+    total = int(database.targets.length[database.targets.partition == number].sum())
+    planned = _PlannedTargets(database, number)
+    with Progress(options.progress) as progress, _builder(database.parameters, options) as builder:
+        with progress.stage(f"sketching partition {number}", total=total, unit="bases") as stage:
+            pairs, read = builder.sketch(
+                planned.files, lambda: _PlannedTargets(database, number), stage.advance
+            )
+            read.done()
+        builder.store(database, number, pairs)
+
+
+class _PlannedTargets:
+    """The targets of a planned partition's files: a sink that wants to see these and no others.
+
+    Attributes:
+        files: where there are targets of the partition.
+    """
+
+    def __init__(self, database: Database, number: int) -> None:
+        targets = database.targets
+        self._names = targets.names()
+        self._length = targets.length
+        self._wanted = targets.partition == number
+        first = np.searchsorted(targets.file, np.arange(len(targets.files) + 1))
+        self._span = dict(zip(targets.files, itertools.pairwise(first.tolist()), strict=True))
+        self.files = [
+            path for path, (begin, end) in self._span.items() if self._wanted[begin:end].any()
+        ]
+        self._started = dict.fromkeys(self.files, 0)
+        self._open: deque[tuple[str, int]] = deque()
+
+    def start(self, path: str, record: int, header: bytes) -> int:
+        """A record begins; -1 for one of another partition."""
+        begin, end = self._span[path]
+        target = begin + record
+        if target >= end or first_word(header) != self._names[target]:
+            raise _other_references(path)
+        self._started[path] = record + 1
+        self._open.append((path, target))
+        return target if self._wanted[target] else -1
+
+    def finish(self, bases: int) -> None:
+        """The first record that is not finished has so many bases."""
+        path, target = self._open.popleft()
+        if bases != self._length[target]:
+            raise _other_references(path)
+
+    def done(self) -> None:
+        """All files were read."""
+        for path, (begin, end) in self._span.items():
+            if self._started.get(path, end - begin) != end - begin:
+                raise _other_references(path)
+
+
+def _other_references(path: str) -> InputError:
+    return InputError(
+        path,
+        "the sequences are not those that were there when the database was planned",
+        "plan the database again with `ngsgpu db plan`",
+    )

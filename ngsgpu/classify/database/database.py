@@ -1,0 +1,428 @@
+"""Databases on disk.
+
+::
+
+    DB/manifest.json          version, parameters, partitions, sizes and checksums of files
+    DB/taxonomy-0001/*.npy    the taxonomy, if there is one
+    DB/targets-0001/*.npy     reference sequences: names, lengths, taxa, partitions, files
+    DB/partition-0000-0001/   the index of a partition and the checksums of its blocks, with a
+                              manifest of its own
+
+The manifest names the folders, and a change of the database writes new ones beside the old and
+then replaces the manifest: whoever reads sees the one state or the other. A partition is built,
+stored and queried on its own; its digest, over the parameters and its targets, says that it is
+the one that the manifest means.
+
+Opening checks what is quick to check, whatever was asked for, so that no array leads out of
+another. The contents of targets and taxonomy are compared with their checksums then; those of an
+index block by block as look-ups come to them (``blocks``), or as a whole where all of it is read
+anyway or a partition has no checksums of blocks, as those of earlier versions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.database.folder import FORMAT, MANIFEST
+from ngsgpu.classify.database.invariants import check_index, check_targets
+from ngsgpu.classify.index.index import Index
+from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.sketch.references import windows_of_lengths
+from ngsgpu.errors import InputError
+from ngsgpu.io.output.store import (
+    REMEDY,
+    FileList,
+    check_content,
+    check_sizes,
+    damaged_files,
+    open_array,
+    read_json,
+)
+
+if TYPE_CHECKING:
+    from ngsgpu.taxonomy.tree import Taxonomy
+
+PARTITION_FORMAT: Final = "ngsgpu classification partition"
+VERSION: Final = 1
+BLOCKS: Final = "blocks"
+INDEX_ARRAYS: Final = ("directory", "entries", "locations")
+
+
+@dataclass(frozen=True)
+class TargetTable:
+    """The reference sequences of a database.
+
+    Attributes:
+        name_bytes: uint8, their names one after the other.
+        name_start: int64[n + 1], where each name begins.
+        length: int64[n], bases.
+        node: int32[n], node of the taxonomy, or -1.
+        partition: int32[n].
+        file: int32[n], index into ``files``.
+        files: the files they came from.
+    """
+
+    name_bytes: NDArray[np.uint8]
+    name_start: NDArray[np.int64]
+    length: NDArray[np.int64]
+    node: NDArray[np.int32]
+    partition: NDArray[np.int32]
+    file: NDArray[np.int32]
+    files: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def names(self) -> list[bytes]:
+        """All names."""
+        text, starts = self.name_bytes.tobytes(), self.name_start.tolist()
+        return [text[a:b] for a, b in itertools.pairwise(starts)]
+
+    def name(self, target: int) -> str:
+        """A target's name."""
+        span = self.name_bytes[self.name_start[target] : self.name_start[target + 1]]
+        return span.tobytes().decode("ascii", "backslashreplace")
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is stored."""
+        return {name: getattr(self, name) for name in _TARGET_ARRAYS}
+
+
+_TARGET_ARRAYS: Final[dict[str, type[np.generic]]] = {
+    "name_bytes": np.uint8,
+    "name_start": np.int64,
+    "length": np.int64,
+    "node": np.int32,
+    "partition": np.int32,
+    "file": np.int32,
+}
+
+
+def join_names(names: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Names as one array of bytes, and where each begins."""
+    start = np.zeros(len(names) + 1, dtype=np.int64)
+    np.cumsum([len(name) for name in names], out=start[1:])
+    return np.frombuffer(b"".join(names), dtype=np.uint8), start
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition's targets and index.
+
+    Attributes:
+        number: from 0.
+        target: int32[n], numbers of its targets in the database, ascending.
+        first_window: uint32[n + 1], where the windows of each begin, and their number.
+        index: see ``ngsgpu.classify.index.index``.
+        sums: uint64, checksums of the index's blocks (``ngsgpu.classify.index.blocks``);
+            empty where there is nothing to compare.
+        folder: where it lies.
+        files: sizes and checksums of its files; none for a partition in memory.
+    """
+
+    number: int
+    target: NDArray[np.int32]
+    first_window: NDArray[np.uint32]
+    index: Index
+    sums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    folder: Path = Path()
+    files: FileList = field(default_factory=dict)
+
+    def check(self, threads: int = 1) -> None:
+        """Compare all of the index with the checksums of its files.
+
+        Raises:
+            InputError: names the file that has changed.
+        """
+        if self.files:
+            arrays = {name: getattr(self.index, name) for name in INDEX_ARRAYS}
+            check_content(self.folder, self.files, arrays, threads)
+
+    def damage(self) -> InputError:
+        """The error of a partition whose blocks are not what they were; names the file."""
+        try:
+            self.check()
+        except InputError as error:
+            return error
+        return InputError(self.folder, "its checksums of blocks do not fit its index", REMEDY)
+
+
+@dataclass(frozen=True)
+class PlannedPartition:
+    """What the manifest says of a partition.
+
+    Attributes:
+        folder: its folder's name.
+        targets: reference sequences.
+        windows: of all of them.
+        digest: of the parameters and targets.
+    """
+
+    folder: str
+    targets: int
+    windows: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database: everything but the indexes, which ``load_partition`` opens.
+
+    Attributes:
+        path: its directory; empty for one in memory.
+        parameters: how it is built.
+        targets: the reference sequences.
+        partitions: of them.
+        taxonomy: None without one.
+        taxonomy_digest: of the taxonomy.
+        generation: counts the changes of the database.
+        loaded: partitions in memory, by number, for a database that is not on disk.
+        verified: whether contents are compared with their checksums.
+    """
+
+    path: Path
+    parameters: DatabaseParameters
+    targets: TargetTable
+    partitions: tuple[PlannedPartition, ...]
+    taxonomy: Taxonomy | None
+    taxonomy_digest: str
+    generation: int = 1
+    loaded: dict[int, Partition] = field(default_factory=dict)
+    verified: bool = True
+
+    @cached_property
+    def windows(self) -> NDArray[np.int64]:
+        """Windows of each target."""
+        return windows_of_lengths(self.targets.length, self.parameters.sketch)
+
+    @property
+    def without_taxon(self) -> int:
+        """Number of reference sequences that have no taxon."""
+        return int((self.targets.node < 0).sum())
+
+    @cached_property
+    def digest(self) -> str:
+        """Of what decides calls: the parameters, targets, their taxa and partitions."""
+        state = hashlib.sha256(self.taxonomy_digest.encode())
+        for partition in self.partitions:
+            state.update(partition.digest.encode())
+        state.update(np.ascontiguousarray(self.targets.node).data)
+        state.update(np.ascontiguousarray(self.targets.partition).data)
+        return state.hexdigest()
+
+    def moved(self, path: Path, generation: int) -> Database:
+        """The same database in another folder, all its parts of a generation."""
+        partitions = tuple(
+            replace(planned, folder=partition_folder(number, generation))
+            for number, planned in enumerate(self.partitions)
+        )
+        return replace(self, path=path, generation=generation, partitions=partitions)
+
+    def members(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+        """A partition's targets and where the windows of each begin; see ``Partition``."""
+        target = np.flatnonzero(self.targets.partition == number).astype(np.int32)
+        first_window = np.zeros(len(target) + 1, dtype=np.uint32)
+        np.cumsum(self.windows[target], out=first_window[1:])
+        return target, first_window
+
+    def built(self) -> list[int]:
+        """Numbers of the partitions that are there."""
+        return [
+            number
+            for number, partition in enumerate(self.partitions)
+            if number in self.loaded or (self.path / partition.folder / MANIFEST).exists()
+        ]
+
+    def load_partition(self, number: int) -> Partition:
+        """Open a partition, memory-mapped.
+
+        Raises:
+            InputError: it was not built yet, is damaged, or belongs to another database.
+        """
+        if number in self.loaded:
+            return self.loaded[number]
+        planned = self.partitions[number]
+        folder = self.path / planned.folder
+        if not folder.exists():
+            raise InputError(
+                folder,
+                f"partition {number} was not built yet",
+                f"build it with `ngsgpu db build -d {self.path} --only-partition {number}`",
+            )
+        values = partition_manifest(folder, planned)
+        files = values["files"]
+        check_sizes(folder, files)
+        index = open_index(folder)
+        target, first_window = self.members(number)
+        check_index(folder, index, values, int(first_window[-1]))
+        sums = np.zeros(0, dtype=np.uint64)
+        if self.verified and f"{BLOCKS}.npy" in files:
+            sums = open_array(folder, BLOCKS, np.uint64)
+            check_content(folder, files, {BLOCKS: sums})
+            if len(sums) not in (1 << bits for bits in range(index.bits + 1)):
+                raise InputError(folder / f"{BLOCKS}.npy", "does not fit the index", REMEDY)
+        return Partition(number, target, first_window, index, sums, folder, files)
+
+
+def open_index(folder: Path) -> Index:
+    """Map the index of a partition.
+
+    Raises:
+        InputError: a part of it is missing or damaged.
+    """
+    return Index(
+        open_array(folder, "directory", np.uint32, 2),
+        open_array(folder, "entries", np.uint32),
+        open_array(folder, "locations", np.uint32),
+    )
+
+
+def partition_folder(number: int, generation: int) -> str:
+    """Name of the folder of a partition."""
+    return f"partition-{number:04d}-{generation:04d}"
+
+
+def partition_manifest(folder: Path, planned: PlannedPartition) -> dict[str, Any]:
+    """Read a partition's manifest and check that it is the one that was planned.
+
+    Raises:
+        InputError: it is not.
+    """
+    values = read_json(folder / MANIFEST, PARTITION_FORMAT, VERSION)
+    try:
+        known = {f"{name}.npy" for name in INDEX_ARRAYS} <= values["files"].keys()
+        whole = known and {"digest", "entries", "locations"} <= values.keys()
+    except (AttributeError, KeyError):
+        whole = False
+    if not whole:
+        raise InputError(folder / MANIFEST, "the manifest is damaged", REMEDY)
+    if values["digest"] != planned.digest:
+        raise InputError(
+            folder,
+            "the partition belongs to another database: it has other targets or parameters",
+            REMEDY,
+        )
+    return values
+
+
+def partition_digest(
+    parameters: DatabaseParameters,
+    names: Sequence[bytes],
+    length: NDArray[np.int64],
+    ranked: NDArray[np.int32] | None = None,
+) -> str:
+    """Digest of what decides a partition's index, beside the sequences themselves.
+
+    Args:
+        parameters: of the database.
+        names: of the partition's targets.
+        length: their bases.
+        ranked: their taxa at the rank that matters for ambiguous features, if any does.
+    """
+    state = hashlib.sha256(json.dumps(parameters.to_json(), sort_keys=True).encode())
+    state.update(b"\n".join(names))
+    state.update(np.ascontiguousarray(length).data)
+    if ranked is not None:
+        state.update(np.ascontiguousarray(ranked).data)
+    return state.hexdigest()
+
+
+def open_database(
+    path: str | Path, *, load: Sequence[int] | None = (), verified: bool = True
+) -> Database:
+    """Open a database: the old version or the new one where it is being changed.
+
+    Args:
+        path: its folder.
+        load: partitions to open at once; None: all. What is open stays readable when the database
+            changes; another partition may be gone by then.
+        verified: whether to compare contents with their checksums, of the targets now, of
+            indexes when they are used.
+
+    Raises:
+        InputError: there is none, it is damaged or cut short, of another version, or its
+            taxonomy is not the one it was built with.
+    """
+    path = Path(path)
+    while True:
+        before = _version_on_disk(path)
+        try:
+            database = _open(path, verified=verified)
+            everything = range(len(database.partitions))
+            for number in everything if load is None else load:
+                if number in everything:
+                    database.loaded[number] = database.load_partition(number)
+        except InputError:
+            if _version_on_disk(path) == before:
+                raise
+        else:
+            if _version_on_disk(path) == before:
+                return database
+
+
+def _version_on_disk(path: Path) -> tuple[int, ...]:
+    """What differs after each change of a database; empty where there is none."""
+    try:
+        info = (path / MANIFEST).stat()
+    except OSError:
+        return ()
+    return info.st_ino, info.st_mtime_ns, info.st_size
+
+
+def _open(path: Path, *, verified: bool) -> Database:
+    values = read_json(path / MANIFEST, FORMAT, VERSION)
+    try:
+        taxonomy = values["taxonomy"]
+        database = Database(
+            path=path,
+            parameters=DatabaseParameters.from_json(values["parameters"]),
+            targets=_open_targets(path, values["targets"], verified=verified),
+            partitions=tuple(PlannedPartition(**planned) for planned in values["partitions"]),
+            taxonomy=None if taxonomy is None else _open_taxonomy(path, taxonomy),
+            taxonomy_digest="" if taxonomy is None else taxonomy["digest"],
+            generation=values["generation"],
+            verified=verified,
+        )
+    except (KeyError, TypeError) as error:
+        raise InputError(path / MANIFEST, f"the manifest is damaged ({error})", REMEDY) from error
+    check_targets(database, path / values["targets"]["folder"])
+    return database
+
+
+def _open_targets(path: Path, values: dict[str, Any], *, verified: bool) -> TargetTable:
+    folder, files = path / values["folder"], values["files"]
+    check_sizes(folder, files)
+    arrays = {name: open_array(folder, name, dtype) for name, dtype in _TARGET_ARRAYS.items()}
+    if verified:
+        check_content(folder, files, arrays)
+    return TargetTable(**arrays, files=tuple(values["references"]))
+
+
+def _open_taxonomy(path: Path, values: dict[str, Any]) -> Taxonomy:
+    """Open the taxonomy; its digest is of all it holds, so that checksums only name the file."""
+    from ngsgpu.taxonomy.tree import Taxonomy
+
+    folder, files = path / values["folder"], values["files"]
+    check_sizes(folder, files)
+    try:
+        taxonomy = Taxonomy.load(folder)
+        if taxonomy.digest() != values["digest"]:
+            raise InputError(
+                folder, "this is not the taxonomy that the database was built with", REMEDY
+            )
+    except InputError as error:
+        changed = [name for name in files if damaged_files(folder, {name: files[name]})]
+        if len(changed) != 1:  # more than one: a taxonomy that is whole, but another
+            raise
+        raise InputError(folder / changed[0], error.cause, REMEDY) from error
+    return taxonomy

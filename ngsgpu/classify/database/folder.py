@@ -1,0 +1,317 @@
+"""The folder of a database: where one may be made, who may change it, and how it changes.
+
+A database may go where there is nothing, into an empty folder, or in the place of another database.
+Nothing that ``ngsgpu`` did not write is ever removed or replaced: a folder that holds anything else
+is refused. What is made beside the old version takes new names (its generation), the manifest is
+replaced last, and only then do the old parts go, so that readers find the old or the new version.
+
+Changes wait for each other at the file ``.lock`` of the folder, which is there only while something
+changes. The lock is the kernel's and ends with the process; readers need none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import json
+import logging
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from ngsgpu.errors import InputError, OutputError
+from ngsgpu.io.output.atomic import output_error
+from ngsgpu.io.output.temporary import (
+    is_at,
+    remove_if_stale,
+    remove_temporary,
+    temporary_folder,
+    temporary_name,
+)
+
+logger = logging.getLogger("ngsgpu")
+
+FORMAT: Final = "ngsgpu classification database"
+MANIFEST: Final = "manifest.json"
+LOCK: Final = ".lock"
+
+_PART: Final = re.compile(r"(?:targets|taxonomy|partition-\d{4,})-(\d{4,})")
+_TEMPORARY: Final = re.compile(r"\..+\.ngsgpu-[0-9a-f]+\.tmp")
+_ARRAYS: Final = (
+    "directory", "entries", "locations", "blocks",
+    "name_bytes", "name_start", "length", "node", "partition", "file",
+    "taxid", "parent", "rank", "merged_taxid", "merged_index",
+)  # fmt: skip
+_FILES: Final = frozenset((MANIFEST, *(f"{name}.npy" for name in _ARRAYS)))
+_EXCHANGE: Final = 2  # of renameat2(2)
+_HERE: Final = -100
+_NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+def check_place(path: str | Path, inputs: Sequence[str | Path] = ()) -> None:
+    """Refuse a folder where no database may be made.
+
+    Args:
+        path: where it is to be.
+        inputs: what it is made of; may not lie in the folder, nor be it.
+
+    Raises:
+        InputError: the folder holds what is no part of a database, an input, or the current
+            directory; or it is a file.
+    """
+    check_inputs(path, inputs)
+    place = Path(os.path.realpath(path))
+    if place in Path.cwd().parents:
+        raise InputError(
+            path, "the current directory lies in this folder", "choose another folder with -d"
+        )
+    if not place.exists():
+        return
+    if not place.is_dir():
+        raise InputError(path, "is a file, and a database is a folder", "choose another name")
+    with _errors_of(place):
+        foreign = _foreign_entry(place)
+    if foreign is not None:
+        raise InputError(
+            path,
+            f"holds {foreign}, which is no part of a database",
+            "give a new or empty folder, or that of a database",
+        )
+
+
+def check_inputs(path: str | Path, inputs: Sequence[str | Path]) -> None:
+    """Refuse inputs that are, or lie in, the folder of a database; raises InputError."""
+    place = Path(os.path.realpath(path))
+    for name in inputs:
+        there = Path(os.path.realpath(name))
+        if there == place or place in there.parents:
+            where = "is this very folder" if there == place else "lies in this folder"
+            raise InputError(path, f"the input {name} {where}", "choose another folder with -d")
+
+
+def _foreign_entry(place: Path) -> str | None:
+    """Something in a folder that does not belong to a database; None if all does."""
+    has_arrays = False
+    with os.scandir(place) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if _PART.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+            if (inside := _foreign_file(Path(entry))) is not None:
+                return f"{entry.name}/{inside}"
+            has_arrays = has_arrays or any(Path(entry).iterdir())
+        elif not _TEMPORARY.fullmatch(entry.name) and not (
+            entry.name in (MANIFEST, LOCK) and entry.is_file(follow_symlinks=False)
+        ):
+            return entry.name
+    values = _manifest(place)
+    is_damaged = values is None and has_arrays
+    if (place / MANIFEST).exists() and not is_damaged and (values or {}).get("format") != FORMAT:
+        return MANIFEST
+    return None
+
+
+def _foreign_file(folder: Path) -> str | None:
+    """Something in a part of a database that does not belong there."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            is_file = entry.is_file(follow_symlinks=False)
+            if not (is_file and (entry.name in _FILES or _TEMPORARY.fullmatch(entry.name))):
+                return entry.name
+    return None
+
+
+def _manifest(place: Path) -> dict[str, Any] | None:
+    """The manifest as far as it can be read, damaged or not."""
+    try:
+        values = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return values if isinstance(values, dict) else None
+
+
+@contextmanager
+def database_folder(path: Path, inputs: Sequence[str | Path]) -> Iterator[tuple[Path, int]]:
+    """A place to write a database, which is there under its name when all went well.
+
+    Args:
+        path: where it is to be.
+        inputs: see ``check_place``.
+
+    Yields:
+        The folder to write to, and the generation of the parts. Write the manifest last.
+
+    Raises:
+        InputError: see ``check_place``.
+        OutputError: it cannot be written; an older database stays.
+    """
+    check_place(path, inputs)
+    place = Path(os.path.realpath(path))
+    if place.exists():
+        with changed(place) as generation:
+            check_place(path, inputs)  # once more: it may have changed while we waited
+            yield place, generation
+        return
+    with _errors_of(path), temporary_folder(place) as folder:
+        yield folder, 1
+        try:
+            folder.rename(place)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                raise OutputError(
+                    f"{path}: another run wrote here at the same time; run again to replace it"
+                ) from error
+            raise
+
+
+@contextmanager
+def changed(path: Path) -> Iterator[int]:
+    """Change a database, alone; gives the generation of new parts.
+
+    The parts of the generation take effect when the manifest is replaced. What is then no part of
+    the database is removed; if the manifest is not replaced, the new parts are.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    with locked(path):
+        if not (path / MANIFEST).exists():
+            _remove_parts(path, lambda _: True)  # of a database that was never finished
+        generation = 1 + max(map(_generation, _parts(path)), default=0)
+        try:
+            yield generation
+        finally:
+            named = _named_parts(path)
+            if any(_generation(name) == generation for name in named):
+                _remove_parts(path, lambda name: name not in named)
+            else:
+                _remove_parts(path, lambda name: _generation(name) == generation)
+
+
+def _parts(path: Path) -> list[str]:
+    """Names of the parts of a database, of all generations."""
+    with os.scandir(path) as entries:
+        return [
+            entry.name
+            for entry in entries
+            if _PART.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+        ]
+
+
+def _generation(name: str) -> int:
+    return int(name.rsplit("-", 1)[1])
+
+
+def _named_parts(path: Path) -> set[str]:
+    """Names of the parts that the manifest names; none if it cannot be read."""
+    values = _manifest(path)
+    try:
+        parts = [values["targets"], values["taxonomy"], *values["partitions"]] if values else []
+        return {part["folder"] for part in parts if part is not None}
+    except (KeyError, TypeError):
+        return set()
+
+
+def _remove_parts(path: Path, is_unused: Callable[[str], bool]) -> None:
+    """Remove parts of a database, and what runs that were killed left of them."""
+    for name in filter(is_unused, _parts(path)):
+        folder = path / name
+        if _foreign_file(folder) is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    for left in path.glob(".*.tmp"):
+        if _TEMPORARY.fullmatch(left.name):
+            remove_if_stale(left)
+
+
+@contextmanager
+def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold the lock of a database, or wait for it, with a message.
+
+    Args:
+        path: the database.
+        shared: together with others that hold it shared: builders of single partitions.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    lock = path / LOCK
+    with _errors_of(path):
+        file = _lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.unlink()  # by the last one that holds it
+        os.close(file)
+
+
+def _lock(lock: Path, kind: int) -> int:
+    while True:
+        file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        try:
+            try:
+                fcntl.flock(file, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                logger.warning("%s: waiting for another run that changes it", lock.parent)
+                fcntl.flock(file, kind)
+            # Whoever held it last has removed the file: then the lock is another one by now.
+            if is_at(file, lock):
+                return file
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                logger.warning("%s: no locks on this file system: change it alone", lock.parent)
+                return file
+            os.close(file)
+            raise
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Fill a part of a database beside its place; an older one goes when all went well.
+
+    Raises:
+        InputError: there is a folder that holds what does not belong there.
+        OutputError: it cannot be written.
+    """
+    if path.is_dir() and (foreign := _foreign_file(path)) is not None:
+        raise InputError(path, f"holds {foreign}, which is no part of a database", "move it away")
+    with _errors_of(path), temporary_folder(path) as temporary:
+        yield temporary
+        _take_place(temporary, path)
+
+
+def _take_place(temporary: Path, path: Path) -> None:
+    """Give a folder its name; one that has it goes, at the same moment where the system can."""
+    if not path.exists():
+        temporary.rename(path)
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    exchange = getattr(libc, "renameat2", None)
+    names = os.fsencode(temporary), os.fsencode(path)
+    if exchange is None or exchange(_HERE, names[0], _HERE, names[1], _EXCHANGE) != 0:
+        old = temporary_name(path)
+        path.rename(old)
+        try:
+            temporary.rename(path)
+        except OSError:
+            old.rename(path)
+            raise
+        remove_temporary(old)
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise output_error(path, error) from error

@@ -1,0 +1,171 @@
+"""Building databases on GPUs: ``gpu_sketch``, ``gpu_build``, and the CPU where it has to read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+from ngsgpu.classify.database.database import Database, Partition
+from ngsgpu.classify.database.plan import BuildOptions, window_taxa
+from ngsgpu.classify.database.write import store_partition
+from ngsgpu.classify.index.gpu_build import IndexBuilder
+from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.sketch.gpu import DeviceSketches, sketch_unpacked
+from ngsgpu.classify.sketch.gpu_files import BATCH_BYTES, sketch_files
+from ngsgpu.classify.sketch.gpu_references import PIECE_BYTES
+from ngsgpu.classify.sketch.references import TargetSink
+from ngsgpu.device.early import prepare_cuda
+from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.fallback import say_read_by_cpu
+from ngsgpu.device.gpu_memory import PinnedBuffers, gpu_memory, limit_pool
+from ngsgpu.errors import InputError
+from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.gpu.feed import IrregularInputError
+from ngsgpu.io.output.store import FileList
+
+logger = logging.getLogger("ngsgpu")
+
+_SinkT = TypeVar("_SinkT", bound=TargetSink)
+
+_SPARE_BUFFERS: Final = 12
+"""Page-locked buffers beside one for each thread that reads."""
+
+_SHARE_OF_BATCHES: Final = 16
+"""Text batches take about a quarter of a GPU's memory at most: two of text, two of letters."""
+
+_BYTES_A_FEATURE: Final = 5
+"""Memory of a GPU for a feature, and its share of what is known of its window."""
+
+
+class GpuBuilder:
+    """Sketches references and builds indexes on GPUs; a context manager.
+
+    Args:
+        parameters: of the database.
+        options: how to go about it.
+    """
+
+    def __init__(self, parameters: DatabaseParameters, options: BuildOptions) -> None:
+        self._parameters = parameters
+        self._options = options
+        self._open = ExitStack()
+        self._pinned: PinnedBuffers | None = None
+        self._gpus = 0
+
+    def __enter__(self) -> Self:
+        self._open.enter_context(cuda_errors("building a database on the GPU"))
+        self._pool = self._open.enter_context(
+            ThreadPoolExecutor(self._options.threads, thread_name_prefix="ngsgpu-build")
+        )
+        self._take_gpus(1)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._pinned = None
+        self._open.__exit__(*error)
+
+    def sketch(
+        self, files: Sequence[str], new_sink: Callable[[], _SinkT], advance: Callable[[int], None]
+    ) -> tuple[list[DeviceSketches], _SinkT]:
+        """See ``build._Builder``."""
+        sink = new_sink()
+        expected = sum(map(unpacked_size, files))
+        pinned, buffers = self._buffers(expected)
+        memory = gpu_memory(self._options.gpu_memory).budget
+        self._take_gpus(gpus_for(expected, self._parameters, self._options))
+        batch = min(BATCH_BYTES, max(PIECE_BYTES, memory // _SHARE_OF_BATCHES))
+        try:
+            sketches = sketch_files(
+                files,
+                sink,
+                self._parameters.sketch,
+                gpus=self._gpus,
+                pool=self._pool,
+                pinned=pinned,
+                buffers=buffers,
+                threads=self._options.threads,
+                batch_bytes=batch,
+                key_room=memory // 3,
+                advance=advance,
+            )
+            return sketches, sink
+        except (IrregularInputError, InputError) as reason:
+            say_read_by_cpu(reason)
+        from ngsgpu.classify.database.build import all_batches
+
+        sink = new_sink()
+        batches = all_batches(files, sink, self._options)
+        return sketch_unpacked(batches, self._parameters.sketch, lambda bases: None), sink
+
+    def index(self, database: Database, number: int, sketches: list[DeviceSketches]) -> Partition:
+        """See ``build._Builder``."""
+        taxa = window_taxa(database, number)
+        return self._index_builder(database, sketches).in_memory(number, taxa)
+
+    def store(self, database: Database, number: int, sketches: list[DeviceSketches]) -> None:
+        """See ``build._Builder``."""
+        builder = self._index_builder(database, sketches)
+        taxa = window_taxa(database, number)
+
+        def save(folder: Path) -> tuple[FileList, int, int]:
+            return builder.stored(number, taxa, folder)
+
+        store_partition(database, number, save, self._options.threads)
+
+    def _index_builder(
+        self, database: Database, sketches: Sequence[DeviceSketches]
+    ) -> IndexBuilder:
+        return IndexBuilder(
+            database,
+            sketches,
+            gpus=self._gpus,
+            memory=self._options.gpu_memory,
+            pool=self._pool,
+            pinned=self._buffers(0)[0],
+        )
+
+    def _take_gpus(self, gpus: int) -> None:
+        """Use so many GPUs."""
+        from cupy import cuda
+
+        for gpu in range(self._gpus, gpus):
+            if gpu > 0:
+                prepare_cuda(gpu + 1, "ngsgpu.classify.index.gpu_build", first=gpu)
+            with cuda.Device(gpu):
+                before = limit_pool(self._options.gpu_memory or 0)
+            self._open.callback(_limit, gpu, before)
+        self._gpus = max(self._gpus, gpus)
+
+    def _buffers(self, expected: int) -> tuple[PinnedBuffers, int]:
+        """Page-locked buffers for so many bytes, and how many there are."""
+        if self._pinned is None:
+            threads = self._options.threads
+            count = min(threads + _SPARE_BUFFERS, _SPARE_BUFFERS + expected // PIECE_BYTES)
+            self._pinned = PinnedBuffers(PIECE_BYTES, count, self._pool)
+        return self._pinned, self._pinned.count
+
+
+def gpus_for(bases: int, parameters: DatabaseParameters, options: BuildOptions) -> int:
+    """How many GPUs hold the features of so many bases in half of their memory, if possible.
+
+    Ranges of keys that are handled one after the other take less time than a context on a
+    further GPU; features that wait on the host take more.
+    """
+    if options.gpus == 1:
+        return 1
+    memory = gpu_memory(options.gpu_memory).budget
+    sketch = parameters.sketch
+    needed = bases // sketch.stride * sketch.sketch * _BYTES_A_FEATURE
+    return max(1, min(options.gpus, -(-needed // max(1, memory // 2))))
+
+
+def _limit(gpu: int, limit: int) -> None:
+    """Limit what CuPy's pool takes of a GPU."""
+    from cupy import cuda
+
+    with cuda.Device(gpu):
+        limit_pool(limit)

@@ -1,0 +1,96 @@
+"""What there is in a database, in words and numbers for its users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.database.plan import BYTES_A_LOCATION_BUILT
+from ngsgpu.classify.index.index import index_bytes
+from ngsgpu.device.memory import format_size
+
+
+def partition_lines(database: Database, built: list[int] | None) -> list[str]:
+    """A table of the partitions; ``built`` None leaves out whether they are there."""
+    sketch = database.parameters.sketch.sketch
+    columns = ["partition", "targets", "windows", "index at most", "to build it"]
+    lines = ["\t".join(columns if built is None else [*columns, "built"])]
+    for number, planned in enumerate(database.partitions):
+        locations = planned.windows * sketch
+        row = [
+            str(number),
+            f"{planned.targets:,}",
+            f"{planned.windows:,}",
+            format_size(index_bytes(locations)),
+            format_size(BYTES_A_LOCATION_BUILT * locations),
+        ]
+        lines.append(
+            "\t".join(row if built is None else [*row, "yes" if number in built else "no"])
+        )
+    return lines
+
+
+def taxon_lines(database: Database) -> list[str]:
+    """How many reference sequences have no taxon, if the others have one."""
+    if database.taxonomy is None or database.without_taxon == 0:
+        return []
+    where = "" if database.path == Path() else f" (`ngsgpu db info -d {database.path} --unmapped`)"
+    return [
+        f"{database.without_taxon:,} of {len(database.targets):,} reference sequences have no "
+        f"taxon{where}: reads called as one of these count at the root"
+    ]
+
+
+def facts(database: Database) -> dict[str, Any]:
+    """Parameters, sizes and partitions of a database, for JSON."""
+    targets = database.targets
+    built = set(database.built())
+    sketch = database.parameters.sketch.sketch
+    parameters = database.parameters.to_json()
+    return {
+        "path": str(database.path),
+        "digest": database.digest,
+        "targets": len(targets),
+        "bases": int(targets.length.sum()),
+        "windows": int(database.windows.sum()),
+        "without_taxon": database.without_taxon,
+        "taxa": 0 if database.taxonomy is None else len(database.taxonomy),
+        "taxonomy_digest": database.taxonomy_digest,
+        "parameters": {**parameters.pop("sketch"), **parameters},
+        "partitions": [
+            {
+                "number": number,
+                "targets": planned.targets,
+                "windows": planned.windows,
+                "index_bytes": index_bytes(planned.windows * sketch),
+                "build_bytes": BYTES_A_LOCATION_BUILT * planned.windows * sketch,
+                "built": number in built,
+            }
+            for number, planned in enumerate(database.partitions)
+        ],
+    }
+
+
+def target_lines(database: Database, *, only_unmapped: bool) -> Iterator[str]:
+    """A table of the reference sequences, or of those without a taxon."""
+    targets = database.targets
+    yield "name\tlength\twindows\tpartition\ttaxid\ttaxon\tfile"
+    for target in range(len(targets)):
+        node = int(targets.node[target])
+        if only_unmapped and node >= 0:
+            continue
+        taxid, name = "-", "-"
+        if database.taxonomy is not None and node >= 0:
+            taxid, name = str(database.taxonomy.taxid[node]), database.taxonomy.name(node)
+        fields = (
+            targets.name(target),
+            targets.length[target],
+            database.windows[target],
+            targets.partition[target],
+            taxid,
+            name,
+            targets.files[targets.file[target]],
+        )
+        yield "\t".join(map(str, fields))

@@ -1,0 +1,93 @@
+"""What has to hold of a database's arrays for no look-up to leave them; checked at each opening.
+
+Checksums find damage; this is about arrays that lead into each other, whatever they hold.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.index.index import FEWEST_BITS, KEY_BITS, MOST_LOCATIONS, Index
+from ngsgpu.errors import InputError
+from ngsgpu.io.output.store import REMEDY
+
+if TYPE_CHECKING:
+    from ngsgpu.classify.database.database import Database
+
+
+def check_targets(database: Database, folder: Path) -> None:
+    """Refuse targets that do not fit together, the taxonomy or the partitions.
+
+    Args:
+        database: the database.
+        folder: where the arrays of its targets lie.
+
+    Raises:
+        InputError: names the file that does not fit.
+    """
+    targets = database.targets
+    n, starts = len(targets), targets.name_start
+    nodes = 0 if database.taxonomy is None else len(database.taxonomy)
+    fits = {
+        "length": n > 0 and int(targets.length.min(initial=0)) >= 0,
+        "name_start": len(starts) == n + 1 and starts_are_sound(starts, len(targets.name_bytes)),
+        "node": len(targets.node) == n and _within(targets.node, -1, nodes),
+        "partition": len(targets.partition) == n
+        and _within(targets.partition, 0, len(database.partitions)),
+        "file": len(targets.file) == n and _within(targets.file, 0, len(targets.files)),
+    }
+    for name, fitting in fits.items():
+        if not fitting:
+            raise InputError(folder / f"{name}.npy", "does not fit the rest", REMEDY)
+    number = len(database.partitions)
+    counts = np.bincount(targets.partition, minlength=number)
+    windows = np.bincount(targets.partition, weights=database.windows, minlength=number)
+    for planned, own, sum_of_windows in zip(database.partitions, counts, windows, strict=True):
+        whole = planned.targets == own and planned.windows == sum_of_windows
+        if not whole or planned.windows > MOST_LOCATIONS:
+            raise InputError(
+                folder, f"the targets are not those of {planned.folder} in the manifest", REMEDY
+            )
+
+
+def check_index(folder: Path, index: Index, values: dict[str, Any], windows: int) -> None:
+    """Refuse an index that is not as large as its manifest says, or not one at all.
+
+    Args:
+        folder: of the partition.
+        index: its index.
+        values: its manifest.
+        windows: of all of its targets.
+
+    Raises:
+        InputError: it does not fit.
+    """
+    ends = [len(index.entries), len(index.locations)]
+    fits = (
+        FEWEST_BITS <= index.bits <= KEY_BITS
+        and len(index.directory) == (1 << index.bits) + 1
+        and ends == [values["entries"], values["locations"]]
+        and index.directory[0].tolist() == [0, 0]
+        and index.directory[-1].tolist() == ends
+        and (windows > 0 or len(index.locations) == 0)
+    )
+    if not fits:
+        raise InputError(folder, "the arrays of the index do not fit together", REMEDY)
+
+
+def starts_are_sound(starts: NDArray[np.int64], size: int) -> bool:
+    """Whether places where strings begin, and the last ends, ascend from 0 to ``size``."""
+    return (
+        len(starts) > 0
+        and int(starts[0]) == 0
+        and int(starts[-1]) == size
+        and bool((starts[1:] >= starts[:-1]).all())
+    )
+
+
+def _within(array: NDArray[np.int32], least: int, end: int) -> bool:
+    return int(array.min(initial=least)) >= least and int(array.max(initial=least)) < end

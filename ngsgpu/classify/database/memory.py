@@ -1,0 +1,103 @@
+"""Memory of the host that building takes: what is planned, and what is refused before it starts.
+
+Beside the program itself, sequences that were read ahead wait in memory while features are
+collected (9 bytes each), then the features are sorted into the index (28 bytes each).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.database.plan import BYTES_A_LOCATION_BUILT, BuildOptions
+from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.sketch.references import SMALL_FILE
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import UsageError
+from ngsgpu.io.compress.source import unpacked_size
+
+logger = logging.getLogger("ngsgpu")
+
+_SHARE_OF_MEMORY: Final = 0.7
+_PROGRAM: Final = 210 << 20
+_BYTES_A_FEATURE: Final = 4
+"""On the host, where a GPU sorts."""
+_READ_AHEAD: Final = 2 << 20
+"""At least, for a file that was read ahead; its text and its letters take as much each."""
+
+
+def expected_locations(files: Sequence[str], parameters: DatabaseParameters) -> int:
+    """About how many locations references have, going by the sizes of their files."""
+    return sum(map(unpacked_size, files)) * parameters.sketch.sketch // parameters.sketch.stride
+
+
+def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: BuildOptions) -> bool:
+    """Whether all references can be sketched at once; the rest of the memory is for reading."""
+    locations = expected_locations(files, parameters) * _bytes_a_location(own)
+    return _fixed(own) + locations <= own.budget and locations <= _SHARE_OF_MEMORY * own.budget
+
+
+def read_ahead_bytes(options: BuildOptions) -> int | None:
+    """Bytes of a file, unpacked, up to which whole files are read ahead; None without a limit."""
+    if options.memory is None:
+        return None
+    room = (options.memory - _PROGRAM) // (4 * _files_ahead(options))
+    return max(_READ_AHEAD, min(SMALL_FILE, room))
+
+
+def check_memory(options: BuildOptions, locations: int, partitions: int, what: str) -> None:
+    """Refuse to build with less memory than it takes; warn where no limit was given.
+
+    Args:
+        options: the limit.
+        locations: of what is built at a time.
+        partitions: into how many the database is cut.
+        what: is built.
+
+    Raises:
+        UsageError: says what is needed at least.
+    """
+    per = _bytes_a_location(options)
+    needed = _fixed(options) + locations * per
+    if needed <= options.budget:
+        return
+    room = options.budget - _fixed(options)
+    cut = ""
+    if room > per and locations > 0:
+        number = -(-partitions * locations * per // room)
+        cut = f", or cut the database into more partitions, about {number:,}"
+    allowed = f"{format_size(options.budget)} are {'allowed' if options.memory else 'free'}"
+    text = f"building {what} takes {format_size(needed)} of memory, and {allowed}"
+    if options.memory is None:
+        logger.warning("%s", text)
+        return
+    raise UsageError(f"{text}; give --memory {-(-needed >> 20) + 1}M{cut}")
+
+
+def check_partitions(database: Database, numbers: Sequence[int], options: BuildOptions) -> None:
+    """``check_memory`` for partitions of a planned database, built one after the other."""
+    number = max(numbers, key=lambda own: database.partitions[own].windows)
+    locations = database.partitions[number].windows * database.parameters.sketch.sketch
+    check_memory(options, locations, len(database.partitions), f"partition {number}")
+
+
+def give_back_memory() -> None:
+    """Give back to the system what was freed; the C library keeps some for each thread."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _fixed(options: BuildOptions) -> int:
+    return _PROGRAM + 2 * _READ_AHEAD * _files_ahead(options)
+
+
+def _files_ahead(options: BuildOptions) -> int:
+    return options.threads + 2
+
+
+def _bytes_a_location(options: BuildOptions) -> int:
+    return BYTES_A_LOCATION_BUILT if options.backend == "cpu" else _BYTES_A_FEATURE

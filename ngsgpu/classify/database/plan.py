@@ -1,0 +1,313 @@
+"""Planning databases: what references there are, which taxa they have, who goes where.
+
+A plan reads the references once for the names and lengths and deals the targets out to
+partitions. Each partition can then be built by a job of its own (``build``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.database.database import (
+    Database,
+    PlannedPartition,
+    TargetTable,
+    join_names,
+    partition_digest,
+    partition_folder,
+)
+from ngsgpu.classify.database.folder import check_place
+from ngsgpu.classify.index.index import (
+    MOST_LOCATIONS,
+    WindowTaxa,
+    index_bytes,
+)
+from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.sketch.references import (
+    MOST_WINDOWS,
+    TargetCollector,
+    Targets,
+    add_batch,
+    deal_out,
+    find_references,
+    read_reference,
+)
+from ngsgpu.device.memory import available_memory, format_size
+from ngsgpu.errors import UsageError
+from ngsgpu.io.text.batch import printable
+from ngsgpu.run.progress import Progress
+from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy, load_taxonomy
+
+logger = logging.getLogger("ngsgpu")
+
+BYTES_A_LOCATION_BUILT: Final = 28
+"""Memory that building takes for a location: pairs, sorted pairs, the index."""
+_UNMAPPED_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How a build goes about it; none of these changes what is built.
+
+    Attributes:
+        threads: how many threads work.
+        memory: bytes that may be taken; None for what the machine has free.
+        progress: whether to show progress.
+        backend: ``cpu`` or ``cuda``.
+        may_fall_back: whether the CPU may do what the GPU cannot hold.
+        gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
+        gpus: how many GPUs work.
+    """
+
+    threads: int = 1
+    memory: int | None = None
+    progress: bool = False
+    backend: Literal["cpu", "cuda"] = "cpu"
+    may_fall_back: bool = False
+    gpu_memory: int | None = None
+    gpus: int = 1
+
+    @property
+    def budget(self) -> int:
+        """Bytes that may be taken."""
+        return self.memory if self.memory is not None else available_memory()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRequest:
+    """Into how many partitions to cut.
+
+    Attributes:
+        number: how many; None: as ``bytes`` says.
+        bytes: memory that the index of a partition may take; None: one partition, if it can be.
+    """
+
+    number: int | None = None
+    bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.number is not None and self.bytes is not None:
+            raise UsageError("give --partitions or --partition-memory, not both")
+        if self.number is not None and not 1 <= self.number <= 10_000:
+            raise UsageError(f"--partitions must be from 1 to 10,000, not {self.number}")
+
+
+def ranked_nodes(
+    node: NDArray[np.int32], taxonomy: Taxonomy | None, rank: str
+) -> NDArray[np.int32] | None:
+    """Each target's taxon at a rank, int32, -1 without one; None if no rank is given.
+
+    Raises:
+        UsageError: the rank does not exist, or there is no taxonomy.
+    """
+    if not rank:
+        return None
+    if taxonomy is None:
+        raise UsageError("--ambiguous-rank needs a --taxonomy")
+    if rank not in RANK_CODES or rank == "sequence":
+        raise UsageError(
+            f"--ambiguous-rank {rank!r} is no rank; choose one of {', '.join(RANK_CODES)}"
+        )
+    lineages = taxonomy.ranked_lineages()
+    return np.where(node < 0, np.int32(-1), lineages[node, RANK_CODES[rank]]).astype(np.int32)
+
+
+def window_taxa(database: Database, number: int) -> WindowTaxa | None:
+    """The taxa of a partition's windows, where features of many taxa are to be removed."""
+    rank = database.parameters.ambiguous_rank
+    ranked = ranked_nodes(database.targets.node, database.taxonomy, rank)
+    if ranked is None:
+        return None
+    target, first_window = database.members(number)
+    return WindowTaxa(first_window, ranked[target])
+
+
+def _expected_locations(windows: NDArray[np.int64], parameters: DatabaseParameters) -> int:
+    return int(windows.sum()) * parameters.sketch.sketch
+
+
+def partition_of(
+    targets: Targets, parameters: DatabaseParameters, request: PartitionRequest
+) -> NDArray[np.int32]:
+    """Deal targets out as was asked for; raises UsageError where that is not possible."""
+    windows = targets.windows(parameters.sketch)
+    sketch = parameters.sketch.sketch
+    number = request.number or 1
+    if request.bytes is not None:
+        wanted = -(-index_bytes(_expected_locations(windows, parameters)) // request.bytes)
+        number = max(1, min(wanted, len(targets)))
+    while True:
+        dealt = deal_out(windows, targets.file, number)
+        largest = int(np.bincount(dealt, weights=windows).max())
+        locations = largest * sketch
+        if locations > MOST_LOCATIONS or largest > MOST_WINDOWS:
+            if request.number is not None:
+                raise UsageError(
+                    f"a partition would have {locations:,} locations and can have "
+                    f"{MOST_LOCATIONS:,}; ask for more partitions"
+                )
+        elif request.bytes is None or index_bytes(locations) <= request.bytes:
+            return dealt
+        if number == len(targets):
+            one = index_bytes(int(windows.max()) * sketch)
+            raise UsageError(
+                f"the longest reference sequence alone takes {format_size(one)} and is not cut; "
+                "allow more with --partition-memory"
+            )
+        number = min(number + 1, len(targets))
+
+
+def assemble_database(
+    path: Path,
+    targets: Targets,
+    parameters: DatabaseParameters,
+    taxonomy: Taxonomy | None,
+    node: NDArray[np.int32],
+    partition: NDArray[np.int32],
+    *,
+    taxonomy_digest: str | None = None,
+    generation: int = 1,
+) -> Database:
+    """Put a database together, without indexes and without writing anything."""
+    name_bytes, name_start = join_names(targets.names)
+    table = TargetTable(
+        name_bytes=name_bytes,
+        name_start=name_start,
+        length=np.array(targets.length, dtype=np.int64),
+        node=node,
+        partition=partition,
+        file=np.array(targets.file, dtype=np.int32),
+        files=tuple(targets.files),
+    )
+    windows = targets.windows(parameters.sketch)
+    ranked = ranked_nodes(node, taxonomy, parameters.ambiguous_rank)
+    planned = []
+    for number in range(int(partition.max()) + 1):
+        members = np.flatnonzero(partition == number)
+        planned.append(
+            PlannedPartition(
+                folder=partition_folder(number, generation),
+                targets=len(members),
+                windows=int(windows[members].sum()),
+                digest=partition_digest(
+                    parameters,
+                    [targets.names[member] for member in members.tolist()],
+                    table.length[members],
+                    None if ranked is None else ranked[members],
+                ),
+            )
+        )
+    digest = taxonomy_digest
+    if digest is None:
+        digest = "" if taxonomy is None else taxonomy.digest()
+    return Database(path, parameters, table, tuple(planned), taxonomy, digest, generation)
+
+
+def collect_targets(
+    files: Sequence[str], options: BuildOptions, collector: TargetCollector, progress: Progress
+) -> None:
+    """Read files for names and lengths."""
+    with progress.stage("reading references", unit="bases") as stage:
+        for path in files:
+            for batch in read_reference(path, threads=options.threads):
+                add_batch(collector, batch)
+                stage.advance(int(batch.seq_len.sum(dtype=np.int64)))
+
+
+def taxa_of(
+    targets: Targets, taxonomy: Taxonomy | None, maps: Sequence[str | Path]
+) -> NDArray[np.int32]:
+    """Find the taxa of targets, and name those that have none.
+
+    Raises:
+        InputError: a map cannot be read.
+        UsageError: there are maps but no taxonomy.
+    """
+    from ngsgpu.taxonomy.mapping import map_targets
+
+    if taxonomy is None:
+        if maps:
+            raise UsageError("--map needs a --taxonomy")
+        return np.full(len(targets), -1, dtype=np.int32)
+    files = [targets.files[file] for file in targets.file]
+    node = map_targets(targets.names, targets.headers, taxonomy, maps, files=files)
+    without = np.flatnonzero(node < 0)
+    if len(without) > 0:
+        names = [printable(targets.names[target]) for target in without[:_UNMAPPED_SHOWN].tolist()]
+        more = len(without) - len(names)
+        logger.warning(
+            "%d of %d reference sequences have no taxon: %s%s",
+            len(without),
+            len(targets),
+            ", ".join(names),
+            f" and {more:,} more (`ngsgpu db info --unmapped` lists them)" if more else "",
+        )
+    return node
+
+
+def inputs_of(
+    references: Sequence[str | Path],
+    files: Sequence[str],
+    taxonomy: str | Path | None,
+    maps: Sequence[str | Path],
+) -> list[str | Path]:
+    """All files and folders that a database is made of."""
+    return [*references, *files, *([] if taxonomy is None else [taxonomy]), *maps]
+
+
+def check_taxa(
+    node: NDArray[np.int32], targets: Targets, taxonomy: Taxonomy | None, maps: Sequence[str | Path]
+) -> None:
+    """Refuse a taxonomy, or maps, that fit no reference sequence; raises UsageError."""
+    if taxonomy is None or (node >= 0).any():
+        return
+    first = printable(targets.names[0])
+    why = "no header has a taxid, and no --map was given; give one, or leave out --taxonomy"
+    if maps:
+        names = ", ".join(map(str, maps))
+        why = (
+            f"{names} and the headers give them no taxid that the taxonomy knows; "
+            "give a --map with their names and taxids of this taxonomy"
+        )
+    raise UsageError(
+        f"none of {len(targets):,} reference sequences (first {first}) has a taxon: {why}"
+    )
+
+
+def plan_database(
+    references: Sequence[str | Path],
+    path: str | Path,
+    *,
+    parameters: DatabaseParameters | None = None,
+    taxonomy: str | Path | None = None,
+    maps: Sequence[str | Path] = (),
+    request: PartitionRequest | None = None,
+    options: BuildOptions | None = None,
+) -> Database:
+    """Read references for their names and lengths, and plan a database; nothing is written.
+
+    Raises:
+        InputError: a reference, the taxonomy or a map cannot be used, or no database may be made
+            at the path.
+        UsageError: what is asked for is not possible.
+    """
+    parameters = parameters or DatabaseParameters()
+    options = options or BuildOptions()
+    files = find_references(references)
+    check_place(path, inputs_of(references, files, taxonomy, maps))
+    tree = None if taxonomy is None else load_taxonomy(taxonomy)
+    collector = TargetCollector()
+    with Progress(options.progress) as progress:
+        collect_targets(files, options, collector, progress)
+    targets = collector.targets
+    node = taxa_of(targets, tree, maps)
+    check_taxa(node, targets, tree, maps)
+    partition = partition_of(targets, parameters, request or PartitionRequest())
+    return assemble_database(Path(path), targets, parameters, tree, node, partition)

@@ -1,0 +1,117 @@
+"""Storing databases: partitions, and the manifest with all that belongs to the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ngsgpu.classify.database.database import (
+    BLOCKS,
+    INDEX_ARRAYS,
+    PARTITION_FORMAT,
+    VERSION,
+    Database,
+    Partition,
+    open_index,
+)
+from ngsgpu.classify.database.folder import FORMAT, MANIFEST, whole_folder
+from ngsgpu.classify.index.blocks import block_sums
+from ngsgpu.io.output.store import FileList, save_arrays, write_json
+
+
+def write_partition(database: Database, partition: Partition, threads: int = 1) -> None:
+    """Store a partition's index.
+
+    Raises:
+        OutputError: it cannot be written; an older one stays.
+    """
+    index = partition.index
+    arrays = {name: getattr(index, name) for name in INDEX_ARRAYS}
+
+    def save(folder: Path) -> tuple[FileList, int, int]:
+        return save_arrays(folder, arrays, threads), len(index.entries), len(index.locations)
+
+    store_partition(database, partition.number, save, threads)
+
+
+def store_partition(
+    database: Database,
+    number: int,
+    save: Callable[[Path], tuple[FileList, int, int]],
+    threads: int = 1,
+) -> None:
+    """Store a partition's index.
+
+    Args:
+        database: whose it is.
+        number: of the partition.
+        save: writes the arrays of the index into a folder, and gives the files (see
+            ``store.save_arrays``), and how many entries and locations there are.
+        threads: how many threads sum blocks up.
+
+    Raises:
+        OutputError: it cannot be written; an older one stays.
+    """
+    planned = database.partitions[number]
+    with whole_folder(database.path / planned.folder) as folder:
+        files, entries, locations = save(folder)
+        sums = block_sums(open_index(folder), threads)
+        files = {**files, **save_arrays(folder, {BLOCKS: sums})}
+        values = {
+            "format": PARTITION_FORMAT,
+            "version": VERSION,
+            "digest": planned.digest,
+            "entries": entries,
+            "locations": locations,
+            "files": files,
+        }
+        write_json(folder / MANIFEST, values)
+
+
+def write_manifest(database: Database) -> None:
+    """Store all but the partitions, replacing the manifest last.
+
+    Raises:
+        OutputError: something cannot be written.
+    """
+    path, generation = database.path, database.generation
+    files: dict[str, FileList] = {}
+    folder_of_targets = f"targets-{generation:04d}"
+    with whole_folder(path / folder_of_targets) as folder:
+        files["targets"] = save_arrays(folder, database.targets.arrays())
+    names = {"targets": folder_of_targets}
+    if database.taxonomy is not None:
+        names["taxonomy"] = f"taxonomy-{generation:04d}"
+        with whole_folder(path / names["taxonomy"]) as folder:
+            files["taxonomy"] = database.taxonomy.save(folder)
+    values = {
+        "format": FORMAT,
+        "version": VERSION,
+        "generation": generation,
+        "parameters": database.parameters.to_json(),
+        "targets": {
+            "folder": names["targets"],
+            "count": len(database.targets),
+            "bases": int(database.targets.length.sum()),
+            "without_taxon": database.without_taxon,
+            "references": list(database.targets.files),
+            "files": files["targets"],
+        },
+        "taxonomy": None
+        if database.taxonomy is None
+        else {
+            "folder": names["taxonomy"],
+            "digest": database.taxonomy_digest,
+            "files": files["taxonomy"],
+        },
+        "partitions": [
+            {
+                "folder": planned.folder,
+                "targets": planned.targets,
+                "windows": planned.windows,
+                "digest": planned.digest,
+            }
+            for planned in database.partitions
+        ],
+    }
+    write_json(path / MANIFEST, values)

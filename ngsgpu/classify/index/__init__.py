@@ -1,0 +1,1 @@
+"""From features to the windows that have them."""

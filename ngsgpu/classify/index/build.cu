@@ -1,0 +1,246 @@
+// Indexes of partitions, from features on; the reference is ngsgpu/classify/index/index.py.
+#include "ngsgpu/classify/sketch/places.cuh"
+#include "ngsgpu/classify/index/words.cuh"
+
+namespace {
+
+constexpr int kMostPartBits = 10;
+constexpr int kMostInEntry = (1 << kCountBits) - 1;
+
+// Sorted words of an index, and which of their locations stay.
+struct Words : SortedWords {
+    int64_t limit;            // locations of a key
+    int remove;               // whether keys with more lose all
+    const uint64_t* removed;  // ascending: keys (in the upper halves) that lose all whatever happens
+    int64_t removed_count;
+
+    // The first word with the key of word i.
+    __device__ int64_t first_of(int64_t i) const {
+        int64_t step = 1;
+        while (same_key(i, i - step)) step *= 2;
+        int64_t low = max(int64_t(-1), i - step), high = i;  // low has another key
+        while (high - low > 1) {
+            const int64_t middle = (low + high) / 2;
+            if (same_key(i, middle)) high = middle;
+            else low = middle;
+        }
+        return high;
+    }
+
+    __device__ bool is_removed(uint64_t word) const {
+        if (removed_count == 0) return false;
+        const uint64_t key = word >> 32 << 32;
+        const uint64_t there = removed[last_not_above(removed, removed_count, key)];
+        return there == key;
+    }
+
+    // Whether word i's location stays; ``rank``: words of its key before it, as far as that matters.
+    __device__ bool stays(int64_t i) const {
+        if (same_key(i, i - limit) || is_removed(words[i])) return false;
+        return !remove || !same_key(i, first_of(i) + limit);
+    }
+
+    // Locations of an entry that begins with word i, of which there are more with the same key
+    // before it; or 0 if this word begins none.
+    __device__ bool begins_entry(int64_t i, bool stays, uint32_t* count_of) const {
+        int64_t rank = 0;
+        if (same_key(i, i - 1)) {
+            if (!stays || !same_key(i, i - kMostInEntry)) return false;
+            rank = i - first_of(i);
+            if (rank % kMostInEntry != 0) return false;
+        }
+        *count_of = stays ? uint32_t(run_from(i, min(int64_t(kMostInEntry), limit - rank))) : 0;
+        return true;
+    }
+};
+
+}  // namespace
+
+// Count the keys of each part, that is with the same top ``bits`` bits (at most kMostPartBits).
+//
+// ``taken``: as in ``make_words``. Grid: any; block: kThreads. Bytes: 4 in a slot.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    count_parts(const uint32_t* keys, const u8* counts, const uint32_t* piece, int64_t windows,
+                int sketch, const u8* taken, int bits, uint32_t* parts) {
+    __shared__ uint32_t own[1 << kMostPartBits];
+    for (uint32_t i = threadIdx.x; i < 1u << bits; i += kThreads) own[i] = 0;
+    __syncthreads();
+    const int64_t step = int64_t(gridDim.x) * kThreads;
+    const int64_t slots = windows * sketch;
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < slots; i += step) {
+        const int64_t window = i / sketch;
+        if (i - window * sketch < counts[window] && taken[piece[window]])
+            atomicAdd(own + (uint64_t(keys[i]) >> (32 - bits)), 1u);
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < 1u << bits; i += kThreads)
+        if (own[i] > 0) atomicAdd(parts + i, own[i]);
+}
+
+// Make (key, window) words, key << 32 | window, of the keys with the top ``bits`` bits ``part``.
+//
+// ``shift[i]`` is what to add to the number of a window here, to make it one of the partition; -1
+// for pieces that are not of the partition (``taken[i]`` is 0). The words come in any order.
+//
+// Grid: any; block: kThreads, one warp for kWordTile slots. Bytes: 4 in a slot, 8 out a word.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    make_words(const uint32_t* keys, const u8* counts, const uint32_t* piece, int64_t windows,
+               int sketch, const int64_t* shift, const u8* taken, int bits, uint32_t part,
+               uint64_t* words, unsigned long long* count) {
+    const uint32_t lane = threadIdx.x & 31;
+    const int64_t step = int64_t(gridDim.x) * (kThreads / 32) * kWordTile;
+    const int64_t slots = windows * sketch;
+    int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32 * kWordTile;
+    for (; tile < slots; tile += step) {
+        uint64_t own[kRounds];
+        uint32_t chosen[kRounds];
+#pragma unroll
+        for (int round = 0; round < kRounds; ++round) {
+            const int64_t slot = tile + round * 32 + lane;
+            bool is_one = false;
+            if (slot < slots) {
+                const int64_t window = slot / sketch;
+                const uint32_t of = piece[window];
+                if (slot - window * sketch < counts[window] && taken[of]) {
+                    const uint32_t key = keys[slot];
+                    is_one = is_of_part(key, bits, part);
+                    own[round] = (uint64_t(key) << 32) | uint32_t(window + shift[of]);
+                }
+            }
+            chosen[round] = __ballot_sync(kAll, is_one);
+        }
+        append_chosen(own, chosen, lane, words, count);
+    }
+}
+
+// Count the entries and locations that sorted words make, a number of each for kWordTile words.
+//
+// Grid: any; block: kThreads, one warp for kWordTile words. Bytes: 8 in a word.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    count_entries(const uint64_t* words, int64_t count, int64_t limit, int remove,
+                  const uint64_t* removed, int64_t removed_count, uint32_t* entries,
+                  uint32_t* locations) {
+    const Words all = {{words, count}, limit, remove, removed, removed_count};
+    const uint32_t lane = threadIdx.x & 31;
+    const int64_t step = int64_t(gridDim.x) * (kThreads / 32);
+    int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
+    for (; tile * kWordTile < count; tile += step) {
+        uint32_t own_entries = 0, own_locations = 0;
+        for (int round = 0; round < kRounds; ++round) {
+            const int64_t i = tile * kWordTile + round * 32 + lane;
+            const bool stays = i < count && all.stays(i);
+            uint32_t unused;
+            const bool begins = i < count && all.begins_entry(i, stays, &unused);
+            own_entries += __popc(__ballot_sync(kAll, begins));
+            own_locations += __popc(__ballot_sync(kAll, stays));
+        }
+        if (lane == 0) {
+            entries[tile] = own_entries;
+            locations[tile] = own_locations;
+        }
+    }
+}
+
+// Write the entries, locations and lines of the directory that sorted words make.
+//
+// ``entries_before``, ``locations_before``: sums of what ``count_entries`` found. The words are
+// those of some lines of the directory, of which the first is ``first_line`` and ``lines`` there
+// are; a line says how many entries and locations come before its own, where ``entry_base`` and
+// ``location_base`` are of the lines before.
+//
+// Grid: any; block: kThreads, one warp for kWordTile words. Bytes: 8 in a word, 4 out a location
+// and an entry, 8 out a line.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    write_entries(const uint64_t* words, int64_t count, int64_t limit, int remove,
+                  const uint64_t* removed, int64_t removed_count, const uint32_t* entries_before,
+                  const uint32_t* locations_before, int bits, uint32_t first_line, uint32_t lines,
+                  uint32_t entry_base, uint32_t location_base, uint32_t* entries,
+                  uint32_t* locations, uint2* directory) {
+    const Words all = {{words, count}, limit, remove, removed, removed_count};
+    const uint32_t lane = threadIdx.x & 31;
+    const uint32_t low = uint32_t((1ull << (32 - bits)) - 1);
+    const int64_t step = int64_t(gridDim.x) * (kThreads / 32);
+    int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
+    for (; tile * kWordTile < count; tile += step) {
+        uint32_t entry = entries_before[tile], location = locations_before[tile];
+        for (int round = 0; round < kRounds; ++round) {
+            const int64_t i = tile * kWordTile + round * 32 + lane;
+            const bool stays = i < count && all.stays(i);
+            uint32_t size = 0;
+            const bool begins = i < count && all.begins_entry(i, stays, &size);
+            const uint32_t entry_lanes = __ballot_sync(kAll, begins);
+            const uint32_t location_lanes = __ballot_sync(kAll, stays);
+            const uint32_t own_entry = entry + __popc(entry_lanes & lanes_below(lane));
+            const uint32_t own_location = location + __popc(location_lanes & lanes_below(lane));
+            if (stays) locations[own_location] = uint32_t(words[i]);
+            if (begins) {
+                const uint32_t key = key_of(words[i]);
+                entries[own_entry] = (key & low) << kCountBits | size;
+                if (i == 0 || key_of(words[i - 1]) != key) {
+                    const int64_t line = int64_t(key >> (32 - bits)) - first_line;
+                    int64_t from = 0;
+                    if (i > 0) from = int64_t(key_of(words[i - 1]) >> (32 - bits)) - first_line + 1;
+                    for (; from <= line; ++from)
+                        directory[from] = {entry_base + own_entry, location_base + own_location};
+                }
+            }
+            entry += __popc(entry_lanes);
+            location += __popc(location_lanes);
+            if (i == count - 1) {
+                int64_t from = int64_t(key_of(words[i]) >> (32 - bits)) - first_line + 1;
+                for (; from < lines; ++from)
+                    directory[from] = {entry_base + entry, location_base + location};
+            }
+        }
+    }
+}
+
+// Make of (key, window) words (key, taxon) words; all ones where the window's target has no taxon.
+//
+// ``first_window``: of each target. Grid: any; block: kThreads, one thread a word. Bytes: 8 in and
+// 8 out a word.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    mark_taxa(const uint64_t* words, int64_t count, const uint32_t* first_window, int64_t targets,
+              const int* taxon, uint64_t* marked) {
+    const int64_t step = int64_t(gridDim.x) * kThreads;
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < count; i += step) {
+        const int own = taxon[last_not_above(first_window, targets, uint32_t(words[i]))];
+        marked[i] = own < 0 ? ~0ull : words[i] >> 32 << 32 | uint32_t(own);
+    }
+}
+
+// Choose of sorted words: without ``most`` the first one of each value but all ones; else, once a
+// key, its upper half where the key has more than ``most`` words.
+//
+// ``before``: null to count, a number for kWordTile words; else their sums, to write.
+//
+// Grid: any; block: kThreads, one warp for kWordTile words. Bytes: 8 in a word, 8 out a chosen one.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    choose_words(const uint64_t* words, int64_t count, int64_t most, const uint32_t* before,
+                 uint32_t* counts, uint64_t* chosen) {
+    const uint32_t lane = threadIdx.x & 31;
+    const int64_t step = int64_t(gridDim.x) * (kThreads / 32);
+    int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
+    for (; tile * kWordTile < count; tile += step) {
+        uint32_t at = before == nullptr ? 0 : before[tile];
+        for (int round = 0; round < kRounds; ++round) {
+            const int64_t i = tile * kWordTile + round * 32 + lane;
+            bool is_one = false;
+            uint64_t word = 0;
+            if (i < count) {
+                word = words[i];
+                if (most == 0) {
+                    is_one = word != ~0ull && (i == 0 || words[i - 1] != word);
+                } else {
+                    is_one = (i == 0 || key_of(words[i - 1]) != key_of(word)) &&
+                             i + most < count && key_of(words[i + most]) == key_of(word);
+                    word = word >> 32 << 32;
+                }
+            }
+            const uint32_t lanes = __ballot_sync(kAll, is_one);
+            if (is_one && chosen != nullptr) chosen[at + __popc(lanes & lanes_below(lane))] = word;
+            at += __popc(lanes);
+        }
+        if (lane == 0 && counts != nullptr) counts[tile] = at;
+    }
+}

@@ -1,0 +1,356 @@
+"""Indexes of partitions built on GPUs: the counterpart of ``index``.
+
+A (key, window) word is made of every feature, words are sorted, and runs of equal keys become
+entries and locations. Keys may be cut into ranges by their top bits: those of several GPUs, and
+where the words do not fit into a GPU's memory, ranges that are handled one after the other
+(``gpu_build_plan``); the features themselves take a quarter of what the words and sorting them
+take. As the number of all entries decides how a key is cut into a line of the directory and the
+rest, the ranges are counted first, and made a second time if they cannot stay. A range for which
+the memory runs out in spite of the plan is cut in halves.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.database.database import Database, Partition
+from ngsgpu.classify.gpu import THREADS, grid_of_threads
+from ngsgpu.classify.index.gpu_destination import (
+    Destination,
+    HostIndex,
+    StoredIndex,
+    copy_arrays,
+    wait_for_all,
+)
+from ngsgpu.classify.index.gpu_plan import BuildPlan, TableWords, plan_build
+from ngsgpu.classify.index.gpu_words import (
+    KERNELS,
+    MOST_PART_BITS,
+    WORD_TILE,
+    KeyRange,
+    SketchWords,
+    WordSource,
+    grid_of_tiles,
+    on_gpu,
+    sort_words,
+)
+from ngsgpu.classify.index.index import Limits, WindowTaxa, directory_bits
+from ngsgpu.classify.sketch.gpu import KERNELS as SKETCH_KERNELS
+from ngsgpu.classify.sketch.gpu import DeviceSketches
+from ngsgpu.device.errors import device_error
+from ngsgpu.device.gpu_memory import PinnedPool, free_for_one_array, free_unused
+from ngsgpu.io.output.store import FileList
+
+_LOG = logging.getLogger(__name__)
+
+_CERTAINLY_FITS: Final = 1 << 28
+"""Bytes of features for which memory is not looked at where nothing limits it."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """A range of keys.
+
+    Attributes:
+        keys: the range.
+        device: number of the GPU that handles it.
+        words: CuPy uint64, sorted; None where they are made anew.
+        removed: CuPy uint64, keys that lose all locations, in the upper halves.
+        sums: two arrays of CuPy, uint32: entries and locations before each tile of words.
+        sizes: int64[2], entries and locations of the part.
+    """
+
+    keys: KeyRange
+    device: int
+    words: Any = None
+    removed: Any = None
+    sums: Any = None
+    sizes: Any = None
+
+    def forget(self) -> None:
+        """Give up the arrays on the GPU."""
+        self.words = self.removed = self.sums = None
+
+    def halves(self) -> Iterator[_Part]:
+        """Two parts that are this one."""
+        for keys in self.keys.halves():
+            yield _Part(keys, self.device)
+
+
+class IndexBuilder:
+    """Builds the indexes of a database's partitions.
+
+    Args:
+        database: says which targets a partition has.
+        sketches: of (at least) the targets.
+        gpus: how many GPUs take part, from the first one on.
+        memory: bytes of each GPU's memory that may be taken; None for what is free.
+        pool: threads that copy to the host.
+        pinned: page-locked buffers; as many as there are threads may be taken.
+        use_table: whether to use hash tables where the memory is limited; None for what takes
+            less time.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        sketches: Sequence[DeviceSketches],
+        *,
+        gpus: int,
+        memory: int | None,
+        pool: ThreadPoolExecutor,
+        pinned: PinnedPool,
+        use_table: bool | None = None,
+    ) -> None:
+        self._database = database
+        self._sketches = sketches
+        self._gpus = gpus
+        self._memory = memory
+        self._pool = pool
+        self._pinned = pinned
+        self._use_table = use_table
+
+    def in_memory(self, number: int, taxa: WindowTaxa | None) -> Partition:
+        """Build a partition; equal to ``build.index_partition``."""
+        index = HostIndex()
+        self._build(number, taxa, index)
+        target, first_window = self._database.members(number)
+        return Partition(number, target, first_window, index.index())
+
+    def stored(
+        self, number: int, taxa: WindowTaxa | None, folder: Path
+    ) -> tuple[FileList, int, int]:
+        """Build a partition into files of a folder; for ``database_write.store_partition``."""
+        index = StoredIndex(folder)
+        self._build(number, taxa, index)
+        return index.files()
+
+    def _build(self, number: int, taxa: WindowTaxa | None, destination: Destination) -> None:
+        run = _PartitionRun(self, number, taxa)
+        with ThreadPoolExecutor(self._gpus, thread_name_prefix="ngsgpu-gpu") as threads:
+            parts = list(threads.map(run.count, run.parts()))
+            sizes = np.array([part.sizes for own in parts for part in own])
+            entries, locations = sizes.sum(axis=0).tolist()
+            destination.open(entries, locations)
+            bits = directory_bits(entries)
+            before = np.zeros(2, dtype=np.int64)
+            writes = []
+            for own in parts:
+                writes.append(threads.submit(run.write, own, bits, before.copy(), destination))
+                before += np.sum([part.sizes for part in own], axis=0)
+            wait_for_all(writes)
+        last = np.array([entries, locations], dtype=np.uint32)
+        destination.put("directory", 8 << bits, last.view(np.uint8))
+
+
+class _PartitionRun:
+    """The way from the sketches to the index of one partition."""
+
+    def __init__(self, builder: IndexBuilder, number: int, taxa: WindowTaxa | None) -> None:
+        self._builder = builder
+        self._taxa = taxa
+        parameters = builder._database.parameters
+        self._limits = Limits(
+            parameters.max_locations,
+            int(parameters.remove_overfull),
+            0 if taxa is None else parameters.max_taxa,
+        )
+        sketch_words = SketchWords(builder._database, number, builder._sketches, builder._gpus)
+        self._first_window = sketch_words.first_window
+        self._plan = self._planned(sketch_words)
+        self._keep = self._plan.keep
+        self._source: WordSource = sketch_words
+        if self._plan.table is not None:
+            self._source = TableWords(sketch_words, self._plan.table, self._limits)
+
+    def _planned(self, words: SketchWords) -> BuildPlan:
+        """How to go about it."""
+        builder = self._builder
+        room = None
+        if builder._memory is not None or 4 * int(words.sizes.sum()) > _CERTAINLY_FITS:
+            rooms = []
+            for gpu in range(builder._gpus):
+                with on_gpu(gpu):
+                    free_unused()
+                    rooms.append(free_for_one_array(builder._memory))
+            room = min(rooms)
+        return plan_build(words, self._limits, builder._gpus, room, use_table=builder._use_table)
+
+    def parts(self) -> list[list[_Part]]:
+        """The ranges of keys of each GPU, in ascending order."""
+        parts = [_Part(keys, gpu) for keys, gpu in self._plan.ranges(self._builder._gpus)]
+        return [
+            [part for part in parts if part.device == gpu] for gpu in range(self._builder._gpus)
+        ]
+
+    def count(self, parts: Sequence[_Part]) -> list[_Part]:
+        """Count the entries and locations of the parts of a GPU; some may come back as halves."""
+        counted: list[_Part] = []
+        for part in parts:
+            with on_gpu(part.device):
+                if not self._fits(part, self._make):
+                    counted += self.count(list(part.halves()))
+                    continue
+            if not self._keep:
+                part.forget()
+            counted.append(part)
+        return counted
+
+    def write(
+        self, parts: Iterable[_Part], bits: int, before: NDArray[np.int64], destination: Destination
+    ) -> NDArray[np.int64]:
+        """Make the arrays of the parts of a GPU and put them into their place.
+
+        Args:
+            parts: in ascending order.
+            bits: of the directory.
+            before: int64[2], entries and locations before the first part.
+            destination: takes the arrays.
+
+        Returns:
+            Entries and locations before what follows on the parts.
+        """
+        builder = self._builder
+        for part in parts:
+            arrays: dict[str, tuple[int, Any]] = {}
+            with on_gpu(part.device):
+                if not self._fits(part, partial(self._add_arrays, arrays, bits, before)):
+                    before = self.write(part.halves(), bits, before, destination)
+                    continue
+                part.forget()
+                copy_arrays(part.device, arrays, destination, builder._pool, builder._pinned)
+            before = before + part.sizes
+        return before
+
+    def _fits(self, part: _Part, work: Callable[[_Part], None]) -> bool:
+        """Do work for a part; False if the memory of the GPU runs out.
+
+        Raises:
+            DeviceError: it does, and the part cannot be cut in halves.
+        """
+        try:
+            work(part)
+        except MemoryError as error:
+            if part.keys.bits == MOST_PART_BITS:
+                raise device_error("building an index", error) from error
+            _LOG.debug("%s is cut in halves: %s", part.keys, error)
+        else:
+            return True
+        # Only now do the frames of the failed attempt hold no arrays any more.
+        part.forget()
+        self._keep = False
+        free_unused()
+        return False
+
+    def _free_unused(self) -> None:
+        """Where memory is scarce, let others have what CuPy keeps in pieces of any size."""
+        if self._plan.is_scarce:
+            free_unused()
+
+    def _make(self, part: _Part) -> None:
+        """Make and sort the words of a part, and count what becomes of them."""
+        import cupy
+
+        self._free_unused()
+        part.words = words = self._source.words(part.keys, part.device)
+        sort_words(words)
+        self._free_unused()
+        part.removed = self._ambiguous(words)
+        tiles = -(-len(words) // WORD_TILE)
+        part.sums = [cupy.empty(tiles + 1, dtype=cupy.uint32) for _ in range(2)]
+        KERNELS.launch(
+            "count_entries", grid_of_tiles(tiles), (THREADS,), (*self._rule(part), *part.sums)
+        )
+        for sums in part.sums:
+            SKETCH_KERNELS.launch("sum_up", (1,), (THREADS,), (sums, np.uint32(tiles)))
+        part.sizes = np.array([sums[tiles:].get()[0] for sums in part.sums], dtype=np.int64)
+
+    def _rule(self, part: _Part) -> tuple[Any, ...]:
+        """Words, and which of their locations stay, as kernels take them."""
+        return (
+            part.words, np.int64(len(part.words)), np.int64(self._limits.locations),
+            np.int32(self._limits.remove_overfull), part.removed, np.int64(len(part.removed)),
+        )  # fmt: skip
+
+    def _ambiguous(self, words: Any) -> Any:
+        """Keys of too many taxa: CuPy uint64, ascending, in the upper halves."""
+        import cupy
+
+        if self._taxa is None or len(words) == 0:
+            return cupy.empty(0, dtype=cupy.uint64)
+        marked = cupy.empty(len(words), dtype=cupy.uint64)
+        KERNELS.launch(
+            "mark_taxa", grid_of_threads(len(words)), (THREADS,),
+            (
+                words, np.int64(len(words)), cupy.asarray(self._first_window),
+                np.int64(len(self._taxa.taxon)), cupy.asarray(self._taxa.taxon), marked,
+            ),
+        )  # fmt: skip
+        sort_words(marked)
+        return _chosen(_chosen(marked, 0), self._limits.taxa)
+
+    def _add_arrays(
+        self,
+        arrays: dict[str, tuple[int, Any]],
+        bits: int,
+        base: NDArray[np.int64],
+        part: _Part,
+    ) -> None:
+        """Add where the arrays of a part belong in bytes, and what they are, by name."""
+        import cupy
+
+        if part.words is None:
+            self._make(part)
+        lines = (1 << bits) >> part.keys.bits
+        first_line = lines * part.keys.number
+        directory = cupy.empty((lines, 2), dtype=cupy.uint32)
+        entries = cupy.empty(int(part.sizes[0]), dtype=cupy.uint32)
+        locations = cupy.empty(int(part.sizes[1]), dtype=cupy.uint32)
+        if len(part.words) == 0:
+            directory.set(np.tile(base.astype(np.uint32), (lines, 1)))
+        else:
+            tiles = len(part.sums[0]) - 1
+            KERNELS.launch(
+                "write_entries", grid_of_tiles(tiles), (THREADS,),
+                (
+                    *self._rule(part), *part.sums, np.int32(bits),
+                    np.uint32(first_line), np.uint32(lines), np.uint32(base[0]),
+                    np.uint32(base[1]), entries, locations, directory,
+                ),
+            )  # fmt: skip
+        arrays["directory"] = 8 * first_line, directory
+        arrays["entries"] = 4 * int(base[0]), entries
+        arrays["locations"] = 4 * int(base[1]), locations
+
+
+def _chosen(words: Any, most: int) -> Any:
+    """What ``choose_words`` chooses of sorted words, CuPy uint64."""
+    import cupy
+
+    tiles = -(-len(words) // WORD_TILE)
+    sums = cupy.empty(tiles + 1, dtype=cupy.uint32)
+    null = np.uint64(0)
+    rule = words, np.int64(len(words)), np.int64(most)
+    KERNELS.launch("choose_words", grid_of_tiles(tiles), (THREADS,), (*rule, null, sums, null))
+    SKETCH_KERNELS.launch("sum_up", (1,), (THREADS,), (sums, np.uint32(tiles)))
+    chosen = cupy.empty(int(sums[-1:].get()[0]), dtype=cupy.uint64)
+    KERNELS.launch("choose_words", grid_of_tiles(tiles), (THREADS,), (*rule, sums, null, chosen))
+    return chosen
+
+
+def prepare() -> None:
+    """Load all that building needs onto the current GPU, so that it is there in time."""
+    import cupy
+
+    SKETCH_KERNELS.load()
+    KERNELS.load()
+    sort_words(cupy.empty(1 << 20, dtype=cupy.uint64))

@@ -1,0 +1,280 @@
+"""How an index is built where not all of its words fit into a GPU's memory at once.
+
+There are two ways, both with keys in ranges that are handled one after the other:
+
+- by sorting: the words of each range are made of all features, and sorted;
+- by tables: each range, then a larger one, has a hash table in the GPU's memory, into which the
+  features go batch by batch; smaller ranges of its words are sorted.
+
+A table takes less memory for a word, so that features that lie in the memory of the host are read
+less often; but it takes longer than sorting.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.index.gpu_words import MOST_PART_BITS, KeyRange, SketchWords, sort_words
+from ngsgpu.classify.index.index import Limits, directory_bits
+from ngsgpu.device.gpu_memory import free_unused
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import DeviceError
+from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken, table_bytes
+
+_LOG = logging.getLogger(__name__)
+
+_BYTES_A_WORD: Final = 17
+"""Device memory for a word while it is sorted, or its entry and location are written."""
+
+_BYTES_A_WORD_WITH_TAXA: Final = 34
+_BYTES_A_WORD_LENT: Final = 8
+"""And for a word that another GPU waits for."""
+
+_SPARE: Final = 2 << 20
+"""Bytes of GPU memory for what is small."""
+
+_MOST_IN_TABLE: Final = 4096
+"""Locations of a key beyond which its slots in a table are too many to look through."""
+
+_LOAD: Final = 0.9
+"""Share of a table's slots that are to be taken."""
+
+_SAMPLE: Final = 1 << 22
+"""Words that tell how many slots all of them will take."""
+
+_SAMPLE_ERROR: Final = 1.03
+_BATCH: Final = 1 << 23
+"""Words that are inserted into a table at a time."""
+
+_BUS: Final = 45e9
+"""Bytes of features that a GPU reads from the memory of the host in a second, and words that it
+inserts into a table: measured on an H200."""
+
+_INSERTED: Final = 3.5e9
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """Hash tables for ranges of keys.
+
+    Attributes:
+        bits: of the ranges that have a table of their own.
+        bucket: places of a slot.
+        slots: of a table.
+        batch: words that are inserted at a time, as far as those of one source are not more.
+    """
+
+    bits: int
+    bucket: int
+    slots: int
+    batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlan:
+    """How an index is built.
+
+    Attributes:
+        bits: of the ranges of keys that are sorted one after the other.
+        keep: whether the words of all of them can stay until the end.
+        is_scarce: whether memory that is not in use must not be kept for later.
+        table: how words are kept before; None if they are made of the features again.
+    """
+
+    bits: int
+    keep: bool
+    is_scarce: bool
+    table: TablePlan | None = None
+
+    def ranges(self, gpus: int) -> list[tuple[KeyRange, int]]:
+        """The ranges in ascending order, and which GPU each belongs to."""
+        whole = self.bits if self.table is None else self.table.bits
+        keys = [KeyRange(number, self.bits) for number in range(1 << self.bits)]
+        return [(own, own.within(whole).number * gpus >> whole) for own in keys]
+
+
+def plan_build(
+    source: SketchWords,
+    limits: Limits,
+    gpus: int,
+    room: int | None,
+    *,
+    use_table: bool | None = None,
+) -> BuildPlan:
+    """Plan how an index is built; needs the current GPU.
+
+    Args:
+        source: makes the words.
+        limits: which of their locations stay.
+        gpus: how many take part.
+        room: bytes of memory that may be taken of each; None for no limit.
+        use_table: whether to use hash tables; None for what takes less time.
+
+    Raises:
+        DeviceError: the memory does not suffice for ranges as small as they can be.
+    """
+    fewest = math.ceil(math.log2(gpus))
+    if room is None:
+        return BuildPlan(fewest, keep=True, is_scarce=False)
+    memory = _Memory(source, limits, gpus)
+    bits = memory.bits_within(room, fewest)
+    if bits is None:
+        raise DeviceError(
+            f"building an index needs {format_size(memory.needed(MOST_PART_BITS))} of GPU memory "
+            f"beside the features, and {format_size(room)} may be used; cut the database into "
+            "more partitions, raise --gpu-memory, or use --backend cpu"
+        )
+    by_sorting = BuildPlan(bits, bits == fewest, 2 * memory.needed(bits) > room)
+    if use_table is False or (bits == fewest and not use_table):
+        return by_sorting
+    by_table = _plan_table(source, limits, memory, room, bits, fewest)
+    if by_table is None or by_table.table is None:
+        return by_sorting
+    sorting = _seconds_to_read(source, bits, fewest)
+    inserting = _seconds_to_read(source, by_table.table.bits, fewest)
+    inserting += 2 * int(source.sizes.sum()) / _INSERTED
+    _LOG.debug("%s: %.2f s beside sorting; %s: %.2f s", by_sorting, sorting, by_table, inserting)
+    return by_table if use_table or inserting < sorting else by_sorting
+
+
+class _Memory:
+    """What ranges of keys take of a GPU's memory."""
+
+    def __init__(self, source: SketchWords, limits: Limits, gpus: int) -> None:
+        self.sizes = source.sizes.sum(axis=0)
+        self._words = int(self.sizes.sum())
+        a_word = _BYTES_A_WORD if limits.taxa == 0 else _BYTES_A_WORD_WITH_TAXA
+        self.a_word = a_word + (_BYTES_A_WORD_LENT if gpus > 1 else 0)
+
+    def needed(self, bits: int) -> int:
+        """Bytes for sorting the words of a range."""
+        directory = (8 << directory_bits(self._words)) >> bits
+        return self.a_word * largest_range(self.sizes, bits) + directory + _SPARE
+
+    def bits_within(self, room: int, fewest: int) -> int | None:
+        """The largest ranges that fit; None if none do."""
+        bits = range(fewest, MOST_PART_BITS + 1)
+        return next((own for own in bits if self.needed(own) <= room), None)
+
+
+def largest_range(sizes: NDArray[np.int64], bits: int) -> int:
+    """The most that a range of keys has, of numbers for those of ``MOST_PART_BITS`` bits."""
+    return int(sizes.reshape(*sizes.shape[:-1], 1 << bits, -1).sum(axis=-1).max(initial=0))
+
+
+def _seconds_to_read(source: SketchWords, bits: int, fewest: int) -> float:
+    """Time to read the features on the host, twice for each range unless what is made can stay."""
+    return (1 if bits == fewest else 2) * source.bytes_on_host / _BUS * (1 << bits)
+
+
+def _plan_table(
+    source: SketchWords, limits: Limits, memory: _Memory, room: int, sorted_bits: int, fewest: int
+) -> BuildPlan | None:
+    """The plan with the fewest tables; None if there is none.
+
+    Args:
+        source: makes the words.
+        limits: which locations stay.
+        memory: what ranges take.
+        room: bytes that may be taken.
+        sorted_bits: of the ranges that can be sorted.
+        fewest: bits of the ranges at least.
+    """
+    import cupy
+
+    if limits.taxa > 0 or limits.locations > _MOST_IN_TABLE:
+        return None
+    words = int(memory.sizes.sum())
+    sample_bits = min(MOST_PART_BITS, max(sorted_bits, (words // _SAMPLE).bit_length()))
+    sample = source.words(KeyRange(0, sample_bits), cupy.cuda.runtime.getDevice())
+    sort_words(sample)
+    taken = slots_taken(sample, most_in_table(limits)) / max(1, len(sample))
+    del sample
+    free_unused()
+    for bits in range(fewest, MOST_PART_BITS + 1):
+        largest = largest_range(memory.sizes, bits)
+        slots = np.ceil(largest * taken * _SAMPLE_ERROR / _LOAD).astype(np.int64).tolist()
+        # A sample may also miss keys by chance, which matters where there are few.
+        slots = [own + 4 * math.isqrt(own) + 64 for own in slots]
+        least, bucket, own_slots = min(
+            (table_bytes(own, bucket), bucket, own)
+            for own, bucket in zip(slots, BUCKETS, strict=True)
+        )
+        batch = max(largest_range(source.sizes, bits), min(_BATCH, largest))
+        left = room - least
+        if memory.a_word * batch + _SPARE > left:
+            continue
+        within = memory.bits_within(left, bits)
+        if within is not None:
+            table = TablePlan(bits, bucket, own_slots, batch)
+            return BuildPlan(within, within == fewest, is_scarce=True, table=table)
+    return None
+
+
+def most_in_table(limits: Limits) -> int:
+    """Locations of a key that a table has to keep: where too many count as none, one more."""
+    return limits.locations + limits.remove_overfull
+
+
+class TableWords:
+    """The words of a partition, by way of hash tables: see ``WordSource``.
+
+    A range of keys has a table of its own, which stays until one of another range is needed.
+
+    Args:
+        source: makes the words of features.
+        plan: of the tables.
+        limits: which locations stay; others may be missing.
+    """
+
+    def __init__(self, source: SketchWords, plan: TablePlan, limits: Limits) -> None:
+        self._source = source
+        self._plan = plan
+        self._most = most_in_table(limits)
+        self._tables: dict[int, tuple[KeyRange, HashTable | None]] = {}
+
+    def words(self, keys: KeyRange, device: int) -> Any:
+        """CuPy uint64 on the current GPU, in no order; a full table is done without."""
+        own = keys.within(self._plan.bits)
+        if device not in self._tables or self._tables[device][0] != own:
+            self._tables.pop(device, None)
+            free_unused()
+            self._tables[device] = own, self._filled(own, device)
+        table = self._tables[device][1]
+        return self._source.words(keys, device) if table is None else table.words(keys)
+
+    def _filled(self, keys: KeyRange, device: int) -> HashTable | None:
+        """The table of a range; None if it, or the memory, does not suffice."""
+        try:
+            table = HashTable(self._plan.slots, self._plan.bucket, self._most)
+            for batch in self._batches(keys):
+                words = self._source.words(keys, device, batch)
+                sort_words(words)
+                table.insert(words)
+                del words
+        except MemoryError as error:
+            _LOG.debug("%s has no table: %s", keys, error)
+            return None
+        used, spilled = table.used()
+        _LOG.debug("%s: %d of %d slots of %d places, %d words beside them",
+                   keys, used, table.slots, self._plan.bucket, spilled)  # fmt: skip
+        return None if table.is_full else table
+
+    def _batches(self, keys: KeyRange) -> Iterator[slice]:
+        """Sources whose words are inserted at a time."""
+        sizes = keys.of(self._source.sizes).tolist()
+        first = total = 0
+        for source, size in enumerate(sizes):
+            if total > 0 and total + size > self._plan.batch:
+                yield slice(first, source)
+                first, total = source, 0
+            total += size
+        if total > 0:
+            yield slice(first, len(sizes))

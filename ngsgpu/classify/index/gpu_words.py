@@ -1,0 +1,228 @@
+"""(key, window) words on GPUs, and where they come from: the features that sketching left there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.gpu import THREADS, grid_of
+from ngsgpu.classify.sketch.gpu import DeviceSketches
+from ngsgpu.device.gpu_memory import free_unused
+from ngsgpu.device.kernels import KernelModule
+
+_Result = TypeVar("_Result")
+
+KERNELS: Final = KernelModule("ngsgpu.classify.index", "build.cu")
+
+WORD_TILE: Final = 256
+"""Words or slots that a warp handles at a time; as in ``words.cuh``."""
+
+MOST_PART_BITS: Final = 10
+"""Keys are cut into no more parts than these bits tell apart; as in ``build.cu``."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The keys with the same top bits.
+
+    Attributes:
+        number: the bits.
+        bits: how many.
+    """
+
+    number: int
+    bits: int
+
+    def within(self, bits: int) -> KeyRange:
+        """The larger range that it lies in, of keys with the same top ``bits`` bits."""
+        return KeyRange(self.number >> (self.bits - bits), bits)
+
+    def halves(self) -> tuple[KeyRange, KeyRange]:
+        """Two ranges that are this one."""
+        return KeyRange(2 * self.number, self.bits + 1), KeyRange(
+            2 * self.number + 1, self.bits + 1
+        )
+
+    def of(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Its share of numbers for the ranges of ``MOST_PART_BITS`` bits (the last axis)."""
+        width = 1 << (MOST_PART_BITS - self.bits)
+        own = sizes[..., self.number * width : (self.number + 1) * width].sum(axis=-1)
+        return np.asarray(own, dtype=np.int64)
+
+
+class WordSource(Protocol):
+    """Makes the words of ranges of keys."""
+
+    def words(self, keys: KeyRange, device: int) -> Any:
+        """CuPy uint64 on the current GPU, number ``device``, in no order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Features on a GPU, and what they are in the partition.
+
+    Attributes:
+        sketches: the features.
+        shift: int64[pieces], what to add to the number of a window.
+        taken: bool[pieces], whether it is of the partition.
+    """
+
+    sketches: DeviceSketches
+    shift: NDArray[np.int64]
+    taken: NDArray[np.bool_]
+
+
+class SketchWords:
+    """The words of a partition from features, which lie on several GPUs or on the host.
+
+    Args:
+        database: says which targets the partition has.
+        number: of the partition.
+        sketches: of (at least) the targets, in their order.
+        gpus: how many GPUs there are.
+
+    Attributes:
+        sizes: int64[sources, 2^MOST_PART_BITS], words of each range of keys.
+        windows_of: int64[targets + 1], where the windows of each target begin.
+    """
+
+    def __init__(
+        self, database: Database, number: int, sketches: Sequence[DeviceSketches], gpus: int
+    ) -> None:
+        target, self.first_window = database.members(number)
+        first_of = np.full(len(database.targets) + 1, -1, dtype=np.int64)
+        first_of[target] = self.first_window[:-1]
+        self._sketch = database.parameters.sketch.sketch
+        self._gpus = gpus
+        self._sources = [
+            _Piece(own, first - own.first_window + own.bias, first >= 0)
+            for own in sketches
+            if ((first := first_of[own.target]) >= 0).any()
+        ]
+        self.sizes = np.zeros((len(self._sources), 1 << MOST_PART_BITS), dtype=np.int64)
+        for gpu in range(gpus):
+            self._count(gpu)
+
+    @property
+    def bytes_on_host(self) -> int:
+        """Bytes of features that lie in the memory of the host."""
+        return sum(own.sketches.keys.nbytes for own in self._sources if own.sketches.on_host)
+
+    def words(self, keys: KeyRange, device: int, sources: slice = slice(None)) -> Any:
+        """See ``WordSource``; of some sources only."""
+        import cupy
+        from cupy import cuda
+
+        counts = keys.of(self.sizes)
+        of_gpu: list[list[int]] = [[] for _ in range(self._gpus)]
+        for source in range(len(self._sources))[sources]:
+            of_gpu[self._sources[source].sketches.device].append(source)
+        words = empty_words(int(counts[sources].sum()))
+        at = 0
+        for gpu, own in enumerate(of_gpu):
+            count = int(counts[own].sum())
+            here = words[at : at + count]
+            if count > 0 and gpu == device:
+                self._make(own, keys, here)
+            elif count > 0:
+                with on_gpu(gpu):
+                    lent = empty_words(count)
+                    self._make(own, keys, lent)
+                    cupy.cuda.Stream.null.synchronize()
+                cuda.runtime.memcpyPeer(here.data.ptr, device, lent.data.ptr, gpu, 8 * count)
+            at += count
+        return words
+
+    def _count(self, gpu: int) -> None:
+        """Count the words of the sources on a GPU."""
+        import cupy
+
+        own = [i for i, source in enumerate(self._sources) if source.sketches.device == gpu]
+        if not own:
+            return
+        with on_gpu(gpu):
+            counts = cupy.empty((len(own), 1 << MOST_PART_BITS), dtype=cupy.uint32)
+            counts.data.memset_async(0, counts.nbytes)
+            for line, i in zip(counts, own, strict=True):
+                source = self._sources[i]
+                slots = source.sketches.windows * self._sketch
+                KERNELS.launch(
+                    "count_parts", grid_of(slots, THREADS * 64), (THREADS,),
+                    (*self._slots(source), cupy.asarray(source.taken), np.int32(MOST_PART_BITS),
+                     line),
+                )  # fmt: skip
+            self.sizes[own] = counts.get()
+
+    def _make(self, sources: Sequence[int], keys: KeyRange, words: Any) -> None:
+        """Make the words of sources that lie on the current GPU."""
+        import cupy
+
+        count = cupy.empty(1, dtype=cupy.uint64)
+        count.data.memset_async(0, count.nbytes)
+        for i in sources:
+            source = self._sources[i]
+            KERNELS.launch(
+                "make_words",
+                grid_of(source.sketches.windows * self._sketch, THREADS * 8), (THREADS,),
+                (
+                    *self._slots(source), cupy.asarray(source.shift), cupy.asarray(source.taken),
+                    np.int32(keys.bits), np.uint32(keys.number), words, count,
+                ),
+            )  # fmt: skip
+
+    def _slots(self, source: _Piece) -> tuple[Any, ...]:
+        """The features, as kernels take them."""
+        own = source.sketches
+        return own.keys, own.counts, own.piece, np.int64(own.windows), np.int32(self._sketch)
+
+
+def sort_words(words: Any) -> None:
+    """Sort words in place, by a radix sort (of CuPy).
+
+    Raises:
+        OutOfMemoryError: of CuPy, which says of sorting no more than that memory ran out.
+    """
+    import cupy
+
+    if len(words) > 1:
+        try:
+            _again_after_freeing(words.sort)
+        except MemoryError as error:
+            pool = cupy.get_default_memory_pool()
+            values = words.nbytes, pool.total_bytes(), pool.get_limit()
+            raise cupy.cuda.memory.OutOfMemoryError(*values) from error
+
+
+def empty_words(count: int) -> Any:
+    """CuPy uint64[count] of undefined content."""
+    import cupy
+
+    return _again_after_freeing(lambda: cupy.empty(count, dtype=cupy.uint64))
+
+
+def _again_after_freeing(work: Callable[[], _Result]) -> _Result:
+    """Do what takes memory; where it runs out, once more without what CuPy keeps unused."""
+    with contextlib.suppress(MemoryError):
+        return work()
+    free_unused()
+    return work()
+
+
+def grid_of_tiles(tiles: int) -> tuple[int]:
+    """Grid where a warp takes a tile of words."""
+    return grid_of(max(1, tiles), THREADS // 32)
+
+
+@contextlib.contextmanager
+def on_gpu(device: int) -> Iterator[None]:
+    """Work on a GPU."""
+    import cupy
+
+    with cupy.cuda.Device(device):
+        yield

@@ -1,0 +1,1 @@
+"""Candidates of reads: look-up of features, and windows with most hits."""

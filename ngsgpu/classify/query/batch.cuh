@@ -1,0 +1,41 @@
+// What kernels know of queries, their candidates and the partitions that these lie in.
+//
+// directory, entries and locations are those of a file: whatever they hold, kernels stay within
+// the bounds that follow ``bits``. The other arrays were counted by the host.
+#pragma once
+
+#include "ngsgpu/classify/sketch/kmers.cuh"
+
+namespace {
+
+constexpr int kBlockBits = 6;  // windows whose target is kept: every 64th
+
+// What kernels take of a partition; ngsgpu.classify.query.gpu_query fills it.
+struct Partition {
+    const uint2* directory;
+    const uint32_t* entries;
+    const uint32_t* locations;
+    const uint32_t* first_window;
+    const int32_t* block_target;
+    const int32_t* target;
+    const int32_t* taxon;            // null where calls may be sequences
+    const int32_t* taxon_of_target;  // by numbers of the database; as ``taxon``
+    int64_t bits;
+    int64_t entry_count;
+    int64_t location_count;
+    int64_t last_window;  // of all targets
+};
+
+// A candidate: target (-1: there is none, nor any after it), hits, first and last window.
+using Candidate = int4;
+
+// Where the sequences of a mate lie: record ``first + i * step`` is that of query i.
+struct Mate {
+    const u8* raw;
+    const uint32_t* start;
+    const int32_t* length;
+    uint32_t first;
+    uint32_t step;  // 0: there are none
+};
+
+}  // namespace

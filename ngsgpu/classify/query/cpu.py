@@ -1,0 +1,441 @@
+"""Candidates of queries: look features up, sort the locations found, find the best ranges.
+
+As MetaCache does (Kobus 2022, sections 6.4.3 and 8.6): the locations of all features of a query
+are sorted by target and window, and counted in ranges of consecutive windows of a target; each
+target's candidate is its range with the most hits, the first of equal ones. The best candidates
+stay: those with more hits, of equal ones that of the earlier target; where the lowest rank lies
+above sequences, a taxon has one candidate, the best of its targets.
+
+The list of the best is filled from one partition after the other. Since the order is total and
+targets belong to one partition, the result is that of a single partition.
+
+The arrays of an index are those of a file: whatever they hold, kernels stay within their bounds.
+What was counted here (``first_window``, ``block_target``, ``target``, ``taxon``) is relied upon.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.index.index import bucket_of, find_key
+from ngsgpu.classify.params import SketchRules
+from ngsgpu.classify.sketch.cpu import sketch_sequence, unpack_bases, windows_of
+from ngsgpu.jit import njit
+from ngsgpu.sequence.prefetch import prefetch
+from ngsgpu.sequence.types import Integer
+
+BLOCK_BITS: Final = 6
+"""Windows whose target is kept: every 64th."""
+
+_INSERTION_SORTED: Final = 24
+"""Locations that are sorted by insertion; more are sorted by merging."""
+
+
+_AHEAD: Final = 16
+"""Keys by which the processor is asked for memory before it is needed."""
+_QUERIES_AHEAD: Final = 2
+
+
+class PartitionArrays(NamedTuple):
+    """What kernels take of a partition.
+
+    Attributes:
+        directory: see ``ngsgpu.classify.index.index``.
+        entries: see there.
+        locations: see there.
+        bits: of the directory.
+        first_window: uint32[targets + 1], where each target's windows begin.
+        block_target: int32, the target of the first window of each block of 64 windows.
+        target: int32[targets], numbers of the partition's targets in the database, ascending.
+        taxon: int32[targets], each target's taxon at the lowest rank of calls, or the lowest one
+            above it, -1 without one; empty where calls may be sequences.
+        sums: uint64, checksums of the index's blocks, see ``ngsgpu.classify.index.blocks``;
+            empty where there is nothing to compare.
+        checked: uint8, 1 for each block that was compared.
+    """
+
+    directory: NDArray[np.uint32]
+    entries: NDArray[np.uint32]
+    locations: NDArray[np.uint32]
+    bits: int
+    first_window: NDArray[np.uint32]
+    block_target: NDArray[np.int32]
+    target: NDArray[np.int32]
+    taxon: NDArray[np.int32]
+    sums: NDArray[np.uint64]
+    checked: NDArray[np.uint8]
+
+
+class CandidateArrays(NamedTuple):
+    """The best candidates of queries; see ``ngsgpu.classify.call.results.Candidates``.
+
+    Attributes:
+        target: int32[n, m], -1 from the first place on that is free.
+        hits: int32[n, m].
+        window_begin: int32[n, m].
+        window_end: int32[n, m].
+        taxon: int32[n, m], ``PartitionArrays.taxon`` of the target; -1 where calls may be
+            sequences.
+    """
+
+    target: NDArray[np.int32]
+    hits: NDArray[np.int32]
+    window_begin: NDArray[np.int32]
+    window_end: NDArray[np.int32]
+    taxon: NDArray[np.int32]
+
+    @classmethod
+    def empty(cls, queries: int, most: int) -> CandidateArrays:
+        """Lists without a candidate."""
+        shape = queries, most
+        return cls(
+            target=np.full(shape, -1, dtype=np.int32),
+            hits=np.zeros(shape, dtype=np.int32),
+            window_begin=np.zeros(shape, dtype=np.int32),
+            window_end=np.zeros(shape, dtype=np.int32),
+            taxon=np.full(shape, -1, dtype=np.int32),
+        )
+
+
+class Mates(NamedTuple):
+    """Where the sequences of reads, or of one mate of pairs, lie in a file's bytes.
+
+    Attributes:
+        data: uint8 [bytes].
+        start: int64[n], first base; line ends may lie between bases.
+        end: int64[n].
+        length: int32[n], bases.
+    """
+
+    data: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    length: NDArray[np.int32]
+
+
+@njit(nogil=True, cache=True)
+def sketch_queries(
+    first: Mates,
+    second: Mates,
+    rules: SketchRules,
+    codes: NDArray[np.uint8],
+    keys: NDArray[np.uint32],
+    key_start: NDArray[np.int64],
+) -> None:
+    """Find the keys of queries.
+
+    Args:
+        first: reads or first mates.
+        second: second mates; without records where there are none.
+        rules: windows and sketches.
+        codes: uint8, scratch for the longest read.
+        keys: uint32, takes the keys of one query after the other; see ``most_keys``.
+        key_start: int64[n + 1], takes where each query's keys begin.
+    """
+    smallest = np.empty(rules.sketch, dtype=np.uint32)
+    no_windows = np.empty(0, dtype=np.uint32)
+    at: Integer = np.int64(0)
+    for i in range(first.start.size):
+        key_start[i] = at
+        end = unpack_bases(first.data, first.start[i], first.end[i], codes, 0)
+        last = windows_of(end, rules)
+        at = sketch_sequence(codes, 0, end, 0, last, rules, smallest, keys, no_windows, at)
+        if second.start.size > 0:
+            end = unpack_bases(second.data, second.start[i], second.end[i], codes, 0)
+            last = windows_of(end, rules)
+            at = sketch_sequence(codes, 0, end, 0, last, rules, smallest, keys, no_windows, at)
+    key_start[first.start.size] = at
+
+
+def most_keys(lengths: NDArray[np.int32], rules: SketchRules) -> int:
+    """How many keys reads of these lengths have at most."""
+    windows = int((lengths // rules.stride).sum(dtype=np.int64)) + len(lengths)
+    return windows * rules.sketch
+
+
+@njit(nogil=True, cache=True)
+def look_up(
+    keys: NDArray[np.uint32],
+    key_start: NDArray[np.int64],
+    partition: PartitionArrays,
+    location: NDArray[np.int64],
+    count: NDArray[np.int64],
+) -> Integer:
+    """Find the locations of keys.
+
+    Args:
+        keys: uint32.
+        key_start: int64[n + 1], where each query's keys begin.
+        partition: the index.
+        location: int64[keys], takes each key's first location.
+        count: int64[keys], takes how many it has; together they stay within ``locations``.
+
+    Returns:
+        The most locations of a query.
+    """
+    directory, entries, bits = partition.directory, partition.entries, partition.bits
+    room = np.int64(partition.locations.size)
+    total_keys = key_start[-1]
+    for i in range(-2 * _AHEAD, total_keys):
+        # The lines of keys that come later are on their way while this one is looked up.
+        if i + 2 * _AHEAD < total_keys:
+            prefetch(directory, 2 * bucket_of(keys[i + 2 * _AHEAD], bits))
+        if 0 <= i + _AHEAD < total_keys:
+            prefetch(entries, np.int64(directory[bucket_of(keys[i + _AHEAD], bits), 0]))
+        if i >= 0:
+            first, many = find_key(directory, entries, bits, keys[i])
+            location[i] = min(first, room)
+            count[i] = min(many, room - location[i])
+    most = np.int64(0)
+    for query in range(key_start.size - 1):
+        total = np.int64(0)
+        for i in range(key_start[query], key_start[query + 1]):
+            total += count[i]
+        most = max(most, total)
+    return most
+
+
+@njit(nogil=True, cache=True)
+def _merge_runs(
+    values: NDArray[np.uint32],
+    spare: NDArray[np.uint32],
+    ends: NDArray[np.int64],
+    runs: Integer,
+) -> bool:
+    """Merge ascending runs, two by two, until one is left.
+
+    Args:
+        values: the runs, one after the other.
+        spare: as long.
+        ends: the end of each run; overwritten.
+        runs: how many there are, at least one.
+
+    Returns:
+        Whether the result is in ``spare``, not in ``values``.
+    """
+    swapped = False
+    while runs > 1:
+        begin = np.int64(0)
+        merged = 0
+        for run in range(0, runs, 2):
+            # Unsigned indices are not looked at for being negative.
+            i = np.uintp(begin)
+            middle = np.uintp(ends[run])
+            end = ends[run + 1] if run + 1 < runs else ends[run]
+            last = np.uintp(end)
+            j = middle
+            out = i
+            while i < middle and j < last:
+                left = values[i]
+                right = values[j]
+                takes_left = np.uintp(left <= right)
+                spare[out] = min(left, right)
+                i += takes_left
+                j += np.uintp(1) - takes_left
+                out += np.uintp(1)
+            while i < middle:
+                spare[out] = values[i]
+                i += np.uintp(1)
+                out += np.uintp(1)
+            while j < last:
+                spare[out] = values[j]
+                j += np.uintp(1)
+                out += np.uintp(1)
+            ends[merged] = end
+            merged += 1
+            begin = end
+        runs = merged
+        values, spare = spare, values
+        swapped = not swapped
+    return swapped
+
+
+@njit(nogil=True, cache=True)
+def _sort_small(values: NDArray[np.uint32], count: Integer) -> None:
+    """Sort a few values by insertion."""
+    for i in range(1, count):
+        value = values[i]
+        place = i
+        while place > 0 and values[place - 1] > value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
+
+
+@njit(nogil=True, cache=True)
+def insert_candidate(
+    best: CandidateArrays,
+    query: Integer,
+    target: Integer,
+    hits: Integer,
+    begin: Integer,
+    end: Integer,
+    taxon: Integer,
+) -> None:
+    """Put a candidate into a query's list if it is one of the best.
+
+    More hits come first, of equal ones the earlier target. A taxon that is not -1 has one place.
+    """
+    most = best.target.shape[1]
+    count = 0
+    while count < most and best.target[query, count] >= 0:
+        count += 1
+    if taxon >= 0:
+        for i in range(count):
+            if best.taxon[query, i] == taxon:
+                had = best.hits[query, i]
+                if hits < had or (hits == had and target > best.target[query, i]):
+                    return
+                for j in range(i + 1, count):
+                    _move(best, query, j, j - 1)
+                count -= 1
+                break
+    place = count
+    while place > 0:
+        other = best.hits[query, place - 1]
+        if hits < other or (hits == other and target > best.target[query, place - 1]):
+            break
+        place -= 1
+    if place == most:
+        return
+    for j in range(min(count, most - 1), place, -1):
+        _move(best, query, j - 1, j)
+    best.target[query, place] = target
+    best.hits[query, place] = hits
+    best.window_begin[query, place] = begin
+    best.window_end[query, place] = end
+    best.taxon[query, place] = taxon
+
+
+@njit(nogil=True, cache=True)
+def _move(best: CandidateArrays, query: Integer, source: Integer, sink: Integer) -> None:
+    best.target[query, sink] = best.target[query, source]
+    best.hits[query, sink] = best.hits[query, source]
+    best.window_begin[query, sink] = best.window_begin[query, source]
+    best.window_end[query, sink] = best.window_end[query, source]
+    best.taxon[query, sink] = best.taxon[query, source]
+
+
+@njit(nogil=True, cache=True)
+def _scan_ranges(
+    found: NDArray[np.uint32],
+    count: Integer,
+    span: Integer,
+    partition: PartitionArrays,
+    best: CandidateArrays,
+    query: Integer,
+) -> None:
+    """Find each target's best range among sorted locations and keep the best of them.
+
+    Args:
+        found: uint32, windows of the partition, ascending, one for each hit.
+        count: how many.
+        span: windows that a range may have.
+        partition: the targets.
+        best: the lists of candidates.
+        query: the query.
+    """
+    last_place = best.target.shape[1] - 1
+    i = np.int64(0)
+    while i < count:
+        window = np.int64(found[i])
+        target = np.int64(partition.block_target[window >> BLOCK_BITS])
+        while np.int64(partition.first_window[target + 1]) <= window:
+            target += 1
+        target_end = np.int64(partition.first_window[target + 1])
+        left = i
+        hits: Integer = 1
+        begin = end = window
+        i += 1
+        while i < count and np.int64(found[i]) < target_end:
+            window = np.int64(found[i])
+            while window - np.int64(found[left]) >= span:
+                left += 1
+            if i - left + 1 > hits:
+                hits = i - left + 1
+                begin = np.int64(found[left])
+                end = window
+            i += 1
+        if best.target[query, last_place] >= 0 and hits < best.hits[query, last_place]:
+            continue
+        taxon = -1
+        if partition.taxon.size > 0:
+            taxon = partition.taxon[target]
+            if taxon < 0:
+                continue
+        first = np.int64(partition.first_window[target])
+        # A list that does not ascend, as it should, would lead before the target.
+        begin, end = max(begin - first, np.int64(0)), max(end - first, np.int64(0))
+        insert_candidate(best, query, partition.target[target], hits, begin, end, taxon)
+
+
+@njit(nogil=True, cache=True)
+def add_candidates(
+    key_start: NDArray[np.int64],
+    location: NDArray[np.int64],
+    location_count: NDArray[np.int64],
+    span: NDArray[np.int64],
+    partition: PartitionArrays,
+    values: NDArray[np.uint32],
+    spare: NDArray[np.uint32],
+    ends: NDArray[np.int64],
+    best: CandidateArrays,
+) -> None:
+    """Add the candidates of a partition to the lists of queries.
+
+    Args:
+        key_start: int64[n + 1], where each query's keys begin.
+        location: int64, each key's first location, as ``look_up`` found them.
+        location_count: int64, how many it has.
+        span: int64[n], windows that a range of the query may have.
+        partition: the partition.
+        values: uint32, scratch for the most locations of a query.
+        spare: as ``values``.
+        ends: int64, scratch for the most keys of a query.
+        best: the lists.
+    """
+    last_window = np.uint32(partition.first_window[-1] - np.uint32(1))
+    for query in range(key_start.size - 1):
+        if query + _QUERIES_AHEAD < key_start.size - 1:
+            later = query + _QUERIES_AHEAD
+            for i in range(key_start[later], key_start[later + 1]):
+                prefetch(partition.locations, location[i])
+        count = np.int64(0)
+        runs = 0
+        for i in range(key_start[query], key_start[query + 1]):
+            if location_count[i] > 0:
+                first = location[i]
+                for j in range(location_count[i]):
+                    values[count + j] = min(partition.locations[first + j], last_window)
+                count += location_count[i]
+                ends[runs] = count
+                runs += 1
+        if count == 0:
+            continue
+        found = values
+        if count <= _INSERTION_SORTED:
+            _sort_small(values, count)
+        elif _merge_runs(values, spare, ends, runs):
+            found = spare
+        _scan_ranges(found, count, span[query], partition, best, query)
+
+
+@njit(nogil=True, cache=True)
+def merge_candidates(other: CandidateArrays, best: CandidateArrays) -> None:
+    """Put the candidates of ``other`` into the lists of the same queries."""
+    for query in range(best.target.shape[0]):
+        for i in range(other.target.shape[1]):
+            if other.target[query, i] < 0:
+                break
+            insert_candidate(
+                best,
+                query,
+                other.target[query, i],
+                other.hits[query, i],
+                other.window_begin[query, i],
+                other.window_end[query, i],
+                other.taxon[query, i],
+            )

@@ -1,0 +1,361 @@
+"""Queries in, candidates and calls out: one database, its partitions open, on the CPU.
+
+Everything here works on a few thousand queries at a time and may be called by several threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.call.cpu import call_queries
+from ngsgpu.classify.call.evidence import lift, weigh
+from ngsgpu.classify.call.labels import Labels
+from ngsgpu.classify.call.results import CalledReads
+from ngsgpu.classify.database.database import Database, Partition
+from ngsgpu.classify.index.blocks import check_blocks
+from ngsgpu.classify.params import PER_MILLION, QueryParameters, QueryRules
+from ngsgpu.classify.query.cpu import (
+    BLOCK_BITS,
+    CandidateArrays,
+    Mates,
+    PartitionArrays,
+    add_candidates,
+    look_up,
+    most_keys,
+    sketch_queries,
+)
+from ngsgpu.errors import UsageError
+from ngsgpu.jit import njit
+from ngsgpu.sequence.types import Integer
+from ngsgpu.taxonomy.tree import RANK_CODES, ROOT, Taxonomy
+
+NO_MATES = Mates(
+    np.zeros(0, dtype=np.uint8),
+    np.zeros(0, dtype=np.int64),
+    np.zeros(0, dtype=np.int64),
+    np.zeros(0, dtype=np.int32),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Some reads, or pairs.
+
+    Attributes:
+        first: the reads, or first mates.
+        second: second mates; ``NO_MATES`` for single reads.
+        name_start: int64[n], in ``first.data``: first byte of the name.
+        name_end: int64[n], its end.
+    """
+
+    first: Mates
+    second: Mates
+    name_start: NDArray[np.int64]
+    name_end: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.name_start)
+
+    @property
+    def paired(self) -> bool:
+        """Whether these are pairs."""
+        return self.second is not NO_MATES
+
+    def part(self, begin: int, end: int) -> Queries:
+        """Queries ``begin`` up to ``end``."""
+        cut = slice(begin, end)
+        second = self.second
+        if self.paired:
+            second = Mates(second.data, second.start[cut], second.end[cut], second.length[cut])
+        first = self.first
+        return Queries(
+            Mates(first.data, first.start[cut], first.end[cut], first.length[cut]),
+            second,
+            self.name_start[cut],
+            self.name_end[cut],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBlock:
+    """Queries without their sequences, but with their candidates.
+
+    Attributes:
+        names: uint8, in which the names lie.
+        name_start: int64[n].
+        name_end: int64[n].
+        length1: int32[n], bases of the read or first mate.
+        length2: int32[n], of the second mate; 0 for single reads.
+        features: int64[n], features of the query.
+        candidates: the best.
+        paired: whether queries are pairs.
+    """
+
+    names: NDArray[np.uint8]
+    name_start: NDArray[np.int64]
+    name_end: NDArray[np.int64]
+    length1: NDArray[np.int32]
+    length2: NDArray[np.int32]
+    features: NDArray[np.int64]
+    candidates: CandidateArrays
+    paired: bool
+
+    def __len__(self) -> int:
+        return len(self.name_start)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        own = (self.names, self.name_start, self.name_end, self.length1, self.length2)
+        return sum(array.nbytes for array in (*own, self.features, *self.candidates))
+
+    @property
+    def bases(self) -> int:
+        """Of all queries."""
+        return int(self.length1.sum(dtype=np.int64) + self.length2.sum(dtype=np.int64))
+
+
+def trivial_taxonomy() -> Taxonomy:
+    """A tree of nothing but a root, for databases without a taxonomy."""
+    return Taxonomy(
+        taxid=np.ones(1, dtype=np.int64),
+        parent=np.zeros(1, dtype=np.int32),
+        rank=np.array([ROOT], dtype=np.uint8),
+        name_bytes=np.frombuffer(b"root", dtype=np.uint8),
+        name_start=np.array([0, 4], dtype=np.int64),
+        merged_taxid=np.zeros(0, dtype=np.int64),
+        merged_index=np.zeros(0, dtype=np.int32),
+    )
+
+
+class Engine:
+    """A database and how to classify with it.
+
+    Args:
+        database: the database.
+        parameters: how queries are classified.
+        partitions: numbers of the partitions to look into; all by default. None are needed where
+            candidates come from files.
+
+    Attributes:
+        numbers: of the partitions.
+        opened: the partitions as the database has them.
+        partitions: as kernels take them.
+
+    Raises:
+        InputError: a partition cannot be opened.
+        UsageError: a rank does not exist; there is no such partition.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        parameters: QueryParameters,
+        partitions: Sequence[int] | None = None,
+    ) -> None:
+        self.database = database
+        self.parameters = parameters
+        self.taxonomy = database.taxonomy or trivial_taxonomy()
+        self.sketch = database.parameters.sketch
+        self.rules = self._rules()
+        self.lineages = self.taxonomy.ranked_lineages()
+        self.taxon_of_target = self._taxon_of_target()
+        everything = range(len(database.partitions))
+        self.numbers = list(everything if partitions is None else partitions)
+        for number in self.numbers:
+            if not 0 <= number < len(database.partitions):
+                raise UsageError(
+                    f"there is no partition {number}; the database has "
+                    f"{len(database.partitions)}, counted from 0"
+                )
+        self.opened = [database.load_partition(number) for number in self.numbers]
+        self.partitions = [self._arrays(partition) for partition in self.opened]
+
+    def _rules(self) -> QueryRules:
+        parameters = self.parameters
+        for option, rank in (("--lowest", parameters.lowest), ("--highest", parameters.highest)):
+            if rank not in RANK_CODES:
+                known = ", ".join(RANK_CODES)
+                raise UsageError(f"{option} {rank!r} is no rank; choose one of {known}")
+        lowest, highest = RANK_CODES[parameters.lowest], RANK_CODES[parameters.highest]
+        if lowest > highest:
+            raise UsageError(
+                f"--lowest {parameters.lowest} is above --highest {parameters.highest}"
+            )
+        return QueryRules(
+            min_hits=parameters.hits_needed(self.sketch.sketch),
+            difference=round(parameters.hit_difference * PER_MILLION),
+            confidence=round(parameters.confidence * PER_MILLION),
+            species_confidence=round(parameters.species_confidence * PER_MILLION),
+            insert_size=parameters.insert_size,
+            lowest=lowest,
+            highest=highest,
+            best_alone=int(parameters.ties == "first" and self.database.taxonomy is None),
+        )
+
+    def _taxon_of_target(self) -> NDArray[np.int32]:
+        """Each target's lowest taxon that is not below the lowest rank; empty for sequences."""
+        if self.rules.lowest == 0:
+            return np.zeros(0, dtype=np.int32)
+        node = self.database.targets.node
+        above = self.lineages[node, self.rules.lowest :]
+        has = above >= 0
+        taxon = above[np.arange(len(node)), has.argmax(axis=1)]
+        return np.where((node >= 0) & has.any(axis=1), taxon, np.int32(-1)).astype(np.int32)
+
+    def _arrays(self, partition: Partition) -> PartitionArrays:
+        first_window = partition.first_window
+        blocks = np.arange(0, int(first_window[-1]) + 1, 1 << BLOCK_BITS)
+        block_target = np.searchsorted(first_window, blocks, side="right") - 1
+        taxon = self.taxon_of_target
+        return PartitionArrays(
+            directory=partition.index.directory,
+            entries=partition.index.entries,
+            locations=partition.index.locations,
+            bits=partition.index.bits,
+            first_window=first_window,
+            block_target=np.clip(block_target, 0, len(partition.target) - 1).astype(np.int32),
+            target=partition.target,
+            taxon=taxon[partition.target] if len(taxon) > 0 else taxon,
+            sums=partition.sums,
+            checked=np.zeros(len(partition.sums), dtype=np.uint8),
+        )
+
+    @cached_property
+    def labels(self) -> Labels:
+        """What calls are called."""
+        targets = self.database.targets
+        return Labels(
+            taxonomy=self.taxonomy,
+            target_taxon=targets.node,
+            target_bytes=targets.name_bytes,
+            target_start=targets.name_start,
+            target_length=targets.length,
+            sketch=self.sketch,
+        )
+
+    @cached_property
+    def node_rank(self) -> NDArray[np.uint8]:
+        """uint8[nodes], in memory of our own."""
+        return np.array(self.taxonomy.rank)
+
+    @cached_property
+    def target_node(self) -> NDArray[np.int32]:
+        """int32[targets], each target's taxon or -1."""
+        return np.array(self.database.targets.node)
+
+    def find_candidates(self, queries: Queries) -> QueryBlock:
+        """Find the best candidates of queries in all partitions.
+
+        Raises:
+            InputError: what is read of a partition is not what was written.
+        """
+        rules = self.sketch.rules
+        first, second = queries.first, queries.second
+        room = most_keys(first.length, rules) + most_keys(second.length, rules)
+        longest = max(int(first.length.max(initial=0)), int(second.length.max(initial=0)))
+        codes = np.empty(longest, dtype=np.uint8)
+        keys = np.empty(room, dtype=np.uint32)
+        key_start = np.empty(len(queries) + 1, dtype=np.int64)
+        sketch_queries(first, second, rules, codes, keys, key_start)
+        features = np.diff(key_start)
+        length2 = second.length if queries.paired else np.zeros(len(queries), dtype=np.int32)
+        bases = first.length.astype(np.int64) + length2
+        span = 2 + np.maximum(bases, self.rules.insert_size) // rules.stride
+        location = np.empty(int(key_start[-1]), dtype=np.int64)
+        count = np.empty(int(key_start[-1]), dtype=np.int64)
+        ends = np.empty(int(features.max(initial=0)), dtype=np.int64)
+        best = CandidateArrays.empty(len(queries), self.parameters.candidates)
+        for partition in self.partitions:
+            if not blocks_are_whole(keys[: key_start[-1]], partition):
+                raise next(own.damage() for own in self.opened if own.sums is partition.sums)
+            most = int(look_up(keys, key_start, partition, location, count))
+            values, spare = np.empty(most, dtype=np.uint32), np.empty(most, dtype=np.uint32)
+            add_candidates(key_start, location, count, span, partition, values, spare, ends, best)
+        return QueryBlock(
+            names=first.data,
+            name_start=queries.name_start,
+            name_end=queries.name_end,
+            length1=first.length,
+            length2=length2,
+            features=features,
+            candidates=best,
+            paired=queries.paired,
+        )
+
+    def call(
+        self,
+        block: QueryBlock,
+        kept: NDArray[np.uint8] | None = None,
+        believed: NDArray[np.uint8] | None = None,
+        doubtful_confidence: float = 0.0,
+    ) -> CalledReads:
+        """Call queries by their candidates.
+
+        Args:
+            block: the queries.
+            kept: uint8[targets], 0 for targets that do not count; None: all count.
+            believed: uint8[targets], see ``ngsgpu.classify.call.evidence``; None: all are.
+            doubtful_confidence: see there.
+        """
+        best, belief = block.candidates, None
+        if believed is not None:
+            best, belief = weigh(best, believed, self.rules)
+        call = np.empty(len(block), dtype=np.int32)
+        place = np.empty(len(block), dtype=np.int64)
+        call_queries(
+            best, block.features, self.lineages, self.node_rank, self.target_node,
+            np.zeros(0, dtype=np.uint8) if kept is None else kept, self.rules, call, place,
+        )  # fmt: skip
+        row, there = np.arange(len(block)), place >= 0
+        column = np.maximum(place, 0)
+        if belief is not None:
+            lift(
+                call, belief, np.where(there, best.hits[row, column], np.int32(0)),
+                block.features, self.target_node, self.lineages, self.rules.highest,
+                round(doubtful_confidence * PER_MILLION),
+            )  # fmt: skip
+        return CalledReads(
+            names=block.names,
+            name_start=block.name_start,
+            name_end=block.name_end,
+            call=call,
+            score=np.where(there, best.hits[row, column], np.int32(0)),
+            target=np.where(there, best.target[row, column], np.int32(-1)),
+            window_begin=np.where(there, best.window_begin[row, column], np.int32(0)),
+            window_end=np.where(there, best.window_end[row, column], np.int32(0)),
+            length1=block.length1,
+            length2=block.length2,
+            paired=block.paired,
+        )
+
+
+def blocks_are_whole(keys: NDArray[np.uint32], partition: PartitionArrays) -> bool:
+    """Whether the blocks of an index that keys lead to are what was written."""
+    return len(partition.sums) == 0 or check_blocks(
+        keys, partition.directory, partition.entries, partition.locations, partition.sums,
+        partition.checked,
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def find_name_ends(
+    data: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    strip: Integer,
+    name_end: NDArray[np.int64],
+) -> None:
+    """Find the end of the first word of headers; with ``strip``, before a ``/1`` or ``/2``."""
+    for i in range(start.size):
+        at = start[i]
+        while at < end[i] and data[at] != 32 and data[at] != 9:
+            at += 1
+        if strip and at - start[i] > 2 and data[at - 2] == 47 and 49 <= data[at - 1] <= 50:
+            at -= 2
+        name_end[i] = at

@@ -1,0 +1,133 @@
+"""Queries on one GPU or several: the counterpart of ``engine``.
+
+A query is a warp's work: it sketches the reads, looks the features up, sorts the locations in
+registers and picks the candidates. Queries with more locations than a warp holds are sorted
+together in device memory (a radix sort by query and window).
+
+Of several GPUs, each searches some of the partitions, or, where there is but one, some of the
+queries. The first, which has read the queries, sends them to the others and joins what they find.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ngsgpu.classify.gpu import THREADS, grid_of_threads
+from ngsgpu.classify.query.engine import Engine
+from ngsgpu.classify.query.gpu_batch import NULL, DeviceBatch, DeviceNames, DeviceReads
+from ngsgpu.classify.query.gpu_search import KERNELS, Search, Searcher
+
+
+def most_gpus(partitions: int) -> int | None:
+    """How many GPUs can share a search of so many partitions; None for any number.
+
+    They share the partitions, or, where there is but one, the queries.
+    """
+    return None if partitions == 1 else partitions
+
+
+class DeviceEngine:
+    """Finds candidates on the current GPU, and on those after it.
+
+    Args:
+        engine: the database, and how to classify with it.
+        gpus: how many GPUs search.
+        memory: bytes of each GPU's memory that may be taken; None for what is free.
+
+    Raises:
+        DeviceError: the partitions do not fit into a GPU's memory.
+    """
+
+    def __init__(self, engine: Engine, gpus: int = 1, memory: int | None = None) -> None:
+        import cupy
+
+        self.engine = engine
+        partitions = engine.partitions
+        self._splits_queries = len(partitions) == 1
+        self._searchers: list[Searcher] = []
+        first = cupy.cuda.Device().id
+        for number in range(min(gpus, most_gpus(len(partitions)) or gpus)):
+            own = partitions if self._splits_queries else partitions[number::gpus]
+            with cupy.cuda.Device(first + number):
+                self._searchers.append(Searcher(engine, own, memory))
+
+    def find(self, reads: DeviceReads, names: DeviceNames) -> DeviceBatch:
+        """Find the candidates of queries; waits for the kernels.
+
+        Args:
+            reads: their sequences.
+            names: of the queries; their bytes may be counted on the device.
+        """
+        import cupy
+
+        searches = self._start(reads)
+        for searcher, search in zip(self._searchers, searches, strict=True):
+            with searcher.device:
+                searcher.finish(search)
+        for searcher in self._searchers[1:]:  # what is joined is copied by the first one's stream
+            with searcher.device:
+                cupy.cuda.get_current_stream().synchronize()
+        candidates, sizes = self._joined(searches)
+        used = names.used if isinstance(names.used, int) else int(names.used[0])
+        return DeviceBatch(
+            reads.queries, len(reads.mates) == 2, names._replace(used=used), sizes, candidates
+        )
+
+    def _start(self, reads: DeviceReads) -> list[Search]:
+        """Begin to search on all GPUs."""
+        import cupy
+
+        searchers = self._searchers
+        if len(searchers) == 1:
+            return [searchers[0].start(reads)]
+        ready = cupy.cuda.Event(disable_timing=True)
+        ready.record(cupy.cuda.get_current_stream())
+        share = -(-reads.queries // len(searchers)) if self._splits_queries else 0
+        searches = []
+        for number, searcher in enumerate(searchers):
+            own = reads
+            if share:
+                begin = min(number * share, reads.queries)
+                own = reads.part(begin, min(begin + share, reads.queries))
+            with searcher.device:
+                searches.append(searcher.start(own if number == 0 else own.copied(ready)))
+        return searches
+
+    def _joined(self, searches: list[Search]) -> tuple[Any, Any]:
+        """Candidates and sizes of all queries, on the first GPU."""
+        import cupy
+
+        first = searches[0]
+        if len(searches) == 1:
+            return first.candidates, first.sizes
+        if self._splits_queries:
+            return (
+                cupy.concatenate([_here(search.candidates) for search in searches]),
+                cupy.concatenate([_here(search.sizes) for search in searches], axis=1),
+            )
+        queries, most, _ = first.candidates.shape
+        taxa = self._searchers[0].taxa
+        for search in searches[1:]:
+            KERNELS.launch(
+                "merge_candidates",
+                grid_of_threads(queries),
+                (THREADS,),
+                (
+                    _here(search.candidates), np.uint32(queries), np.int32(most),
+                    NULL if taxa is None else taxa, first.candidates,
+                ),
+            )  # fmt: skip
+        return first.candidates, first.sizes
+
+
+def _here(array: Any) -> Any:
+    """An array of another GPU, whose work has ended, on the current one."""
+    import cupy
+
+    if array.device == cupy.cuda.Device():
+        return array
+    copy = cupy.empty(array.shape, dtype=array.dtype)
+    copy.data.copy_from_device_async(array.data, array.nbytes, cupy.cuda.get_current_stream())
+    return copy

@@ -1,0 +1,185 @@
+"""Candidates of queries in partitions that one GPU holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ngsgpu.classify.gpu import THREADS, grid_of_warps, sketch_numbers, to_device
+from ngsgpu.classify.query.cpu import PartitionArrays
+from ngsgpu.classify.query.engine import Engine
+from ngsgpu.classify.query.gpu_batch import DeviceReads
+from ngsgpu.device.gpu_memory import gpu_memory, pinned_empty
+from ngsgpu.device.kernels import KernelModule
+
+KERNELS: Final = KernelModule("ngsgpu.classify.query", "query.cu")
+QUERY_WARPS: Final = 8
+
+_LOCATIONS_AT_ONCE: Final = 1 << 26
+"""Locations that are sorted together in device memory, about; each takes some 32 bytes."""
+
+_SIZES: Final = 3
+_DEVICE_TO_HOST: Final = 2
+
+
+class Search(NamedTuple):
+    """A search under way.
+
+    Attributes:
+        reads: the queries.
+        candidates: int32[queries, m, 4], see ``DeviceBatch``.
+        sizes: int32[3, queries], see there.
+        longer: uint64[partitions, queries], queries with many locations (low half) and how many.
+    """
+
+    reads: DeviceReads
+    candidates: Any
+    sizes: Any
+    longer: Any
+
+
+class Searcher:
+    """Finds candidates in partitions on the current GPU.
+
+    Args:
+        engine: the database, and how to classify with it.
+        partitions: those of its partitions that are searched.
+        memory: bytes of the GPU's memory that may be taken; None for what is free.
+
+    Raises:
+        DeviceError: the partitions do not fit into the GPU's memory.
+    """
+
+    def __init__(
+        self, engine: Engine, partitions: Sequence[PartitionArrays], memory: int | None = None
+    ) -> None:
+        import cupy
+
+        self.device = cupy.cuda.Device()
+        self._engine = engine
+        size = sum(
+            array.nbytes
+            for partition in partitions
+            for array in partition
+            if isinstance(array, np.ndarray)
+        )
+        gpu_memory(memory).require(size, "the partitions of the database")
+        taxa = engine.taxon_of_target
+        self.taxa = cupy.asarray(taxa) if len(taxa) > 0 else None
+        self._partitions = [_DevicePartition(partition, self.taxa) for partition in partitions]
+        self._counts = pinned_empty(8 * len(self._partitions)).view(np.uint32)
+        self._grid = (KERNELS.resident_blocks("find_candidates", 32 * QUERY_WARPS),)
+
+    def start(self, reads: DeviceReads) -> Search:
+        """Begin to search; the GPU is the current one."""
+        import cupy
+
+        engine, queries = self._engine, reads.queries
+        most = engine.parameters.candidates
+        search = Search(
+            reads,
+            cupy.empty((queries, most, 4), dtype=cupy.int32),
+            cupy.empty((_SIZES, queries), dtype=cupy.int32),
+            cupy.empty((len(self._partitions), queries), dtype=cupy.uint64),
+        )
+        counters = cupy.empty(2 * len(self._partitions), dtype=cupy.uint32)
+        counters.data.memset_async(0, counters.nbytes)
+        for number, partition in enumerate(self._partitions):
+            KERNELS.launch(
+                "find_candidates",
+                self._grid,
+                (32 * QUERY_WARPS,),
+                (
+                    *reads.arguments(), np.uint32(queries), *sketch_numbers(engine.sketch),
+                    np.int32(engine.rules.insert_size), partition.struct, np.int32(most),
+                    np.int32(number == 0), search.candidates, search.sizes,
+                    counters[2 * number :], search.longer[number],
+                ),
+            )  # fmt: skip
+        stream = cupy.cuda.get_current_stream()
+        cupy.cuda.runtime.memcpyAsync(
+            self._counts.ctypes.data, counters.data.ptr, counters.nbytes, _DEVICE_TO_HOST,
+            stream.ptr,
+        )  # fmt: skip
+        return search
+
+    def finish(self, search: Search) -> None:
+        """Wait for a search; the GPU is the current one."""
+        import cupy
+
+        cupy.cuda.get_current_stream().synchronize()
+        for number, partition in enumerate(self._partitions):
+            if count := int(self._counts[2 * number + 1]):
+                self._find_longer(partition, search.longer[number, :count], search)
+
+    def _find_longer(self, partition: _DevicePartition, longer: Any, search: Search) -> None:
+        """Sort the locations of queries with many, and pick candidates."""
+        import cupy
+
+        engine, reads = self._engine, search.reads
+        _, _, _, stride = numbers = sketch_numbers(engine.sketch)
+        ends = np.cumsum(longer.get() >> np.uint64(32), dtype=np.int64)
+        begin, done = 0, 0
+        while begin < len(ends):
+            # A group of queries with about as many locations as are sorted at a time.
+            limit = np.searchsorted(ends, done + _LOCATIONS_AT_ONCE, side="right")
+            cut = slice(begin, max(begin + 1, int(limit)))
+            end = cupy.asarray(ends[cut] - done)
+            count = np.uint32(len(end))
+            total = int(ends[cut][-1]) - done
+            words = cupy.zeros(total, dtype=cupy.uint64)
+            grid = grid_of_warps(int(count))
+            KERNELS.launch(
+                "gather_longer",
+                grid,
+                (THREADS,),
+                (
+                    *reads.arguments(), *numbers, partition.struct, longer[cut], count, end,
+                    words,
+                ),
+            )  # fmt: skip
+            words.sort()
+            KERNELS.launch(
+                "pick_longer",
+                grid,
+                (THREADS,),
+                (
+                    search.sizes, np.uint32(reads.queries), np.int32(engine.rules.insert_size),
+                    stride, partition.struct, longer[cut], count, end, words,
+                    cupy.empty(total, dtype=cupy.uint32), cupy.empty(total, dtype=cupy.int32),
+                    np.int32(engine.parameters.candidates), search.candidates,
+                ),
+            )  # fmt: skip
+            begin, done = cut.stop, int(ends[cut][-1])
+
+
+class _DevicePartition:
+    """A partition on the device.
+
+    Attributes:
+        struct: int64[12], the struct ``Partition``.
+    """
+
+    def __init__(self, partition: PartitionArrays, taxa: Any) -> None:
+        import cupy
+
+        self._arrays = [
+            to_device(array)
+            for array in (
+                partition.directory, partition.entries, partition.locations,
+                partition.first_window, partition.block_target, partition.target,
+                partition.taxon,
+            )
+        ]  # fmt: skip
+        pointers = [array.data.ptr for array in self._arrays] + [0]
+        if taxa is None:
+            pointers[-2] = 0
+        else:
+            pointers[-1] = taxa.data.ptr
+        numbers = [
+            partition.bits, len(partition.entries), len(partition.locations),
+            max(0, int(partition.first_window[-1]) - 1),
+        ]  # fmt: skip
+        self.struct = cupy.asarray(np.array([*pointers, *numbers], dtype=np.int64))

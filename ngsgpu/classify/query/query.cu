@@ -1,0 +1,463 @@
+// Queries: features, locations, candidates, names; the reference is ngsgpu/classify/query/cpu.py.
+//
+// A warp takes a query from its letters to its candidates: features in registers, locations
+// gathered in shared memory, sorted in registers. The few queries with more locations than a warp
+// holds are left to kernels that sort in device memory.
+#include "ngsgpu/classify/query/batch.cuh"
+
+namespace {
+
+constexpr int kMost = 256;          // locations of a query that a warp sorts
+constexpr int kQueryWarps = 8;      // of a block
+constexpr uint32_t kTaken = 4;      // queries that a warp takes at a time
+constexpr uint32_t kNameTile = 256;  // names that a block copies together
+
+// Index of the first of ``values[0..count)`` (ascending) that is at least ``value``.
+__device__ __forceinline__ int first_not_below(const uint32_t* values, int count, uint32_t value) {
+    int low = 0, high = count;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (values[middle] < value) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// First location of a key, and how many it has, all of them within ``locations``.
+__device__ __forceinline__ uint2 find_key(const Partition& partition, uint32_t key) {
+    const int bits = int(partition.bits);
+    const uint32_t bucket = key >> (32 - bits);
+    const uint32_t wanted = key & uint32_t((1ull << (32 - bits)) - 1);
+    const uint2 line = partition.directory[bucket];
+    const uint32_t end = min(partition.directory[bucket + 1].x, uint32_t(partition.entry_count));
+    uint2 found = {line.y, 0};
+    for (uint32_t i = line.x; i < end; ++i) {
+        const uint32_t entry = partition.entries[i];
+        const uint32_t rest = entry >> kCountBits, count = entry & ((1u << kCountBits) - 1);
+        if (rest > wanted) break;
+        if (rest == wanted) found.y += count;
+        else found.x += count;
+    }
+    const uint32_t room = uint32_t(partition.location_count);
+    found.x = min(found.x, room);
+    found.y = min(found.y, room - found.x);
+    return found;
+}
+
+__device__ __forceinline__ int target_of(const Partition& partition, uint32_t window) {
+    int target = partition.block_target[window >> kBlockBits];
+    while (partition.first_window[target + 1] <= window) ++target;
+    return target;
+}
+
+// Windows that a range of a query of so many bases may have.
+__device__ __forceinline__ uint32_t span_of(int64_t bases, int insert_size, int stride) {
+    return uint32_t(2 + max(bases, int64_t(insert_size)) / stride);
+}
+
+// insert_candidate of query.py into a query's row, by one thread.
+__device__ void insert_candidate(Candidate* row, int most, Candidate own,
+                                 const int32_t* taxon_of_target) {
+    int count = 0;
+    while (count < most && row[count].x >= 0) ++count;
+    const int taxon = taxon_of_target ? taxon_of_target[own.x] : -1;
+    for (int i = 0; taxon_of_target && i < count; ++i) {
+        const Candidate had = row[i];
+        if (taxon_of_target[had.x] != taxon) continue;
+        if (own.y < had.y || (own.y == had.y && own.x > had.x)) return;
+        for (int j = i + 1; j < count; ++j) row[j - 1] = row[j];
+        --count;
+        break;
+    }
+    int place = count;
+    while (place > 0) {
+        const Candidate other = row[place - 1];
+        if (own.y < other.y || (own.y == other.y && own.x > other.x)) break;
+        --place;
+    }
+    if (place == most) return;
+    for (int j = min(count, most - 1); j > place; --j) row[j] = row[j - 1];
+    row[place] = own;
+}
+
+// Put candidate ``number`` of a partition into the query's row. Those of the first partition come
+// from the best down, and are all that there are.
+__device__ __forceinline__ void put_candidate(Candidate* row, int most, int number, bool is_first,
+                                              Candidate own, const int32_t* taxon_of_target) {
+    if (is_first) row[number] = own;
+    else insert_candidate(row, most, own, taxon_of_target);
+}
+
+// Give the locations of a query's features to ``put(place, window)``, by a warp.
+//
+// Returns how many there are; ``size`` takes features and lengths.
+template <class Put>
+__device__ uint32_t collect_locations(const Mate& one, const Mate& two, uint32_t query, int kmer,
+                                      int sketch, int window, int stride,
+                                      const Partition& partition, uint32_t lane, int3* size,
+                                      Put put) {
+    uint32_t done = 0;
+    *size = {0, 0, 0};
+    for (int number = 0; number < 2; ++number) {
+        if (number && !two.step) break;
+        const uint32_t record = (number ? two.first : one.first) + query * one.step;
+        const u8* text = (number ? two.raw : one.raw) + (number ? two.start : one.start)[record];
+        const int length = (number ? two.length : one.length)[record];
+        if (number) size->z = length;
+        else size->y = length;
+        const int windows = windows_of(length, kmer, window, stride);
+        for (int j = 0; j < windows; ++j) {
+            uint32_t feature;
+            const int count = sketch_letters(text + int64_t(j) * stride,
+                                             min(window, length - j * stride), kmer, sketch, lane,
+                                             &feature);
+            size->x += count;
+            uint2 list = {0, 0};
+            if (int(lane) < count) list = find_key(partition, mix32(feature));
+            uint32_t sum = list.y;
+            for (uint32_t distance = 1; distance < 32; distance *= 2) {
+                const uint32_t other = __shfl_up_sync(kAll, sum, distance);
+                if (lane >= distance) sum += other;
+            }
+            const uint32_t own = done + sum - list.y;
+            if (list.y <= 8)
+                for (uint32_t i = 0; i < list.y; ++i)
+                    put(own + i, partition.locations + list.x + i);
+            // Long lists are copied by all lanes together.
+            for (uint32_t rest = __ballot_sync(kAll, list.y > 8); rest; rest &= rest - 1) {
+                const int source = __ffs(rest) - 1;
+                const uint32_t many = __shfl_sync(kAll, list.y, source);
+                const uint32_t from = __shfl_sync(kAll, list.x, source);
+                const uint32_t to = __shfl_sync(kAll, own, source);
+                for (uint32_t i = lane; i < many; i += 32)
+                    put(to + i, partition.locations + from + i);
+            }
+            done += __shfl_sync(kAll, sum, 31);
+        }
+    }
+    return done;
+}
+
+// Sort 32 * kPer values of a warp; value ``lane * kPer + i`` is value i of the lane (bitonic).
+template <int kPer>
+__device__ __forceinline__ void sort_registers(uint32_t (&values)[kPer], uint32_t lane) {
+#pragma unroll
+    for (uint32_t size = 2; size <= 32 * kPer; size *= 2) {
+#pragma unroll
+        for (uint32_t distance = size / 2; distance > 0; distance /= 2) {
+#pragma unroll
+            for (uint32_t i = 0; i < kPer; ++i) {
+                const bool ascends = ((lane * kPer + i) & size) == 0;
+                if (distance >= kPer) {
+                    const uint32_t across = distance / kPer;
+                    const uint32_t other = __shfl_xor_sync(kAll, values[i], across);
+                    values[i] = ((lane & across) == 0) == ascends ? min(values[i], other)
+                                                                  : max(values[i], other);
+                } else if ((i & distance) == 0) {
+                    const uint32_t a = values[i], b = values[i | distance];
+                    values[i] = ascends ? min(a, b) : max(a, b);
+                    values[i | distance] = ascends ? max(a, b) : min(a, b);
+                }
+            }
+        }
+    }
+}
+
+// Sort the locations of a query in registers and put its best ranges into its row, by a warp.
+//
+// Each location is the right end of a range, whose hits a search for its first one tells. The best
+// of all is taken, the locations of its target (or taxon) are struck out, and so on: the first of
+// equal ones is of the earlier target. ``found`` has the locations, in shared memory; any numbers.
+template <int kPer>
+__device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32_t span, int most,
+                                              const Partition& partition, bool is_first,
+                                              Candidate* row, uint32_t lane) {
+    uint32_t values[kPer], keys[kPer];
+    int32_t group[kPer];
+#pragma unroll
+    for (int i = 0; i < kPer; ++i) {
+        const int at = int(lane) * kPer + i;
+        values[i] = at < count ? min(found[at], uint32_t(partition.last_window)) : kNone;
+    }
+    sort_registers(values, lane);
+#pragma unroll
+    for (int i = 0; i < kPer; ++i) found[lane * kPer + i] = values[i];
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < kPer; ++i) {
+        const int at = int(lane) * kPer + i;
+        keys[i] = 0;
+        group[i] = -1;
+        if (at < count) {
+            const int target = target_of(partition, values[i]);
+            const uint32_t back = values[i] >= span - 1 ? values[i] - (span - 1) : 0;
+            const uint32_t low = max(partition.first_window[target], back);
+            group[i] = partition.taxon ? partition.taxon[target] : target;
+            const uint32_t hits = at - first_not_below(found, at, low) + 1;
+            if (group[i] >= 0) keys[i] = hits << 16 | (0xFFFF - at);
+        }
+    }
+    int number = 0;
+    for (; number < most; ++number) {
+        uint32_t best = 0;
+#pragma unroll
+        for (int i = 0; i < kPer; ++i) best = max(best, keys[i]);
+        best = __reduce_max_sync(kAll, best);
+        if (best == 0) break;
+        const int top = best >> 16, place = 0xFFFF - int(best & 0xFFFF);
+        int32_t chosen = 0;
+#pragma unroll
+        for (int i = 0; i < kPer; ++i)
+            if (place % kPer == i) chosen = group[i];
+        chosen = __shfl_sync(kAll, chosen, place / kPer);
+        if (lane == 0) {
+            const int target = partition.taxon ? target_of(partition, found[place]) : chosen;
+            const uint32_t origin = partition.first_window[target];
+            const Candidate own = {partition.target[target], top,
+                                   int(found[place - top + 1] - origin),
+                                   int(found[place] - origin)};
+            put_candidate(row, most, number, is_first, own, partition.taxon_of_target);
+        }
+#pragma unroll
+        for (int i = 0; i < kPer; ++i)
+            if (group[i] == chosen) keys[i] = 0;
+    }
+    __syncwarp();
+    return number;
+}
+
+}  // namespace
+
+// Find the candidates of queries in a partition.
+//
+// Queries with more than kMost locations are listed in ``longer`` with their numbers of locations,
+// in any order, and get an empty row. ``counters``: the queries taken so far and the length of that
+// list, 0 at first. ``sizes`` takes features, then lengths of first, then of second mates, with the
+// first partition.
+//
+// Grid: any (as many as run at once); block: 32 * kQueryWarps, one warp a query. Bytes: the letters
+// (from L2); for each feature a sector of directory, entries and locations at random; 16 a
+// candidate. Operations: about 10 a k-mer, 150 for 32 of them to be sorted, n log^2 n for n
+// locations.
+extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
+    find_candidates(const u8* raw1, const uint32_t* start1, const int32_t* length1, uint32_t first1,
+                    const u8* raw2, const uint32_t* start2, const int32_t* length2, uint32_t first2,
+                    uint32_t step, uint32_t queries, int kmer, int sketch, int window, int stride,
+                    int insert_size, const Partition* partition_in, int most, int is_first,
+                    Candidate* candidates, int32_t* sizes, uint32_t* counters, uint2* longer) {
+    __shared__ uint32_t locations[kQueryWarps][kMost];
+    const Partition partition = *partition_in;
+    const Mate one = {raw1, start1, length1, first1, step};
+    const Mate two = {raw2, start2, length2, first2, raw2 ? step : 0};
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t* found = locations[threadIdx.x / 32];
+    for (;;) {
+        uint32_t begin = lane == 0 ? atomicAdd(counters, kTaken) : 0;
+        begin = __shfl_sync(kAll, begin, 0);
+        if (begin >= queries) return;
+        const uint32_t end = min(begin + kTaken, queries);
+        for (uint32_t query = begin; query < end; ++query) {
+            Candidate* row = candidates + int64_t(query) * most;
+            int3 size;
+            const uint32_t count = collect_locations(
+                one, two, query, kmer, sketch, window, stride, partition, lane, &size,
+                [found](uint32_t at, const uint32_t* location) {
+                    if (at < kMost) found[at] = *location;
+                });
+            __syncwarp();
+            int written = 0;
+            const uint32_t span = span_of(int64_t(size.y) + size.z, insert_size, stride);
+            if (count > kMost) {
+                if (lane == 0) longer[atomicAdd(counters + 1, 1u)] = {query, count};
+            } else if (count > 128) {
+                written = rank_locations<8>(found, count, span, most, partition, is_first, row, lane);
+            } else if (count > 64) {
+                written = rank_locations<4>(found, count, span, most, partition, is_first, row, lane);
+            } else if (count > 32) {
+                written = rank_locations<2>(found, count, span, most, partition, is_first, row, lane);
+            } else if (count > 0) {
+                written = rank_locations<1>(found, count, span, most, partition, is_first, row, lane);
+            }
+            if (is_first) {
+                for (int i = written + int(lane); i < most; i += 32) row[i] = {-1, 0, 0, 0};
+                if (lane == 0) {
+                    sizes[query] = size.x;
+                    sizes[queries + query] = size.y;
+                    sizes[2 * queries + query] = size.z;
+                }
+            }
+            __syncwarp();
+        }
+    }
+}
+
+// Gather the locations of the queries that have many, as list << 32 | window, to be sorted.
+//
+// ``end``: inclusive sums of the queries' locations; ``words``: 0 at first.
+//
+// Grid: any; block: kThreads, one warp a query. Bytes: 4 in, 8 out a location.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    gather_longer(const u8* raw1, const uint32_t* start1, const int32_t* length1, uint32_t first1,
+                  const u8* raw2, const uint32_t* start2, const int32_t* length2, uint32_t first2,
+                  uint32_t step, int kmer, int sketch, int window, int stride,
+                  const Partition* partition_in, const uint2* longer, uint32_t count,
+                  const int64_t* end, uint64_t* words) {
+    const Partition partition = *partition_in;
+    const Mate one = {raw1, start1, length1, first1, step};
+    const Mate two = {raw2, start2, length2, first2, raw2 ? step : 0};
+    const uint32_t lane = threadIdx.x & 31;
+    const uint32_t warps = gridDim.x * (kThreads / 32);
+    for (uint32_t i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < count; i += warps) {
+        uint64_t* sink = words + (i ? end[i - 1] : 0);
+        const uint64_t list = uint64_t(i) << 32;
+        const uint32_t room = longer[i].y, last = uint32_t(partition.last_window);
+        int3 size;
+        collect_locations(one, two, longer[i].x, kmer, sketch, window, stride, partition, lane,
+                          &size, [sink, list, room, last](uint32_t at, const uint32_t* location) {
+                              if (at < room) sink[at] = list | min(*location, last);
+                          });
+    }
+}
+
+// Pick the candidates of queries with many locations, which are sorted in device memory.
+//
+// Rows may have candidates of other partitions by then, of later ones, too.
+//
+// ``words``: as gather_longer made them, sorted; ``hits`` and ``group``: scratch, one a location.
+//
+// Grid: any; block: kThreads, one warp a query. Bytes: 20 a location, 8 more for each candidate.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    pick_longer(const int32_t* sizes, uint32_t queries, int insert_size, int stride,
+                const Partition* partition_in, const uint2* longer, uint32_t count,
+                const int64_t* end, const uint64_t* words, uint32_t* hits, int32_t* group, int most,
+                Candidate* candidates) {
+    const Partition partition = *partition_in;
+    const uint32_t lane = threadIdx.x & 31;
+    const uint32_t warps = gridDim.x * (kThreads / 32);
+    for (uint32_t i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < count; i += warps) {
+        const uint32_t query = longer[i].x;
+        const int64_t first = i ? end[i - 1] : 0;
+        const uint32_t size = uint32_t(end[i] - first);
+        const uint64_t* found = words + first;
+        uint32_t* own_hits = hits + first;
+        int32_t* own_group = group + first;
+        Candidate* row = candidates + int64_t(query) * most;
+        const int64_t bases = int64_t(sizes[queries + query]) + sizes[2 * queries + query];
+        const uint32_t span = span_of(bases, insert_size, stride);
+        for (uint32_t j = lane; j < size; j += 32) {
+            const uint32_t place = uint32_t(found[j]);
+            const int target = target_of(partition, place);
+            const uint32_t back = place >= span - 1 ? place - (span - 1) : 0;
+            const uint32_t least = max(partition.first_window[target], back);
+            uint32_t low = 0, high = j;
+            while (low < high) {
+                const uint32_t middle = (low + high) / 2;
+                if (uint32_t(found[middle]) < least) low = middle + 1;
+                else high = middle;
+            }
+            own_group[j] = partition.taxon ? partition.taxon[target] : target;
+            own_hits[j] = own_group[j] < 0 ? 0 : j - low + 1;
+        }
+        __syncwarp();
+        for (int number = 0; number < most; ++number) {
+            uint32_t best = 0, place = size;
+            for (uint32_t j = lane; j < size; j += 32) {
+                if (own_hits[j] > best) {
+                    best = own_hits[j];
+                    place = j;
+                }
+            }
+            const uint32_t top = __reduce_max_sync(kAll, best);
+            if (top == 0) break;
+            place = __reduce_min_sync(kAll, best == top ? place : kNone);
+            const int32_t chosen = own_group[place];
+            if (lane == 0) {
+                const uint32_t last = uint32_t(found[place]);
+                const int target = target_of(partition, last);
+                const uint32_t origin = partition.first_window[target];
+                const Candidate own = {partition.target[target], int(top),
+                                       int(uint32_t(found[place - top + 1]) - origin),
+                                       int(last - origin)};
+                insert_candidate(row, most, own, partition.taxon_of_target);
+            }
+            __syncwarp();
+            for (uint32_t j = lane; j < size; j += 32)
+                if (own_group[j] == chosen) own_hits[j] = 0;
+            __syncwarp();
+        }
+    }
+}
+
+// Put what was found in other partitions into the lists of queries.
+//
+// ``taxon_of_target``: null where calls may be sequences.
+//
+// Grid: any; block: kThreads, one thread a query. Bytes: 16 for each candidate of both, and of the
+// result.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    merge_candidates(const Candidate* other, uint32_t queries, int most,
+                     const int32_t* taxon_of_target, Candidate* candidates) {
+    const uint32_t step = gridDim.x * kThreads;
+    for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < queries; i += step) {
+        const int64_t row = int64_t(i) * most;
+        for (int j = 0; j < most && other[row + j].x >= 0; ++j)
+            insert_candidate(candidates + row, most, other[row + j], taxon_of_target);
+    }
+}
+
+// Copy the first words of the headers of FASTQ records, without a mate number if ``strip``.
+//
+// The header of record r lies between line ends 4 r - 1 and 4 r of the chunk, which begins at
+// ``begin``; query i is record ``first + i * step``. Names of a block lie together, blocks in any
+// order; ``used``, 0 at first, becomes the bytes of all.
+//
+// Grid: a block for kNameTile queries; block: kThreads. Bytes: the headers (from L2), the names in
+// and out, 8 out a query.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    copy_names(const u8* raw, const uint32_t* line_end, uint32_t begin, uint32_t first,
+               uint32_t step, uint32_t queries, int strip, uint32_t* used, uint32_t* start,
+               uint32_t* length, u8* names) {
+    __shared__ uint32_t source[kNameTile], size[kNameTile], sink[kNameTile];
+    __shared__ uint32_t sums[kThreads / 32], origin;
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    const uint32_t query = blockIdx.x * kNameTile + threadIdx.x;
+    uint32_t from = 0, at = 0;
+    if (query < queries) {
+        const uint32_t record = first + query * step;
+        from = (record ? line_end[4 * record - 1] + 1 : begin) + 1;
+        at = from;
+        uint32_t last = line_end[4 * record];
+        if (last > from && raw[last - 1] == '\r') --last;
+        while (at < last && raw[at] != ' ' && raw[at] != '\t') ++at;
+        if (strip && at - from > 2 && raw[at - 2] == '/' &&
+            (raw[at - 1] == '1' || raw[at - 1] == '2'))
+            at -= 2;
+    }
+    uint32_t sum = at - from;
+    for (uint32_t distance = 1; distance < 32; distance *= 2) {
+        const uint32_t other = __shfl_up_sync(kAll, sum, distance);
+        if (lane >= distance) sum += other;
+    }
+    if (lane == 31) sums[warp] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        uint32_t total = 0;
+        for (uint32_t i = 0; i < kThreads / 32; ++i) {
+            const uint32_t own = sums[i];
+            sums[i] = total;
+            total += own;
+        }
+        origin = atomicAdd(used, total);
+    }
+    __syncthreads();
+    source[threadIdx.x] = from;
+    size[threadIdx.x] = at - from;
+    sink[threadIdx.x] = origin + sums[warp] + sum - (at - from);
+    if (query < queries) {
+        start[query] = sink[threadIdx.x];
+        length[query] = at - from;
+    }
+    __syncwarp();
+    for (uint32_t i = warp * 32; i < warp * 32 + 32; ++i)
+        for (uint32_t j = lane; j < size[i]; j += 32) names[sink[i] + j] = raw[source[i] + j];
+}

@@ -1,0 +1,1 @@
+"""The run of ``ngsgpu classify`` from reads to outputs."""

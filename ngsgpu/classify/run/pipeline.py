@@ -1,0 +1,298 @@
+"""Classification from files to files.
+
+A `Classifier` opens the partitions of a database once and classifies any number of samples with
+them, from reads or from the candidates that runs over single partitions have written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ngsgpu.classify.call.results import SampleTotals
+from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.outputs.biom import biom_table
+from ngsgpu.classify.outputs.tree import CountedTree, tree_of
+from ngsgpu.classify.params import QueryParameters
+from ngsgpu.classify.query.candidate_file import CandidateFile
+from ngsgpu.classify.query.engine import Engine, Queries, QueryBlock
+from ngsgpu.classify.query.merge import check_files, join_blocks, merged_blocks
+from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules, SampleRun
+from ngsgpu.classify.run.samples import Sample, SampleOutputs, cuts_of, queries_of
+from ngsgpu.classify.run.stats import ClassificationStatistics
+from ngsgpu.device.fallback import on_backend
+from ngsgpu.device.inventory import numba_cache
+from ngsgpu.io.mates import warn_of_mates
+from ngsgpu.io.output.writer import OutputGroup
+from ngsgpu.io.paths import check_distinct, is_stream
+from ngsgpu.io.text.reader import PhredOffset
+from ngsgpu.run.progress import Progress, Stage
+
+if TYPE_CHECKING:
+    from ngsgpu.classify.query.gpu_batch import DeviceBatch
+    from ngsgpu.classify.query.gpu_query import DeviceEngine
+
+logger = logging.getLogger("ngsgpu")
+
+PACKAGE: Final = Path(__file__).parents[1]
+BASES_A_TASK: Final = 1 << 22
+
+_Source = Callable[[Sample, Stage], tuple[Iterator[Any], Callable[[Any], QueryBlock]]]
+"""What a sample's items are, and how to find the candidates of one."""
+
+
+class Classifier:
+    """Classifies samples with one database, whose partitions are opened once.
+
+    Args:
+        database: the database.
+        parameters: how queries are classified; MetaCache's values by default.
+        partitions: numbers of the partitions to look into; all by default.
+        rules: how outputs are made.
+        options: threads and the like.
+
+    Raises:
+        InputError: a partition cannot be opened, or is not what was written.
+        UsageError: a rank or a partition does not exist.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        parameters: QueryParameters | None = None,
+        *,
+        partitions: Sequence[int] | None = None,
+        rules: OutputRules | None = None,
+        options: ClassifyOptions | None = None,
+    ) -> None:
+        self.options = options or ClassifyOptions()
+        self.rules = rules or OutputRules()
+        if self.options.backend == "cpu" and numba_cache(PACKAGE).files == 0:
+            logger.info("compiling kernels (first start only, up to half a minute)")
+        self.engine = Engine(database, parameters or QueryParameters(), partitions)
+        self._device: DeviceEngine | None = None
+        with ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-check") as pool:
+            whole = pool.submit(self._check_whole)  # while a GPU takes them
+            if self.options.backend == "cuda" and self.engine.partitions:
+                self._device = on_backend(self.options, self._device_engine, self._without_device)
+            whole.result()
+
+    def classify(
+        self,
+        samples: Sequence[Sample],
+        outputs: SampleOutputs,
+        *,
+        phred_offset: PhredOffset = "auto",
+    ) -> list[ClassificationStatistics]:
+        """Classify samples, one after the other.
+
+        Args:
+            samples: names and files.
+            outputs: what to write where; the files of all samples appear together.
+            phred_offset: as for ``read_batches``.
+
+        Raises:
+            InputError: reads cannot be read; nothing was written.
+            OutputError: an output cannot be written; none was.
+            UsageError: outputs contradict each other.
+        """
+        outputs.check(len(samples))
+        _check_distinct(samples, outputs)
+        warn_of_mates(lane for sample in samples for lane in sample.lanes)
+        with Progress(self.options.progress) as progress:
+
+            def source(sample: Sample, stage: Stage) -> tuple[Iterator[Any], Any]:
+                if (device := self._device) is not None:
+                    taxa = self.engine.taxon_of_target
+                    batches = self._device_batches(device, sample, phred_offset, stage)
+                    return batches, lambda batch: batch.to_host(taxa)
+                return self._queries(sample, phred_offset, stage), self.engine.find_candidates
+
+            return self._run(samples, outputs, source, progress)
+
+    def merge(
+        self, files: Sequence[str | Path], outputs: SampleOutputs, sample: str | None = None
+    ) -> ClassificationStatistics:
+        """Call the queries of a sample by the candidates that all partitions found.
+
+        Args:
+            files: a file of candidates for each partition, in any order.
+            outputs: what to write where.
+            sample: name of the sample; that in the files by default.
+
+        Raises:
+            InputError: a file is damaged, or they do not belong together or to the database.
+        """
+        with ExitStack() as stack:
+            opened = []
+            for path in files:
+                file = CandidateFile(path)
+                stack.callback(file.close)
+                opened.append(file)
+            name = check_files(opened, self.engine)
+            outputs.check(1)
+            name = sample or name
+            check_distinct(files, outputs.of_samples([name]))
+            progress = stack.enter_context(Progress(self.options.progress))
+
+            def source(_: Sample, stage: Stage) -> tuple[Iterator[list[QueryBlock]], Any]:
+                return merged_blocks(opened, self.engine, stage.advance), join_blocks
+
+            return self._run([Sample(name, ())], outputs, source, progress)[0]
+
+    def _run(
+        self,
+        samples: Sequence[Sample],
+        outputs: SampleOutputs,
+        source: _Source,
+        progress: Progress,
+    ) -> list[ClassificationStatistics]:
+        done = []
+        trees: list[tuple[str, CountedTree]] = []
+        with (
+            OutputGroup() as group,
+            group.outputs(outputs.of_all) as shared,
+            ThreadPoolExecutor(self.options.threads, thread_name_prefix="ngsgpu-work") as pool,
+        ):
+            for sample in samples:
+                statistics, totals = self._run_sample(
+                    sample, outputs.of_sample(sample.name), source, progress, group, pool
+                )
+                done.append(statistics)
+                if outputs.biom is not None and totals is not None:
+                    trees.append((sample.name, tree_of(self.engine.labels, totals)))
+            if outputs.of_all:
+                shared.write(0, biom_table(trees).encode())
+        return done
+
+    def _run_sample(
+        self,
+        sample: Sample,
+        outputs: SampleOutputs,
+        source: _Source,
+        progress: Progress,
+        group: OutputGroup,
+        pool: ThreadPoolExecutor,
+    ) -> tuple[ClassificationStatistics, SampleTotals | None]:
+        """Classify a sample on the GPUs, if they are in use and can, else on the CPU."""
+
+        def classify() -> tuple[ClassificationStatistics, SampleTotals | None]:
+            run = self._sample_run(sample.name, outputs, pool)
+            with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
+                items, find = source(sample, stage)
+                with self._on_device(sample):
+                    return run.run(items, find, group), run.totals
+
+        def on_cpu() -> tuple[ClassificationStatistics, SampleTotals | None]:
+            self._without_device()
+            return classify()
+
+        def may_begin_again() -> bool:
+            inputs = [path for lane in sample.lanes for path in lane.inputs]
+            files = all(Path(path).is_file() for path in inputs)
+            return files and not any(map(is_stream, outputs.named().values()))
+
+        if self._device is None:
+            return classify()
+        return on_backend(self.options, classify, on_cpu, may_begin_again=may_begin_again)
+
+    def _sample_run(self, name: str, outputs: SampleOutputs, pool: ThreadPoolExecutor) -> SampleRun:
+        kind = SampleRun
+        if self._device is not None:
+            from ngsgpu.classify.run.gpu_run import DeviceSampleRun
+
+            kind = DeviceSampleRun
+        return kind(self.engine, name, outputs, self.rules, self.options, pool)
+
+    @contextmanager
+    def _on_device(self, sample: Sample) -> Iterator[None]:
+        """Where errors of CUDA become ours, and the GPUs' memory is limited."""
+        if self._device is None:
+            yield
+            return
+        from ngsgpu.device.errors import cuda_errors
+
+        with self._limited(), cuda_errors(f"classifying {sample.name}"):
+            yield
+
+    def _check_whole(self) -> None:
+        """Compare all of the partitions that the engine does not compare block by block."""
+        if self.engine.database.verified:
+            for partition in self.engine.opened:
+                if self.options.backend == "cuda" or len(partition.sums) == 0:
+                    partition.check(self.options.threads)
+
+    def _device_engine(self) -> DeviceEngine | None:
+        """The partitions on GPUs.
+
+        Raises:
+            DeviceError: they do not fit.
+        """
+        from ngsgpu.classify.query.gpu_query import DeviceEngine
+        from ngsgpu.device.errors import cuda_errors
+
+        with self._limited(), cuda_errors("copying the database to the GPU"):
+            return DeviceEngine(self.engine, self.options.gpus, self.options.gpu_memory)
+
+    def _without_device(self) -> None:
+        """Let the CPU do what comes."""
+        self._device = None
+        self.options = replace(self.options, backend="cpu", device="")
+
+    def _limited(self) -> AbstractContextManager[None]:
+        """Where the memory of all GPUs that take part is limited."""
+        from ngsgpu.classify.query.gpu_query import most_gpus
+        from ngsgpu.device.gpu_memory import limited_gpu_memory
+
+        gpus = self.options.gpus
+        gpus = min(gpus, most_gpus(len(self.engine.partitions)) or gpus)
+        return limited_gpu_memory(self.options.gpu_memory, gpus)
+
+    def _device_batches(
+        self, device: DeviceEngine, sample: Sample, phred_offset: PhredOffset, stage: Stage
+    ) -> Iterator[DeviceBatch]:
+        """The sample's queries on the GPU, with candidates."""
+        from ngsgpu.classify.run.gpu_source import DeviceSource
+        from ngsgpu.io.gpu.records import CHUNK_BYTES
+
+        source = DeviceSource(
+            device,
+            threads=self.options.threads,
+            chunk_bytes=min(self.options.chunk_bytes, CHUNK_BYTES),
+            phred_offset=phred_offset,
+        )
+        for lane in sample.lanes:
+            for batch in source.batches(lane):
+                yield batch
+                stage.advance(len(batch))
+
+    def _queries(
+        self, sample: Sample, phred_offset: PhredOffset, stage: Stage
+    ) -> Iterator[Queries]:
+        """The sample's queries, cut into tasks."""
+        for lane in sample.lanes:
+            batches = lane.batches(
+                threads=self.options.threads,
+                phred_offset=phred_offset,
+                chunk_bytes=self.options.chunk_bytes,
+            )
+            for mates in batches:
+                queries = queries_of(mates, lane)
+                for begin, end in cuts_of(queries, self.options.queries_a_task, BASES_A_TASK):
+                    yield queries.part(begin, end)
+                stage.advance(len(queries))
+
+
+def _check_distinct(samples: Sequence[Sample], outputs: SampleOutputs) -> None:
+    """Refuse to write over reads, or two files to one place, whichever samples they are of."""
+    reads = [[path for lane in sample.lanes for path in lane.inputs] for sample in samples]
+    for own in reads:
+        check_distinct(own)
+    written = outputs.of_samples([sample.name for sample in samples])
+    check_distinct([], written, also_read=chain.from_iterable(reads))

@@ -1,0 +1,385 @@
+"""Classifying one sample: from its queries, or candidates, to its files.
+
+Tasks of a few thousand queries find their candidates, call them and make the lines of output on
+a pool of threads; what they give is put together in the order of the input.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.call.abundance import estimate_abundance, rank_code
+from ngsgpu.classify.call.coverage import CoverageCounter
+from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
+from ngsgpu.classify.call.results import CalledReads, Candidates, SampleTotals, count_windows
+from ngsgpu.classify.outputs.abundance import abundance_table
+from ngsgpu.classify.outputs.biom import biom_table
+from ngsgpu.classify.outputs.cami import cami_profile
+from ngsgpu.classify.outputs.coverage import coverage_table
+from ngsgpu.classify.outputs.kraken import kraken_report
+from ngsgpu.classify.outputs.krona import krona_text
+from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
+from ngsgpu.classify.outputs.tree import tree_of
+from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
+from ngsgpu.classify.query.engine import Engine, QueryBlock
+from ngsgpu.classify.run.samples import SampleOutputs
+from ngsgpu.classify.run.second_look import SecondLook
+from ngsgpu.classify.run.stats import ClassificationStatistics
+from ngsgpu.errors import UsageError
+from ngsgpu.io.output.writer import OutputGroup, OutputSet
+from ngsgpu.io.text.reader import CHUNK_BYTES
+from ngsgpu.pool import map_ahead
+from ngsgpu.taxonomy.tree import NO_RANK, rank_name
+
+QUERIES_A_TASK = 4096
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifyOptions:
+    """How a run goes about it; none of these changes a byte of the output.
+
+    Attributes:
+        threads: how many threads work.
+        queries_a_task: queries that a thread takes at a time.
+        chunk_bytes: bytes of a file that are handled at a time.
+        progress: whether to show progress.
+        backend: ``cpu`` or ``cuda``.
+        may_fall_back: whether the CPU may do what the GPU cannot hold.
+        gpus: how many GPUs search.
+        gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
+        device: what computes, in words, for the statistics.
+        command: the command line, for the statistics.
+    """
+
+    threads: int = 1
+    queries_a_task: int = QUERIES_A_TASK
+    chunk_bytes: int = CHUNK_BYTES
+    progress: bool = False
+    backend: Literal["cpu", "cuda"] = "cpu"
+    may_fall_back: bool = False
+    gpus: int = 1
+    gpu_memory: int | None = None
+    device: str = ""
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRules:
+    """How outputs are made.
+
+    Attributes:
+        columns: groups of columns of the table of reads; see ``ReadTableWriter``.
+        abundance_rank: rank of the table of abundances.
+        coverage_share: of the coverage filter; 0: no filter.
+        evidence: when species are believed.
+    """
+
+    columns: tuple[str, ...] = ("taxon", "score", "target", "range")
+    abundance_rank: str = "species"
+    coverage_share: float = 0.0
+    evidence: EvidenceParameters = field(default_factory=EvidenceParameters)
+
+    @property
+    def looks_twice(self) -> bool:
+        """Whether all reads have to be looked at before the first is called."""
+        return self.coverage_share > 0 or self.evidence.species_evidence > 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.coverage_share < 1:
+            raise UsageError(
+                f"--coverage-filter must be from 0 to below 1, not {self.coverage_share:g}"
+            )
+        rank_code(self.abundance_rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What a first look at all reads says of the targets; None: nothing is known against any.
+
+    Attributes:
+        kept: uint8[targets], 0 for those that the coverage filter drops.
+        believed: uint8[targets], see ``ngsgpu.classify.call.evidence``.
+    """
+
+    kept: NDArray[np.uint8] | None = None
+    believed: NDArray[np.uint8] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """What a task gives: the lines of some queries, and what is counted of them."""
+
+    texts: list[NDArray[np.uint8]]
+    reads: CalledReads
+    bases: int
+
+
+class SampleRun:
+    """Classifies one sample.
+
+    Args:
+        engine: database and parameters.
+        name: the sample's.
+        outputs: what to write where.
+        rules: how.
+        options: threads and the like.
+        pool: the threads.
+
+    Attributes:
+        totals: what was counted; None where only candidates were written.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        name: str,
+        outputs: SampleOutputs,
+        rules: OutputRules,
+        options: ClassifyOptions,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self._engine = engine
+        self._name = name
+        self._paths = outputs.named()
+        self._rules = rules
+        self._options = options
+        self._pool = pool
+        self._ahead = 2 * options.threads + 2
+        self._writers: dict[str, ReadTableWriter | KrakenLinesWriter] = {}
+        if "reads" in self._paths:
+            self._writers["reads"] = ReadTableWriter(engine.labels, rules.columns)
+        if "kraken_reads" in self._paths:
+            self._writers["kraken_reads"] = KrakenLinesWriter(engine.labels)
+        self.totals: SampleTotals | None = None
+        self._dropped = 0
+
+    def run(
+        self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock], group: OutputGroup
+    ) -> ClassificationStatistics:
+        """Classify the queries of ``items``, whose candidates ``find`` finds.
+
+        The outputs are complete then, and get their names with those of the group.
+        """
+        begin = time.monotonic()
+        names = list(self._paths)
+        threads = max(1, self._options.threads // 2)
+        with group.outputs([self._paths[name] for name in names], threads=threads) as outputs:
+            place = {name: index for index, name in enumerate(names)}
+            if "candidates" in place:
+                return self._write_candidates(items, find, outputs, begin)
+            if self._rules.looks_twice:
+                totals = self._classify_twice(items, find, outputs, place)
+            else:
+                totals = self._classify_once(items, find, Trust(), outputs, place)
+            self.totals = totals
+            self._write_reports(totals, outputs, place)
+            statistics = self._statistics(totals, begin)
+            if "stats" in place:
+                outputs.write(place["stats"], statistics.to_json().encode())
+            return statistics
+
+    def _write_candidates(
+        self,
+        items: Iterator[_Item],
+        find: Callable[[_Item], QueryBlock],
+        outputs: OutputSet,
+        begin: float,
+    ) -> ClassificationStatistics:
+        if len(self._engine.numbers) != 1:
+            raise UsageError("--candidates is for one partition: give --only-partition")
+        outputs.write(0, self._header().line())
+        counted = self._new_totals()
+
+        def work(item: _Item) -> tuple[bytes, QueryBlock]:
+            block = find(item)
+            return encode_block(block), block
+
+        for encoded, block in map_ahead(self._pool, work, items, self._ahead):
+            outputs.write(0, encoded)
+            counted.queries += len(block)
+            counted.bases += block.bases
+            counted.paired = block.paired
+        outputs.write(0, END_BLOCK)
+        return self._statistics(counted, begin)
+
+    def _header(self) -> CandidateHeader:
+        parameters = self._engine.parameters
+        return CandidateHeader(
+            sample=self._name,
+            database=self._engine.database.digest,
+            partition=self._engine.numbers[0] if self._engine.numbers else 0,
+            partitions=len(self._engine.database.partitions),
+            candidates=parameters.candidates,
+            insert_size=parameters.insert_size,
+            lowest=parameters.lowest,
+        )
+
+    def _counters(self) -> tuple[CoverageCounter | None, SpeciesEvidence | None]:
+        """What collects what all reads together say, as far as the rules ask for it."""
+        engine, rules = self._engine, self._rules
+        counter = evidence = None
+        if rules.coverage_share > 0:
+            counter = CoverageCounter(engine.database.windows, engine.rules.min_hits)
+        if rules.evidence.species_evidence > 0:
+            evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
+        return counter, evidence
+
+    def _trust(self, counter: CoverageCounter | None, evidence: SpeciesEvidence | None) -> Trust:
+        """Which targets count, and which are believed."""
+        kept = believed = None
+        if counter is not None:
+            dropped = counter.dropped(self._rules.coverage_share)
+            self._dropped = int(dropped.sum())
+            kept = (~dropped).astype(np.uint8)
+        if evidence is not None:
+            believed = evidence.believed(self._rules.evidence)
+        return Trust(kept, believed)
+
+    def _classify_twice(
+        self,
+        items: Iterator[Any],
+        find: Callable[[Any], QueryBlock],
+        outputs: OutputSet,
+        place: dict[str, int],
+    ) -> SampleTotals:
+        """Look at all queries, then call them by what was seen."""
+        counter, evidence = self._counters()
+        with SecondLook(self._header()) as second:
+
+            def work(item: Any) -> tuple[QueryBlock | bytes, QueryBlock]:
+                block = find(item)
+                return second.prepare(block), block
+
+            for prepared, block in map_ahead(self._pool, work, items, self._ahead):
+                second.keep(prepared)
+                best = block.candidates
+                if counter is not None:
+                    counter.add(
+                        Candidates(best.target, best.hits, best.window_begin, best.window_end)
+                    )
+                if evidence is not None:
+                    evidence.add(best, block.features)
+            trust = self._trust(counter, evidence)
+            return self._classify_once(second.blocks(self._engine), as_it_is, trust, outputs, place)
+
+    def _new_totals(self) -> SampleTotals:
+        calls = len(self._engine.taxonomy) + len(self._engine.target_node)
+        return SampleTotals(self._name, np.zeros(calls, dtype=np.int64))
+
+    def _classify_once(
+        self,
+        items: Iterator[Any],
+        find: Callable[[Any], QueryBlock],
+        trust: Trust,
+        outputs: OutputSet,
+        place: dict[str, int],
+    ) -> SampleTotals:
+        """Call queries and write their lines."""
+        totals = self._new_totals()
+        first_window = np.zeros(0, dtype=np.int64)
+        if "coverage" in place:
+            windows = self._engine.database.windows
+            first_window = np.cumsum(windows) - windows
+            totals.window_reads = np.zeros(int(windows.sum()), dtype=np.int32)
+        for name, writer in self._writers.items():
+            outputs.write(place[name], writer.header())
+
+        def work(item: Any) -> _Called:
+            block = find(item)
+            reads = self._engine.call(
+                block, trust.kept, trust.believed, self._rules.evidence.doubtful_confidence
+            )
+            texts = [writer.text(reads) for writer in self._writers.values()]
+            return _Called(texts, reads, block.bases)
+
+        for called in map_ahead(self._pool, work, items, self._ahead):
+            for name, text in zip(self._writers, called.texts, strict=True):
+                outputs.write(place[name], text)
+            totals.add(called.reads.call, called.bases)
+            totals.paired = called.reads.paired
+            if len(first_window) > 0:
+                count_windows(
+                    called.reads.call, called.reads.target, called.reads.window_begin,
+                    called.reads.window_end, first_window, totals.window_reads,
+                )  # fmt: skip
+        return totals
+
+    def _write_reports(
+        self, totals: SampleTotals, outputs: OutputSet, place: dict[str, int]
+    ) -> None:
+        tree = tree_of(self._engine.labels, totals)
+        makers: dict[str, Callable[[], str]] = {
+            "report": lambda: kraken_report(tree),
+            "krona": lambda: krona_text(tree),
+            "cami": lambda: cami_profile(tree, self._name),
+            "biom": lambda: biom_table([(self._name, tree)]),
+            "abundance": lambda: abundance_table(
+                estimate_abundance(
+                    tree.taxonomy,
+                    tree.direct,
+                    rank_code(self._rules.abundance_rank),
+                    tree.unclassified,
+                    self._engine.lineages,
+                )
+            ),
+            "coverage": lambda: coverage_table(self._engine.labels, totals.window_reads),
+        }
+        for name, make in makers.items():
+            if name in place:
+                outputs.write(place[name], make().encode())
+
+    def _statistics(self, totals: SampleTotals, begin: float) -> ClassificationStatistics:
+        engine, options = self._engine, self._options
+        database = engine.database
+        return ClassificationStatistics(
+            sample=self._name,
+            backend=options.backend,
+            device=options.device or f"CPU, {options.threads} threads",
+            command=list(options.command),
+            parameters=asdict(engine.parameters)
+            | {"min_hits": engine.rules.min_hits, "coverage_filter": self._rules.coverage_share}
+            | asdict(self._rules.evidence),
+            database={
+                "path": str(database.path),
+                "digest": database.digest,
+                "targets": len(database.targets),
+                "taxa": 0 if database.taxonomy is None else len(database.taxonomy),
+                "without_taxon": database.without_taxon,
+                "partitions": len(database.partitions),
+                "parameters": database.parameters.to_json(),
+            },
+            queries={
+                "total": totals.queries,
+                "paired": totals.paired,
+                "bases": totals.bases,
+                "classified": totals.classified,
+                "unclassified": totals.unclassified,
+            },
+            calls_by_rank=self._by_rank(totals),
+            dropped_targets=self._dropped,
+            time_s={"total": round(time.monotonic() - begin, 3)},
+            memory={"peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024},
+        )
+
+    def _by_rank(self, totals: SampleTotals) -> dict[str, int]:
+        nodes = len(self._engine.taxonomy)
+        ranks = np.bincount(
+            self._engine.node_rank, weights=totals.counts[:nodes], minlength=NO_RANK + 1
+        ).astype(np.int64)
+        ranks[0] += int(totals.counts[nodes:].sum())
+        return {rank_name(rank): int(ranks[rank]) for rank in np.flatnonzero(ranks).tolist()}
+
+
+def as_it_is(block: QueryBlock) -> QueryBlock:
+    """For items that are blocks with candidates already."""
+    return block

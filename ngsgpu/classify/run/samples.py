@@ -1,0 +1,237 @@
+"""Samples: which files hold their reads, and where what is found goes."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ngsgpu.classify.query.cpu import Mates
+from ngsgpu.classify.query.engine import NO_MATES, Queries, find_name_ends
+from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.inputs import Lane, plan_lanes
+from ngsgpu.io.text.batch import RecordBatch
+
+PLACEHOLDER: Final = "{sample}"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class SampleOutputs:
+    """Files to write; None: not this one. In each, ``{sample}`` stands for the sample's name.
+
+    Attributes:
+        reads: table of calls, a line a read.
+        kraken_reads: lines a read as Kraken writes them.
+        report: report as Kraken writes it.
+        krona: text for Krona.
+        cami: CAMI profile.
+        biom: BIOM table; without ``{sample}`` one for all samples.
+        abundance: abundances at a rank.
+        coverage: where on the reference sequences reads were mapped.
+        stats: what was seen and done, JSON.
+        candidates: candidates of a partition, to be merged; then nothing else.
+    """
+
+    reads: str | None = None
+    kraken_reads: str | None = None
+    report: str | None = None
+    krona: str | None = None
+    cami: str | None = None
+    biom: str | None = None
+    abundance: str | None = None
+    coverage: str | None = None
+    stats: str | None = None
+    candidates: str | None = None
+
+    def named(self) -> dict[str, str]:
+        """The files that are wanted, by attribute."""
+        values = {own.name: getattr(self, own.name) for own in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def of_sample(self, sample: str) -> SampleOutputs:
+        """With the sample's name put in; without a BIOM table of all samples."""
+        own = {name: value.replace(PLACEHOLDER, sample) for name, value in self.named().items()}
+        if self.of_all:
+            del own["biom"]
+        return SampleOutputs(**own)
+
+    @property
+    def of_all(self) -> list[str]:
+        """Files that all samples share: the BIOM table, unless each has one."""
+        return [self.biom] if self.biom is not None and PLACEHOLDER not in self.biom else []
+
+    def of_samples(self, samples: Iterable[str]) -> list[str]:
+        """All files of a run over some samples."""
+        own = [path for name in samples for path in self.of_sample(name).named().values()]
+        return own + self.of_all
+
+    def check(self, samples: int) -> None:
+        """Refuse outputs that several samples would share, or that contradict each other."""
+        named = self.named()
+        if not named:
+            raise UsageError("nothing would be written; name an output, as -o reads.tsv")
+        if self.candidates is not None and len(named) > 1:
+            other = next(name for name in named if name != "candidates")
+            option = "-o" if other == "reads" else f"--{other.replace('_', '-')}"
+            raise UsageError(
+                f"--candidates writes what `ngsgpu classify-merge` calls later: give {option} there"
+            )
+        for name, value in named.items():
+            if samples > 1 and name != "biom" and PLACEHOLDER not in value:
+                raise UsageError(
+                    f"{value}: all samples would be written here; put {PLACEHOLDER} into the name"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A sample.
+
+    Attributes:
+        name: letters, digits, ``.``, ``_``, ``-``.
+        lanes: its reads, all with mates or all without.
+    """
+
+    name: str
+    lanes: tuple[Lane, ...]
+
+    @property
+    def paired(self) -> bool:
+        """Whether the reads have mates."""
+        return self.lanes[0].paired
+
+
+def one_sample(
+    in1: Sequence[str], in2: Sequence[str], *, interleaved: bool, name: str | None
+) -> Sample:
+    """The sample whose reads are named on the command line.
+
+    Raises:
+        UsageError: the numbers of files do not fit together; the name cannot be one.
+    """
+    lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
+    if name is None:
+        name = sample_name(in1[0])
+    return Sample(_checked_name(name), tuple(lanes))
+
+
+def sample_name(path: str) -> str:
+    """A sample's name from that of its first file."""
+    if path == "-":
+        return "stdin"
+    name = Path(path).name
+    name = re.sub(r"\.(gz|bgz|bz2|xz)$", "", name)
+    name = re.sub(r"\.(fastq|fq|fasta|fa|fna)$", "", name)
+    name = re.sub(r"[._-]R?1$", "", name)
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip("._-") or "sample"
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} cannot be a sample's name; use letters, digits, '.', '_', '-'")
+    return name
+
+
+def read_samples(path: str | Path) -> list[Sample]:
+    """Read a sheet of samples: columns sample, fastq_1, fastq_2, a row a lane.
+
+    Cells are separated by tabs or commas, as in the first line. Other columns are passed over, as
+    are lines that begin with ``#``. Files are looked for from the working directory.
+
+    Raises:
+        InputError: the sheet cannot be read, or a row of it is wrong.
+    """
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            rows = list(_rows(path, file.read().splitlines()))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise InputError(path, f"cannot be read ({reason})", "check the path") from error
+    lanes: dict[str, list[Lane]] = {}
+    for line, row in rows:
+        name, first, second = (row.get(key, "") for key in ("sample", "fastq_1", "fastq_2"))
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                path, f"{name!r} cannot be a sample's name",
+                "use letters, digits, '.', '_', '-'", line=line,
+            )  # fmt: skip
+        if not first:
+            raise InputError(path, "there is no fastq_1", "name the file of reads", line=line)
+        own = lanes.setdefault(name, [])
+        own.append(Lane((first, second) if second else (first,), (0,), False))
+        if own[0].paired != own[-1].paired:
+            raise InputError(
+                path, f"sample {name!r} has lanes with and without mates",
+                "make two samples of them", line=line,
+            )  # fmt: skip
+    if not lanes:
+        raise InputError(path, "there is no sample in the sheet", "add a row for each lane")
+    return [Sample(name, tuple(own)) for name, own in lanes.items()]
+
+
+def _rows(path: str | Path, lines: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    kept = [
+        (number, line)
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.startswith("#")
+    ]
+    tabs = not kept or "\t" in kept[0][1]
+    separated = partial(csv.reader, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader
+    table = [next(separated([line])) for _, line in kept]
+    if not table or "sample" not in table[0] or "fastq_1" not in table[0]:
+        raise InputError(
+            path, "the first line has to name the columns sample and fastq_1",
+            "write a table with these columns (and fastq_2 for mates)",
+        )  # fmt: skip
+    columns = [name.strip() for name in table[0]]
+    for (number, _), values in zip(kept[1:], table[1:], strict=True):
+        yield number, dict(zip(columns, (value.strip() for value in values), strict=False))
+
+
+def queries_of(mates: tuple[RecordBatch, ...], lane: Lane) -> Queries:
+    """The records of a batch as queries."""
+    first = mates[0]
+    if lane.interleaved:
+        return _queries(_mates(first, 0, 2), _mates(first, 1, 2), first, 2)
+    second = _mates(mates[1]) if len(mates) == 2 else NO_MATES
+    return _queries(_mates(first), second, first, 1)
+
+
+def cuts_of(queries: Queries, most: int, most_bases: int) -> Iterator[tuple[int, int]]:
+    """Cut queries into parts, by number and by bases, of which a query may have many."""
+    lengths = queries.first.length.astype(np.int64)
+    if queries.paired:
+        lengths += queries.second.length
+    bases = np.cumsum(lengths)
+    begin = 0
+    while begin < len(queries):
+        before = int(bases[begin - 1]) if begin > 0 else 0
+        by_bases = int(np.searchsorted(bases, before + most_bases, side="right"))
+        end = min(begin + most, max(begin + 1, by_bases), len(queries))
+        yield begin, end
+        begin = end
+
+
+def _queries(first: Mates, second: Mates, batch: RecordBatch, step: int) -> Queries:
+    start = np.ascontiguousarray(batch.header_start[::step])
+    end = np.ascontiguousarray(batch.header_end[::step])
+    name_end = np.empty_like(end)
+    find_name_ends(batch.data, start, end, int(second is not NO_MATES), name_end)
+    return Queries(first, second, start, name_end)
+
+
+def _mates(batch: RecordBatch, begin: int = 0, step: int = 1) -> Mates:
+    cut = slice(begin, None, step)
+    return Mates(
+        batch.data,
+        np.ascontiguousarray(batch.seq_start[cut]),
+        np.ascontiguousarray(batch.seq_end[cut]),
+        np.ascontiguousarray(batch.seq_len[cut]),
+    )

@@ -1,0 +1,84 @@
+"""Blocks of queries that are looked at twice: in memory as far as there is room, else in a file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final
+
+from ngsgpu.classify.query.candidate_file import (
+    END_BLOCK,
+    CandidateFile,
+    CandidateHeader,
+    compact_block,
+    encode_block,
+)
+from ngsgpu.classify.query.engine import Engine, QueryBlock
+from ngsgpu.device.memory import available_memory
+from ngsgpu.errors import output_error
+
+SHARE_OF_MEMORY: Final = 0.25
+
+
+class SecondLook:
+    """Keeps blocks in the order in which they come; use it as a context manager.
+
+    Args:
+        header: of the file, if there is need for one.
+        budget: bytes of memory; None: a quarter of what is free.
+    """
+
+    def __init__(self, header: CandidateHeader, budget: int | None = None) -> None:
+        self._header = header
+        self._left = int(available_memory() * SHARE_OF_MEMORY) if budget is None else budget
+        # A block, or None where the next one of the file belongs.
+        self._order: list[QueryBlock | None] = []
+        self._file = tempfile.TemporaryFile(prefix="ngsgpu-candidates-")  # noqa: SIM115
+
+    def __enter__(self) -> SecondLook:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._order.clear()
+        self._file.close()
+
+    def prepare(self, block: QueryBlock) -> QueryBlock | bytes:
+        """What to keep of a block; may be called by several threads."""
+        return compact_block(block) if self._left > 0 else encode_block(block)
+
+    def keep(self, kept: QueryBlock | bytes) -> None:
+        """Keep the next block.
+
+        Raises:
+            OutputError: the folder of temporary files is full.
+        """
+        if isinstance(kept, QueryBlock):
+            self._left -= kept.nbytes
+            self._order.append(kept)
+            return
+        self._order.append(None)
+        self._write(kept)
+
+    def _write(self, data: bytes) -> None:
+        try:
+            if self._file.tell() == 0:
+                self._file.write(self._header.line())
+            self._file.write(data)
+        except OSError as error:
+            raise output_error(tempfile.gettempdir(), error) from error
+
+    def blocks(self, engine: Engine) -> Iterator[QueryBlock]:
+        """All blocks, in order; can be called once."""
+        self._write(END_BLOCK)
+        self._file.seek(0)
+        file = CandidateFile("the temporary file of candidates", self._file)
+        in_file = file.blocks(engine.taxon_of_target, engine.database.windows)
+        for place, block in enumerate(self._order):
+            self._order[place] = None
+            yield next(in_file) if block is None else block

@@ -1,0 +1,1 @@
+"""Minhash sketches of windows, of references and reads alike."""

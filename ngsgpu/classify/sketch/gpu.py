@@ -1,0 +1,128 @@
+"""Sketches of reference sequences on GPUs: the counterpart of ``sketching``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.gpu import THREADS, grid_of_warps, sketch_numbers
+from ngsgpu.classify.params import SketchParameters
+from ngsgpu.classify.sketch.references import windows_of_lengths
+from ngsgpu.device.kernels import KernelModule
+
+KERNELS: Final = KernelModule("ngsgpu.classify.sketch", "sketch.cu")
+PAD: Final = 64
+"""Bytes after texts and letters that kernels may read."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSketches:
+    """Features of the windows of pieces of reference sequences.
+
+    Attributes:
+        device: number of the GPU that has the arrays.
+        keys: CuPy uint32[windows * sketch], those of a window in its first places.
+        counts: CuPy uint8[windows], features of each window.
+        piece: CuPy uint32[windows], each one's piece.
+        first_window: int64[pieces], its first window here.
+        bias: int64[pieces], number of that window in the target.
+        target: int64[pieces], number of the target, or -1.
+        on_host: whether ``keys`` lie in page-locked memory of the host.
+    """
+
+    device: int
+    keys: Any
+    counts: Any
+    piece: Any
+    first_window: NDArray[np.int64]
+    bias: NDArray[np.int64]
+    target: NDArray[np.int64]
+    on_host: bool = False
+
+    @property
+    def windows(self) -> int:
+        """How many windows there are."""
+        return len(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class LetterPieces:
+    """Pieces of sequences whose letters lie in one array of a GPU.
+
+    Attributes:
+        start: int64[n], first letter.
+        length: int64[n], letters.
+        windows: int64[n], windows to sketch, from the first letter on.
+        bias: int64[n], number of the first window in the target.
+        target: int64[n], number of the target, or -1.
+    """
+
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+    windows: NDArray[np.int64]
+    bias: NDArray[np.int64]
+    target: NDArray[np.int64]
+
+
+def sketch_letters(
+    letters: Any, pieces: LetterPieces, parameters: SketchParameters
+) -> DeviceSketches | None:
+    """Sketch pieces on the current GPU; None if there is no window."""
+    import cupy
+
+    windows = np.where(pieces.target >= 0, pieces.windows, 0)
+    ends = np.cumsum(windows)
+    total = int(ends[-1]) if len(ends) > 0 else 0
+    if total == 0:
+        return None
+    first = ends - windows
+    keys = cupy.empty(total * parameters.sketch, dtype=cupy.uint32)
+    counts = cupy.empty(total, dtype=cupy.uint8)
+    piece = cupy.empty(total, dtype=cupy.uint32)
+    start, length, first_window = cupy.asarray(np.stack([pieces.start, pieces.length, first]))
+    blocks = KERNELS.resident_blocks("sketch_sequences", THREADS)
+    KERNELS.launch(
+        "sketch_sequences",
+        (min(blocks, *grid_of_warps(total)),),
+        (THREADS,),
+        (
+            letters,
+            start,
+            length,
+            first_window,
+            np.int64(len(windows)),
+            np.int64(total),
+            *sketch_numbers(parameters),
+            keys,
+            counts,
+            piece,
+        ),
+    )
+    device = int(cupy.cuda.runtime.getDevice())
+    return DeviceSketches(device, keys, counts, piece, first, pieces.bias, pieces.target)
+
+
+def sketch_unpacked(
+    batches: Iterable[Any], parameters: SketchParameters, advance: Callable[[int], None]
+) -> list[DeviceSketches]:
+    """Sketch sequences that the host has read (``sketching.Unpacked``) on the current GPU."""
+    import cupy
+
+    table = np.frombuffer(b"ACGTN", dtype=np.uint8)
+    done = []
+    for batch in batches:
+        letters = cupy.empty(len(batch.codes) + PAD, dtype=cupy.uint8)
+        letters[: len(batch.codes)].set(table[batch.codes])
+        length = np.diff(batch.start)
+        windows = windows_of_lengths(length, parameters)
+        pieces = LetterPieces(
+            batch.start[:-1], length, windows, np.zeros(len(length), np.int64), batch.target
+        )
+        if (sketches := sketch_letters(letters, pieces, parameters)) is not None:
+            done.append(sketches)
+        advance(len(batch.codes))
+    return done

@@ -1,0 +1,1 @@
+"""Opening inputs, compressed or not, and reading ahead; BGZF in both directions."""

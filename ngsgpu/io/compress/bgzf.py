@@ -1,0 +1,195 @@
+"""BGZF: gzip cut into blocks of at most 64 KiB that are inflated and deflated on several cores.
+
+Each block is a gzip member whose extra field ``BC`` holds the block's size [SAM specification,
+section 4.1], so blocks can be found without inflating, and any gzip reader reads the whole file.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import struct
+import zlib
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+import numpy as np
+from isal import igzip, isal_zlib
+from numpy.typing import NDArray
+
+from ngsgpu.io.compress.prefixed import Prefixed
+
+logger = logging.getLogger("ngsgpu")
+
+BLOCK_BYTES: Final = 65280
+"""Uncompressed bytes a block, as bgzip writes them: even if they grow, the block fits 64 KiB."""
+
+EOF_BLOCK: Final = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+"""The empty block that ends a BGZF file; a file without it may have been cut short."""
+
+_HEADER: Final = bytes.fromhex("1f8b08040000000000ff060042430200")
+_GROUP_BYTES: Final = 1 << 21
+"""Compressed bytes that one task inflates."""
+
+
+class BgzfError(Exception):
+    """The blocks are not what the format says."""
+
+
+def is_bgzf(head: bytes) -> bool:
+    """Whether a gzip member's first 18 bytes are those of a BGZF block."""
+    return (
+        len(head) >= 18 and head[:4] == b"\x1f\x8b\x08\x04" and head[10:16] == b"\x06\x00BC\x02\x00"
+    )
+
+
+def gunzip(raw: io.RawIOBase | io.BytesIO) -> io.BufferedIOBase:
+    """Inflate a gzip file of any number of members with ISA-L; checksums are checked."""
+    stream: io.BufferedIOBase = igzip.IGzipFile(fileobj=raw, mode="rb")  # type: ignore[no-untyped-call]
+    return stream
+
+
+def deflate(data: bytes | memoryview, level: int) -> bytes:
+    """BGZF blocks that hold ``data``; all but the last are full.
+
+    Args:
+        data: uncompressed bytes.
+        level: 1 to 3 are ISA-L's levels, 4 to 9 zlib's, slower and smaller.
+    """
+    blocks = []
+    for start in range(0, len(data), BLOCK_BYTES):
+        piece = data[start : start + BLOCK_BYTES]
+        if level <= 3:
+            body = isal_zlib.compress(piece, level, wbits=-15)
+        else:
+            deflater = zlib.compressobj(level, zlib.DEFLATED, -15)
+            body = deflater.compress(piece) + deflater.flush()
+        if len(body) > 65536 - 26:
+            body = _stored(piece)
+        size = struct.pack("<H", len(body) + 25)
+        ending = struct.pack("<II", isal_zlib.crc32(piece), len(piece))
+        blocks += [_HEADER, size, body, ending]
+    return b"".join(blocks)
+
+
+def _stored(piece: bytes | memoryview) -> bytes:
+    """A deflate stream that holds incompressible bytes as they are."""
+    return b"\x01" + struct.pack("<HH", len(piece), len(piece) ^ 0xFFFF) + bytes(piece)
+
+
+class BgzfStream:
+    """Reads a BGZF file, inflating groups of blocks on several threads, in order.
+
+    A gzip member that is no BGZF block (a plain gzip file appended to a BGZF file, say) ends the
+    parallel part: it and what follows are inflated one after the other.
+
+    Args:
+        raw: the compressed file.
+        path: its name, for messages.
+        threads: threads that inflate.
+    """
+
+    def __init__(self, raw: io.RawIOBase, path: str, threads: int) -> None:
+        self._raw = raw
+        self._path = path
+        self._pool = ThreadPoolExecutor(max(1, threads), thread_name_prefix="ngsgpu-inflate")
+        self._ahead = max(1, threads) + 1
+        self._groups: deque[Future[NDArray[np.uint8]]] = deque()
+        self._current = np.empty(0, dtype=np.uint8)
+        self._compressed = b""
+        self._ended = False
+        self._last_block_empty = True
+        self._serial: io.BufferedIOBase | None = None
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Fill the buffer as far as the next inflated bytes go; 0 at the end."""
+        while len(self._current) == 0:
+            self._submit()
+            if not self._groups:
+                return self._readinto_serially(buffer)
+            self._current = self._groups.popleft().result()
+        size = min(len(buffer), len(self._current))
+        buffer[:size] = self._current.data[:size]
+        self._current = self._current[size:]
+        return size
+
+    def close(self) -> None:
+        """Stop the threads and close the file."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._serial is not None:
+            self._serial.close()
+        self._raw.close()
+
+    def _submit(self) -> None:
+        while len(self._groups) < self._ahead and not self._ended:
+            group, sizes = self._next_group()
+            if group:
+                self._groups.append(self._pool.submit(_inflate, group, sizes))
+
+    def _next_group(self) -> tuple[bytes, int]:
+        """Whole blocks, and the number of bytes that they hold."""
+        self._fill(_GROUP_BYTES)
+        held = self._compressed
+        at = total = 0
+        while at < len(held) and at < _GROUP_BYTES:
+            if len(held) - at < 18:
+                raise EOFError
+            if not is_bgzf(held[at : at + 18]):
+                break
+            end = at + struct.unpack_from("<H", held, at + 16)[0] + 1
+            if end - at < 26:
+                raise BgzfError("a block is too short")
+            if end > len(held):
+                raise EOFError
+            inflated = struct.unpack_from("<I", held, end - 4)[0]
+            if inflated > 65536:
+                raise BgzfError("a block is too long")
+            self._last_block_empty = inflated == 0
+            total += inflated
+            at = end
+        self._compressed = held[at:]
+        if at == 0:
+            self._end()
+        return held[:at], total
+
+    def _fill(self, size: int) -> None:
+        """Hold more than ``size`` compressed bytes and a whole block, or all that is left."""
+        parts = [self._compressed]
+        length = len(self._compressed)
+        while length < size + 65536:
+            more = self._raw.read(size)
+            if not more:
+                break
+            parts.append(more)
+            length += len(more)
+        self._compressed = b"".join(parts)
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._compressed:
+            self._serial = gunzip(Prefixed(self._compressed, self._raw))
+        elif not self._last_block_empty:
+            logger.warning(
+                "%s: has no BGZF end marker; it may have been cut short between two blocks",
+                self._path,
+            )
+
+    def _readinto_serially(self, buffer: memoryview) -> int:
+        return 0 if self._serial is None else self._serial.readinto(buffer)
+
+
+def _inflate(group: bytes, size: int) -> NDArray[np.uint8]:
+    """Inflate whole blocks of ``size`` bytes together; checksums are checked."""
+    out = np.empty(size, dtype=np.uint8)
+    view = out.data
+    with gunzip(io.BytesIO(group)) as stream:
+        done = 0
+        while done < size:
+            count = stream.readinto(view[done:])
+            if not count:
+                raise BgzfError("a block holds fewer bytes than it says")
+            done += count
+        if stream.read(1):
+            raise BgzfError("a block holds more bytes than it says")
+    return out

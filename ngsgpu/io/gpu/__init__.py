@@ -1,0 +1,1 @@
+"""FASTQ to and from GPU memory."""

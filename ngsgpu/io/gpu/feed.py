@@ -1,0 +1,304 @@
+"""The bytes of input files in pinned memory, from where they go to the GPU, read ahead.
+
+A plain file is read by several threads at once, each a chunk at a place of its own; a compressed
+one is inflated by ``Source``. A chunk's buffer is read into again when its copy to the GPU has
+ended.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.device.gpu_memory import pinned_empty
+from ngsgpu.io.compress.source import HEADROOM, Chunk, Source
+from ngsgpu.io.places import FileIdentity, identify
+
+LINE_ENDS: Final = b"\r\n"
+_BLANK: Final = 4096
+"""Bytes at the end of a chunk that are searched for its last letter."""
+
+
+class IrregularInputError(Exception):
+    """This input is not for the GPU's reader: it is wrong, or unusual; the CPU's reader decides."""
+
+
+class PinnedBuffer:
+    """Page-locked memory that is used again and again.
+
+    Args:
+        size: bytes.
+
+    Attributes:
+        array: uint8[size].
+        copied: CUDA event after the last copy from it; None before the first.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.array = pinned_empty(size)
+        self.copied: Any = None
+
+    @property
+    def pointer(self) -> int:
+        """Address of the first byte."""
+        return int(self.array.ctypes.data)
+
+    def wait(self) -> None:
+        """Wait until nothing copies from the buffer any more."""
+        if self.copied is not None:
+            self.copied.synchronize()
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedChunk:
+    """Consecutive bytes of a (decompressed) file.
+
+    Attributes:
+        buffer: holds them, from its start.
+        size: how many; in the last chunk with one line feed that the file does not have.
+        offset: where in the file they begin.
+        content_end: end of the last byte of them that belongs to no line end, as a place in the
+            file; None if all do.
+        last: whether the file ends with them.
+    """
+
+    buffer: PinnedBuffer
+    size: int
+    offset: int
+    content_end: int | None
+    last: bool
+
+
+class Keeper:
+    """Host memory for inflated data, so that a second pass need not inflate them again.
+
+    Args:
+        room: bytes that may be kept.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+
+    def takes(self, size: int) -> bool:
+        """Whether there is room for so many bytes; they count as kept then."""
+        self._room -= size
+        return self._room >= 0
+
+
+class Feed(Protocol):
+    """The chunks of one file, in order.
+
+    Attributes:
+        kept: the bytes taken so far, where they are kept; else None.
+        identity: tells whether the file is still the same later.
+        compression: as ``Source`` says.
+        size: bytes of the file, decompressed; None where that is not known.
+    """
+
+    identity: FileIdentity
+    compression: str
+    size: int | None
+    kept: list[NDArray[np.uint8]] | None
+
+    def ready(self) -> bool:
+        """Whether ``take`` would not wait."""
+
+    def take(self) -> PinnedChunk | None:
+        """The next chunk; None after the last.
+
+        Raises:
+            IrregularInputError: the file cannot be read, or ends in thousands of blank lines.
+        """
+
+    def give_back(self, chunk: PinnedChunk, copied: Any) -> None:
+        """Let the buffer of a chunk be used again after a CUDA event."""
+
+    def close(self) -> None:
+        """Let go of file and threads."""
+
+
+def open_feed(
+    path: str,
+    pool: ThreadPoolExecutor,
+    keeper: Keeper,
+    *,
+    threads: int,
+    chunk_bytes: int,
+    ahead: int,
+) -> Feed:
+    """Open a file.
+
+    Args:
+        path: the file.
+        pool: threads that read.
+        keeper: keeps inflated data as far as it has room.
+        threads: threads that inflate BGZF.
+        chunk_bytes: size of a chunk.
+        ahead: chunks in memory.
+
+    Raises:
+        InputError: the file cannot be opened, or is compressed with something that is not read.
+        IrregularInputError: it is not a regular file.
+    """
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError as error:
+        raise IrregularInputError(str(error)) from error
+    if not stat.S_ISREG(mode):
+        raise IrregularInputError(f"{path} is not a regular file")
+    source = Source(path, threads=threads, chunk_bytes=chunk_bytes)
+    if source.compression == "plain":
+        source.close()
+        return PlainFeed(path, pool, chunk_bytes=chunk_bytes, ahead=ahead)
+    return InflatedFeed(source, keeper, chunk_bytes=chunk_bytes)
+
+
+class PlainFeed:
+    """Reads a file that is not compressed with the threads of a pool."""
+
+    compression = "plain"
+
+    def __init__(
+        self, path: str, pool: ThreadPoolExecutor, *, chunk_bytes: int, ahead: int
+    ) -> None:
+        import cupy
+
+        self.kept: list[NDArray[np.uint8]] | None = None
+        self._pool = pool
+        self._chunk_bytes = chunk_bytes
+        self._device = cupy.cuda.runtime.getDevice()
+        self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # closed by close()
+        self.identity = identify(self._file.fileno())
+        self.size: int | None = self.identity.size
+        self._chunks = -(-self.identity.size // chunk_bytes)
+        self._submitted = 0
+        self._reading: deque[Future[PinnedChunk]] = deque()
+        for _ in range(min(ahead, self._chunks)):
+            self._submit(None)
+
+    def _submit(self, buffer: PinnedBuffer | None) -> None:
+        self._reading.append(self._pool.submit(self._read, self._submitted, buffer))
+        self._submitted += 1
+
+    def _read(self, index: int, buffer: PinnedBuffer | None) -> PinnedChunk:
+        import cupy
+
+        with cupy.cuda.Device(self._device):
+            if buffer is None:
+                buffer = PinnedBuffer(self._chunk_bytes + 1)
+            buffer.wait()
+        offset = index * self._chunk_bytes
+        size = min(self._chunk_bytes, self.identity.size - offset)
+        view = buffer.array.data[:size]
+        done = 0
+        while done < size:
+            try:
+                count = os.preadv(self._file.fileno(), [view[done:]], offset + done)
+            except OSError as error:
+                raise IrregularInputError(str(error)) from error
+            if count == 0:
+                raise IrregularInputError("the file became shorter while it was read")
+            done += count
+        return _chunk(buffer, size, offset, last=index + 1 == self._chunks)
+
+    def ready(self) -> bool:
+        """Whether ``take`` would not wait."""
+        return not self._reading or self._reading[0].done()
+
+    def take(self) -> PinnedChunk | None:
+        """The next chunk; None after the last.
+
+        Raises:
+            IrregularInputError: the file cannot be read, or ends in thousands of blank lines.
+        """
+        return self._reading.popleft().result() if self._reading else None
+
+    def give_back(self, chunk: PinnedChunk, copied: Any) -> None:
+        """Let the buffer of a chunk be used again after a CUDA event."""
+        chunk.buffer.copied = copied
+        if self._submitted < self._chunks:
+            self._submit(chunk.buffer)
+
+    def close(self) -> None:
+        """Wait for the threads and close the file."""
+        for future in self._reading:
+            if not future.cancel():
+                future.exception()
+        self._reading.clear()
+        self._file.close()
+
+
+class InflatedFeed:
+    """Copies what a source inflates to pinned memory."""
+
+    def __init__(self, source: Source, keeper: Keeper, *, chunk_bytes: int) -> None:
+        self._source = source
+        self._keeper = keeper
+        self.kept: list[NDArray[np.uint8]] | None = []
+        self.compression = source.compression
+        self.identity = identify(source.path)
+        self.size: int | None = None
+        self._chunks: Iterator[Chunk] = source.chunks()
+        self._next = next(self._chunks, None)
+        self._buffers = deque(PinnedBuffer(chunk_bytes + 1) for _ in range(2))
+        self._offset = 0
+
+    def ready(self) -> bool:
+        """Whether ``take`` would not wait; that is not known."""
+        return False
+
+    def take(self) -> PinnedChunk | None:
+        """The next chunk; None after the last.
+
+        Raises:
+            InputError: the data cannot be inflated.
+            IrregularInputError: the data end in thousands of blank lines.
+        """
+        current = self._next
+        if current is None:
+            return None
+        self._next = next(self._chunks, None)
+        buffer = self._buffers.popleft() if self._buffers else PinnedBuffer(len(current.buffer))
+        buffer.wait()
+        data = current.buffer[HEADROOM : HEADROOM + current.size]
+        np.copyto(buffer.array[: current.size], data)
+        if self.kept is not None:
+            if self._keeper.takes(len(current.buffer)):
+                self.kept.append(data)
+            else:
+                self.kept = None
+        chunk = _chunk(buffer, current.size, self._offset, last=self._next is None)
+        self._offset += current.size
+        return chunk
+
+    def give_back(self, chunk: PinnedChunk, copied: Any) -> None:
+        """Let the buffer of a chunk be used again after a CUDA event."""
+        chunk.buffer.copied = copied
+        self._buffers.append(chunk.buffer)
+
+    def close(self) -> None:
+        """Stop inflating."""
+        self._source.close()
+
+
+def _chunk(buffer: PinnedBuffer, size: int, offset: int, *, last: bool) -> PinnedChunk:
+    """A chunk of the first ``size`` bytes of a buffer; adds the line feed to the last one."""
+    tail = buffer.array[max(0, size - _BLANK) : size].tobytes()
+    content = tail.rstrip(LINE_ENDS)
+    content_end = None
+    if content:
+        content_end = offset + size - len(tail) + len(content)
+    elif size > _BLANK:
+        raise IrregularInputError("there are thousands of blank lines")
+    if last:
+        buffer.array[size] = ord("\n")
+    return PinnedChunk(buffer, size + last, offset, content_end, last)

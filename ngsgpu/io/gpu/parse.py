@@ -1,0 +1,309 @@
+"""Splitting a FASTQ file into records on the GPU, chunk by chunk.
+
+What is left of a chunk, the beginning of a record, is copied on the device to the front of the
+next one, so that every chunk begins where a record begins. Copies to the device run ahead of the
+kernels on a stream of their own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.device.kernels import KernelModule, grid_for
+from ngsgpu.io.gpu.feed import Feed, IrregularInputError, PinnedChunk
+from ngsgpu.io.text.batch import MAX_READ_LENGTH
+from ngsgpu.io.text.diagnose import PhredOffset, looks_like_phred64
+from ngsgpu.io.text.reader import DEFAULT_LIMITS, SAMPLED_RECORDS
+from ngsgpu.io.text.scan import base_table
+from ngsgpu.sequence.codec import CODES
+
+KERNELS: Final = KernelModule("ngsgpu.io.gpu", "fastq.cu")
+THREADS: Final = 256
+WARPS: Final = THREADS // 32
+TILE: Final = 64 * THREADS
+"""Bytes that a block of ``count_lines`` looks at."""
+
+HEADROOM: Final = 1 << 17
+"""Free bytes before each chunk, for what is left of the one before: the longest record, roughly."""
+
+SLOTS: Final = 3
+"""Chunks of a file on the device: one in use, and two on their way."""
+
+_BYTES_A_LINE: Final = 8
+"""Room is made for lines of so many bytes on average; files of shorter ones are left to the CPU."""
+
+_LINES_AT_LEAST: Final = 1 << 16
+_PAD: Final = 64
+_HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE = 1, 2, 3
+
+# The words of the kernels' struct Found.
+_LINES, _RECORDS, _TAIL, _BAD, _MIN, _MAX, _UNKNOWN, _LOW, _HIGH, _FULL = range(10)
+_NONE: Final = 0xFFFFFFFF
+
+
+class Slot:
+    """Device memory of a chunk, and of what is found in it.
+
+    Args:
+        chunk_bytes: room for the bytes of a chunk, without what is carried.
+
+    Attributes:
+        raw: uint8, the chunk's new bytes from ``HEADROOM`` on, those carried before.
+        line_end: uint32, place of every line feed in ``raw``.
+        seq_start: uint32[records], first base.
+        qual_start: uint32[records], first quality.
+        lengths: int32[records], bases.
+        copied: CUDA event: the chunk has arrived.
+        free: CUDA event: nothing uses what was in the slot any more.
+    """
+
+    def __init__(self, chunk_bytes: int) -> None:
+        import cupy
+
+        size = HEADROOM + chunk_bytes
+        self.room = max(_LINES_AT_LEAST, chunk_bytes // _BYTES_A_LINE)
+        self.raw = cupy.empty(size + _PAD, dtype=cupy.uint8)
+        self.line_end = cupy.empty(self.room, dtype=cupy.uint32)
+        self.tile_lines = cupy.empty(size // TILE + 2, dtype=cupy.uint32)
+        self.found = cupy.empty(_FULL + 1, dtype=cupy.uint32)
+        self.seq_start = cupy.empty(self.room // 4, dtype=cupy.uint32)
+        self.qual_start = cupy.empty(self.room // 4, dtype=cupy.uint32)
+        self.lengths = cupy.empty(self.room // 4, dtype=cupy.int32)
+        self.copied = cupy.cuda.Event(disable_timing=True)
+        self.free = cupy.cuda.Event(disable_timing=True)
+
+
+def slot_bytes(chunk_bytes: int) -> int:
+    """Device memory that one slot takes."""
+    room = max(_LINES_AT_LEAST, chunk_bytes // _BYTES_A_LINE)
+    return HEADROOM + chunk_bytes + 7 * room
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedChunk:
+    """The records of a chunk; valid until the parser gives the next one.
+
+    Attributes:
+        slot: where they are.
+        begin: place of the first record in ``slot.raw``.
+        records: how many.
+        first_record: number in the file of the first.
+        min_length: shortest read, bases.
+        max_length: longest read, bases.
+        unknown: letters that are not ACGT.
+        offset: place in the file of ``slot.raw[0]``; may be negative.
+        start: place in the file of the first record.
+        end: end of the last one there; of all, in the last chunk.
+    """
+
+    slot: Slot
+    begin: int
+    records: int
+    first_record: int
+    min_length: int
+    max_length: int
+    unknown: int
+    offset: int
+    start: int
+    end: int
+
+
+class Parser:
+    """Gives the records of one FASTQ file.
+
+    Args:
+        feed: the file's bytes.
+        chunk_bytes: size of a chunk.
+        interleaved: whether mates alternate; a chunk then has whole pairs.
+        phred_offset: as for ``ngsgpu.io.text.reader.read_batches``.
+        copies: CUDA stream for copies to the device.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        *,
+        chunk_bytes: int,
+        interleaved: bool,
+        phred_offset: PhredOffset,
+        copies: Any,
+    ) -> None:
+        import cupy
+
+        self.feed = feed
+        self.records = 0
+        self._unit = 2 if interleaved else 1
+        self._phred_offset = phred_offset
+        self._copies = copies
+        self._kernels = cupy.cuda.get_current_stream()
+        self._free = deque(Slot(chunk_bytes + 1) for _ in range(SLOTS))
+        self._coming: deque[tuple[Slot, PinnedChunk]] = deque()
+        self._current: Slot | None = None
+        self._left = (0, 0)
+        self._content_end = 0
+        self._quality_range = (255, 0)
+        self._classes = device_classes()
+        self._memory = cupy.cuda.alloc_pinned_memory(4 * (_FULL + 1))
+        self._found = np.frombuffer(self._memory, np.uint32, _FULL + 1)
+
+    def next_chunk(self) -> ParsedChunk | None:
+        """The file's next records, none if only blank lines follow; None at its end.
+
+        Raises:
+            IrregularInputError: there is something that the GPU's reader does not take.
+        """
+        while True:
+            if not self._coming:
+                self._fetch()
+            if not self._coming:
+                return None
+            slot, chunk = self._coming.popleft()
+            begin = self._carry(slot)
+            self._find_records(slot, chunk, begin)
+            while self._free and self.feed.ready() and self._fetch():
+                pass
+            parsed = self._taken(slot, chunk, begin)
+            if parsed.records > 0 or chunk.last:
+                return parsed if parsed.records > 0 or parsed.end > parsed.start else None
+
+    def _fetch(self) -> bool:
+        """Start to copy one more chunk to the device; False if there is none."""
+        chunk = self.feed.take()
+        if chunk is None:
+            return False
+        if chunk.offset == 0 and chunk.buffer.array[0] != ord("@"):
+            raise IrregularInputError("the file does not begin like FASTQ")
+        slot = self._free.popleft()
+        self._copies.wait_event(slot.free)
+        target = slot.raw.data.ptr + HEADROOM
+        _copy(target, chunk.buffer.pointer, chunk.size, _HOST_TO_DEVICE, self._copies)
+        slot.copied.record(self._copies)
+        self.feed.give_back(chunk, slot.copied)
+        self._coming.append((slot, chunk))
+        return True
+
+    def _carry(self, slot: Slot) -> int:
+        """Bring what is left of the last chunk before this one; return where that begins."""
+        at, size = self._left
+        begin = HEADROOM - size
+        if begin < 0:
+            raise IrregularInputError("a record is longer than a read's can be")
+        self._kernels.wait_event(slot.copied)
+        last, self._current = self._current, slot
+        if last is not None:
+            if size:
+                source = last.raw.data.ptr + at
+                target = slot.raw.data.ptr + begin
+                _copy(target, source, size, _DEVICE_TO_DEVICE, self._kernels)
+            last.free.record(self._kernels)
+            self._free.append(last)
+        return begin
+
+    def _find_records(self, slot: Slot, chunk: PinnedChunk, begin: int) -> None:
+        if chunk.content_end is not None:
+            self._content_end = chunk.content_end
+        end = HEADROOM + chunk.size
+        content_end = self._content_end - (chunk.offset - HEADROOM)
+        tiles = -(-(end - begin // 16 * 16) // TILE)
+        part = (slot.raw, np.uint32(begin), np.uint32(end))
+        KERNELS.launch("count_lines", (tiles,), (THREADS,), (*part, slot.tile_lines))
+        numbers = (np.uint32(tiles), np.uint32(slot.room))
+        KERNELS.launch("sum_lines", (1,), (THREADS,), (slot.tile_lines, *numbers, slot.found))
+        KERNELS.launch(
+            "list_lines",
+            (tiles,),
+            (THREADS,),
+            (*part, slot.tile_lines, np.uint32(slot.room), slot.line_end),
+        )
+        KERNELS.launch(
+            "check_records",
+            blocks_for(min(slot.room, end - begin) // 4 + 1),
+            (THREADS,),
+            (
+                slot.raw,
+                np.uint32(begin),
+                np.uint32(max(0, content_end)),
+                slot.line_end,
+                np.uint32(1 if chunk.last else self._unit),
+                self._classes,
+                np.uint32(59 if self._phred_offset == 64 else 33),
+                np.uint32(DEFAULT_LIMITS.header_bytes),
+                np.uint32(MAX_READ_LENGTH),
+                np.uint32(max(0, SAMPLED_RECORDS - self.records)),
+                slot.seq_start,
+                slot.qual_start,
+                slot.lengths,
+                slot.found,
+            ),
+        )
+
+    def _taken(self, slot: Slot, chunk: PinnedChunk, begin: int) -> ParsedChunk:
+        """Wait for what was found in the chunk, and judge it."""
+        _copy(self._memory.ptr, slot.found.data.ptr, self._found.nbytes, _DEVICE_TO_HOST,
+              self._kernels)  # fmt: skip
+        self._kernels.synchronize()
+        found = self._found.tolist()
+        offset = chunk.offset - HEADROOM
+        tail = offset + found[_TAIL]
+        if found[_FULL]:
+            raise IrregularInputError("lines are very short")
+        if found[_BAD] != _NONE:
+            raise IrregularInputError(f"record {self.records + found[_BAD] + 1} is not valid")
+        if found[_RECORDS] % self._unit:
+            raise IrregularInputError("a read has no mate")
+        if chunk.last and tail < self._content_end:
+            raise IrregularInputError("the file ends within a record")
+        self._left = found[_TAIL], HEADROOM + chunk.size - found[_TAIL]
+        first_record = self.records
+        self.records += found[_RECORDS]
+        self._check_offset(found, end=chunk.last)
+        return ParsedChunk(
+            slot=slot,
+            begin=begin,
+            records=found[_RECORDS],
+            first_record=first_record,
+            min_length=found[_MIN],
+            max_length=found[_MAX],
+            unknown=found[_UNKNOWN],
+            offset=offset,
+            start=offset + begin,
+            end=chunk.offset + chunk.size - 1 if chunk.last else tail,
+        )
+
+    def _check_offset(self, found: list[int], *, end: bool) -> None:
+        """Leave a file that looks like Phred+64 to the CPU's reader, which refuses it."""
+        low, high = self._quality_range
+        self._quality_range = min(low, found[_LOW]), max(high, found[_HIGH])
+        decided = end or self.records >= SAMPLED_RECORDS
+        if self._phred_offset == "auto" and decided and looks_like_phred64(*self._quality_range):
+            raise IrregularInputError("the qualities look like Phred+64")
+
+
+@lru_cache(maxsize=1)
+def _classes() -> NDArray[np.uint8]:
+    """uint8[256]: code of each byte, as the kernels' kUnknown and kNoBase where it has none."""
+    return np.where(base_table(), CODES, 255).astype(np.uint8)
+
+
+def device_classes() -> Any:
+    """What kind of letter each byte is, uint8[256] on the device."""
+    import cupy
+
+    return cupy.asarray(_classes())
+
+
+def blocks_for(warps: int) -> tuple[int]:
+    """Grid for kernels of one warp a record: enough to fill the GPU, and not more than needed."""
+    return grid_for(max(1, warps), WARPS, 8)
+
+
+def _copy(target: int, source: int, size: int, kind: int, stream: Any) -> None:
+    import cupy
+
+    cupy.cuda.runtime.memcpyAsync(target, source, size, kind, stream.ptr)

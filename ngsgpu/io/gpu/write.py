@@ -1,0 +1,194 @@
+"""From device memory to files: pieces through pinned memory, written by several threads.
+
+The counterpart of ``gpu_feed``: copies from the GPU, and writing what was copied, run beside the
+kernels that make the next bytes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.device.gpu_memory import PinnedPool
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.writer import OutputSet
+
+PIECE_BYTES: Final = 8 << 20
+WRITERS: Final = 4
+"""Threads that write: Linux lets one at a time into a file, and those that wait keep cores busy."""
+
+MEMORY_WRITERS: Final = 8
+"""Threads that fill files in memory, whose pages they map and need not wait for."""
+
+_RESERVED: Final = 128 << 20
+"""Bytes by which a file in memory grows."""
+
+_AHEAD: Final = 12
+"""Pieces that may wait to be written."""
+
+_DEVICE_TO_HOST: Final = 2
+
+
+class DeviceWriter:
+    """Appends device memory to outputs; use it as a context manager.
+
+    An output whose parts may be written in any order is written by several threads, any other by
+    one of its own, in order.
+
+    Args:
+        files: the outputs.
+        threads: threads that there are; not more than ``WRITERS`` of them write.
+        piece_bytes: bytes that are copied and written at a time; the result does not depend on it.
+    """
+
+    def __init__(self, files: OutputSet, *, threads: int, piece_bytes: int = PIECE_BYTES) -> None:
+        import cupy
+
+        self._files = files
+        self._device = cupy.cuda.runtime.getDevice()
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        in_memory = any(file is not None and file.is_in_memory for file in files.all_for_offsets())
+        writers = min(threads, MEMORY_WRITERS if in_memory else WRITERS)
+        self._pinned = PinnedPool(piece_bytes, writers + _AHEAD)
+        self._pool = ThreadPoolExecutor(writers, thread_name_prefix="ngsgpu-write")
+        self._in_order: dict[int, ThreadPoolExecutor] = {}
+        self._filled: dict[int, int] = {}
+        self._targets: dict[int, AtomicFile | _FileInMemory | None] = {}
+        self._tasks: deque[Future[None]] = deque()
+
+    def put(self, index: int, data: Any, size: int, ready: Any) -> Any:
+        """Append to one output.
+
+        Args:
+            index: which of the outputs.
+            data: uint8 on the device.
+            size: how many bytes of it, from the start.
+            ready: CUDA event after which they are there.
+
+        Returns:
+            A CUDA event after which ``data`` may be overwritten.
+
+        Raises:
+            OutputError: an earlier piece could not be written.
+        """
+        import cupy
+
+        while self._tasks and self._tasks[0].done():
+            self._tasks.popleft().result()
+        self._stream.wait_event(ready)
+        target = self._target(index)
+        for start in range(0, size, self._pinned.size):
+            count = min(self._pinned.size, size - start)
+            buffer = self._pinned.take()
+            cupy.cuda.runtime.memcpyAsync(
+                buffer.ctypes.data, data.data.ptr + start, count, _DEVICE_TO_HOST, self._stream.ptr
+            )
+            copied = cupy.cuda.Event(disable_timing=True)
+            copied.record(self._stream)
+            place = self._filled.get(index, 0)
+            self._filled[index] = place + count
+            pool = self._pool if target is not None else self._pool_in_order(index)
+            piece = (index, target, place, buffer, count, copied)
+            self._tasks.append(pool.submit(self._write, *piece))
+        done = cupy.cuda.Event(disable_timing=True)
+        done.record(self._stream)
+        return done
+
+    def _target(self, index: int) -> AtomicFile | _FileInMemory | None:
+        """What takes the parts of an output in any order; None if nothing does."""
+        if index not in self._targets:
+            file = self._files.file_for_offsets(index)
+            in_memory = file is not None and file.is_in_memory
+            self._targets[index] = _FileInMemory(file) if file and in_memory else file
+        return self._targets[index]
+
+    def _pool_in_order(self, index: int) -> ThreadPoolExecutor:
+        if index not in self._in_order:
+            self._in_order[index] = ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-write")
+        return self._in_order[index]
+
+    def _write(
+        self,
+        index: int,
+        target: AtomicFile | _FileInMemory | None,
+        place: int,
+        buffer: NDArray[np.uint8],
+        count: int,
+        copied: Any,
+    ) -> None:
+        import cupy
+
+        try:
+            with cupy.cuda.Device(self._device):
+                copied.synchronize()
+            if target is None:
+                self._files.write(index, buffer[:count].copy())
+            else:
+                target.write_at(buffer[:count].data, place)
+        finally:
+            self._pinned.give_back(buffer)
+
+    def finish(self) -> None:
+        """Wait until everything is written.
+
+        Raises:
+            OutputError: something could not be.
+        """
+        while self._tasks:
+            self._tasks.popleft().result()
+        for target in self._targets.values():
+            if isinstance(target, _FileInMemory):
+                target.finish()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self.finish()
+        finally:
+            # Nothing may be copied to memory that is given back.
+            self._stream.synchronize()
+            for pool in (self._pool, *self._in_order.values()):
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _FileInMemory:
+    """A file in memory that several threads fill at once.
+
+    Writing would let one at a time into the file. Its pages are reserved, so that a disk that is
+    full is noticed, and mapped for each part.
+    """
+
+    def __init__(self, file: AtomicFile) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self._reserved = 0
+        self._end = 0
+
+    def write_at(self, data: memoryview, offset: int) -> None:
+        """Write all of ``data`` at a place in the file."""
+        end = offset + len(data)
+        with self._lock:
+            self._end = max(self._end, end)
+            if end > self._reserved:
+                wanted = -(-end // _RESERVED) * _RESERVED
+                self._file.reserve(self._reserved, wanted)
+                self._reserved = wanted
+        np.copyto(self._file.mapped(len(data), offset), np.frombuffer(data, dtype=np.uint8))
+
+    def finish(self) -> None:
+        """Give back what was reserved too much."""
+        self._file.cut(self._end)

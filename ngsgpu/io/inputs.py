@@ -1,0 +1,222 @@
+"""The files of a correction: lanes of reads, in what order they are read, where they go."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from ngsgpu.errors import InputError, UsageError, output_error
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.pairs import read_interleaved, read_pairs
+from ngsgpu.io.text.reader import PhredOffset, read_batches
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The reads of one lane.
+
+    Attributes:
+        inputs: the file, or the files of first and second mates.
+        outputs: for each input, the index of its output.
+        interleaved: whether the mates alternate in the one file.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[int, ...]
+    interleaved: bool = False
+
+    @property
+    def paired(self) -> bool:
+        """Whether the reads have mates."""
+        return self.interleaved or len(self.inputs) == 2
+
+    def batches(
+        self, *, threads: int, phred_offset: PhredOffset, chunk_bytes: int
+    ) -> Iterator[tuple[RecordBatch, ...]]:
+        """Yield batches of records, one for each input."""
+        if len(self.inputs) == 2:
+            yield from read_pairs(
+                *self.inputs, threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
+            )
+            return
+        read = read_interleaved if self.interleaved else read_batches
+        for batch in read(
+            self.inputs[0], threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
+        ):
+            yield (batch,)
+
+
+@dataclass(slots=True)
+class LaneSizes:
+    """What lanes hold.
+
+    Attributes:
+        reads: number of reads.
+        bases: number of bases.
+        longest: longest read, in bases.
+    """
+
+    reads: int = 0
+    bases: int = 0
+    longest: int = 0
+
+
+def measure_lanes(
+    lanes: Sequence[Lane], *, threads: int, phred_offset: PhredOffset, chunk_bytes: int
+) -> LaneSizes:
+    """Read lanes and keep nothing but their sizes.
+
+    Raises:
+        InputError: an input cannot be read.
+    """
+    sizes = LaneSizes()
+    for lane in lanes:
+        for mates in lane.batches(
+            threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
+        ):
+            for batch in mates:
+                sizes.reads += len(batch)
+                sizes.bases += int(batch.seq_len.sum(dtype=np.int64))
+                sizes.longest = max(sizes.longest, int(batch.seq_len.max(initial=0)))
+    return sizes
+
+
+def plan_lanes(
+    in1: Sequence[str | Path],
+    in2: Sequence[str | Path],
+    out1: Sequence[str | Path],
+    out2: Sequence[str | Path],
+    *,
+    interleaved: bool = False,
+) -> tuple[list[Lane], list[str]]:
+    """Pair inputs with outputs: one output a lane, or one for all lanes.
+
+    Args:
+        in1: files of single reads, of first mates, or of interleaved mates.
+        in2: files of second mates, as many as ``in1``, or none.
+        out1: for ``in1``: as many, or a single one.
+        out2: likewise for ``in2``.
+        interleaved: whether the files of ``in1`` hold both mates.
+
+    Returns:
+        The lanes, and the paths of all outputs.
+
+    Raises:
+        UsageError: the numbers of files do not fit together.
+    """
+    if not in1:
+        raise UsageError("no reads were given; name them with -i (and their mates with -I)")
+    if interleaved and in2:
+        raise UsageError("--interleaved reads both mates from -i; leave out -I")
+    if in2 and len(in2) != len(in1):
+        raise UsageError(
+            f"there are {len(in1)} files of first mates (-i) and {len(in2)} of second (-I); "
+            "give one -I for each -i"
+        )
+    for option, outputs, inputs in (("-o", out1, in1), ("-O", out2, in2)):
+        if len(outputs) not in ({0} if not inputs else {1, len(inputs)}):
+            wanted = f"1 or {len(inputs)}" if len(inputs) > 1 else f"{len(inputs)}"
+            raise UsageError(f"{option} was given {len(outputs)} times, {wanted} expected")
+    lanes = []
+    for lane, first in enumerate(in1):
+        names = [str(first)]
+        targets = [lane if len(out1) > 1 else 0]
+        if in2:
+            names.append(str(in2[lane]))
+            targets.append(len(out1) + (lane if len(out2) > 1 else 0))
+        lanes.append(Lane(tuple(names), tuple(targets), interleaved))
+    return lanes, [str(path) for path in [*out1, *out2]]
+
+
+@contextlib.contextmanager
+def keep_streams(lanes: Sequence[Lane]) -> Iterator[list[Lane]]:
+    """Keep standard input and pipes in temporary files, since every input is read twice.
+
+    The files have no name, so that nothing of them can stay; they are read by the name that their
+    descriptor has. Errors in them name what they came from.
+
+    Raises:
+        UsageError: standard input is named more than once, or is closed.
+        OutputError: a stream cannot be kept.
+    """
+    inputs = [path for lane in lanes for path in lane.inputs]
+    if inputs.count("-") > 1:
+        raise UsageError("standard input (-) can be named once only")
+    if "-" in inputs and sys.stdin is None:
+        raise UsageError("standard input (-) is closed")
+    streams = [path for path in inputs if path == "-" or Path(path).is_fifo()]
+    with contextlib.ExitStack() as stack:
+        files = {stream: stack.enter_context(_nameless_file()) for stream in streams}
+        _keep_all(files)
+        kept = {stream: f"/proc/self/fd/{file.fileno()}" for stream, file in files.items()}
+        try:
+            yield [
+                replace(lane, inputs=tuple(kept.get(path, path) for path in lane.inputs))
+                for lane in lanes
+            ]
+        except InputError as error:
+            for stream, path in kept.items():
+                if error.path == path:
+                    raise InputError(
+                        stream, error.cause, error.remedy, record=error.record, line=error.line
+                    ) from error
+            raise
+
+
+def _nameless_file() -> BinaryIO:
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise output_error(_temporary_folder(), error) from error
+
+
+def _temporary_folder() -> str:
+    return tempfile.tempdir or os.environ.get("TMPDIR", "the folder of temporary files")
+
+
+def _keep_all(files: Mapping[str, BinaryIO]) -> None:
+    """Copy streams to files, all at once, for whoever writes several pipes may do so in turn.
+
+    The first one is copied here and not by a thread, so that it can be interrupted.
+    """
+    failures: list[BaseException] = []
+
+    def keep(stream: str, file: BinaryIO) -> None:
+        try:
+            _keep(stream, file)
+        except BaseException as error:
+            failures.append(error)
+
+    streams = list(files.items())
+    threads = [threading.Thread(target=keep, args=stream, daemon=True) for stream in streams[1:]]
+    for thread in threads:
+        thread.start()
+    for stream in streams[:1]:
+        _keep(*stream)
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _keep(stream: str, file: BinaryIO) -> None:
+    """Copy a stream to a file."""
+    try:
+        if stream == "-":
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        else:
+            with Path(stream).open("rb") as source:
+                shutil.copyfileobj(source, file, 1 << 20)
+        file.flush()
+    except OSError as error:
+        raise output_error(_temporary_folder(), error) from error

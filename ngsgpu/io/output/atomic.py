@@ -1,0 +1,318 @@
+"""Files that appear under their name whole or not at all.
+
+Everything is written to a temporary file beside the target (see ``temporary``) and renamed at the
+end. A process that is killed leaves only such a file; the next one that writes the same target
+removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import stat
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import OutputError, UsageError, output_error, shown_output
+from ngsgpu.io.output.temporary import is_at, remove_temporary, second_name, temporary_file
+from ngsgpu.io.paths import check_distinct, own_descriptor
+
+__all__ = [
+    "AtomicFile",
+    "check_distinct",
+    "commit_all",
+    "output_error",
+    "write_text_atomically",
+    "write_texts",
+]
+
+_TMPFS: Final = 0x01021994  # of statfs(2)
+
+_targets: set[Path] = set()
+"""What is being written by this process."""
+_lock = threading.Lock()
+
+
+class AtomicFile:
+    """A file opened for writing that takes its name only when it is committed.
+
+    A symbolic link is followed: its target is replaced, not the link. An existing file gives its
+    permissions to the new one. Streams cannot be renamed and are written directly: ``-``
+    (standard output), descriptors of this process (``/dev/stdout``, ``/dev/fd/N``), and what is
+    not a regular file (``/dev/null``, a named pipe).
+
+    Args:
+        path: the target.
+
+    Raises:
+        OutputError: the target cannot be written: it is a directory, its directory does not exist
+            or may not be written, the file is write-protected.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        self._target = Path(os.path.realpath(path))
+        self._temporary: Path | None = None
+        self._old: Path | None = None
+        self._replaces = False
+        self._fd = -1
+        try:
+            self._fd = self._open()
+        except OSError as error:
+            raise output_error(path, error) from error
+
+    def _open(self) -> int:
+        number = own_descriptor(self.path, standard=1)
+        if number is not None:
+            return _for_writing(number)
+        mode = _mode(self._target)
+        if str(self.path).endswith("/") or (mode is not None and stat.S_ISDIR(mode)):
+            raise OSError(errno.EISDIR, "")
+        if mode is not None and not stat.S_ISREG(mode):
+            return os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+        if mode is not None and not os.access(self._target, os.W_OK, effective_ids=True):
+            remedy = "choose another name or chmod +w it"
+            raise OutputError(f"{shown_output(self.path)}: the file is write-protected; {remedy}")
+        with _lock:
+            if self._target in _targets:
+                name = shown_output(self.path)
+                raise UsageError(f"{name}: is being written already; name it once")
+            self._temporary, fd = temporary_file(self._target)
+            _targets.add(self._target)
+        if mode is not None:
+            with contextlib.suppress(OSError):
+                os.fchmod(fd, stat.S_IMODE(mode))
+        return fd
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write all of ``data``.
+
+        Raises:
+            OutputError: the disk is full, or fails otherwise.
+        """
+        view = memoryview(data)
+        try:
+            while len(view) > 0:
+                view = view[os.write(self._fd, view) :]
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
+    @property
+    def takes_offsets(self) -> bool:
+        """Whether parts may be written in any order: not to what is no regular file."""
+        return self._temporary is not None
+
+    def write_at(self, data: bytes | memoryview, offset: int) -> None:
+        """Write all of ``data`` at a place in the file; threads may write at the same time.
+
+        Raises:
+            OutputError: the disk is full, or fails otherwise.
+        """
+        view = memoryview(data)
+        try:
+            while len(view) > 0:
+                done = os.pwrite(self._fd, view, offset)
+                view = view[done:]
+                offset += done
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
+    @cached_property
+    def is_in_memory(self) -> bool:
+        """Whether the file lies in memory (tmpfs), not on a disk."""
+        if not self.takes_offsets:
+            return False
+        info = (ctypes.c_long * 64)()
+        return ctypes.CDLL(None).fstatfs(self._fd, info) == 0 and info[0] == _TMPFS
+
+    def reserve(self, begin: int, end: int) -> None:
+        """Make the file so long, and make sure that there is room for these bytes of it.
+
+        Only for files in memory: what a disk cannot do is emulated by writing.
+
+        Raises:
+            OutputError: the disk is full.
+        """
+        try:
+            os.posix_fallocate(self._fd, begin, end - begin)
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
+    def cut(self, size: int) -> None:
+        """Make the file so short.
+
+        Raises:
+            OutputError: the disk fails.
+        """
+        try:
+            os.ftruncate(self._fd, size)
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
+    def mapped(self, size: int, offset: int = 0) -> NDArray[np.uint8]:
+        """Some of the file's bytes, uint8[size], to be changed in place; where ``takes_offsets``.
+
+        The file must have these bytes already. Let go of the array before the file is committed.
+        """
+        first = offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        pages = mmap.mmap(self._fd, offset + size - first, offset=first)
+        return np.frombuffer(pages, dtype=np.uint8)[offset - first :]
+
+    def free_space(self) -> int:
+        """Bytes that the file's disk has left for this user."""
+        info = os.fstatvfs(self._fd)
+        return info.f_bavail * info.f_frsize
+
+    def close(self) -> None:
+        """Have everything written; the file is complete but not yet under its name.
+
+        Raises:
+            OutputError: the disk is full, or fails otherwise.
+        """
+        try:
+            if self._temporary is not None:
+                # Closing any descriptor makes network file systems report what they could not
+                # write; this one stays open, for the lock that tells others that it is in use.
+                os.close(os.dup(self._fd))
+            else:
+                self._close()
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
+    def _close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def commit(self) -> None:
+        """Rename the temporary file to the target; closes it first.
+
+        Raises:
+            OutputError: the file cannot be closed or renamed.
+        """
+        commit_all([self])
+
+    def keep_old(self) -> None:
+        """Give the file that will be replaced a second name, so that ``restore`` can bring it back.
+
+        Where there are no hard links that is not possible, and left out.
+        """
+        self._replaces = self._target.exists()
+        if self._temporary is not None and self._replaces:
+            self._old = second_name(self._target)
+
+    def rename(self) -> None:
+        """Rename the temporary file to the target.
+
+        Raises:
+            OutputError: it cannot be renamed.
+        """
+        if self._temporary is None:
+            return
+        try:
+            self._temporary.replace(self._target)
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
+    def restore(self) -> None:
+        """Undo ``rename``, if it happened. Does not fail."""
+        if self._temporary is None or not is_at(self._fd, self._target):
+            return
+        with contextlib.suppress(OSError):
+            if self._old is not None:
+                self._old.replace(self._target)
+            elif not self._replaces:
+                self._target.unlink()
+
+    def discard(self) -> None:
+        """Remove what is temporary; the target stays as it is. Does not fail."""
+        with contextlib.suppress(OSError):
+            self._close()
+        for path in (self._temporary, self._old):
+            if path is not None:
+                remove_temporary(path)
+        if self._temporary is not None:
+            with _lock:
+                _targets.discard(self._target)
+        self._temporary = self._old = None
+
+
+def commit_all(files: Sequence[AtomicFile]) -> None:
+    """Give files their names: all of them, or none.
+
+    Raises:
+        OutputError: a file cannot be closed or renamed; then all targets are as they were, except
+            on file systems without hard links, where those that were replaced already stay so.
+    """
+    for file in files:
+        file.close()
+    try:
+        if len(files) > 1:
+            for file in files:
+                file.keep_old()
+        for file in files:
+            file.rename()
+    except BaseException:
+        for file in files:
+            file.restore()
+        raise
+    for file in files:
+        file.discard()
+
+
+def _for_writing(number: int) -> int:
+    """Another number for a descriptor, which goes on where that one is."""
+    if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+        raise OSError(errno.EBADF, "")
+    return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3)
+
+
+def write_texts(texts: Mapping[str | Path, str]) -> None:
+    """Write small text files (UTF-8) so that all are there, and whole, or none.
+
+    Args:
+        texts: what is written, by path; ``-`` is standard output.
+
+    Raises:
+        OutputError: one cannot be written; existing files stay as they were.
+    """
+    files: list[AtomicFile] = []
+    try:
+        for path in texts:
+            files.append(AtomicFile(path))
+        for file, text in zip(files, texts.values(), strict=True):
+            file.write(text.encode())
+        commit_all(files)
+    finally:
+        for file in files:
+            file.discard()
+
+
+def write_text_atomically(path: str | Path, text: str) -> None:
+    """Write a small text file (UTF-8) so that it is there whole or not at all.
+
+    Args:
+        path: the file; ``-`` is standard output.
+        text: its content.
+
+    Raises:
+        OutputError: it cannot be written; an existing file stays as it was.
+    """
+    write_texts({path: text})
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None

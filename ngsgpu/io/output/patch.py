@@ -1,0 +1,326 @@
+"""Writing inputs again with some bases replaced, from what a first pass knows of their places.
+
+The inputs are not split into records again: pieces of them are copied, edited and written by
+several threads, in any order where the output allows it. As only letters are replaced, every byte
+of an output lies where it lies in the input.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.places import FilePlaces, LanePlaces, Segment
+from ngsgpu.io.reread import PieceReader, check_same, open_again
+from ngsgpu.jit import njit
+from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN
+from ngsgpu.sequence.types import Integer
+
+PIECE_BYTES: Final = 1 << 20
+"""What a thread copies at a time: small enough to stay in its core's cache."""
+
+
+class Edits(NamedTuple):
+    """Bases to replace.
+
+    Attributes:
+        starts: int64[reads], first edit of each read in ``values``.
+        counts: uint16[reads], its edits; 0 for a read that stays as it is.
+        values: uint32, position << 2 | base.
+    """
+
+    starts: NDArray[np.int64]
+    counts: NDArray[np.uint16]
+    values: NDArray[np.uint32]
+
+
+@dataclass(slots=True)
+class EditCounts:
+    """What was replaced.
+
+    Attributes:
+        reads: reads with edits.
+        unknown: replaced letters that were not A, C, G or T.
+        by_position: int64[mates, length], bases replaced at each position.
+    """
+
+    reads: int
+    unknown: int
+    by_position: NDArray[np.int64]
+
+
+@njit(nogil=True, cache=True)
+def replace_bases(
+    data: NDArray[np.uint8],
+    shift: int,
+    starts: NDArray[np.uint32],
+    first_read: int,
+    read_step: int,
+    edits: Edits,
+    by_position: NDArray[np.int64],
+) -> tuple[Integer, Integer]:
+    """Replace bases in bytes of a file; return (reads changed, unknown bases decided).
+
+    Args:
+        data: uint8, changed in place.
+        shift: what is added to ``starts`` to make them indices of ``data``.
+        starts: uint32[records], first byte of each sequence.
+        first_read: number of the read in record 0.
+        read_step: how far the numbers of consecutive records lie apart.
+        edits: the bases.
+        by_position: int64[mates, max length], counts that are added to; with two rows, those of
+            even and of odd reads.
+    """
+    reads = 0
+    decided = 0
+    for record in range(len(starts)):
+        read = first_read + record * read_step
+        count = np.int64(edits.counts[read])
+        if count == 0:
+            continue
+        reads += 1
+        row = by_position[read & 1 if len(by_position) == 2 else 0]
+        begin = np.int64(starts[record]) + shift
+        for i in range(edits.starts[read], edits.starts[read] + count):
+            position = np.int64(edits.values[i] >> 2)
+            old = data[begin + position]
+            decided += CODES[old] == UNKNOWN
+            # A lower-case letter stays one; the bit that tells them is also set in a dot.
+            data[begin + position] = LETTERS[edits.values[i] & 3] | (old & 0x20 if old >= 64 else 0)
+            row[position] += 1
+    return reads, decided
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes of a file that hold some sequences whole.
+
+    Attributes:
+        file: the file.
+        start: first byte.
+        end: end of the bytes.
+        base: of the segment they are part of.
+        first_record: number of the first record whose sequence they hold.
+        last_record: end of those records.
+    """
+
+    file: FilePlaces
+    start: int
+    end: int
+    base: int
+    first_record: int
+    last_record: int
+
+
+def pieces_of(file: FilePlaces, piece_bytes: int = PIECE_BYTES) -> Iterator[Piece]:
+    """Cut a file into pieces, each from the start of a sequence to that of a later one."""
+    for segment in file.segments:
+        yield from _pieces_of_segment(file, segment, piece_bytes)
+
+
+def _pieces_of_segment(file: FilePlaces, segment: Segment, piece_bytes: int) -> Iterator[Piece]:
+    size = segment.end - segment.start
+    step = max(1, segment.records * piece_bytes // max(1, size))
+    start = segment.start
+    for record in range(0, max(1, segment.records), step):
+        first = segment.first_record + record
+        last = min(first + step, segment.first_record + segment.records)
+        ends_segment = last == segment.first_record + segment.records
+        end = segment.end if ends_segment else segment.base + int(file.starts[last])
+        yield Piece(file, start, end, segment.base, first, last)
+        start = end
+
+
+def write_patched(
+    lanes: Sequence[LanePlaces],
+    targets: Sequence[Sequence[int]],
+    outputs: OutputSet,
+    edits: Edits,
+    *,
+    paired: bool,
+    max_length: int,
+    threads: int = 1,
+    piece_bytes: int = PIECE_BYTES,
+    copied: Mapping[int, NDArray[np.uint8]] | None = None,
+    advance: Callable[[int], None] = lambda reads: None,
+) -> EditCounts:
+    """Write the files of some lanes with their bases replaced.
+
+    Args:
+        lanes: where the sequences lie.
+        targets: for each file of each lane, the index of its output.
+        outputs: the outputs; lanes that share one follow one another in it.
+        edits: the bases to replace.
+        paired: whether reads 2p and 2p + 1 are mates; counted apart then.
+        max_length: of all reads, in bases.
+        threads: threads that copy and edit.
+        piece_bytes: bytes handled at a time; the result does not depend on it.
+        copied: the bytes of outputs that are copies of their inputs already (``Precopy``).
+        advance: called with the number of reads written since the last call.
+
+    Raises:
+        InputError: an input cannot be read, or is not what it was in the first pass.
+        OutputError: an output cannot be written.
+    """
+    run = _Run(outputs, edits, (2 if paired else 1, max(1, max_length)), threads, advance)
+    run.copied = copied or {}
+    filled = [0] * (1 + max((target for lane in targets for target in lane), default=0))
+    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-patch") as run.pool:
+        for lane, indices in zip(lanes, targets, strict=True):
+            run.copy(lane, indices, filled, piece_bytes)
+            for file, index in zip(lane.files, indices, strict=True):
+                filled[index] += file.size
+    return run.counts()
+
+
+class _Run:
+    """One run of ``write_patched``."""
+
+    pool: ThreadPoolExecutor
+    copied: Mapping[int, NDArray[np.uint8]]
+
+    def __init__(
+        self,
+        outputs: OutputSet,
+        edits: Edits,
+        shape: tuple[int, int],
+        threads: int,
+        advance: Callable[[int], None],
+    ) -> None:
+        self._outputs = outputs
+        self._edits = edits
+        self._shape = shape
+        self._threads = threads
+        self._advance = advance
+        self._tasks: deque[tuple[Future[NDArray[np.uint8] | None], int, int]] = deque()
+        self._own = threading.local()
+        self._counts: list[EditCounts] = []
+        self._lock = threading.Lock()
+
+    def copy(
+        self, lane: LanePlaces, indices: Sequence[int], filled: list[int], piece_bytes: int
+    ) -> None:
+        """Copy the files of a lane, of which output ``i`` has ``filled[i]`` bytes before."""
+        with ExitStack() as stack:
+            readers: list[PieceReader | None] = []
+            for file, index in zip(lane.files, indices, strict=True):
+                reader = None if index in self.copied else open_again(file, self._threads)
+                if reader is not None:
+                    stack.callback(reader.close)
+                readers.append(reader)
+            # Nothing may read from a file that is closed.
+            stack.callback(self._drop)
+            each = [pieces_of(file, piece_bytes) for file in lane.files]
+            for row in zip_longest(*each):
+                for mate, piece in enumerate(row):
+                    if piece is None:
+                        continue
+                    index, reader = indices[mate], readers[mate]
+                    place = filled[index] + piece.start
+                    task: Future[NDArray[np.uint8] | None]
+                    if reader is None:
+                        data = self.copied[index][place : place + piece.end - piece.start]
+                        task = self.pool.submit(self._edit, piece, lane, mate, data)
+                    else:
+                        read = reader.prepare(piece.start, piece.end)
+                        target = self._outputs.file_for_offsets(index)
+                        task = self.pool.submit(self._copy, piece, read, lane, mate, target, place)
+                    self._tasks.append((task, index, piece.last_record - piece.first_record))
+                    self._finish(leave=4 * self._threads)
+            self._finish()
+            for file in lane.files:
+                check_same(file)
+
+    def _copy(
+        self,
+        piece: Piece,
+        read: Callable[[NDArray[np.uint8]], None],
+        lane: LanePlaces,
+        mate: int,
+        target: AtomicFile | None,
+        place: int,
+    ) -> NDArray[np.uint8] | None:
+        """Copy a piece; return its bytes where they have to be written in order."""
+        own = self._workspace()
+        size = piece.end - piece.start
+        if target is None:
+            data = np.empty(size, dtype=np.uint8)
+        else:
+            if len(own.buffer) < size:
+                own.buffer = np.empty(2 * size, dtype=np.uint8)
+            data = own.buffer[:size]
+        read(data)
+        self._edit(piece, lane, mate, data)
+        if target is None:
+            return data
+        target.write_at(data.data, place)
+        return None
+
+    def _edit(self, piece: Piece, lane: LanePlaces, mate: int, data: NDArray[np.uint8]) -> None:
+        """Replace the bases of a piece, whose bytes are ``data``."""
+        counts = self._workspace().counts
+        step = len(lane.files)
+        changed, decided = replace_bases(
+            data,
+            piece.base - piece.start,
+            piece.file.starts[piece.first_record : piece.last_record],
+            lane.first_read + mate + piece.first_record * step,
+            step,
+            self._edits,
+            counts.by_position,
+        )
+        counts.reads += int(changed)
+        counts.unknown += int(decided)
+
+    def _workspace(self) -> _Workspace:
+        own: _Workspace | None = getattr(self._own, "workspace", None)
+        if own is None:
+            counts = EditCounts(0, 0, np.zeros(self._shape, dtype=np.int64))
+            own = self._own.workspace = _Workspace(np.empty(0, dtype=np.uint8), counts)
+            with self._lock:
+                self._counts.append(counts)
+        return own
+
+    def _finish(self, *, leave: int = 0) -> None:
+        """Wait for tasks, the oldest first, until only ``leave`` are left."""
+        while len(self._tasks) > leave:
+            task, index, reads = self._tasks.popleft()
+            data = task.result()
+            if data is not None:
+                self._outputs.write(index, data)
+            self._advance(reads)
+
+    def _drop(self) -> None:
+        """Begin no more tasks, and wait for those that run; what they make is lost."""
+        for task, _, _ in self._tasks:
+            task.cancel()
+        wait([task for task, _, _ in self._tasks])
+        self._tasks.clear()
+
+    def counts(self) -> EditCounts:
+        """What all threads counted."""
+        total = EditCounts(0, 0, np.zeros(self._shape, dtype=np.int64))
+        for counts in self._counts:
+            total.reads += counts.reads
+            total.unknown += counts.unknown
+            total.by_position += counts.by_position
+        return total
+
+
+@dataclass(slots=True)
+class _Workspace:
+    """What a thread works with."""
+
+    buffer: NDArray[np.uint8]
+    counts: EditCounts

@@ -1,0 +1,129 @@
+"""Copying plain inputs to their outputs in the background, so that only edits are left to be made.
+
+Whoever corrects on a GPU leaves the other cores without work for a while; an output has the same
+size as its input, and most of its bytes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.places import FilePlaces, LanePlaces
+from ngsgpu.io.reread import PlainReader, check_same
+
+COPIED_AT_ONCE: Final = 4 << 20
+
+
+class Precopy:
+    """Copies of inputs, where an output takes its parts in any order and its input is plain.
+
+    As a context manager it ends all copying when the block ends.
+
+    Args:
+        lanes: the inputs.
+        targets: for each file of each lane, the index of its output.
+        outputs: the outputs.
+        threads: threads that copy.
+    """
+
+    def __init__(
+        self,
+        lanes: Sequence[LanePlaces],
+        targets: Sequence[Sequence[int]],
+        outputs: OutputSet,
+        threads: int,
+    ) -> None:
+        self._jobs: list[tuple[FilePlaces, AtomicFile, int]] = []
+        self._files: dict[int, AtomicFile] = {}
+        self._sizes: dict[int, int] = {}
+        self._threads = threads
+        self._stopped = threading.Event()
+        self._tasks: list[Future[None]] = []
+        self._open = ExitStack()
+        plain = self._plain_outputs(lanes, targets)
+        for lane, indices in zip(lanes, targets, strict=True):
+            for file, index in zip(lane.files, indices, strict=True):
+                target = outputs.file_for_offsets(index) if index in plain else None
+                if target is not None:
+                    self._files[index] = target
+                    self._jobs.append((file, target, self._sizes.get(index, 0)))
+                self._sizes[index] = self._sizes.get(index, 0) + file.size
+
+    @staticmethod
+    def _plain_outputs(lanes: Sequence[LanePlaces], targets: Sequence[Sequence[int]]) -> set[int]:
+        """Outputs all of whose inputs can be copied as they are."""
+        copied: set[int] = set()
+        others: set[int] = set()
+        for lane, indices in zip(lanes, targets, strict=True):
+            for file, index in zip(lane.files, indices, strict=True):
+                (copied if file.compression == "plain" else others).add(index)
+        return copied - others
+
+    def __enter__(self) -> Self:
+        """Begin to copy."""
+        pool = self._open.enter_context(
+            ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-copy")
+        )
+        for file, target, place in self._jobs:
+            reader = PlainReader(file)
+            self._open.callback(reader.close)
+            for start in range(0, file.size, COPIED_AT_ONCE):
+                end = min(start + COPIED_AT_ONCE, file.size)
+                self._tasks.append(pool.submit(self._copy, reader, target, start, end, place))
+        # Called before the pool waits for its threads.
+        self._open.callback(self._stop)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._open.__exit__(kind, error, traceback)
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        for task in self._tasks:
+            task.cancel()
+
+    def _copy(
+        self, reader: PlainReader, target: AtomicFile, start: int, end: int, place: int
+    ) -> None:
+        if self._stopped.is_set():
+            return
+        data = np.empty(end - start, dtype=np.uint8)
+        reader.prepare(start, end)(data)
+        target.write_at(data.data, place + start)
+
+    def finish(self) -> dict[int, NDArray[np.uint8]]:
+        """Wait for the copies.
+
+        Returns:
+            For each output that was copied, its bytes, uint8, to be edited in place. What an
+            output's file system keeps apart when it is changed (copy on write) needs room for a
+            second copy; outputs on a disk without it are not among them, and have to be written.
+
+        Raises:
+            InputError: an input cannot be read, or has changed.
+            OutputError: an output cannot be written.
+        """
+        for task in self._tasks:
+            task.result()
+        for file, _, _ in self._jobs:
+            check_same(file)
+        return {
+            index: file.mapped(self._sizes[index])
+            for index, file in self._files.items()
+            if self._sizes[index] and file.free_space() > self._sizes[index]
+        }

@@ -1,0 +1,326 @@
+"""Files of arrays that are checked: each file's size and CRC-32 are kept in a manifest.
+
+The folders they lie in appear whole or not at all (``folder``).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import mmap
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from isal import isal_zlib
+from numpy.typing import DTypeLike, NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.io.output.atomic import output_error, write_text_atomically
+
+_CHUNK: Final = 1 << 24
+_SMALL: Final = 1 << 12
+REMEDY: Final = "build the database again, or copy it again from where it is whole"
+_CHANGED: Final = "the content has changed (CRC-32)"
+
+FileList = dict[str, dict[str, int]]
+
+
+def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
+    """What a ``.npy`` file begins with, as NumPy writes it."""
+    header = io.BytesIO()
+    description = np.lib.format.dtype_to_descr(np.dtype(dtype))
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": description, "fortran_order": False, "shape": shape}
+    )
+    return header.getvalue()
+
+
+class ArrayFile:
+    """A ``.npy`` file that is written in pieces, by several threads, in any order.
+
+    Args:
+        folder: where it is made.
+        name: of the array.
+        dtype: of its elements.
+        shape: of the array.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+
+    def __init__(self, folder: Path, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> None:
+        self._path = folder / f"{name}.npy"
+        header = array_header(dtype, shape)
+        self._start = len(header)
+        self._size = self._start + math.prod(shape) * np.dtype(dtype).itemsize
+        self._sums: dict[int, tuple[int, int]] = {}
+        with self._errors():
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        self.put(-self._start, np.frombuffer(header, dtype=np.uint8))
+
+    def put(self, at: int, data: NDArray[Any]) -> None:
+        """Write bytes.
+
+        Args:
+            at: place of the first one in the array.
+            data: contiguous array.
+
+        Raises:
+            OutputError: they cannot be written.
+        """
+        if data.size == 0:
+            return
+        view = data.reshape(-1).view(np.uint8).data
+        place = self._start + at
+        self._sums[place] = len(view), isal_zlib.crc32(view)
+        done = 0
+        with self._errors():
+            while done < len(view):
+                done += os.pwrite(self._file, view[done:], place + done)
+
+    def close(self) -> dict[str, int]:
+        """Close the file, which must be whole, and give its size and CRC-32.
+
+        Raises:
+            OutputError: the last bytes cannot be written.
+        """
+        with self._errors():
+            os.close(self._file)
+        value = size = 0
+        for place, (count, own) in sorted(self._sums.items()):
+            assert place == size
+            value, size = joined_checksum(value, own, count), size + count
+        assert size == self._size
+        return {"bytes": size, "crc32": value}
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise output_error(self._path, error) from error
+
+
+def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], threads: int = 1) -> FileList:
+    """Write each array to a file of its name.
+
+    Args:
+        folder: where.
+        arrays: by their names.
+        threads: how many files are written at a time.
+
+    Returns:
+        Size and CRC-32 of the files, for the manifest.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+
+    def save(name: str) -> dict[str, int]:
+        array = np.ascontiguousarray(arrays[name])
+        file = ArrayFile(folder, name, array.dtype, array.shape)
+        flat = array.reshape(-1).view(np.uint8)
+        for at in range(0, len(flat), _CHUNK):
+            file.put(at, flat[at : at + _CHUNK])
+        return file.close()
+
+    names = sorted(arrays)
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        return {f"{name}.npy": own for name, own in zip(names, pool.map(save, names), strict=True)}
+
+
+def joined_checksum(first: int, second: int, size: int) -> int:
+    """CRC-32 of two strings, one after the other, of which the second has ``size`` bytes."""
+    return _times(_shift(8 * size), first) ^ second
+
+
+_POLYNOMIAL: Final = 0xEDB88320
+
+
+def _times(a: int, b: int) -> int:
+    """Product of two polynomials modulo that of CRC-32; the highest bit is the coefficient of 1."""
+    product = 0
+    while b:
+        if b & 0x80000000:
+            product ^= a
+        b = b << 1 & 0xFFFFFFFF
+        a = a >> 1 ^ (_POLYNOMIAL if a & 1 else 0)
+    return product
+
+
+@cache
+def _shift(bits: int) -> int:
+    """The polynomial x to the power of ``bits``."""
+    if bits == 0:
+        return 0x80000000
+    half = _shift(bits // 2)
+    square = _times(half, half)
+    return _times(square, 0x40000000) if bits % 2 else square
+
+
+def checksum(path: Path) -> int:
+    """CRC-32 of a file."""
+    value = 0
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
+            value = isal_zlib.crc32(chunk, value)
+    return value
+
+
+def check_sizes(folder: Path, files: Mapping[str, Mapping[str, int]]) -> None:
+    """Refuse a folder with a file that is missing or has another size than the manifest says.
+
+    Raises:
+        InputError: names the file.
+    """
+    for name, known in files.items():
+        path = folder / name
+        try:
+            size = path.stat().st_size
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)
+            raise InputError(
+                path, f"a part of the database is missing ({reason})", REMEDY
+            ) from error
+        if size != known["bytes"]:
+            cause = f"has {size:,} bytes where the database had {known['bytes']:,}"
+            if size < known["bytes"]:
+                cause += ": it was cut short"
+            raise InputError(path, cause, REMEDY)
+
+
+def damaged_files(folder: Path, files: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """The files of a folder whose content is not what it was, each with the reason."""
+    damaged = []
+    for name, known in files.items():
+        path = folder / name
+        try:
+            check_sizes(folder, {name: known})
+            if checksum(path) != known["crc32"]:
+                damaged.append(f"{path}: {_CHANGED}")
+        except InputError as error:
+            damaged.append(f"{path}: {error.cause}")
+        except OSError as error:
+            damaged.append(f"{path}: cannot be read ({os.strerror(error.errno or 0)})")
+    return damaged
+
+
+def check_content(
+    folder: Path,
+    files: Mapping[str, Mapping[str, int]],
+    arrays: Mapping[str, NDArray[Any]],
+    threads: int = 1,
+) -> None:
+    """Compare arrays, as ``open_array`` gives them, with the checksums of their files.
+
+    Args:
+        folder: where the files lie.
+        files: their checksums.
+        arrays: by their names.
+        threads: how many read.
+
+    Raises:
+        InputError: names the first file whose content has changed.
+    """
+    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-check") as pool:
+        for name, array in arrays.items():
+            flat = array.reshape(-1).view(np.uint8)
+            pieces = [flat[at : at + _CHUNK].data for at in range(0, len(flat), _CHUNK)]
+            value = isal_zlib.crc32(array_header(array.dtype, array.shape))
+            for piece, own in zip(pieces, pool.map(isal_zlib.crc32, pieces), strict=True):
+                value = joined_checksum(value, own, len(piece))
+            if value != files[f"{name}.npy"]["crc32"]:
+                raise InputError(folder / f"{name}.npy", _CHANGED, REMEDY)
+
+
+def open_array(
+    folder: Path, name: str, dtype: type[np.generic], columns: int | None = None
+) -> NDArray[Any]:
+    """Map an array that ``save_arrays`` wrote; changes of it stay in memory.
+
+    The header has to be the one that belongs to the size of the file, to the byte.
+
+    Args:
+        folder: where it lies.
+        name: of the array.
+        dtype: of its elements.
+        columns: of an array with two dimensions; None: it has one.
+
+    Raises:
+        InputError: the file is missing or damaged.
+    """
+    path = folder / f"{name}.npy"
+    width = () if columns is None else (columns,)
+    start = len(array_header(dtype, (0, *width)))
+    try:
+        size = path.stat().st_size
+        rows, odd = divmod(size - start, math.prod(width) * np.dtype(dtype).itemsize)
+        shape = (rows, *width)
+        with path.open("rb") as file:
+            header = file.read(start)
+            if rows < 0 or odd or header != array_header(dtype, shape):
+                raise InputError(path, "does not hold what belongs here", REMEDY)
+            if size < _SMALL:  # and what has no bytes cannot be mapped
+                return np.frombuffer(bytearray(file.read()), dtype=dtype).reshape(shape)
+            # "c": like arrays in memory to Numba, which else compiles the kernels once more.
+            array = np.memmap(file, dtype=dtype, mode="c", offset=start, shape=shape)
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else error
+        raise InputError(
+            path, f"a part of the database cannot be read ({reason})", REMEDY
+        ) from error
+    mapped: object = array.base
+    if isinstance(mapped, mmap.mmap):
+        mapped.madvise(mmap.MADV_WILLNEED)
+    return np.asarray(array)
+
+
+def read_json(path: Path, what: str, version: int) -> dict[str, Any]:
+    """Read a manifest.
+
+    Raises:
+        InputError: it is missing, damaged, of something else, or of a version that is not read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = json.loads(text)
+    except FileNotFoundError as error:
+        raise InputError(
+            path, f"there is no {what} here", "check the path, or build it with `ngsgpu db build`"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise InputError(path, "the manifest is damaged", REMEDY) from error
+    if not isinstance(values, dict) or values.get("format") != what:
+        raise InputError(path, f"is not the manifest of a {what}", "check the path")
+    if values.get("version") != version:
+        raise InputError(
+            path,
+            f"is of version {values.get('version')} and this program reads version {version}",
+            "build the database again with `ngsgpu db build`",
+        )
+    if text != _sealed(values):
+        raise InputError(path, "the manifest was changed or damaged", REMEDY)
+    return values
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    """Write a manifest, with a checksum of itself.
+
+    Raises:
+        OutputError: it cannot be written; an older one stays.
+    """
+    write_text_atomically(path, _sealed(values))
+
+
+def _sealed(values: dict[str, Any]) -> str:
+    """The text of a manifest, its own checksum last."""
+    own = {name: value for name, value in values.items() if name != "crc32"}
+    own["crc32"] = isal_zlib.crc32(json.dumps(own).encode())
+    return json.dumps(own, indent=1) + "\n"

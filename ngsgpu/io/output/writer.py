@@ -1,0 +1,321 @@
+"""Outputs that are written in the background and appear together, whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import resource
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import UsageError
+from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
+from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
+
+__all__ = ["DEFAULT_LEVEL", "OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
+
+DEFAULT_LEVEL: Final = 2
+"""ISA-L's middle level: about the size of gzip -3 at many times its speed."""
+
+_COMPRESSED_ENDINGS: Final = (".gz", ".bgz", ".bgzf")
+_GROUP_BLOCKS: Final = 16
+"""Blocks that one task deflates, about 1 MB."""
+_QUEUED: Final = 3
+_PATIENCE: Final = 5.0
+
+
+class OutputSet:
+    """Several outputs that are committed together; use it as a context manager.
+
+    Data are written, and compressed, by threads of their own while the caller computes. When the
+    ``with`` block ends well, all files are completed and then renamed to their names, replacing
+    what was there. When it ends with an exception, or a file cannot be completed, the temporary
+    files are removed and the targets are as they were.
+
+    A name that ends in ``.gz``, ``.bgz`` or ``.bgzf`` is written as BGZF, whose bytes depend
+    neither on the number of threads nor on how the data were cut into writes; any other name is
+    written plain. ``-`` is standard output: what was written there cannot be taken back.
+
+    Args:
+        paths: the targets.
+        threads: threads that compress, for all files together.
+        compression_level: 1 (fast) to 9 (small); 1 to 3 are ISA-L's levels, 4 to 9 zlib's.
+
+    Raises:
+        OutputError: a target cannot be written. All are tried at once, before any computing.
+        UsageError: the same target twice, or a compression level that does not exist.
+
+    Attributes:
+        started: whether anything was written by ``write``.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        threads: int = 1,
+        compression_level: int = DEFAULT_LEVEL,
+    ) -> None:
+        if not 1 <= compression_level <= 9:
+            raise UsageError(f"compression level {compression_level}: choose one from 1 to 9")
+        check_distinct([], paths)
+        self.started = False
+        self._threads = max(1, threads)
+        self._pool: ThreadPoolExecutor | None = None
+        self._writers: list[_Writer] = []
+        files: list[AtomicFile] = []
+        try:
+            for path in paths:
+                files.append(AtomicFile(path))
+        except BaseException:
+            for file in files:
+                file.discard()
+            raise
+        for file in files:
+            compressed = str(file.path).endswith(_COMPRESSED_ENDINGS)
+            encoder = self._encoder(compression_level) if compressed else None
+            self._writers.append(_Writer(file, encoder))
+
+    def _encoder(self, level: int) -> _BgzfEncoder:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-deflate")
+        return _BgzfEncoder(self._pool, level, ahead=2 * self._threads)
+
+    def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
+        """Append to one output; returns at once unless the disk is behind.
+
+        Args:
+            index: which of ``paths``.
+            data: bytes; must not be changed afterwards.
+
+        Raises:
+            OutputError: an earlier write to this output failed.
+        """
+        self.started = True
+        view = data.data if isinstance(data, np.ndarray) else memoryview(data)
+        self._writers[index].put(view.cast("B"))
+
+    def file_for_offsets(self, index: int) -> AtomicFile | None:
+        """The file of an output whose parts may be written in any order; None if they may not.
+
+        They may where the output is neither compressed nor standard output nor a special file.
+        Whoever takes the file writes all of it, and does not call ``write`` for this output.
+
+        Args:
+            index: which of ``paths``.
+        """
+        writer = self._writers[index]
+        return writer.file if writer.file.takes_offsets and not writer.compresses else None
+
+    def all_for_offsets(self) -> list[AtomicFile | None]:
+        """``file_for_offsets`` of every output."""
+        return [self.file_for_offsets(index) for index in range(len(self._writers))]
+
+    def complete(self) -> None:
+        """Have everything written; only the names are wanting then.
+
+        Raises:
+            OutputError: a file could not be written.
+        """
+        for writer in self._writers:
+            writer.finish()
+        for writer in self._writers:
+            writer.raise_failure()
+        for writer in self._writers:
+            writer.file.close()
+        self._shut_pool()
+
+    @property
+    def files(self) -> list[AtomicFile]:
+        """The files of all outputs."""
+        return [writer.file for writer in self._writers]
+
+    def commit(self) -> None:
+        """Complete all files and give them their names.
+
+        Raises:
+            OutputError: a file could not be written or renamed; then none was replaced.
+        """
+        try:
+            self.complete()
+            commit_all(self.files)
+        except BaseException:
+            self.abort()
+            raise
+
+    def abort(self) -> None:
+        """Remove the temporary files; the targets stay as they were."""
+        for writer in self._writers:
+            writer.stop()
+        for writer in self._writers:
+            writer.file.discard()
+        self._shut_pool()
+
+    def _shut_pool(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def __enter__(self) -> OutputSet:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.abort()
+
+
+class OutputGroup:
+    """Sets of outputs, made one after the other, that are committed together; a context manager.
+
+    For runs that write several samples in turn: all files of the run appear, or none. They stay
+    open until then, for the locks on them, so the limit of open files is raised as far as it goes.
+    """
+
+    def __init__(self) -> None:
+        self._sets: list[OutputSet] = []
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+    @contextlib.contextmanager
+    def outputs(self, paths: Sequence[str | Path], *, threads: int = 1) -> Iterator[OutputSet]:
+        """Open further outputs, as ``OutputSet`` does; the block's end completes them.
+
+        Raises:
+            OutputError: a target cannot be written.
+        """
+        outputs = OutputSet(paths, threads=threads)
+        self._sets.append(outputs)
+        try:
+            yield outputs
+            outputs.complete()
+        except BaseException:
+            # Whoever tries again opens them anew.
+            self._sets.remove(outputs)
+            outputs.abort()
+            raise
+
+    def __enter__(self) -> OutputGroup:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                commit_all([file for outputs in self._sets for file in outputs.files])
+        finally:
+            for outputs in self._sets:
+                outputs.abort()
+
+
+class _Writer:
+    """A thread that encodes and writes what is put into its queue."""
+
+    def __init__(self, file: AtomicFile, encoder: _BgzfEncoder | None) -> None:
+        self.file = file
+        self.compresses = encoder is not None
+        self._encoder = encoder
+        self._queue: queue.Queue[memoryview | None] = queue.Queue(_QUEUED)
+        self._failure: BaseException | None = None
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ngsgpu-write", daemon=True)
+        self._thread.start()
+
+    def put(self, data: memoryview) -> None:
+        """Hand over data, waiting while too much is waiting already."""
+        self.raise_failure()
+        self._queue.put(data)
+
+    def finish(self) -> None:
+        """Wait until everything is written."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def stop(self) -> None:
+        """End the thread; what waits is dropped. A write that hangs is not waited for for long."""
+        self._stopped.set()
+        with contextlib.suppress(queue.Full):
+            self._queue.put_nowait(None)
+        self._thread.join(_PATIENCE)
+
+    def raise_failure(self) -> None:
+        """Raise what went wrong in the thread, if anything did."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        # After a failure the queue is emptied on, so that nobody waits for room in it for ever.
+        data: memoryview | None = memoryview(b"")
+        while data is not None:
+            data = self._queue.get()
+            if self._stopped.is_set():
+                return
+            if self._failure is None:
+                self._try_write(data)
+
+    def _try_write(self, data: memoryview | None) -> None:
+        try:
+            if self._encoder is not None:
+                for piece in self._encoder.encode(data):
+                    self.file.write(piece)
+            elif data is not None:
+                self.file.write(data)
+        except BaseException as error:
+            self._failure = error
+
+
+class _BgzfEncoder:
+    """Cuts a stream into groups of blocks and has them deflated by a pool, keeping the order."""
+
+    def __init__(self, pool: ThreadPoolExecutor, level: int, *, ahead: int) -> None:
+        self._pool = pool
+        self._level = level
+        self._ahead = ahead
+        self._held = bytearray()
+        self._tasks: deque[Future[bytes]] = deque()
+
+    def encode(self, data: memoryview | None) -> list[bytes]:
+        """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""
+        done: list[bytes] = []
+        group = _GROUP_BLOCKS * BLOCK_BYTES
+        at = 0
+        if data is not None:
+            if self._held:
+                at = min(group - len(self._held), len(data))
+                self._held += data[:at]
+            if len(self._held) == group:
+                self._submit(bytes(self._held), done)
+                self._held.clear()
+            while len(data) - at >= group:
+                self._submit(data[at : at + group], done)
+                at += group
+            self._held += data[at:]
+            return done
+        if self._held:
+            self._submit(bytes(self._held), done)
+        done += [task.result() for task in self._tasks]
+        self._tasks.clear()
+        return [*done, EOF_BLOCK]
+
+    def _submit(self, piece: bytes | memoryview, done: list[bytes]) -> None:
+        self._tasks.append(self._pool.submit(deflate, piece, self._level))
+        while len(self._tasks) > self._ahead:
+            done.append(self._tasks.popleft().result())

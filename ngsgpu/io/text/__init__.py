@@ -1,0 +1,1 @@
+"""FASTA, FASTQ and tables as batches of records and blocks of lines."""

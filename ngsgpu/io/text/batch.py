@@ -1,0 +1,137 @@
+"""A batch of records: the file's own bytes, and where in them each record's parts are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_READ_LENGTH: Final = 32_767
+"""Bases of the longest read: positions are kept in 15 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """Consecutive records of one file, as the file's own bytes and offsets into them.
+
+    Concatenating ``data`` of all batches of a file gives the whole (decompressed) file, byte for
+    byte: record ``i`` owns the bytes from its ``@`` or ``>`` up to that of record ``i + 1``, the
+    last record of a batch those up to the end of ``data``.
+
+    Attributes:
+        data: uint8 [bytes], decompressed.
+        header_start: int64 [n], first byte of the header, after the ``@`` or ``>``.
+        header_end: int64 [n], end of the header, before its line end (LF or CR LF).
+        seq_start: int64 [n], first base.
+        seq_end: int64 [n], end of the last base. ``seq_end - seq_start`` is ``seq_len`` unless the
+            sequence is wrapped (FASTA only); then the range has line ends inside.
+        seq_len: int32 [n], number of bases.
+        qual_start: int64 [n], first quality byte; there are ``seq_len`` of them, without a break.
+            None for FASTA.
+        first_record: number of the first record in its file, from 0.
+        path: the file, ``-`` for standard input.
+    """
+
+    data: NDArray[np.uint8]
+    header_start: NDArray[np.int64]
+    header_end: NDArray[np.int64]
+    seq_start: NDArray[np.int64]
+    seq_end: NDArray[np.int64]
+    seq_len: NDArray[np.int32]
+    qual_start: NDArray[np.int64] | None
+    first_record: int
+    path: str
+
+    def __len__(self) -> int:
+        return len(self.header_start)
+
+    def slice(self, start: int, stop: int) -> RecordBatch:
+        """Records ``start`` up to ``stop`` as a batch of its own.
+
+        ``data`` is a view and is cut so that consecutive slices still concatenate to the same
+        bytes. Offsets are new arrays only where they have to shift.
+
+        Args:
+            start: first record, 0 <= start <= stop.
+            stop: end, at most ``len(self)``.
+        """
+        if not 0 <= start <= stop <= len(self):
+            raise IndexError(f"slice {start}:{stop} of a batch of {len(self)} records")
+        if start == 0 and stop == len(self):
+            return self
+        low, high = self._cut(start), self._cut(stop)
+        qual_start = self.qual_start
+        return RecordBatch(
+            data=self.data[low:high],
+            header_start=self.header_start[start:stop] - low,
+            header_end=self.header_end[start:stop] - low,
+            seq_start=self.seq_start[start:stop] - low,
+            seq_end=self.seq_end[start:stop] - low,
+            seq_len=self.seq_len[start:stop],
+            qual_start=None if qual_start is None else qual_start[start:stop] - low,
+            first_record=self.first_record + start,
+            path=self.path,
+        )
+
+    def _cut(self, record: int) -> int:
+        """Offset in ``data`` at which the bytes of ``record`` begin."""
+        if record == 0:
+            return 0
+        if record == len(self):
+            return len(self.data)
+        return int(self.header_start[record]) - 1
+
+    def names(self) -> list[bytes]:
+        """First word of each header: for messages and tests, one Python object a record."""
+        text = self.data.tobytes()
+        spans = zip(self.header_start.tolist(), self.header_end.tolist(), strict=True)
+        return [first_word(text[start:end]) for start, end in spans]
+
+    def name(self, record: int) -> str:
+        """First word of one header, for messages; see ``printable``."""
+        header = self.data[self.header_start[record] : self.header_end[record]].tobytes()
+        return printable(first_word(header))
+
+
+def first_word(header: bytes) -> bytes:
+    """The header up to its first space or tab."""
+    return header.split(b" ", 1)[0].split(b"\t", 1)[0]
+
+
+def printable(name: bytes) -> str:
+    """A name for a message: in quotes, without control characters, and not too long."""
+    text = name.decode("ascii", "backslashreplace")
+    text = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+    return f"'{text}'" if len(text) <= 80 else f"'{text[:77]}...'"
+
+
+def concatenate(batches: Sequence[RecordBatch]) -> RecordBatch:
+    """One batch of the records of consecutive batches of the same file; copies.
+
+    Args:
+        batches: at least one, in file order.
+    """
+    if len(batches) == 1:
+        return batches[0]
+    ends = np.cumsum([len(batch.data) for batch in batches])
+    shifts = [0, *ends[:-1].tolist()]
+
+    def joined(field: str) -> NDArray[np.int64]:
+        return np.concatenate(
+            [getattr(batch, field) + shift for batch, shift in zip(batches, shifts, strict=True)]
+        )
+
+    return RecordBatch(
+        data=np.concatenate([batch.data for batch in batches]),
+        header_start=joined("header_start"),
+        header_end=joined("header_end"),
+        seq_start=joined("seq_start"),
+        seq_end=joined("seq_end"),
+        seq_len=np.concatenate([batch.seq_len for batch in batches]),
+        qual_start=None if batches[0].qual_start is None else joined("qual_start"),
+        first_record=batches[0].first_record,
+        path=batches[0].path,
+    )

@@ -1,0 +1,243 @@
+"""Mates: two files read in step, or one file that holds both mates one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from ngsgpu.errors import InputError
+from ngsgpu.io.text.batch import RecordBatch, concatenate
+from ngsgpu.io.text.reader import CHUNK_BYTES, DEFAULT_LIMITS, PhredOffset, ReadLimits, read_batches
+from ngsgpu.jit import njit
+
+_AGREE: Final = 0
+_DIFFER: Final = 1
+_SAME_MATE: Final = 2
+
+
+@njit(nogil=True, cache=True)
+def _word_end(data, start, end):  # type: ignore[no-untyped-def]
+    i = start
+    while i < end and data[i] != 32 and data[i] != 9:
+        i += 1
+    return i
+
+
+@njit(nogil=True, cache=True)
+def _first_disagreement(  # type: ignore[no-untyped-def]
+    data1, start1, end1, at1, data2, start2, end2, at2, step
+):
+    """Compare names: records ``at1``, ``at1 + step``, ... with ``at2``, ``at2 + step``, ...
+
+    Returns:
+        (number of the first pair that is wrong, or -1; what is wrong).
+    """
+    pair = 0
+    while at2 < start2.size:
+        a, b = start1[at1], start2[at2]
+        a_end = _word_end(data1, a, end1[at1])
+        b_end = _word_end(data2, b, end2[at2])
+        length = a_end - a
+        if length != b_end - b:
+            return pair, _DIFFER
+        same = 0
+        while same < length and data1[a + same] == data2[b + same]:
+            same += 1
+        if length >= 2:
+            # '/', '.' and '_' come before a mate number; '.' is what SRA tools write.
+            mark = data1[a_end - 2]
+            last1, last2 = data1[a_end - 1], data2[b_end - 1]
+            if same == length:
+                if mark == 47 and (last1 == 49 or last1 == 50):
+                    return pair, _SAME_MATE
+            elif (
+                same < length - 1
+                or not (mark == 47 or mark == 46 or mark == 95)
+                or not ((last1 == 49 and last2 == 50) or (last1 == 50 and last2 == 49))
+            ):
+                return pair, _DIFFER
+        elif same < length:
+            return pair, _DIFFER
+        pair += 1
+        at1 += step
+        at2 += step
+    return -1, _AGREE
+
+
+def check_mates(first: RecordBatch, second: RecordBatch) -> None:
+    """Check that the names of records with the same index are those of mates.
+
+    The first words of the headers have to be equal, or to differ only in a 1 and a 2 at their
+    ends after ``/``, ``.`` or ``_``. Comments are not looked at, so Casava's ``1:N:0:ACGT`` and
+    ``2:N:0:ACGT`` are fine. Two names that both end in ``/1``, or in ``/2``, are refused.
+
+    Args:
+        first: records of mates 1.
+        second: as many records of mates 2.
+
+    Raises:
+        InputError: two names do not agree; record and line are those of the second file.
+    """
+    pair, fault = _first_disagreement(
+        first.data, first.header_start, first.header_end, 0,
+        second.data, second.header_start, second.header_end, 0, 1,
+    )  # fmt: skip
+    if fault != _AGREE:
+        raise _not_mates(first, pair, second, pair, fault)
+
+
+def check_interleaved(batch: RecordBatch) -> None:
+    """Check that each record of even index and the one after it have names of mates.
+
+    Args:
+        batch: an even number of records.
+
+    Raises:
+        InputError: two names do not agree.
+    """
+    spans = batch.data, batch.header_start, batch.header_end
+    pair, fault = _first_disagreement(*spans, 0, *spans, 1, 2)
+    if fault != _AGREE:
+        raise _not_mates(batch, 2 * pair, batch, 2 * pair + 1, fault)
+
+
+def _not_mates(
+    first: RecordBatch, index1: int, second: RecordBatch, index2: int, fault: int
+) -> InputError:
+    name1, name2 = first.name(index1), second.name(index2)
+    record1, record2 = (first.first_record + index1 + 1, second.first_record + index2 + 1)
+    if first is second:
+        where = f"records {record1:,} and {record2:,}"
+    else:
+        where = f"record {record1:,} of {_shown(first.path)} and of this file"
+    if fault == _SAME_MATE:
+        cause = f"the names {name1} and {name2} ({where}) have the same mate number"
+        remedy = "check that mates 1 and mates 2 are not the same file"
+    else:
+        cause = f"the names {name1} and {name2} ({where}) are not those of mates"
+        remedy = "bring the mates into the same order, for instance with `seqkit pair`"
+    line = 4 * record2 - 3 if second.qual_start is not None else None
+    return InputError(second.path, cause, remedy, record=record2, line=line)
+
+
+def read_pairs(
+    path1: str | Path,
+    path2: str | Path,
+    *,
+    threads: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
+    batch_reads_hint: int | None = None,
+    phred_offset: PhredOffset = "auto",
+    limits: ReadLimits = DEFAULT_LIMITS,
+) -> Generator[tuple[RecordBatch, RecordBatch], None, None]:
+    """Read two files in step: record ``i`` of the one is the mate of record ``i`` of the other.
+
+    Args:
+        path1: file of mates 1.
+        path2: file of mates 2.
+        threads: threads that inflate BGZF blocks, for each file.
+        chunk_bytes: as for ``read_batches``.
+        batch_reads_hint: at most this many pairs a batch; by default as many as the first file's
+            chunks hold.
+        phred_offset: as for ``read_batches``.
+        limits: as for ``read_batches``.
+
+    Yields:
+        Batches of equal length, with at least one pair.
+
+    Raises:
+        InputError: as ``read_batches``; or the names of mates do not agree, or one file has fewer
+            records than the other.
+    """
+    batches1 = read_batches(
+        path1, threads=threads, chunk_bytes=chunk_bytes, phred_offset=phred_offset, limits=limits
+    )
+    batches2 = read_batches(
+        path2, threads=threads, chunk_bytes=chunk_bytes, phred_offset=phred_offset, limits=limits
+    )
+    with closing(batches1), closing(batches2):
+        for first, second in _in_step(batches1, batches2, path1, path2):
+            check_mates(first, second)
+            step = batch_reads_hint or len(first)
+            for start in range(0, len(first), step):
+                stop = min(start + step, len(first))
+                yield first.slice(start, stop), second.slice(start, stop)
+
+
+def _in_step(
+    batches1: Iterator[RecordBatch],
+    batches2: Iterator[RecordBatch],
+    path1: str | Path,
+    path2: str | Path,
+) -> Iterator[tuple[RecordBatch, RecordBatch]]:
+    """Cut the second file's batches to the lengths of the first file's."""
+    rest: RecordBatch | None = None
+    pairs = 0
+    for first in batches1:
+        held = [] if rest is None else [rest]
+        count = sum(map(len, held))
+        while count < len(first) and (more := next(batches2, None)) is not None:
+            held.append(more)
+            count += len(more)
+        if count < len(first):
+            raise _ends_early(path2, path1, pairs + count)
+        second = concatenate(held)
+        rest = second.slice(len(first), count) if count > len(first) else None
+        yield first, second.slice(0, len(first))
+        pairs += len(first)
+    if rest is not None or next(batches2, None) is not None:
+        raise _ends_early(path1, path2, pairs)
+
+
+def read_interleaved(
+    path: str | Path,
+    *,
+    threads: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
+    phred_offset: PhredOffset = "auto",
+    limits: ReadLimits = DEFAULT_LIMITS,
+) -> Generator[RecordBatch, None, None]:
+    """Read one file in which each read is followed by its mate.
+
+    Args are those of ``read_batches``.
+
+    Yields:
+        Batches with an even number of records: record ``2 i + 1`` is the mate of record ``2 i``.
+
+    Raises:
+        InputError: as ``read_batches``; or the names of mates do not agree, or the number of
+            records is odd.
+    """
+    rest: RecordBatch | None = None
+    batches = read_batches(
+        path, threads=threads, chunk_bytes=chunk_bytes, phred_offset=phred_offset, limits=limits
+    )
+    with closing(batches):
+        for read in batches:
+            batch = read if rest is None else concatenate([rest, read])
+            even = len(batch) // 2 * 2
+            rest = batch.slice(even, len(batch)) if even < len(batch) else None
+            if even > 0:
+                batch = batch.slice(0, even)
+                check_interleaved(batch)
+                yield batch
+    if rest is not None:
+        total = rest.first_record + 1
+        raise InputError(
+            path,
+            f"an interleaved file has to have an even number of records, but there are {total:,}",
+            "the last read has no mate: the file may be cut short, or is not interleaved",
+            record=total,
+        )
+
+
+def _ends_early(short: str | Path, other: str | Path, records: int) -> InputError:
+    cause = f"ends after {records:,} records, but {_shown(other)} has more"
+    remedy = "the two files of a pair need the same records: one may be cut short or filtered"
+    return InputError(short, cause, remedy, record=records + 1)
+
+
+def _shown(path: str | Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)

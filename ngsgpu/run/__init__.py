@@ -1,0 +1,1 @@
+"""What every run shares, whatever its stage."""

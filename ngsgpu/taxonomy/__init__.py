@@ -1,0 +1,1 @@
+"""Taxonomies: the tree, the dump files it is read from, accessions mapped to taxa."""
