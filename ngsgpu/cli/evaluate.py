@@ -100,7 +100,7 @@ def correction(
         raise UsageError("--sample names the sample for MultiQC; it needs --mqc-prefix")
 
     from ngsgpu.evaluate.correction import evaluate_correction
-    from ngsgpu.evaluate.table import print_table
+    from ngsgpu.evaluate.output import print_tables
     from ngsgpu.report import multiqc
 
     paths = [] if mqc_prefix is None else multiqc.paths_of(mqc_prefix, multiqc.CORRECTION)
@@ -119,7 +119,7 @@ def correction(
         content: tuple[str, ...] = ()
         if mqc_prefix is not None:
             content = multiqc.evaluation_content(document, sample or Path(mqc_prefix).name)
-        print_table(evaluation)
+        print_tables(evaluation.tables())
         write(document, *content)
 
 
@@ -194,7 +194,7 @@ def classification(
 
     from ngsgpu.classify.call.abundance import rank_code
     from ngsgpu.evaluate.classification import DEFAULT_RANKS, evaluate_classification
-    from ngsgpu.evaluate.table import print_ranks
+    from ngsgpu.evaluate.output import print_tables
     from ngsgpu.taxonomy.tree import load_taxonomy
 
     ranks = rank or list(DEFAULT_RANKS)
@@ -210,7 +210,7 @@ def classification(
             ranks=ranks,
             abundance_rank=abundance_rank,
         )
-        print_ranks(evaluation)
+        print_tables(evaluation.tables())
         write(evaluation.document())
 
 
@@ -247,13 +247,13 @@ def merging(
     rates of input and merged reads. --json also reports the errors at each quality.
     """
     from ngsgpu.evaluate.merging import evaluate_merging
-    from ngsgpu.evaluate.table import print_rows
+    from ngsgpu.evaluate.output import print_tables
 
     with _outputs(json_path) as write:
         evaluation = evaluate_merging(
             truth, in1, in2, merged, min_overlap=min_overlap, threads=threads
         )
-        print_rows("Merging against the truth", ("", ""), evaluation.rows())
+        print_tables(evaluation.tables())
         write(evaluation.document())
 
 
@@ -300,9 +300,8 @@ def extension(
     if (alignments is None) == (not truth):
         raise UsageError("give either --truth (simulated reads) or --alignments (real reads)")
 
-    from ngsgpu.evaluate.extension import evaluate_extension
-    from ngsgpu.evaluate.extension_mapped import evaluate_mapped
-    from ngsgpu.evaluate.table import print_rows
+    from ngsgpu.evaluate.extension import evaluate_extension, evaluate_mapped
+    from ngsgpu.evaluate.output import print_tables
 
     with _outputs(json_path) as write:
         if alignments is not None:
@@ -311,7 +310,7 @@ def extension(
             )
         else:
             evaluation = evaluate_extension(truth or [], reference, extended)
-        print_rows("Extension", ("", ""), evaluation.rows())
+        print_tables(evaluation.tables())
         write(evaluation.document())
 
 

@@ -1,13 +1,17 @@
-"""Truth comparison: how many errors a stage mended, left and made.
+"""Comparison of each stage's output with the truth.
 
-Read ``result`` first (the definitions), then ``cpu`` (the comparison and the rule for indels),
-``records`` and ``matching`` (the truth's files, and which record belongs to which read),
-``correction`` (files to result) and ``table`` (what the command line prints); ``merging_result``
-and ``merging`` are the same for merged reads.
+A folder a stage, all with the same files: ``result`` (definitions, counts, JSON, tables), ``cpu``
+(the comparison) and ``files`` (from files to the result). They share ``truth`` (what is known of
+the reads) and ``output`` (what all of them write).
 """
 
-from ngsgpu.evaluate.correction import evaluate_arrays, evaluate_correction
-from ngsgpu.evaluate.result import CorrectionEvaluation, Counts, ReadCounts
+from ngsgpu.evaluate.correction import (
+    CorrectionEvaluation,
+    Counts,
+    ReadCounts,
+    evaluate_arrays,
+    evaluate_correction,
+)
 
 __all__ = [
     "CorrectionEvaluation",

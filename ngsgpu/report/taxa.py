@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.evaluate.outcomes import SCHEMA, SCHEMA_VERSION
+from ngsgpu.evaluate.classification.result import SCHEMA, SCHEMA_VERSION
 from ngsgpu.report.absent import is_present
 from ngsgpu.report.sources import numbered_lines
 from ngsgpu.report.study import read_json

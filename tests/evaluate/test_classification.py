@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
-from ngsgpu.evaluate.calls import ELSEWHERE, UNCLASSIFIED, read_calls
-from ngsgpu.evaluate.classification import (
+from ngsgpu.evaluate.classification.calls import ELSEWHERE, UNCLASSIFIED, read_calls
+from ngsgpu.evaluate.classification.files import (
     evaluate_classification,
     read_composition,
     read_references,
 )
-from ngsgpu.evaluate.origins import NOWHERE, UNKNOWN, read_origins
+from ngsgpu.evaluate.truth.origins import NOWHERE, UNKNOWN, read_origins
 from ngsgpu.taxonomy.tree import RANKS, Taxonomy
 from tests.classify import trees
 from tests.properties import examples
@@ -328,7 +328,7 @@ def test_abundances_beside_a_composition(taxonomy: Taxonomy, tmp_path: Path) -> 
 def test_rounding_of_several_blocks(
     taxonomy: Taxonomy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ngsgpu.evaluate import calls as module
+    from ngsgpu.evaluate.classification import calls as module
     from ngsgpu.io.text.lines import read_line_blocks
 
     path = write(tmp_path / "calls", KRAKEN * 50)

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
-from ngsgpu.evaluate.distance import edit_distance
-from ngsgpu.evaluate.extension import evaluate_extension
-from ngsgpu.evaluate.extension_mapped import evaluate_mapped
+from ngsgpu.evaluate.extension import evaluate_extension, evaluate_mapped
+from ngsgpu.evaluate.extension.distance import edit_distance
 from tests.correct.data import Commands
 from tests.extend.data import LENGTH, Pairs, simulated_pairs
 from tests.minhash.oracle import reverse_complement

@@ -11,7 +11,8 @@ import pysam
 import pytest
 
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.evaluate import CorrectionEvaluation, evaluate_arrays, evaluate_correction, records
+from ngsgpu.evaluate import CorrectionEvaluation, evaluate_arrays, evaluate_correction
+from ngsgpu.evaluate.truth import records
 from tests.evaluate import files
 
 Files = dict[str, Path]
@@ -193,16 +194,16 @@ def claim(cigar: str, bases: int = 10) -> int:
 
 
 def test_claims_of_cigars() -> None:
-    from ngsgpu.evaluate import cpu
+    from ngsgpu.evaluate.truth import indels
 
     assert claim("10=") == 0
     assert claim("3=2X4=1X") == 3
-    assert claim("10M") == cpu.CLAIM_NONE
-    assert claim("*") == cpu.CLAIM_NONE
-    assert claim("4=1I5=") == cpu.CLAIM_INDEL
-    assert claim("4=1D6=") == cpu.CLAIM_INDEL
+    assert claim("10M") == indels.CLAIM_NONE
+    assert claim("*") == indels.CLAIM_NONE
+    assert claim("4=1I5=") == indels.CLAIM_INDEL
+    assert claim("4=1D6=") == indels.CLAIM_INDEL
     # ART's CIGAR of a read from the reverse strand with a deletion.
-    assert claim("11=") == cpu.CLAIM_INDEL
+    assert claim("11=") == indels.CLAIM_INDEL
 
 
 class TestRefusals:

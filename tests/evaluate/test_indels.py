@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ngsgpu.evaluate import cpu, evaluate_arrays
+from ngsgpu.evaluate import evaluate_arrays
+from ngsgpu.evaluate.truth import indels
 from tests.evaluate import oracle
 
 bases = st.text("ACGT", min_size=1, max_size=24)
@@ -22,13 +23,13 @@ def codes(text: str) -> np.ndarray:
 def kernel_says(read: str, truth: str) -> bool:
     length = len(read)
     return bool(
-        cpu.has_indel(
+        indels.has_indel(
             codes(read),
             codes(truth),
             length,
             oracle.differences(read, truth),
             np.empty((2, length), dtype=np.uint8),
-            np.empty((6, 2 * cpu.BAND + 1), dtype=np.int64),
+            np.empty((6, 2 * indels.BAND + 1), dtype=np.int64),
         )
     )
 
@@ -58,8 +59,8 @@ def test_equals_the_oracle(truth: str, data: st.DataObject) -> None:
 def test_cost_equals_the_oracle(first: str, second: str, free_start: bool) -> None:
     length = min(len(first), len(second))
     read, truth = first[:length], second[:length]
-    rows = np.empty((6, 2 * cpu.BAND + 1), dtype=np.int64)
-    found = cpu.gapped_mismatches(codes(read), codes(truth), length, rows, free_start)
+    rows = np.empty((6, 2 * indels.BAND + 1), dtype=np.int64)
+    found = indels.gapped_mismatches(codes(read), codes(truth), length, rows, free_start)
     assert found == oracle.gapped(read, truth, free_start=free_start)
 
 

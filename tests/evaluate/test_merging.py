@@ -12,7 +12,7 @@ import pytest
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.merging import evaluate_merging
-from ngsgpu.evaluate.merging_result import OUTCOMES, MergingEvaluation
+from ngsgpu.evaluate.merging.result import OUTCOMES, MergingEvaluation
 from tests.io.helpers import Record, fastq, write
 from tests.merge.data import reverse_complement
 
@@ -126,7 +126,7 @@ def test_nothing_merged(tmp_path: Path) -> None:
     evaluation = evaluate_merging(paths["t"], paths["1"], paths["2"], write(paths["m"], b""))
     assert evaluation.merged == 0
     assert (evaluation.precision, evaluation.miscalibration) == (None, None)
-    assert evaluation.rows()
+    assert evaluation.tables()[0].plain()
 
 
 def test_other_order(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ngsgpu.evaluate.extension_result import ExtensionEvaluation
+from ngsgpu.evaluate.extension.result import ExtensionEvaluation
 from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, extend_files
 from ngsgpu.report.extension import assembly_table
 from ngsgpu.report.layout import fill_from_layout

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.evaluate.tables import TableLines, cut_lines
+from ngsgpu.evaluate.truth.lines import TableLines, cut_lines
 from ngsgpu.io.text.keys import KeyTable
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
 from ngsgpu.taxonomy.tree import Taxonomy, rank_name

@@ -22,15 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu._version import __version__
-from ngsgpu.evaluate import cpu
+from ngsgpu.evaluate.correction import cpu
+from ngsgpu.evaluate.output import TextTable, fixed, head, ratio
 
 SCHEMA = "ngsgpu.evaluate.correction"
 SCHEMA_VERSION = 1
-
-
-def _ratio(part: int, whole: int, scale: float = 1.0) -> float | None:
-    return scale * part / whole if whole else None
 
 
 @dataclass(frozen=True)
@@ -69,51 +65,41 @@ class Counts:
     @property
     def sensitivity(self) -> float | None:
         """TP / (TP + FN); ``None`` when nothing was wrong."""
-        return _ratio(self.tp, self.tp + self.fn)
+        return ratio(self.tp, self.tp + self.fn)
 
     @property
     def specificity(self) -> float | None:
         """TN / (TN + FP); ``None`` when nothing was right."""
-        return _ratio(self.tn, self.tn + self.fp)
+        return ratio(self.tn, self.tn + self.fp)
 
     @property
     def precision(self) -> float | None:
         """TP / (TP + FP); ``None`` when nothing was corrected."""
-        return _ratio(self.tp, self.tp + self.fp)
+        return ratio(self.tp, self.tp + self.fp)
 
     @property
     def fp_per_million(self) -> float | None:
         """False positives per million corrections: 1,000,000 FP / (TP + FP)."""
-        return _ratio(self.fp, self.tp + self.fp, 1e6)
+        return ratio(self.fp, self.tp + self.fp, 1e6)
 
     @property
     def error_rate_before(self) -> float | None:
         """Share of the input's bases that is wrong."""
-        return _ratio(self.errors_before, self.bases)
+        return ratio(self.errors_before, self.bases)
 
     @property
     def error_rate_after(self) -> float | None:
         """Share of the output's bases that is wrong."""
-        return _ratio(self.errors_after, self.bases)
+        return ratio(self.errors_after, self.bases)
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.tp + other.tp,
-            self.fp + other.fp,
-            self.fn + other.fn,
-            self.tn + other.tn,
-            self.wrong_to_wrong + other.wrong_to_wrong,
-        )
+        return Counts(**{name: value + vars(other)[name] for name, value in vars(self).items()})
 
     def totals(self) -> dict[str, int]:
         """The counts under the names of the JSON."""
         return {
             "bases": self.bases,
-            "tp": self.tp,
-            "fp": self.fp,
-            "fn": self.fn,
-            "tn": self.tn,
-            "wrong_to_wrong": self.wrong_to_wrong,
+            **vars(self),
             "errors_before": self.errors_before,
             "errors_after": self.errors_after,
         }
@@ -156,16 +142,7 @@ class ReadCounts:
 
     def document(self) -> dict[str, int]:
         """The counts under the names of the JSON."""
-        return {
-            "total": self.total,
-            "kept_perfect": self.kept_perfect,
-            "made_perfect": self.made_perfect,
-            "improved": self.improved,
-            "unchanged": self.unchanged,
-            "made_worse": self.made_worse,
-            "changed": self.changed,
-            "with_unknown_truth": self.with_unknown_truth,
-        }
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -192,13 +169,7 @@ class AlignedCounts:
 
     def document(self) -> dict[str, int]:
         """The counts under the names of the JSON."""
-        return {
-            "cost_before": self.cost_before,
-            "cost_after": self.cost_after,
-            "nearer": self.nearer,
-            "as_near": self.as_near,
-            "farther": self.farther,
-        }
+        return dict(vars(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,9 +263,7 @@ class CorrectionEvaluation:
         """The evaluation as a JSON object (schema ``ngsgpu.evaluate.correction``, version 1)."""
         counts, indels = self.counts, self.indel_counts
         return {
-            "schema": SCHEMA,
-            "schema_version": SCHEMA_VERSION,
-            "version": __version__,
+            **head(SCHEMA, SCHEMA_VERSION),
             "paired": self.paired,
             "indels_from": self.indels_from,
             "truth_in_step": self.truth_in_step,
@@ -339,3 +308,46 @@ class CorrectionEvaluation:
             for quality, row in enumerate(self.qualities)
             if row.any()
         ]
+
+    def tables(self) -> list[TextTable]:
+        """One table: what, for reads without indels, for reads with indels."""
+        aligned = self.indel_aligned
+
+        def number(what: str, name: str) -> tuple[str, ...]:
+            return what, *(f"{getattr(c, name):,}" for c in (self.counts, self.indel_counts))
+
+        def share(what: str, name: str, digits: int = 5) -> tuple[str, ...]:
+            values = (getattr(c, name) for c in (self.counts, self.indel_counts))
+            return what, *(fixed(value, digits) for value in values)
+
+        def reads(what: str, name: str) -> tuple[str, ...]:
+            values = (getattr(r, name) for r in (self.read_counts, self.indel_read_counts))
+            return what, *(f"{value:,}" for value in values)
+
+        rows = [
+            reads("reads", "total"),
+            number("bases", "bases"),
+            number("TP  errors corrected", "tp"),
+            number("FP  right bases made wrong", "fp"),
+            number("FN  errors left", "fn"),
+            number("    of these, changed to another wrong base", "wrong_to_wrong"),
+            number("TN  right bases left alone", "tn"),
+            share("sensitivity", "sensitivity"),
+            share("specificity", "specificity", 7),
+            share("precision", "precision", 7),
+            share("FP per million corrections", "fp_per_million", 1),
+            share("error rate before", "error_rate_before", 6),
+            share("error rate after", "error_rate_after", 6),
+            reads("reads without an error before and after", "kept_perfect"),
+            reads("reads made perfect", "made_perfect"),
+            reads("reads improved", "improved"),
+            reads("reads left with as many errors", "unchanged"),
+            reads("reads made worse", "made_worse"),
+            reads("reads that overlap an N of the reference", "with_unknown_truth"),
+            ("aligned with the truth: cost before", "-", f"{aligned.cost_before:,}"),
+            ("    cost after", "-", f"{aligned.cost_after:,}"),
+            ("    reads nearer to it than before", "-", f"{aligned.nearer:,}"),
+            ("    reads farther from it", "-", f"{aligned.farther:,}"),
+        ]
+        headings = ("", "reads without indels", "reads with indels")
+        return [TextTable("Correction against the truth", headings, rows)]

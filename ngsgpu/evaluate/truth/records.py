@@ -17,14 +17,14 @@ What ART 2.5.8 writes (looked at and measured; ``docs/evaluation.md`` has the nu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.evaluate.cpu import CLAIM_INDEL, CLAIM_NO_INDEL, CLAIM_NONE
+from ngsgpu.evaluate.truth.indels import CLAIM_INDEL, CLAIM_NO_INDEL, CLAIM_NONE
 from ngsgpu.io.compress.source import HEADROOM, Source
 from ngsgpu.jit import njit
 
@@ -43,7 +43,7 @@ class RecordTable:
         reverse: bool [n], whether the bases are the reverse complement of the read.
         seq_start: int64 [n], first base.
         seq_len: int64 [n], number of bases.
-        claim: int32 [n], what the alignment says of indels (``cpu.CLAIM_*`` or mismatches).
+        claim: int32 [n], what the alignment says of indels (``indels.CLAIM_*`` or mismatches).
         span: int64 [n], length of the fragment (SAM's TLEN without its sign), 0 if not known.
     """
 
@@ -62,32 +62,15 @@ class RecordTable:
 
     def part(self, start: int, stop: int, step: int = 1) -> RecordTable:
         """Every ``step``-th record from ``start`` up to ``stop``; shares the text."""
-        rows = slice(start, stop, step)
-        return RecordTable(
-            self.data,
-            self.name_start[rows],
-            self.name_end[rows],
-            self.mate[rows],
-            self.reverse[rows],
-            self.seq_start[rows],
-            self.seq_len[rows],
-            self.claim[rows],
-            self.span[rows],
-        )
+        return self._rows(slice(start, stop, step))
 
     def take(self, rows: NDArray[np.int64]) -> RecordTable:
         """The given records in the given order; shares the text."""
-        return RecordTable(
-            self.data,
-            self.name_start[rows],
-            self.name_end[rows],
-            self.mate[rows],
-            self.reverse[rows],
-            self.seq_start[rows],
-            self.seq_len[rows],
-            self.claim[rows],
-            self.span[rows],
-        )
+        return self._rows(rows)
+
+    def _rows(self, rows: slice | NDArray[np.int64]) -> RecordTable:
+        columns = (getattr(self, column.name)[rows] for column in fields(self)[1:])
+        return RecordTable(self.data, *columns)
 
 
 def read_tables(path: str | Path, block_bytes: int = BLOCK_BYTES) -> Iterator[RecordTable]:

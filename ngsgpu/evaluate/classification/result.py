@@ -19,10 +19,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ngsgpu._version import __version__
+from ngsgpu.evaluate.output import TextTable, fixed, head, ratio
 
 SCHEMA: Final = "ngsgpu.evaluate.classification"
 SCHEMA_VERSION: Final = 1
+
+_HEADINGS: Final = ("rank", "precision", "sensitivity", "F1", "TP", "FP", "FN", "TN")
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,12 @@ class RankCounts:
     @property
     def precision(self) -> float | None:
         """TP / (TP + FP); ``None`` without calls."""
-        return self.tp / (self.tp + self.fp) if self.tp + self.fp else None
+        return ratio(self.tp, self.tp + self.fp)
 
     @property
     def sensitivity(self) -> float | None:
         """TP / represented; ``None`` without such reads."""
-        return self.tp / self.represented if self.represented else None
+        return ratio(self.tp, self.represented)
 
     @property
     def f1(self) -> float | None:
@@ -66,9 +68,8 @@ class RankCounts:
 
     def document(self) -> dict[str, Any]:
         """As JSON holds it."""
-        counts = {name: getattr(self, name) for name in self.__dataclass_fields__}
         rates = {name: getattr(self, name) for name in ("precision", "sensitivity", "f1")}
-        return {**counts, **rates}
+        return {**vars(self), **rates}
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,60 @@ class Run:
     curve: Mapping[int, Mapping[str, RankCounts]] = field(default_factory=dict)
     abundance: AbundanceDeviation | None = None
 
+    def document(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        document: dict[str, Any] = {
+            "name": self.name,
+            "program": self.program,
+            "reads": {
+                "total": self.reads,
+                "unclassified": self.unclassified,
+                "without_truth": self.without_truth,
+            },
+            "ranks": {rank: counts.document() for rank, counts in self.ranks.items()},
+        }
+        if self.curve:
+            document["curve"] = {
+                "hits": list(self.curve),
+                "ranks": {
+                    rank: {
+                        rate: [getattr(counts[rank], rate) for counts in self.curve.values()]
+                        for rate in ("precision", "sensitivity")
+                    }
+                    for rank in self.ranks
+                },
+            }
+        if self.abundance is not None:
+            document["abundance"] = {
+                "rank": self.abundance.rank,
+                "false_positives": self.abundance.false_positives,
+                "deviation": self.abundance.deviation,
+                "taxa": [vars(share) for share in self.abundance.taxa],
+            }
+        return document
+
+    def table(self) -> TextTable:
+        """Outcomes at each rank."""
+        title = f"{self.name} ({self.program}): {self.reads:,} reads"
+        title += f", {self.unclassified:,} unclassified"
+        if self.without_truth:
+            title += f", {self.without_truth:,} without truth"
+        rows = [
+            (
+                rank,
+                *(fixed(rate, 4) for rate in (counts.precision, counts.sensitivity, counts.f1)),
+                *(f"{number:,}" for number in (counts.tp, counts.fp, counts.fn, counts.tn)),
+            )
+            for rank, counts in self.ranks.items()
+        ]
+        foot = ""
+        if (found := self.abundance) is not None:
+            foot = (
+                f"abundances at {found.rank}: false positives {100 * found.false_positives:.2f} %, "
+                f"sum of deviations {100 * found.deviation:.2f} %\n"
+            )
+        return TextTable(title, _HEADINGS, rows, is_titled=True, foot=foot)
+
 
 @dataclass(frozen=True)
 class ClassificationEvaluation:
@@ -133,40 +188,10 @@ class ClassificationEvaluation:
     def document(self) -> dict[str, Any]:
         """As JSON, see ``docs/classification-outputs.md``."""
         return {
-            "schema": SCHEMA,
-            "schema_version": SCHEMA_VERSION,
-            "version": __version__,
-            "runs": [_run_document(run) for run in self.runs],
+            **head(SCHEMA, SCHEMA_VERSION),
+            "runs": [run.document() for run in self.runs],
         }
 
-
-def _run_document(run: Run) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "name": run.name,
-        "program": run.program,
-        "reads": {
-            "total": run.reads,
-            "unclassified": run.unclassified,
-            "without_truth": run.without_truth,
-        },
-        "ranks": {rank: counts.document() for rank, counts in run.ranks.items()},
-    }
-    if run.curve:
-        document["curve"] = {
-            "hits": list(run.curve),
-            "ranks": {
-                rank: {
-                    rate: [getattr(counts[rank], rate) for counts in run.curve.values()]
-                    for rate in ("precision", "sensitivity")
-                }
-                for rank in run.ranks
-            },
-        }
-    if run.abundance is not None:
-        document["abundance"] = {
-            "rank": run.abundance.rank,
-            "false_positives": run.abundance.false_positives,
-            "deviation": run.abundance.deviation,
-            "taxa": [vars(share) for share in run.abundance.taxa],
-        }
-    return document
+    def tables(self) -> list[TextTable]:
+        """Outcomes at each rank, a table a run."""
+        return [run.table() for run in self.runs]

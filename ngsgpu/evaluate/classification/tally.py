@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.evaluate.calls import read_calls
-from ngsgpu.evaluate.origins import Origins
+from ngsgpu.evaluate.classification.calls import read_calls
+from ngsgpu.evaluate.truth.origins import Origins
 from ngsgpu.taxonomy.tree import Taxonomy
 
 _MOST_PARTS: Final = 16

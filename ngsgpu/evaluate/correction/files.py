@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.evaluate import cpu
-from ngsgpu.evaluate.matching import Counterparts, Names, first_difference, names_of
-from ngsgpu.evaluate.records import RecordTable
-from ngsgpu.evaluate.result import CorrectionEvaluation
+from ngsgpu.evaluate.correction import cpu
+from ngsgpu.evaluate.correction.result import CorrectionEvaluation
+from ngsgpu.evaluate.truth.indels import BAND, CLAIM_INDEL, CLAIM_NO_INDEL, CLAIM_NONE
+from ngsgpu.evaluate.truth.matching import Counterparts, Names, first_difference, names_of
+from ngsgpu.evaluate.truth.records import RecordTable
+from ngsgpu.evaluate.truth.streams import (
+    Paths,
+    RecordStream,
+    check_true_lengths,
+    listed,
+    unwrapped,
+)
 from ngsgpu.io.text.batch import RecordBatch
-from ngsgpu.io.text.reader import read_batches
 from ngsgpu.sequence.codec import CODES
-
-Paths = str | Path | Sequence[str | Path]
 
 
 class Counter:
@@ -31,7 +34,7 @@ class Counter:
         self._reads = np.zeros((2, 8), dtype=np.int64)
         self._aligned = np.zeros(5, dtype=np.int64)
         self._scratch = np.empty((5, 0), dtype=np.uint8)
-        self._rows = np.empty((6, 2 * cpu.BAND + 1), dtype=np.int64)
+        self._rows = np.empty((6, 2 * BAND + 1), dtype=np.int64)
 
     def add(
         self,
@@ -44,27 +47,21 @@ class Counter:
         lengths: NDArray[np.int64],
         mates: NDArray[np.uint8],
         claims: NDArray[np.int32],
-    ) -> NDArray[np.bool_]:
-        """Compare reads and add them; arguments as for `cpu.compare`.
-
-        Returns:
-            bool [reads], which reads count as having an indel.
-        """
+    ) -> None:
+        """Compare reads and add them; arguments as for `cpu.compare`."""
         longest = int(lengths.max(initial=0))
         if longest > self._scratch.shape[1]:
             self._scratch = np.empty((5, longest), dtype=np.uint8)
             grown = np.zeros((2, longest, 4), dtype=np.int64)
             grown[:, : self._positions.shape[1]] = self._positions
             self._positions = grown
-        verdicts = np.empty(len(lengths), dtype=np.bool_)
         cpu.compare(
             CODES, before, before_start, after, after_start,
             truth.data, np.ascontiguousarray(truth.seq_start),
             np.ascontiguousarray(truth.reverse), quality_start, lengths, mates,
             np.ascontiguousarray(claims), self._scratch, self._rows, self._bases,
-            self._positions, self._qualities, self._reads, self._aligned, verdicts,
+            self._positions, self._qualities, self._reads, self._aligned,
         )  # fmt: skip
-        return verdicts
 
     def result(
         self, *, paired: bool, indels_from: str, truth_in_step: bool | None
@@ -80,39 +77,6 @@ class Counter:
             indels_from=indels_from,
             truth_in_step=truth_in_step,
         )
-
-
-class RecordStream:
-    """The records of several files, one after the other, in portions that the caller chooses."""
-
-    def __init__(self, paths: Sequence[str | Path], threads: int) -> None:
-        self._batches: Iterator[RecordBatch] = chain.from_iterable(
-            read_batches(path, threads=threads) for path in paths
-        )
-        self.path = str(paths[-1])
-        self._batch: RecordBatch | None = None
-        self._at = 0
-        self._read_next()
-
-    def _read_next(self) -> None:
-        self._batch = next(self._batches, None)
-        self._at = 0
-        if self._batch is not None:
-            self.path = self._batch.path
-
-    @property
-    def left(self) -> int:
-        """Records that can be taken at once; 0 at the end."""
-        return 0 if self._batch is None else len(self._batch) - self._at
-
-    def take(self, count: int) -> RecordBatch:
-        """The next records, no more than ``left``."""
-        assert self._batch is not None
-        batch = self._batch.slice(self._at, self._at + count)
-        self._at += count
-        if self._at == len(self._batch):
-            self._read_next()
-        return batch
 
 
 def evaluate_correction(
@@ -139,7 +103,7 @@ def evaluate_correction(
         interleaved: ``in1`` and ``out1`` hold pairs, mates one after the other.
         alignments: alignments of the uncorrected reads that tell which have indels: ART's
             ``.aln`` files, or a SAM. Without them, and where a SAM's CIGAR does not agree with
-            the sequences, the sequences decide (`cpu.has_indel`).
+            the sequences, the sequences decide (`truth.indels.has_indel`).
         threads: threads that decompress.
 
     Returns:
@@ -187,11 +151,6 @@ def evaluate_correction(
     )
 
 
-def listed(paths: Paths) -> list[str | Path]:
-    """One path or several as a list."""
-    return [paths] if isinstance(paths, str | Path) else list(paths)
-
-
 def _even(count: int) -> int:
     """Portions of an interleaved file that keep mates together where that is possible."""
     return count if count == 1 else count - count % 2
@@ -234,17 +193,15 @@ def _step(
     for member, (source, target) in enumerate(zip(inputs, outputs, strict=True)):
         lengths = np.ascontiguousarray(source.seq_len, dtype=np.int64)
         _check(source, target, names[member], mates[member], truths[member], lengths)
-        source_data, source_start = _unwrapped(source)
-        target_data, target_start = _unwrapped(target)
+        source_data, source_start = unwrapped(source)
+        target_data, target_start = unwrapped(target)
         if source.qual_start is None:
             quality_start = np.full(count, -1, dtype=np.int64)
         else:
             quality_start = np.ascontiguousarray(source.qual_start)
         place = np.maximum(mates[member], 1) - np.uint8(1)
         claim = (
-            np.full(count, cpu.CLAIM_NONE, dtype=np.int32)
-            if claims is None
-            else claims[member].claim
+            np.full(count, CLAIM_NONE, dtype=np.int32) if claims is None else claims[member].claim
         )
         counter.add(
             source_data, source_start, target_data, target_start, truths[member],
@@ -289,26 +246,7 @@ def _check(
             "compared",
             record=target.first_record + row + 1,
         )
-    other = np.flatnonzero(truth.seq_len != lengths)
-    if other.size:
-        row = int(other[0])
-        raise InputError(
-            source.path,
-            f"read {source.name(row)} has {lengths[row]} bases, its true read {truth.seq_len[row]}",
-            "give the truth of these reads",
-            record=source.first_record + row + 1,
-        )
-
-
-def _unwrapped(batch: RecordBatch) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Text and starts of bases that lie without line ends; a copy for wrapped FASTA."""
-    if np.array_equal(batch.seq_end - batch.seq_start, batch.seq_len):
-        return batch.data, np.ascontiguousarray(batch.seq_start)
-    text = batch.data.tobytes()
-    spans = zip(batch.seq_start.tolist(), batch.seq_end.tolist(), strict=True)
-    joined = b"".join(b"".join(text[start:end].split()) for start, end in spans)
-    start = np.cumsum(batch.seq_len, dtype=np.int64) - batch.seq_len
-    return np.frombuffer(bytearray(joined), dtype=np.uint8), start
+    check_true_lengths(source, truth)
 
 
 def evaluate_arrays(
@@ -349,9 +287,9 @@ def evaluate_arrays(
             raise ValueError("qualities must have the lengths of the reads")
         quality_start = at + len(source)
         source = np.concatenate([source, letters])
-    claims = np.full(count, cpu.CLAIM_NONE, dtype=np.int32)
+    claims = np.full(count, CLAIM_NONE, dtype=np.int32)
     if with_indel is not None:
-        claims = np.where(with_indel, cpu.CLAIM_INDEL, cpu.CLAIM_NO_INDEL).astype(np.int32)
+        claims = np.where(with_indel, CLAIM_INDEL, CLAIM_NO_INDEL).astype(np.int32)
     nothing = np.zeros(count, dtype=np.int64)
     table = RecordTable(
         true, nothing, nothing, np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.bool_),

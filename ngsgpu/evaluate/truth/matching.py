@@ -8,14 +8,15 @@ up by name from there on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.evaluate.records import RecordTable, name_end, read_tables
+from ngsgpu.evaluate.truth.records import RecordTable, name_end, read_tables
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
 
@@ -69,9 +70,10 @@ def _name_ends(
 
 
 @njit(nogil=True, cache=True)
-def _same_name(
+def same_name(
     a: NDArray[np.uint8], start: int, end: int, b: NDArray[np.uint8], other: int, other_end: int
 ) -> bool:
+    """Whether two names, each given by its text and range, are equal."""
     if end - start != other_end - other:
         return False
     p = 0
@@ -95,7 +97,7 @@ def _first_difference(
     for i in range(a_start.size):
         if a_mate[i] != b_mate[i] and a_mate[i] != 0 and b_mate[i] != 0:
             return i
-        if not _same_name(a, a_start[i], a_end[i], b, b_start[i], b_end[i]):
+        if not same_name(a, a_start[i], a_end[i], b, b_start[i], b_end[i]):
             return i
     return a_start.size
 
@@ -116,14 +118,29 @@ def first_difference(names: Names, other: Names | RecordTable) -> int:
     )  # fmt: skip
 
 
+def hashes_of(
+    data: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """Hashes of names, uint64[n]: FNV-1a, 64 bits.
+
+    Args:
+        data: uint8, text.
+        start: int64[n], first byte of each name.
+        end: int64[n], behind its last byte.
+    """
+    hashes = np.empty(len(start), dtype=np.uint64)
+    # Strided views (every second record) would make the kernel compile once more.
+    _hash(data, np.ascontiguousarray(start), np.ascontiguousarray(end), hashes)
+    return hashes
+
+
 @njit(nogil=True, cache=True)
-def hash_names(
+def _hash(
     data: NDArray[np.uint8],
     start: NDArray[np.int64],
     end: NDArray[np.int64],
     hashes: NDArray[np.uint64],
 ) -> None:
-    """FNV-1a, 64 bits."""
     for i in range(start.size):
         value = np.uint64(0xCBF29CE484222325)
         for p in range(start[i], end[i]):
@@ -154,7 +171,7 @@ def _look_up(
             low += 1
             if a_mate[i] != b_mate[j] and a_mate[i] != 0 and b_mate[j] != 0:
                 continue
-            if _same_name(a, a_start[i], a_end[i], b, b_start[j], b_end[j]):
+            if same_name(a, a_start[i], a_end[i], b, b_start[j], b_end[j]):
                 found[i] = j if found[i] == _MISSING else _AMBIGUOUS
 
 
@@ -190,25 +207,15 @@ def _compact(table: RecordTable) -> RecordTable:
 def _join(tables: Sequence[RecordTable]) -> RecordTable:
     sizes = [len(table.data) for table in tables]
     shifts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+    offsets = ("name_start", "name_end", "seq_start")
 
-    def moved(field: str) -> NDArray[np.int64]:
-        parts = zip(tables, shifts[:-1], strict=True)
-        return np.concatenate([getattr(table, field) + shift for table, shift in parts])
+    def joined(name: str) -> NDArray[Any]:
+        parts: list[NDArray[Any]] = [getattr(table, name) for table in tables]
+        if name in offsets:
+            parts = [part + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
+        return np.concatenate(parts)
 
-    def kept(field: str) -> NDArray[np.int64]:
-        return np.concatenate([getattr(table, field) for table in tables])
-
-    return RecordTable(
-        np.concatenate([table.data for table in tables]),
-        moved("name_start"),
-        moved("name_end"),
-        np.concatenate([table.mate for table in tables]),
-        np.concatenate([table.reverse for table in tables]),
-        moved("seq_start"),
-        kept("seq_len"),
-        np.concatenate([table.claim for table in tables]),
-        kept("span"),
-    )
+    return RecordTable(*(joined(column.name) for column in fields(RecordTable)))
 
 
 class Counterparts:
@@ -287,16 +294,14 @@ class Counterparts:
     def _make_index(self) -> tuple[RecordTable, NDArray[np.uint64], NDArray[np.int64]]:
         self._table = None
         table = _join([_compact(table) for table in self._stream()])
-        hashes = np.empty(len(table), dtype=np.uint64)
-        hash_names(table.data, table.name_start, table.name_end, hashes)
+        hashes = hashes_of(table.data, table.name_start, table.name_end)
         order = np.argsort(hashes, kind="stable")
         return table, hashes[order], order
 
     def _find(self, names: Names, path: str, first: int) -> RecordTable:
         assert self._index is not None
         table, hashes, order = self._index
-        wanted = np.empty(len(names), dtype=np.uint64)
-        hash_names(names.data, names.start, names.end, wanted)
+        wanted = hashes_of(names.data, names.start, names.end)
         found = np.empty(len(names), dtype=np.int64)
         _look_up(
             names.data, names.start, names.end, names.mate, wanted,

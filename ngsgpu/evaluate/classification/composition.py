@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.abundance import estimate_abundance
-from ngsgpu.evaluate.origins import Origins
-from ngsgpu.evaluate.outcomes import AbundanceDeviation, TaxonShare
-from ngsgpu.evaluate.tally import Tally
+from ngsgpu.evaluate.classification.result import AbundanceDeviation, TaxonShare
+from ngsgpu.evaluate.classification.tally import Tally
+from ngsgpu.evaluate.truth.origins import Origins
 from ngsgpu.taxonomy.tree import RANKS, Taxonomy
 
 

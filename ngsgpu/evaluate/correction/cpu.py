@@ -1,7 +1,6 @@
-"""Numba kernels of the evaluation: three-way comparison of bases, and the rule that finds indels.
+"""Numba kernel of the evaluation of corrections: three-way comparison of bases.
 
-Reads are compared in the direction of the input. The truth of a read that came from the reverse
-strand is stored in the direction of the reference, so it is read backwards and complemented.
+Reads are compared in the direction of the input.
 """
 
 from __future__ import annotations
@@ -9,24 +8,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.evaluate.truth.indels import (
+    CLAIM_INDEL,
+    CLAIM_NO_INDEL,
+    gapped_mismatches,
+    has_indel,
+    oriented_code,
+)
 from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import UNKNOWN
-
-GAP_OPEN = 3
-"""What the first base of an insertion or deletion costs, in mismatches (each further one: 1)."""
-
-BAND = 8
-"""Longest sum of insertions less deletions that the rule can see, in bases."""
-
-CLAIM_NONE = -1
-"""No alignment is given for the read: the sequences decide."""
-
-CLAIM_INDEL = -2
-"""The alignment has an insertion or a deletion."""
-
-CLAIM_NO_INDEL = -3
-"""The alignment is known to have none. Values of 0 and more: it has none and that many
-mismatches, which is believed where the sequences have as many."""
 
 TP, FP, FN, TN = 0, 1, 2, 3
 
@@ -37,98 +27,6 @@ READS, UNKNOWN_TRUTH, CHANGED, KEPT_PERFECT, MADE_PERFECT, IMPROVED, UNCHANGED, 
 
 # Columns of the aligned reads with indels: sums of costs, and reads by how theirs changed.
 COST_BEFORE, COST_AFTER, NEARER, AS_NEAR, FARTHER = range(5)
-
-
-@njit(nogil=True, cache=True)
-def gapped_mismatches(
-    read: NDArray[np.uint8],
-    truth: NDArray[np.uint8],
-    length: int,
-    rows: NDArray[np.int64],
-    free_start: bool,
-) -> int:
-    """Least cost of an alignment of a read to its truth.
-
-    A mismatch costs 1, a gap of g bases ``GAP_OPEN + g - 1``; what is left of one sequence when
-    the other ends is free, and with ``free_start`` what comes before the other begins; without
-    it they start together. Positions with ``UNKNOWN`` truth match everything. Diagonals further
-    than ``BAND`` from the main one are not looked at.
-
-    Args:
-        read: codes, at least ``length``.
-        truth: codes, at least ``length``.
-        length: bases of each.
-        rows: int64[6, 2 * BAND + 1], scratch.
-        free_start: whether either may begin before the other.
-    """
-    width = 2 * BAND + 1
-    far = 4 * length + 100
-    rows[:] = far
-    rows[0, BAND] = 0
-    for gap in range(1, BAND + 1):
-        rows[2, BAND + gap] = 0 if free_start else GAP_OPEN + gap - 1
-    best = 0 if free_start and length <= BAND else far
-    for i in range(1, length + 1):
-        old = 0 if i % 2 == 1 else 3
-        new = 3 - old
-        for d in range(width):
-            rows[new, d] = rows[new + 1, d] = rows[new + 2, d] = far
-            j = i + d - BAND
-            if j < 0 or j > length:
-                continue
-            if free_start and j == 0:
-                rows[new, d] = 0
-            if j >= 1:
-                # Row 0 matched, 1 extra base in the read, 2 base missing from the read.
-                before = min(rows[old, d], rows[old + 1, d], rows[old + 2, d])
-                same = read[i - 1] == truth[j - 1] or truth[j - 1] == UNKNOWN
-                rows[new, d] = before + (0 if same else 1)
-            if d + 1 < width:
-                opened = min(rows[old, d + 1], rows[old + 2, d + 1]) + GAP_OPEN
-                rows[new + 1, d] = min(opened, rows[old + 1, d + 1] + 1)
-            if d >= 1:
-                opened = min(rows[new, d - 1], rows[new + 1, d - 1]) + GAP_OPEN
-                rows[new + 2, d] = min(opened, rows[new + 2, d - 1] + 1)
-            if (i == length or j == length) and rows[new, d] < best:
-                best = rows[new, d]
-    return best
-
-
-@njit(nogil=True, cache=True)
-def _reverse(codes: NDArray[np.uint8], length: int, target: NDArray[np.uint8]) -> None:
-    for p in range(length):
-        target[p] = codes[length - 1 - p]
-
-
-@njit(nogil=True, cache=True)
-def has_indel(
-    read: NDArray[np.uint8],
-    truth: NDArray[np.uint8],
-    length: int,
-    mismatches: int,
-    scratch: NDArray[np.uint8],
-    rows: NDArray[np.int64],
-) -> bool:
-    """Whether gaps explain a read better than its mismatches do.
-
-    The alignment starts at either end, because the truth of a read starts where the read does on
-    the forward strand and ends where it does on the reverse strand.
-
-    Args:
-        read: codes of the input read.
-        truth: codes of the true read, in the same direction.
-        length: bases of each.
-        mismatches: positions where they differ (known truth only).
-        scratch: uint8[2, length] or longer.
-        rows: int64[6, 2 * BAND + 1], scratch.
-    """
-    if mismatches <= GAP_OPEN:
-        return False
-    if gapped_mismatches(read, truth, length, rows, False) < mismatches:
-        return True
-    _reverse(read, length, scratch[0])
-    _reverse(truth, length, scratch[1])
-    return gapped_mismatches(scratch[0], scratch[1], length, rows, False) < mismatches
 
 
 @njit(nogil=True, cache=True)
@@ -152,7 +50,6 @@ def compare(
     qualities: NDArray[np.int64],
     reads: NDArray[np.int64],
     aligned: NDArray[np.int64],
-    verdicts: NDArray[np.bool_],
 ) -> None:
     """Compare reads with their corrected and true forms and add to the counters.
 
@@ -177,7 +74,6 @@ def compare(
         qualities: int64[94, 4]: the same by the quality of the input base; added to.
         reads: int64[2, 8]: with indel, what became of the reads; added to.
         aligned: int64[5]: reads with indels aligned with their truth; added to.
-        verdicts: bool[reads], set to whether the read counts as one with an indel.
     """
     for r in range(lengths.size):
         length = lengths[r]
@@ -188,12 +84,7 @@ def compare(
         for p in range(length):
             i = codes[in_data[in_start[r] + p]]
             o = codes[out_data[out_start[r] + p]]
-            if truth_reversed[r]:
-                t = codes[truth_data[truth_start[r] + length - 1 - p]]
-                if t != UNKNOWN:
-                    t = np.uint8(3 - t)
-            else:
-                t = codes[truth_data[truth_start[r] + p]]
+            t = oriented_code(codes, truth_data, truth_start[r], length, truth_reversed[r], p)
             scratch[0, p] = i
             scratch[1, p] = o
             scratch[2, p] = t
@@ -211,7 +102,6 @@ def compare(
         else:
             found = has_indel(scratch[0], scratch[2], length, before, scratch[3:], rows)
             indel = 1 if found else 0
-        verdicts[r] = indel == 1
         if indel:
             _count_aligned(scratch, length, rows, changed > 0, aligned)
         _count_bases(

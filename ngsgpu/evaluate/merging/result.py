@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu._version import __version__
+from ngsgpu.evaluate.output import TextTable, fixed, head, ratio
 
 SCHEMA = "ngsgpu.evaluate.merging"
 SCHEMA_VERSION = 1
@@ -88,12 +88,12 @@ class MergingEvaluation:
     @property
     def sensitivity(self) -> float | None:
         """Right merged reads a pair that overlaps."""
-        return _ratio(self[RIGHT], self[OVERLAPPING])
+        return ratio(self[RIGHT], self[OVERLAPPING])
 
     @property
     def precision(self) -> float | None:
         """Right merged reads a merged read."""
-        return _ratio(self[RIGHT], self.merged)
+        return ratio(self[RIGHT], self.merged)
 
     @property
     def after(self) -> NDArray[np.int64]:
@@ -103,19 +103,17 @@ class MergingEvaluation:
     @property
     def error_rate_before(self) -> float | None:
         """Errors a base of the reads."""
-        return _ratio(int(self.before[ERRORS]), int(self.before[BASES]))
+        return ratio(int(self.before[ERRORS]), int(self.before[BASES]))
 
     @property
     def error_rate_after(self) -> float | None:
         """Errors a merged base."""
-        return _ratio(int(self.after[ERRORS]), int(self.after[BASES]))
+        return ratio(int(self.after[ERRORS]), int(self.after[BASES]))
 
     def document(self) -> dict[str, Any]:
         """Everything, for JSON."""
         return {
-            "schema": SCHEMA,
-            "schema_version": SCHEMA_VERSION,
-            "version": __version__,
+            **head(SCHEMA, SCHEMA_VERSION),
             "min_overlap": self.min_overlap,
             "pairs": {name: self[number] for number, name in enumerate(OUTCOMES)},
             "rates": {
@@ -137,12 +135,8 @@ class MergingEvaluation:
             },
         }
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Lines of a table for people."""
-
-        def rate(value: float | None, digits: int) -> str:
-            return "-" if value is None else f"{value:.{digits}f}"
-
+    def tables(self) -> list[TextTable]:
+        """One table: pairs by outcome, rates, error rates."""
         rows = [
             ("pairs", f"{self[PAIRS]:,}"),
             ("pairs that overlap", f"{self[OVERLAPPING]:,}"),
@@ -152,18 +146,18 @@ class MergingEvaluation:
             ("    not merged", f"{self[MISSED]:,}"),
             ("pairs that do not overlap", f"{self[APART]:,}"),
             ("    merged all the same", f"{self[APART_MERGED]:,}"),
-            ("sensitivity (right a pair that overlaps)", rate(self.sensitivity, 5)),
-            ("precision (right a merged read)", rate(self.precision, 5)),
-            ("error rate of the reads", rate(self.error_rate_before, 6)),
-            ("error rate of the merged reads", rate(self.error_rate_after, 6)),
+            ("sensitivity (right a pair that overlaps)", fixed(self.sensitivity, 5)),
+            ("precision (right a merged read)", fixed(self.precision, 5)),
+            ("error rate of the reads", fixed(self.error_rate_before, 6)),
+            ("error rate of the merged reads", fixed(self.error_rate_after, 6)),
             (
                 "mean error of qualities below the highest",
-                rate(self.miscalibration, 2),
+                fixed(self.miscalibration, 2),
             ),
         ]
         if self[UNKNOWN_FRAGMENT]:
             rows.append(("pairs of unknown fragments", f"{self[UNKNOWN_FRAGMENT]:,}"))
-        return rows
+        return [TextTable("Merging against the truth", ("", ""), rows)]
 
     @property
     def miscalibration(self) -> float | None:
@@ -178,10 +172,6 @@ class MergingEvaluation:
                 weight += entry["bases"]
                 total += entry["bases"] * abs(entry["quality"] - entry["observed"])
         return total / weight if weight else None
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
 
 
 def _calibration(table: NDArray[np.int64]) -> list[dict[str, Any]]:

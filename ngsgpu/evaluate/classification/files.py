@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.evaluate.composition import deviation
-from ngsgpu.evaluate.origins import UNKNOWN, Origins, read_origins
-from ngsgpu.evaluate.outcomes import ClassificationEvaluation, RankCounts, Run
-from ngsgpu.evaluate.tables import cut_lines
-from ngsgpu.evaluate.tally import Tally, read_tally
+from ngsgpu.evaluate.classification.composition import deviation
+from ngsgpu.evaluate.classification.result import ClassificationEvaluation, RankCounts, Run
+from ngsgpu.evaluate.classification.tally import Tally, read_tally
+from ngsgpu.evaluate.truth.lines import cut_lines
+from ngsgpu.evaluate.truth.origins import UNKNOWN, Origins, read_origins
 from ngsgpu.io.text.lines import read_line_blocks
 from ngsgpu.taxonomy.tree import RANKS, Taxonomy
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.evaluate.output import TextTable, fixed, ratio
+
 SCHEMA = "ngsgpu.evaluate.extension"
 SCHEMA_VERSION = 1
 WIDEST_DIFFERENCE = 4
@@ -134,32 +136,29 @@ class ExtensionEvaluation:
             "clipped": self.clipped,
             "counts": asdict(counts),
             "rates": {
-                "connected": _ratio(self.connected, self.pairs),
-                "error_free": _ratio(counts.error_free, self.pairs),
-                "error_free_of_connected": _ratio(counts.error_free, counts.reads),
-                "error_rate": _ratio(counts.edits, counts.gap_bases),
-                "error_rate_without_length": _ratio(counts.edits_without_length, counts.gap_bases),
-                "outward_error_rate": _ratio(counts.outward_edits, counts.outward_bases),
+                "connected": ratio(self.connected, self.pairs),
+                "error_free": ratio(counts.error_free, self.pairs),
+                "error_free_of_connected": ratio(counts.error_free, counts.reads),
+                "error_rate": ratio(counts.edits, counts.gap_bases),
+                "error_rate_without_length": ratio(counts.edits_without_length, counts.gap_bases),
+                "outward_error_rate": ratio(counts.outward_edits, counts.outward_bases),
             },
             "length_differences": dict(zip(labels, self.differences.tolist(), strict=True)),
             "lengths": {
                 "min": self.lengths[0],
-                "mean": _ratio(self.lengths[1], self.connected),
+                "mean": ratio(self.lengths[1], self.connected),
                 "max": self.lengths[2],
             },
         }
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Lines of a table for people."""
+    def tables(self) -> list[TextTable]:
+        """One table: connected pairs, gaps, error rates, lengths."""
         document = self.document()
         counts, rates = document["counts"], document["rates"]
 
         def share(number: int) -> str:
-            part = _ratio(number, self.pairs)
+            part = ratio(number, self.pairs)
             return f"{number:,}" + ("" if part is None else f" ({100 * part:.2f} %)")
-
-        def rate(value: float | None) -> str:
-            return "-" if value is None else f"{value:.6f}"
 
         rows = [("pairs", f"{self.pairs:,}" if self.pairs else "-")]
         rows.append(("connected", share(self.connected)))
@@ -169,11 +168,11 @@ class ExtensionEvaluation:
             ("error-free gaps", share(counts["error_free"])),
             ("gaps with at most 2 edits", share(counts["few_edits"])),
             ("gaps of the right length", share(counts["right_length"])),
-            ("error rate in gaps", rate(rates["error_rate"])),
-            ("without differences of length", rate(rates["error_rate_without_length"])),
+            ("error rate in gaps", fixed(rates["error_rate"], 6)),
+            ("without differences of length", fixed(rates["error_rate_without_length"], 6)),
         ]
         if counts["outward_bases"]:
-            rows.append(("error rate outside", rate(rates["outward_error_rate"])))
+            rows.append(("error rate outside", fixed(rates["outward_error_rate"], 6)))
         lengths = document["lengths"]
         rows.append(
             ("lengths", f"{lengths['min']:,} - {lengths['max']:,}, mean {lengths['mean'] or 0:.1f}")
@@ -182,8 +181,4 @@ class ExtensionEvaluation:
             (f"gaps longer than the true one by {label}", f"{count:,}")
             for label, count in document["length_differences"].items()
         ]
-        return rows
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+        return [TextTable("Extension", ("", ""), rows)]

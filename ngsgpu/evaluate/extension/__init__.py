@@ -1,0 +1,11 @@
+"""Extended reads against the truth, or against where they align.
+
+``result`` has the definitions; ``reference`` and ``places`` say what is true, ``cpu`` and
+``distance`` compare; ``files`` is for simulated pairs, ``mapped`` for real ones.
+"""
+
+from ngsgpu.evaluate.extension.files import evaluate_extension
+from ngsgpu.evaluate.extension.mapped import evaluate_mapped
+from ngsgpu.evaluate.extension.result import ExtensionEvaluation
+
+__all__ = ["ExtensionEvaluation", "evaluate_extension", "evaluate_mapped"]

@@ -1,0 +1,155 @@
+"""Numba kernels of the evaluation of extension: positions in headers, gaps, what lies outside."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.evaluate.extension.distance import edit_distance
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.jit import njit
+
+
+def positions_of(batch: RecordBatch) -> NDArray[np.int64]:
+    """Where both reads lie in each extended read, int64[n, 4]; -1 where the header says nothing."""
+    positions = np.empty((len(batch), 4), dtype=np.int64)
+    read_positions(batch.data, batch.header_start, batch.header_end, positions)
+    wrong = (positions[:, 3] > batch.seq_len) | (positions[:, 0] > positions[:, 1])
+    positions[wrong] = -1
+    return positions
+
+
+@njit(nogil=True, cache=True)
+def read_positions(
+    data: NDArray[np.uint8],
+    header_start: NDArray[np.int64],
+    header_end: NDArray[np.int64],
+    positions: NDArray[np.int64],
+) -> None:
+    """Parse ``read1=A-B read2=C-D`` from headers; ``positions[i]`` becomes A, B, C, D or -1s."""
+    for i in range(len(header_start)):
+        positions[i, :] = -1
+        for p in range(header_start[i], header_end[i] - 6):
+            if not (
+                data[p] == ord("r")
+                and data[p + 1] == ord("e")
+                and data[p + 2] == ord("a")
+                and data[p + 3] == ord("d")
+                and (data[p + 4] == ord("1") or data[p + 4] == ord("2"))
+                and data[p + 5] == ord("=")
+            ):
+                continue
+            field = 2 * (data[p + 4] - ord("1"))
+            number = 0
+            for q in range(p + 6, header_end[i] + 1):
+                digit = q < header_end[i] and ord("0") <= data[q] <= ord("9")
+                if digit:
+                    number = 10 * number + data[q] - ord("0")
+                    continue
+                positions[i, field] = number
+                number = 0
+                field += 1
+                if q == header_end[i] or data[q] != ord("-") or field % 2 == 0:
+                    break
+
+
+@njit(nogil=True, cache=True)
+def oriented_reference(
+    codes: NDArray[np.uint8], begin: int, end: int, low: int, high: int, reverse: bool
+) -> NDArray[np.uint8]:
+    """A piece of the reference, cut to what there is (``low`` to ``high``), turned if asked for."""
+    begin, end = max(begin, low), min(end, high)
+    size = max(0, end - begin)
+    piece = np.empty(size, dtype=np.uint8)
+    for i in range(size):
+        code = codes[end - 1 - i] if reverse else codes[begin + i]
+        piece[i] = 3 - code if reverse and code < 4 else code
+    return piece
+
+
+@njit(nogil=True, cache=True)
+def compare_pairs(
+    sequence: NDArray[np.uint8],
+    seq_start: NDArray[np.int64],
+    seq_len: NDArray[np.int32],
+    positions: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    place: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    reverse: NDArray[np.bool_],
+    reference: NDArray[np.uint8],
+    reference_start: NDArray[np.int64],
+    edits: NDArray[np.int64],
+    differences: NDArray[np.int64],
+    gaps: NDArray[np.int64],
+    outward: NDArray[np.int64],
+) -> None:
+    """Compare extended reads with where their pairs come from.
+
+    Args:
+        sequence: uint8, codes of the extended reads.
+        seq_start: int64[n].
+        seq_len: int32[n].
+        positions: int64[n, 4], where both reads lie, or -1s: at both ends.
+        rows: int64[n], the pair of each in the arrays that follow; -1 for none.
+        place: int64[pairs], number of the reference's sequence.
+        begin: int64[pairs, 2].
+        end: int64[pairs, 2].
+        reverse: bool[pairs].
+        reference: uint8.
+        reference_start: int64.
+        edits: int64[n], set to the edit distance of the gaps.
+        differences: int64[n], set to found less true length of the gap.
+        gaps: int64[n], set to the true length of the gap.
+        outward: int64[n, 2], set to bases and edits outside of the pair.
+    """
+    for i in range(len(rows)):
+        row = rows[i]
+        if row < 0:
+            continue
+        read = sequence[seq_start[i] : seq_start[i] + seq_len[i]]
+        low, high = reference_start[place[row]], reference_start[place[row] + 1]
+        first_length = end[row, 0] - begin[row, 0]
+        second_length = end[row, 1] - begin[row, 1]
+        if positions[i, 3] >= 0:
+            first_begin, gap_begin = positions[i, 0], positions[i, 1]
+            gap_end, second_end = positions[i, 2], positions[i, 3]
+        else:
+            first_begin, gap_begin = 0, min(first_length, len(read))
+            gap_end, second_end = max(0, len(read) - second_length), len(read)
+        # In the direction of the reference, and as offsets into it.
+        if reverse[row]:
+            true_begin, true_end = low + end[row, 1], low + begin[row, 0]
+            outer_begin, outer_end = low + begin[row, 1], low + end[row, 0]
+        else:
+            true_begin, true_end = low + end[row, 0], low + begin[row, 1]
+            outer_begin, outer_end = low + begin[row, 0], low + end[row, 1]
+        true_gap = true_end - true_begin
+        gaps[i] = true_gap
+        # Of pairs that overlap, the length of the whole says what is wrong.
+        differences[i] = (second_end - first_begin) - (outer_end - outer_begin)
+        if true_gap < 0 or gap_end < gap_begin:
+            edits[i] = abs(differences[i])
+        else:
+            piece = oriented_reference(reference, true_begin, true_end, low, high, reverse[row])
+            edits[i] = edit_distance(read[gap_begin:gap_end], piece)
+        left, right = first_begin, len(read) - second_end
+        before = right if reverse[row] else left
+        after = left if reverse[row] else right
+        for side in range(2):
+            count = before if side == 0 else after
+            if count == 0:
+                continue
+            if side == 0:
+                piece = oriented_reference(
+                    reference, outer_begin - count, outer_begin, low, high, reverse[row]
+                )
+            else:
+                piece = oriented_reference(
+                    reference, outer_end, outer_end + count, low, high, reverse[row]
+                )
+            at_left = (side == 0) != reverse[row]
+            part = read[:first_begin] if at_left else read[second_end:]
+            outward[i, 0] += count
+            outward[i, 1] += edit_distance(part, piece)

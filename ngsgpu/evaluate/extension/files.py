@@ -1,0 +1,84 @@
+"""Extended reads against the truth: what lies between the reads of a pair, and around them.
+
+With simulated pairs the places of both reads are known, so the true gap is a piece of the
+reference; the two are compared by their edit distance, as in Kallenborn (2024), section 9.3. Real
+pairs are the business of ``mapped``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.evaluate.extension.cpu import compare_pairs, positions_of
+from ngsgpu.evaluate.extension.places import TruePairs, read_true_pairs
+from ngsgpu.evaluate.extension.reference import Reference, read_reference
+from ngsgpu.evaluate.extension.result import ExtensionEvaluation
+from ngsgpu.evaluate.truth.matching import hashes_of, names_of
+from ngsgpu.evaluate.truth.streams import unwrapped
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.reader import read_batches
+from ngsgpu.sequence.codec import CODES
+
+
+def evaluate_extension(
+    truth: Sequence[str | Path], reference: str | Path, extended: Sequence[str | Path]
+) -> ExtensionEvaluation:
+    """Compare extended reads of simulated pairs with the truth.
+
+    Args:
+        truth: SAM, BAM or CRAM of the error-free reads.
+        reference: FASTA that they were drawn from.
+        extended: extended reads, named like their pairs. Where a header says where both reads lie
+            (``read1=A-B read2=C-D``) that counts, else they lie at both ends.
+
+    Raises:
+        InputError: a file cannot be read, or an extended read belongs to no pair.
+    """
+    genome = read_reference(reference)
+    pairs = read_true_pairs(truth, genome)
+    result = ExtensionEvaluation(pairs=len(pairs.hashes))
+    for path in extended:
+        for batch in read_batches(path):
+            rows = _rows(batch, pairs)
+            edits, differences, gaps, outward = _compare(batch, rows, pairs, genome)
+            result.add(edits, differences, gaps, outward, batch.seq_len.astype(np.int64))
+    return result
+
+
+def _rows(batch: RecordBatch, pairs: TruePairs) -> NDArray[np.int64]:
+    """Row of each record's pair."""
+    names = names_of(batch, np.ones(len(batch), dtype=np.uint8))
+    hashes = hashes_of(names.data, names.start, names.end)
+    rows = np.searchsorted(pairs.hashes, hashes).astype(np.int64)
+    rows[rows == len(pairs.hashes)] = 0
+    unknown = (
+        np.flatnonzero(pairs.hashes[rows] != hashes) if len(pairs.hashes) else np.arange(len(batch))
+    )
+    if len(unknown):
+        record = int(unknown[0])
+        raise InputError(
+            batch.path,
+            f"read {batch.name(record)} is none of the true pairs",
+            "give the truth of these reads",
+            record=batch.first_record + record + 1,
+        )
+    return rows
+
+
+def _compare(
+    batch: RecordBatch, rows: NDArray[np.int64], pairs: TruePairs, genome: Reference
+) -> tuple[NDArray[np.int64], ...]:
+    count = len(batch)
+    edits, differences, gaps = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    outward = np.zeros((count, 2), dtype=np.int64)
+    data, starts = unwrapped(batch)
+    compare_pairs(
+        CODES[data], starts, batch.seq_len, positions_of(batch), rows, pairs.sequence, pairs.begin,
+        pairs.end, pairs.reverse, genome.codes, genome.start, edits, differences, gaps, outward,
+    )  # fmt: skip
+    return edits, differences, gaps, outward
