@@ -159,13 +159,11 @@ def test_no_file_in_the_place_of_a_lock(locks, tmp_path, kind, capsys):
 
 
 @pytest.mark.parametrize("kind", PLACED)
-def test_no_file_in_the_place_of_the_gate_or_of_tickets(locks, tmp_path, kind, monkeypatch):
+def test_no_file_in_the_place_of_the_gate_or_of_tickets(locks, tmp_path, kind):
     place(kind, locks / "waiting-000000000001.ticket", tmp_path / "ticket")
     lease_gpus(3, wait=0).release()
     (locks / "gate.lock").unlink()
     place(kind, locks / "gate.lock", tmp_path / "gate")
-    # Who waited for this gate would wait in vain.
-    monkeypatch.setattr(folder, "_GATE_PATIENCE", 3600.0)
     with pytest.raises(DeviceError):
         lease_gpus(1, wait=0)
     assert holders(pool()) == [None] * 3
