@@ -24,9 +24,10 @@ import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.types import BaseNamedTuple, BaseTuple
 
-from ngsgpu.jit import Intrinsic, Kernel
-
 logger = logging.getLogger("ngsgpu")
+
+_DEFERRED = "ngsgpu.jit"
+"""Module of the classes ``Kernel`` and ``Intrinsic``, which imports this one when it compiles."""
 
 _warned = False
 
@@ -155,7 +156,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 def _parts_of_value(value: Any, names: set[str], seen: set[int]) -> Iterator[str]:
     """What identifies a global: a kernel, a constant, a module of which ``names`` are used."""
-    if isinstance(value, Kernel | Intrinsic):
+    if type(value).__module__ == _DEFERRED:
         yield from _parts(value.function, seen)
     elif isinstance(value, tuple):
         for one in value:

@@ -26,9 +26,10 @@ from benchmarks.harness.measuring import describe_commit, describe_machine
 from benchmarks.harness.tables import markdown
 from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.gpu import THREADS, to_device
-from ngsgpu.classify.index.gpu_words import KERNELS, WORD_TILE, KeyRange, grid_of_tiles, sort_words
+from ngsgpu.classify.index.gpu_words import KERNELS, WORD_TILE, KeyRange, grid_of_tiles
 from ngsgpu.classify.index.index import keys_of_locations
 from ngsgpu.device.backend import missing_for_cuda
+from ngsgpu.device.sort import radix_sort
 from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken
 
 LOADS: Final = (0.5, 0.7, 0.85, 0.95)
@@ -105,7 +106,7 @@ def measure_sort(words: Any) -> dict[str, Any]:
     sorting, counting = [], []
     for _ in range(_RUNS + 1):
         own[:] = words
-        sorting.append(timed(sort_words, own)[0])
+        sorting.append(timed(radix_sort, own)[0])
         counting.append(timed(count)[0])
     locations = int(sums[1][:tiles].get().sum(dtype=np.int64))
     return {
@@ -122,7 +123,7 @@ def measure_table(words: Any, slots: int, bucket: int) -> dict[str, Any]:
         insert = sort = 0.0
         for begin in range(0, len(words), BATCH):
             batch = words[begin : begin + BATCH].copy()
-            sort += timed(sort_words, batch)[0]
+            sort += timed(radix_sort, batch)[0]
             insert += timed(table.insert, batch)[0]
         inserting.append(insert)
         sorting.append(sort)
@@ -157,7 +158,7 @@ def measure(kind: str, words: NDArray[np.uint64]) -> dict[str, Any]:
     there = to_device(words)
     line: dict[str, Any] = {"kind": kind, "pairs": len(words), "sorting": measure_sort(there)}
     ordered = there.copy()
-    sort_words(ordered)
+    radix_sort(ordered)
     needed = slots_taken(ordered, MOST).tolist()
     del ordered
     line["tables"] = []

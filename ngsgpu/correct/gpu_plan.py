@@ -18,8 +18,9 @@ from ngsgpu.correct.gpu_batches import BatchSizes, batch_bytes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.gpu_memory import gpu_memory
 from ngsgpu.device.memory import format_size
+from ngsgpu.device.sort import ARGSORT_BYTES
 from ngsgpu.errors import DeviceError
-from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, SORT_BYTES, pass_bytes, table_bytes
+from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
 from ngsgpu.sequence.codec import words_for
 
 if TYPE_CHECKING:
@@ -354,7 +355,7 @@ def _plan(
         + (reads.qualities if placement.qualities else 0)
         + (reads.planes if placement.planes else 0),
         tables=placement.tables * a_table + (slots if placement.slots else 0),
-        building=signatures + (SORT_BYTES * count) + listed + SMALL_BYTES,
+        building=signatures + ARGSORT_BYTES * count + listed + SMALL_BYTES,
         correcting=max(
             (RESULT_BYTES + ANCHOR_BYTES) * count + work, (ORDERING_BYTES + ANCHOR_BYTES) * count
         ),

@@ -9,8 +9,9 @@ import numpy as np
 
 from ngsgpu.device.arena import lasting
 from ngsgpu.device.kernels import KernelModule, grid_for
+from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, EndParameters, cell_bits_for
-from ngsgpu.minhash.gpu import BLOCKS_A_MULTIPROCESSOR, SMALL_BYTES, SORT_BYTES, sort_keys
+from ngsgpu.minhash.gpu import BLOCKS_A_MULTIPROCESSOR, SMALL_BYTES
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
@@ -64,7 +65,7 @@ def table_bytes(reads: int, parameters: EndParameters) -> int:
 
 def building_bytes(reads: int, *, uniform: bool) -> int:
     """Bytes that building takes besides."""
-    an_end = SIGNATURE_BYTES + SORT_BYTES + (0 if uniform else LISTED_BYTES)
+    an_end = SIGNATURE_BYTES + ARGSORT_BYTES + (0 if uniform else LISTED_BYTES)
     return 2 * reads * an_end + SMALL_BYTES
 
 
@@ -139,7 +140,7 @@ def _fill(
     """Sort the keys and make a table of them."""
     count, below = len(keys), np.int32(2 * parameters.kmer - bits)
     if count:
-        members = sort_keys(keys)
+        members = radix_argsort(keys)
         if long_enough is not None:
             members = long_enough[members]
         arguments = (keys, members, np.int64(count), places, below, entries)

@@ -12,6 +12,7 @@ import numpy as np
 from ngsgpu.device.arena import lasting, room
 from ngsgpu.device.gpu_memory import free_unused, mapped_empty
 from ngsgpu.device.kernels import KernelModule, grid_for
+from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.cpu import NO_SLOT
 from ngsgpu.minhash.params import MinhashParameters
@@ -40,12 +41,6 @@ LOOK_AHEAD = 32
 SLOT_BYTES = 4
 SIGNATURE_BYTES = 8 + 2
 """What a read's signature under one function takes: key and place."""
-
-SCRATCH_BYTES = 17
-"""What thrust takes a key: a copy of keys and values, and a little."""
-
-SORT_BYTES = 8 + SCRATCH_BYTES
-"""What sorting a table takes for each read beside its keys: numbers, and ``SCRATCH_BYTES``."""
 
 SMALL_BYTES = 2 << 20
 """What is taken beside all that, whatever the number of reads."""
@@ -157,7 +152,7 @@ class _Builder:
         free = room()
         if free is None or self._reads.reads == 0:
             return FUNCTIONS_A_PASS
-        left = free - SMALL_BYTES - SORT_BYTES * self._reads.reads
+        left = free - SMALL_BYTES - ARGSORT_BYTES * self._reads.reads
         a_read = pass_bytes(self._slots_on_device)
         if len(self.entries) < self._on_device:
             a_read += ENTRY_BYTES
@@ -195,7 +190,7 @@ class _Builder:
         if count == 0:
             self._append(0)[0][:1] = 1 << 31
             return
-        members = sort_keys(keys)
+        members = radix_argsort(keys)
         if self._long_enough is not None:
             members = self._long_enough[members]
         grid = grid_for(count, 256, BLOCKS_A_MULTIPROCESSOR)
@@ -261,16 +256,6 @@ def table_bytes(entries: int) -> int:
 def pass_bytes(slots_on_device: bool) -> int:
     """Bytes that a pass takes for each read and function, beside the tables."""
     return SIGNATURE_BYTES + (0 if slots_on_device else SLOT_BYTES)
-
-
-def sort_keys(keys: Any) -> Any:
-    """Sort keys in place; their places before, int64, those of equal keys in ascending order."""
-    import cupy
-
-    order = cupy.empty(len(keys), dtype=cupy.int64)
-    # What ``cupy.argsort`` does, without its copy of the keys.
-    cupy.cuda.thrust.argsort(keys.dtype, order.data.ptr, keys.data.ptr, 0, keys.shape)
-    return order
 
 
 def _reads_with_kmers(reads: DeviceReadSet, kmer: int) -> Any:

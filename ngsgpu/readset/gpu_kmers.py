@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ngsgpu.device.kernels import KernelModule, grid_for
+from ngsgpu.device.sort import radix_sort
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, kmer_occurrences, sampling_shift, spectrum_of
 
@@ -48,5 +49,5 @@ def count_kmers_on_gpu(reads: DeviceReadSet, k: int) -> KmerSpectrum:
             break
         room = count
     sample = sample[:count]
-    sample.sort()
+    radix_sort(sample)
     return spectrum_of(cupy.asnumpy(sample), k, shift, occurrences / max(1, reads.bases))

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ngsgpu.device.sort import radix_sort
 from ngsgpu.io.gpu.parse import KERNELS, THREADS, ParsedChunk, blocks_for, device_classes
 from ngsgpu.readset.cpu import QUALITY_BINS
 from ngsgpu.readset.gpu import DeviceReadSet, DeviceUnknownBases
@@ -207,7 +208,8 @@ class Packer:
     def _unknown_bases(self) -> DeviceUnknownBases:
         import cupy
 
-        keys = cupy.sort(self._unknown.finish())
+        keys = self._unknown.finish()
+        radix_sort(keys)
         reads = (keys >> _POSITION_BITS).astype(cupy.uint32)
         positions = (keys & ((1 << _POSITION_BITS) - 1)).astype(cupy.int32)
         begins = cupy.ones(len(keys), dtype=bool)

@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ngsgpu.classify import (
-    gpu_build,
-    gpu_build_plan,
-    gpu_build_run,
-    gpu_references,
-    gpu_words,
-)
+from ngsgpu.classify.database import gpu_build as gpu_build_run
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest
+from ngsgpu.classify.index import gpu_build
+from ngsgpu.classify.index import gpu_plan as gpu_build_plan
 from ngsgpu.classify.index.gpu_build import IndexBuilder
 from ngsgpu.classify.index.gpu_plan import BuildPlan
 from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
+from ngsgpu.classify.sketch import gpu_references
+from ngsgpu.device.sort import radix_sort
 from ngsgpu.errors import DeviceError
 from tests.classify.world import SKETCH, World, make_world
 
@@ -185,9 +183,9 @@ def test_memory_that_runs_out_in_spite_of_the_plan(
         if len(words) > 40 and source.random() < 0.3:
             failed.append(len(words))
             raise MemoryError("no more")
-        gpu_words.sort_words(words)
+        radix_sort(words)
 
-    monkeypatch.setattr(gpu_build, "sort_words", sort)
+    monkeypatch.setattr(gpu_build, "radix_sort", sort)
     limit_room(monkeypatch, room)
     choose_table(monkeypatch, use_table)
     build(world, tmp_path / "cpu", "cpu")
@@ -206,7 +204,7 @@ def test_memory_that_never_suffices(
     def sort(words: Any) -> None:
         raise MemoryError("no more")
 
-    monkeypatch.setattr(gpu_build, "sort_words", sort)
+    monkeypatch.setattr(gpu_build, "radix_sort", sort)
     with pytest.raises(DeviceError, match=r"not enough GPU memory .*--gpu-memory"):
         build(world, tmp_path / "cuda", "cuda")
     assert not (tmp_path / "cuda").exists()

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ngsgpu.classify.index.gpu_words import KeyRange, sort_words
+from ngsgpu.classify.index.gpu_words import KeyRange
+from ngsgpu.device.sort import radix_sort
 from ngsgpu.errors import DeviceError
 from ngsgpu.hashtable.gpu import (
     BUCKETS,
@@ -35,7 +36,7 @@ def filled(batches: Sequence[Sequence[int]], slots: int, bucket: int, most: int)
     table = HashTable(slots, bucket, most)
     for batch in batches:
         words = on_device(batch)
-        sort_words(words)
+        radix_sort(words)
         table.insert(words)
     return table
 

@@ -41,13 +41,13 @@ from ngsgpu.classify.index.gpu_words import (
     WordSource,
     grid_of_tiles,
     on_gpu,
-    sort_words,
 )
 from ngsgpu.classify.index.index import Limits, WindowTaxa, directory_bits
 from ngsgpu.classify.sketch.gpu import KERNELS as SKETCH_KERNELS
 from ngsgpu.classify.sketch.gpu import DeviceSketches
 from ngsgpu.device.errors import device_error
 from ngsgpu.device.gpu_memory import PinnedPool, free_for_one_array, free_unused
+from ngsgpu.device.sort import radix_sort
 from ngsgpu.io.output.store import FileList
 
 _LOG = logging.getLogger(__name__)
@@ -262,7 +262,7 @@ class _PartitionRun:
 
         self._free_unused()
         part.words = words = self._source.words(part.keys, part.device)
-        sort_words(words)
+        radix_sort(words)
         self._free_unused()
         part.removed = self._ambiguous(words)
         tiles = -(-len(words) // WORD_TILE)
@@ -295,7 +295,7 @@ class _PartitionRun:
                 np.int64(len(self._taxa.taxon)), cupy.asarray(self._taxa.taxon), marked,
             ),
         )  # fmt: skip
-        sort_words(marked)
+        radix_sort(marked)
         return _chosen(_chosen(marked, 0), self._limits.taxa)
 
     def _add_arrays(
@@ -353,4 +353,4 @@ def prepare() -> None:
 
     SKETCH_KERNELS.load()
     KERNELS.load()
-    sort_words(cupy.empty(1 << 20, dtype=cupy.uint64))
+    radix_sort(cupy.empty(1 << 20, dtype=cupy.uint64))

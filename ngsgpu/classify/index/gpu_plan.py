@@ -21,10 +21,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.index.gpu_words import MOST_PART_BITS, KeyRange, SketchWords, sort_words
+from ngsgpu.classify.index.gpu_words import MOST_PART_BITS, KeyRange, SketchWords
 from ngsgpu.classify.index.index import Limits, directory_bits
 from ngsgpu.device.gpu_memory import free_unused
 from ngsgpu.device.memory import format_size
+from ngsgpu.device.sort import radix_sort
 from ngsgpu.errors import DeviceError
 from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken, table_bytes
 
@@ -194,7 +195,7 @@ def _plan_table(
     words = int(memory.sizes.sum())
     sample_bits = min(MOST_PART_BITS, max(sorted_bits, (words // _SAMPLE).bit_length()))
     sample = source.words(KeyRange(0, sample_bits), cupy.cuda.runtime.getDevice())
-    sort_words(sample)
+    radix_sort(sample)
     taken = slots_taken(sample, most_in_table(limits)) / max(1, len(sample))
     del sample
     free_unused()
@@ -256,7 +257,7 @@ class TableWords:
             table = HashTable(self._plan.slots, self._plan.bucket, self._most)
             for batch in self._batches(keys):
                 words = self._source.words(keys, device, batch)
-                sort_words(words)
+                radix_sort(words)
                 table.insert(words)
                 del words
         except MemoryError as error:

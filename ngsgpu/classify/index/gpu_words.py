@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from ngsgpu.classify.database.database import Database
 from ngsgpu.classify.gpu import THREADS, grid_of
 from ngsgpu.classify.sketch.gpu import DeviceSketches
-from ngsgpu.device.gpu_memory import free_unused
 from ngsgpu.device.kernels import KernelModule
-
-_Result = TypeVar("_Result")
+from ngsgpu.device.sort import again_after_freeing
 
 KERNELS: Final = KernelModule("ngsgpu.classify.index", "build.cu")
 
@@ -182,36 +180,11 @@ class SketchWords:
         return own.keys, own.counts, own.piece, np.int64(own.windows), np.int32(self._sketch)
 
 
-def sort_words(words: Any) -> None:
-    """Sort words in place, by a radix sort (of CuPy).
-
-    Raises:
-        OutOfMemoryError: of CuPy, which says of sorting no more than that memory ran out.
-    """
-    import cupy
-
-    if len(words) > 1:
-        try:
-            _again_after_freeing(words.sort)
-        except MemoryError as error:
-            pool = cupy.get_default_memory_pool()
-            values = words.nbytes, pool.total_bytes(), pool.get_limit()
-            raise cupy.cuda.memory.OutOfMemoryError(*values) from error
-
-
 def empty_words(count: int) -> Any:
     """CuPy uint64[count] of undefined content."""
     import cupy
 
-    return _again_after_freeing(lambda: cupy.empty(count, dtype=cupy.uint64))
-
-
-def _again_after_freeing(work: Callable[[], _Result]) -> _Result:
-    """Do what takes memory; where it runs out, once more without what CuPy keeps unused."""
-    with contextlib.suppress(MemoryError):
-        return work()
-    free_unused()
-    return work()
+    return again_after_freeing(lambda: cupy.empty(count, dtype=cupy.uint64))
 
 
 def grid_of_tiles(tiles: int) -> tuple[int]:

@@ -13,6 +13,7 @@ from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import DeviceReads
 from ngsgpu.device.gpu_memory import gpu_memory, pinned_empty
 from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.sort import radix_sort
 
 KERNELS: Final = KernelModule("ngsgpu.classify.query", "query.cu")
 QUERY_WARPS: Final = 8
@@ -140,7 +141,7 @@ class Searcher:
                     words,
                 ),
             )  # fmt: skip
-            words.sort()
+            radix_sort(words)  # within each query, whose number is in the high bits
             KERNELS.launch(
                 "pick_longer",
                 grid,

@@ -1,0 +1,71 @@
+"""Sorting unsigned integers in GPU memory, by the radix sort of CUB that Thrust calls through CuPy.
+
+Scratch memory comes from the allocator in use (an arena, or CuPy's pool). To sort within segments,
+put the segment's number into the high bits of 64-bit words, and what is sorted into the low ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+from ngsgpu.device.gpu_memory import free_unused
+
+_Result = TypeVar("_Result")
+
+ARGSORT_BYTES: Final = 8 + 17
+"""GPU memory that ``radix_argsort`` takes for a 64-bit key beside the keys: the order, and
+Thrust's copy of keys and order with a little more."""
+
+
+def radix_sort(values: Any) -> None:
+    """Sort a CuPy array in place; where memory runs out, once more without what CuPy keeps unused.
+
+    Raises:
+        OutOfMemoryError: of CuPy.
+    """
+    if len(values) > 1:
+        with _named_errors(values.nbytes):
+            again_after_freeing(values.sort)
+
+
+def radix_argsort(keys: Any) -> Any:
+    """Sort a CuPy array in place and return the order it had.
+
+    Returns:
+        CuPy int64, the former index of each key; those of equal keys ascend.
+
+    Raises:
+        OutOfMemoryError: of CuPy.
+    """
+    import cupy
+
+    order = cupy.empty(len(keys), dtype=cupy.int64)
+    with _named_errors(ARGSORT_BYTES * len(keys)):
+        # What ``cupy.argsort`` does, without its copy of the keys.
+        cupy.cuda.thrust.argsort(keys.dtype, order.data.ptr, keys.data.ptr, 0, keys.shape)
+    return order
+
+
+def again_after_freeing(work: Callable[[], _Result]) -> _Result:
+    """Do what takes memory; where it runs out, once more without what CuPy keeps unused."""
+    with contextlib.suppress(MemoryError):
+        return work()
+    free_unused()
+    return work()
+
+
+@contextlib.contextmanager
+def _named_errors(size: int) -> Iterator[None]:
+    """Say of memory that ran out what was wanted; Thrust says no more than that it did."""
+    import cupy
+
+    try:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError:
+        raise
+    except MemoryError as error:
+        pool = cupy.get_default_memory_pool()
+        values = size, pool.total_bytes(), pool.get_limit()
+        raise cupy.cuda.memory.OutOfMemoryError(*values) from error
