@@ -377,7 +377,10 @@ def test_command(tmp_path: Path, taxonomy: Taxonomy, capsys: pytest.CaptureFixtu
     ("options", "message"),
     [
         ([], "nothing to compare with"),
-        (["--truth", "t", "--name", "a", "--name", "b"], "1 --classified files but 2 --name labels"),
+        (
+            ["--truth", "t", "--name", "a", "--name", "b"],
+            "1 --classified files but 2 --name labels",
+        ),
         (["--truth", "t", "--rank", "tribes"], "there is no rank 'tribes'"),
         (["--truth", "t", "--taxonomy", "nowhere"], "there is no such directory"),
     ],
