@@ -141,15 +141,15 @@ def call(
     for mates in lane.batches(threads=2, phred_offset="auto", chunk_bytes=32 << 20):
         blocks.append(engine.find_candidates(queries_of(mates, lane)))
         names.append([read.decode().split(SEPARATOR)[0] for read in mates[0].names()])
-    believed = None
+    accepted = None
     if evidence.species_evidence > 0:
         seen = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
         for block in blocks:
             seen.add(block.candidates, block.features)
-        believed = seen.believed(evidence)
+        accepted = seen.accepted(evidence)
     tally = np.zeros((2, 3), dtype=np.int64)
     for block, own_names in zip(blocks, names, strict=True):
-        called = engine.call(block, None, believed, evidence.doubtful_confidence)
+        called = engine.call(block, None, accepted, evidence.doubtful_confidence)
         tally += judge(engine, called.call, [labels[label] for label in own_names])
     return tally
 

@@ -139,12 +139,12 @@ class Reads:
             features=whole.features[rows],
             candidates=type(best)(*(array[rows] for array in best)),
         )
-        believed = None
+        accepted = None
         if evident:
             evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
             evidence.add(part.candidates, part.features)
-            believed = evidence.believed(EvidenceParameters(evident, genus, doubtful))
-        called = engine.call(part, None, believed, doubtful)
+            accepted = evidence.accepted(EvidenceParameters(evident, genus, doubtful))
+        called = engine.call(part, None, accepted, doubtful)
         tally = judge(engine, called.call, [self._truth[row] for row in rows.tolist()])
         return dict(zip(RANKS, tally.tolist(), strict=True))
 

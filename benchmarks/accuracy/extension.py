@@ -167,7 +167,7 @@ def extend_sample(sample: Sample, library: Library, threads: int) -> dict[str, d
         gap_quality=-1,
         include_remaining=0,
         interleave_remaining=0,
-        turned_input=0,
+        reverse_complemented_input=0,
     )
     paths = [sample.folder / f"ngsgpu{strict}.fq" for strict in STRICT_MODES]
     files = [path.open("wb") for path in paths]

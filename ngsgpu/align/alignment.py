@@ -29,7 +29,7 @@ class Alignments(NamedTuple):
     Attributes:
         read: int64, read number.
         shift: int64, column of the candidate's first base, the anchor's first base being 0.
-        turned: int64, 1 where the candidate is laid as its reverse complement.
+        reverse_complemented: int64, 1 where the candidate is laid as its reverse complement.
         mismatches: int64, in the overlap.
         overlap: int64, in bases.
         score: int64, mismatches + bases outside the overlap.
@@ -40,7 +40,7 @@ class Alignments(NamedTuple):
 
     read: NDArray[np.int64]
     shift: NDArray[np.int64]
-    turned: NDArray[np.int64]
+    reverse_complemented: NDArray[np.int64]
     mismatches: NDArray[np.int64]
     overlap: NDArray[np.int64]
     score: NDArray[np.int64]
@@ -134,7 +134,7 @@ def align_candidates(
     anchor_length: Integer,
     found: FoundArrays,
     count: Integer,
-    turned: NDArray[np.uint64],
+    reverse_complemented: NDArray[np.uint64],
     result: Alignments,
 ) -> int:
     """Align the found entries to the anchor and keep the best one of each read.
@@ -146,7 +146,7 @@ def align_candidates(
         anchor_length: in bases.
         found: the entries (``ngsgpu.minhash.tables.FoundArrays``).
         count: how many there are.
-        turned: uint64 workspace for the planes of a reverse complement.
+        reverse_complemented: uint64 workspace for the planes of a reverse complement.
         result: where the candidates go (``Alignments``).
 
     Returns:
@@ -160,17 +160,21 @@ def align_candidates(
         key = found.key[i]
         read = np.int64(key >> np.uint64(17))
         shift = np.int64((key >> np.uint64(1)) & np.uint64(0xFFFF)) - 32768
-        is_turned = np.int64(key & np.uint64(1))
+        is_reverse_complemented = np.int64(key & np.uint64(1))
         length = read_length(reads, read)
         overlap = min(anchor_length, shift + length) - max(np.int64(0), shift)
         if overlap < min_overlap:
             continue
         start = plane_start(reads, read)
-        if is_turned:
+        if is_reverse_complemented:
             words = (length + 63) >> 6
-            reverse_complement_plane(reads.planes, start, length, turned, 0)
-            reverse_complement_plane(reads.planes, start + words, length, turned, words)
-            mismatches = mismatches_at(anchor_planes, anchor_length, turned, 0, length, shift)
+            reverse_complement_plane(reads.planes, start, length, reverse_complemented, 0)
+            reverse_complement_plane(
+                reads.planes, start + words, length, reverse_complemented, words
+            )
+            mismatches = mismatches_at(
+                anchor_planes, anchor_length, reverse_complemented, 0, length, shift
+            )
         else:
             mismatches = mismatches_at(
                 anchor_planes, anchor_length, reads.planes, start, length, shift
@@ -187,12 +191,13 @@ def align_candidates(
             aligned += 1
         elif score > result.score[entry] or (
             score == result.score[entry]
-            and (shift, is_turned) > (result.shift[entry], result.turned[entry])
+            and (shift, is_reverse_complemented)
+            > (result.shift[entry], result.reverse_complemented[entry])
         ):
             continue
         result.read[entry] = read
         result.shift[entry] = shift
-        result.turned[entry] = is_turned
+        result.reverse_complemented[entry] = is_reverse_complemented
         result.mismatches[entry] = mismatches
         result.overlap[entry] = overlap
         result.score[entry] = score

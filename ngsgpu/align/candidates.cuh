@@ -46,7 +46,7 @@ __device__ __forceinline__ int64_t entry_read(uint64_t entry) { return int64_t(e
 __device__ __forceinline__ int entry_shift(uint64_t entry) {
     return int((entry >> 1) & 0xFFFF) - 32768;
 }
-__device__ __forceinline__ int entry_turned(uint64_t entry) { return int(entry & 1); }
+__device__ __forceinline__ int entry_reverse_complemented(uint64_t entry) { return int(entry & 1); }
 
 // Where to look for a read, or an entry, first; the lower bits of the hash are not used.
 __device__ __forceinline__ uint32_t hash_read(uint32_t read) { return (read * 0x9E3779B1u) >> 12; }
@@ -78,25 +78,26 @@ __device__ __forceinline__ void insert_entry(const Candidates& c, uint64_t entry
 }
 
 // The entries of a bucket that the read at ``slot`` looks at; a warp together.
-__device__ __forceinline__ void bucket_window(const uint32_t* ids, int64_t slot, int crowd,
+__device__ __forceinline__ void bucket_window(const uint32_t* ids, int64_t slot,
+                                              int max_bucket_size,
                                               int window, int lane, int64_t& low, int64_t& high,
                                               bool& crowded) {
     int64_t begin = -1, end = -1;
-    // Backwards in steps of 32 entries, at most ``crowd`` of them, until a bucket's start.
-    for (int64_t back = 0; back <= crowd && begin < 0; back += 32) {
+    // Backwards in steps of 32, at most ``max_bucket_size`` entries, until a bucket's start.
+    for (int64_t back = 0; back <= max_bucket_size && begin < 0; back += 32) {
         const int64_t at = slot - back - lane;
-        const bool start = at >= 0 && back + lane <= crowd && ids[at] >= BUCKET_START;
+        const bool start = at >= 0 && back + lane <= max_bucket_size && ids[at] >= BUCKET_START;
         const unsigned starts = __ballot_sync(~0u, start);
         if (starts) begin = slot - back - (__ffs(starts) - 1);
     }
-    for (int64_t ahead = 1; ahead <= crowd + 1 && end < 0; ahead += 32) {
+    for (int64_t ahead = 1; ahead <= max_bucket_size + 1 && end < 0; ahead += 32) {
         const int64_t at = slot + ahead + lane;
         // The entry behind the table's last is marked, so that no walk leaves the table.
-        const bool start = ahead + lane <= crowd + 1 && ids[at] >= BUCKET_START;
+        const bool start = ahead + lane <= max_bucket_size + 1 && ids[at] >= BUCKET_START;
         const unsigned starts = __ballot_sync(~0u, start);
         if (starts) end = slot + ahead + (__ffs(starts) - 1);
     }
-    crowded = begin < 0 || end < 0 || end - begin > crowd;
+    crowded = begin < 0 || end < 0 || end - begin > max_bucket_size;
     if (!crowded && end - begin <= window) {
         low = begin;
         high = end;
@@ -132,11 +133,12 @@ __device__ __forceinline__ void insert_neighbour(const Reads& reads, const Rules
                                                  uint32_t id, int place) {
     const int64_t read = id & ~BUCKET_START;
     if (read == anchor) return;
-    const int turned = (own ^ place) & 1;
+    const int reverse_complemented = (own ^ place) & 1;
     int position = place >> 1;
-    if (turned) position = read_length(reads, read) - rules.kmer - position;
+    if (reverse_complemented) position = read_length(reads, read) - rules.kmer - position;
     const int shift = (own >> 1) - position;
-    insert_entry(c, (uint64_t(read) << 17) | uint64_t(((shift + 32768) << 1) | turned));
+    insert_entry(c, (uint64_t(read) << 17) |
+                        uint64_t(((shift + 32768) << 1) | reverse_complemented));
 }
 
 // Insert the entries of a bucket that reaches beyond what ``look_around`` saw, or is crowded.
@@ -148,7 +150,7 @@ __device__ __noinline__ void insert_large_bucket(const Reads& reads, const Table
     const uint16_t* places = tables.table[table].places;
     int64_t low, high;
     bool crowded;
-    bucket_window(ids, slot, rules.crowd, rules.window, lane, low, high, crowded);
+    bucket_window(ids, slot, rules.max_bucket_size, rules.window, lane, low, high, crowded);
     if (crowded && lane == 0) *crowded_any = 1;
     const int own = places[slot];
     for (int64_t at = low + lane; at < high; at += 32)
@@ -187,7 +189,7 @@ __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables
             // Entries before the slot, and from it on.
             const int before = __ffs(begins) - 1, after = __ffs(ends);
             const int size = before + after;
-            if (!begins || !ends || size > rules.crowd || size > rules.window) {
+            if (!begins || !ends || size > rules.max_bucket_size || size > rules.window) {
                 insert_large_bucket(reads, tables, rules, c, anchor, table, slot, crowded_any, lane);
                 continue;
             }
@@ -210,7 +212,8 @@ __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables
 
 // Mismatches where a read, laid at ``shift``, overlaps the anchor's planes.
 __device__ __forceinline__ int mismatches_at(const uint64_t* anchor, int anchor_length,
-                                             const uint64_t* planes, int length, int turned,
+                                             const uint64_t* planes, int length,
+                                             int reverse_complemented,
                                              int shift) {
     const int anchor_words = (anchor_length + 63) >> 6;
     const int words = (length + 63) >> 6;
@@ -222,14 +225,17 @@ __device__ __forceinline__ int mismatches_at(const uint64_t* anchor, int anchor_
         const int source = first >> 6, bit = first & 63;
         uint64_t low = 0, high = 0;
         if (source >= 0 && source < words) {
-            low = (turned ? turned_word(planes, length, source) : planes[source]) >> bit;
-            high = (turned ? turned_word(planes + words, length, source)
+            low = (reverse_complemented ? reverse_complement_word(planes, length, source)
+                                        : planes[source]) >> bit;
+            high = (reverse_complemented ? reverse_complement_word(planes + words, length, source)
                            : planes[words + source]) >> bit;
         }
         if (bit && source >= -1 && source < words - 1) {
             const int next = source + 1;
-            low |= (turned ? turned_word(planes, length, next) : planes[next]) << (64 - bit);
-            high |= (turned ? turned_word(planes + words, length, next) : planes[words + next])
+            low |= (reverse_complemented ? reverse_complement_word(planes, length, next)
+                                         : planes[next]) << (64 - bit);
+            high |= (reverse_complemented ? reverse_complement_word(planes + words, length, next)
+                                          : planes[words + next])
                     << (64 - bit);
         }
         uint64_t different = (anchor[word] ^ low) | (anchor[anchor_words + word] ^ high);
@@ -277,7 +283,7 @@ __device__ __forceinline__ void align_entries(const Reads& reads, const Rules& r
         if (overlap < min_overlap) continue;
         const int mismatches =
             mismatches_at(anchor_planes, anchor_length, reads.planes + plane_start(reads, read),
-                          length, entry_turned(entry), shift);
+                          length, entry_reverse_complemented(entry), shift);
         if (mismatches >= overlap * rules.max_mismatch_permille / 1000) continue;
         c.fit[i] = (uint32_t(mismatches) << 16) | uint32_t(overlap);
         uint32_t cell = hash_read(uint32_t(read)) & (c.cells - 1);

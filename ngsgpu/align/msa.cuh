@@ -18,14 +18,16 @@ constexpr int MASKS = 4;
 struct Row {
     const uint32_t* planes;  // of 32-bit words: the low plane, then the high one
     const uint8_t* qualities;
-    int32_t shift, length, turned, weight;
-    __device__ int position(int laid) const { return turned ? length - 1 - laid : laid; }
+    int32_t shift, length, reverse_complemented, weight;
+    __device__ int position(int aligned_offset) const {
+        return reverse_complemented ? length - 1 - aligned_offset : aligned_offset;
+    }
 };
 
 // The weights of a column's bases, and how many reads are sure of each.
 struct Sums {
     uint32_t weight[4];
-    uint64_t sure;  // 16 bits a base
+    uint64_t q20;  // 16 bits a base
 };
 
 struct Msa {
@@ -48,8 +50,8 @@ struct Msa {
     __device__ bool is_mixed(int column) const { return (mixed[column >> 5] >> (column & 31)) & 1; }
 };
 
-__device__ __forceinline__ int sure_reads(const Msa& msa, int column, int base) {
-    return int((msa.sums[column].sure >> (16 * base)) & 0xFFFF);
+__device__ __forceinline__ int q20_reads(const Msa& msa, int column, int base) {
+    return int((msa.sums[column].q20 >> (16 * base)) & 0xFFFF);
 }
 
 __device__ __forceinline__ int support_of(const Msa& msa, int column, int base) {
@@ -72,18 +74,18 @@ __device__ __forceinline__ Row row_of(const Reads& reads, const Candidates& c, i
     row.qualities = reads.qualities + quality_start(reads, read);
     row.shift = entry_shift(entry);
     row.length = read_length(reads, read);
-    row.turned = entry_turned(entry);
+    row.reverse_complemented = entry_reverse_complemented(entry);
     row.weight = c.weight[k];
     return row;
 }
 
 // Base of a candidate at an offset from its first column.
-__device__ __forceinline__ int laid_base(const Row& row, int laid) {
-    const int position = row.position(laid), bit = position & 31;
+__device__ __forceinline__ int base_at_offset(const Row& row, int aligned_offset) {
+    const int position = row.position(aligned_offset), bit = position & 31;
     const uint32_t* half = row.planes + (position >> 5);
     const int base = int((half[0] >> bit) & 1) |
                      int((half[2 * ((row.length + 63) >> 6)] >> bit) & 1) << 1;
-    return row.turned ? 3 - base : base;
+    return row.reverse_complemented ? 3 - base : base;
 }
 
 // 32 bits of a plane of 32-bit words from a bit on; beyond its words there are zeros.
@@ -94,12 +96,12 @@ __device__ __forceinline__ uint32_t plane_bits(const uint32_t* plane, int words,
     return __funnelshift_r(low, high, first & 31);
 }
 
-// Bases of a candidate under the 32 columns from the one at ``laid`` from its first on.
-__device__ __forceinline__ uint32_t laid_bits(const Row& row, int plane, int laid) {
+// Bases of a candidate under the 32 columns from the one at ``aligned_offset`` from its first on.
+__device__ __forceinline__ uint32_t bits_at_offset(const Row& row, int plane, int aligned_offset) {
     const int words = 2 * ((row.length + 63) >> 6);
     const uint32_t* own = row.planes + plane * words;
-    if (!row.turned) return plane_bits(own, words, laid);
-    return ~__brev(plane_bits(own, words, row.length - 32 - laid));
+    if (!row.reverse_complemented) return plane_bits(own, words, aligned_offset);
+    return ~__brev(plane_bits(own, words, row.length - 32 - aligned_offset));
 }
 
 // The columns of a word that a read at a first column covers.
@@ -142,8 +144,8 @@ __device__ __forceinline__ void mask_columns(const Reads& reads, int64_t anchor,
             const uint32_t cover = row.weight ? covered(word, first, row.length) : 0;
             uint32_t low = 0, high = 0;
             if (cover) {
-                low = laid_bits(row, 0, 32 * word - first);
-                high = laid_bits(row, 1, 32 * word - first);
+                low = bits_at_offset(row, 0, 32 * word - first);
+                high = bits_at_offset(row, 1, 32 * word - first);
             }
             const uint32_t any[MASKS] = {low & cover, ~low & cover, high & cover, ~high & cover};
 #pragma unroll
@@ -200,7 +202,7 @@ __device__ __forceinline__ void list_mixed(const Reads& reads, const Weight* wei
             const int share = base_weight(weight, 1 << WEIGHT_BITS);
 #pragma unroll
             for (int base = 0; base < 4; ++base) sums.weight[base] = base == own ? share : 0;
-            sums.sure = uint64_t(weight >= SURE_WEIGHT) << (16 * own);
+            sums.q20 = uint64_t(weight >= Q20_WEIGHT) << (16 * own);
         }
         msa.sums[column] = sums;
     }
@@ -221,28 +223,28 @@ __device__ __forceinline__ void add_rows(const Reads& reads, const Weight* weigh
         const bool has = at < listed;
         const int column = has ? msa.list[at] : 0;
         uint32_t sums[4] = {0, 0, 0, 0};
-        uint64_t sure = 0;
+        uint64_t q20 = 0;
         for (int k = thread % parts; has && k < rows; k += parts) {
             const Row& row = all_rows[k];
-            const int laid = column - margin - row.shift;
-            if (row.weight == 0 || uint32_t(laid) >= uint32_t(row.length)) continue;
-            const int base = laid_base(row, laid);
+            const int aligned_offset = column - margin - row.shift;
+            if (row.weight == 0 || uint32_t(aligned_offset) >= uint32_t(row.length)) continue;
+            const int base = base_at_offset(row, aligned_offset);
             const int own =
-                weights[quality_code(row.qualities, bits, row.position(laid))];
+                weights[quality_code(row.qualities, bits, row.position(aligned_offset))];
             const uint32_t share = base_weight(own, row.weight);
 #pragma unroll
             for (int b = 0; b < 4; ++b) sums[b] += base == b ? share : 0;
-            sure += uint64_t(own >= SURE_WEIGHT) << (16 * base);
+            q20 += uint64_t(own >= Q20_WEIGHT) << (16 * base);
         }
         for (int other = 1; other < parts; other <<= 1) {
 #pragma unroll
             for (int b = 0; b < 4; ++b) sums[b] += __shfl_xor_sync(~0u, sums[b], other);
-            sure += __shfl_xor_sync(~0u, sure, other);
+            q20 += __shfl_xor_sync(~0u, q20, other);
         }
         if (has && thread % parts == 0) {
 #pragma unroll
             for (int b = 0; b < 4; ++b) msa.sums[column].weight[b] += sums[b];
-            msa.sums[column].sure += sure;
+            msa.sums[column].q20 += q20;
         }
     }
 }
@@ -290,9 +292,9 @@ __device__ __forceinline__ int mark_leaving(const Reads& reads, const Rules& rul
         const int weight = c.weight[k];
         if (weight == 0) continue;
         const Row row = row_of(reads, c, k);
-        const int laid = position - row.shift;
-        if (laid < 0 || laid >= row.length) continue;
-        if ((laid_base(row, laid) == base) == own) continue;
+        const int aligned_offset = position - row.shift;
+        if (aligned_offset < 0 || aligned_offset >= row.length) continue;
+        if ((base_at_offset(row, aligned_offset) == base) == own) continue;
         trusted = trusted || weight >= rules.refine_keep_weight;
         c.weight[k] = uint16_t(weight | TAKEN_OUT);
         ++leaving;
@@ -324,7 +326,7 @@ __device__ __forceinline__ int refine_msa(const Reads& reads, const Weight* weig
             if (position < 0 || position >= msa.length) continue;
             for (int base = 3; base >= 0; --base) {
                 if (base == msa.consensus[column]) continue;
-                if (sure_reads(msa, column, base) >= rules.refine_reads) {
+                if (q20_reads(msa, column, base) >= rules.refine_reads) {
                     atomicMin(msa.repeat, position * 4 + 3 - base);
                     break;
                 }

@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import Alignments
 from ngsgpu.align.rules import SUPPORT_BITS, Rules
-from ngsgpu.align.weights import SURE_WEIGHT, WEIGHT_BITS
+from ngsgpu.align.weights import Q20_WEIGHT, WEIGHT_BITS
 from ngsgpu.jit import njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import base_at
 from ngsgpu.sequence.types import Integer
 
-SURE_SHIFT = 30
+Q20_SHIFT = 30
 COUNT_SHIFT = 46
 ONE_READ = 1 << COUNT_SHIFT
-ONE_SURE = 1 << SURE_SHIFT
-SURE_MASK = (1 << (COUNT_SHIFT - SURE_SHIFT)) - 1
-WEIGHT_MASK = ONE_SURE - 1
+ONE_Q20 = 1 << Q20_SHIFT
+Q20_MASK = (1 << (COUNT_SHIFT - Q20_SHIFT)) - 1
+WEIGHT_MASK = ONE_Q20 - 1
 
 
 class Columns(NamedTuple):
@@ -61,7 +61,7 @@ def add_read(
     weights: NDArray[np.int32],
     read: Integer,
     shift: Integer,
-    turned: Integer,
+    reverse_complemented: Integer,
     weight: np.int64,
     sign: int,
     length: Integer,
@@ -75,16 +75,16 @@ def add_read(
     quality = quality_start(reads, read)
     begin = max(0, -margin - shift)
     end = min(own_length, length + margin - shift)
-    for laid in range(begin, end):
-        position = own_length - 1 - laid if turned else laid
+    for aligned_offset in range(begin, end):
+        position = own_length - 1 - aligned_offset if reverse_complemented else aligned_offset
         base = base_at(reads.planes, start, words, position)
-        if turned:
+        if reverse_complemented:
             base = 3 - base
         own = np.int64(weights[quality_code(reads, quality, position)])
         share = ONE_READ + max(np.int64(1), weight * own >> WEIGHT_BITS)
-        if own >= SURE_WEIGHT:
-            share += ONE_SURE
-        sums[4 * (shift + laid + margin) + base] += sign * share
+        if own >= Q20_WEIGHT:
+            share += ONE_Q20
+        sums[4 * (shift + aligned_offset + margin) + base] += sign * share
 
 
 @njit(nogil=True, cache=True)
@@ -110,7 +110,7 @@ def build(
                 weights,
                 candidates.read[i],
                 candidates.shift[i],
-                candidates.turned[i],
+                candidates.reverse_complemented[i],
                 candidates.weight[i],
                 1,
                 length,
@@ -138,13 +138,13 @@ def find_consensus(columns: Columns, width: Integer) -> None:
 
 
 @njit(nogil=True, cache=True)
-def sure_reads(sums: NDArray[np.int64], column: Integer, base: Integer) -> np.int64:
+def q20_reads(sums: NDArray[np.int64], column: Integer, base: Integer) -> np.int64:
     """Reads with a base in a column whose quality says that it is no error.
 
     In a repeat of many copies the same error occurs in many reads; the quality tells them from
     a copy's own base.
     """
-    return np.int64((sums[4 * column + base] >> SURE_SHIFT) & SURE_MASK)
+    return np.int64((sums[4 * column + base] >> Q20_SHIFT) & Q20_MASK)
 
 
 @njit(nogil=True, cache=True)
@@ -167,7 +167,7 @@ def repeat_column(rules: Rules, columns: Columns, length: Integer) -> tuple[int,
         for base in range(3, -1, -1):
             if base == columns.consensus[column]:
                 continue
-            if sure_reads(columns.sums, column, base) >= rules.refine_reads:
+            if q20_reads(columns.sums, column, base) >= rules.refine_reads:
                 return position, base
     return -1, 0
 
@@ -179,14 +179,14 @@ def base_under(
     """Base of a candidate under a position of the anchor, or -1 where it does not reach."""
     read = candidates.read[entry]
     length = read_length(reads, read)
-    laid = position - candidates.shift[entry]
-    if laid < 0 or laid >= length:
+    aligned_offset = position - candidates.shift[entry]
+    if aligned_offset < 0 or aligned_offset >= length:
         return -1
     start = plane_start(reads, read)
     words = (length + 63) >> 6
-    if candidates.turned[entry]:
-        return 3 - base_at(reads.planes, start, words, length - 1 - laid)
-    return base_at(reads.planes, start, words, laid)
+    if candidates.reverse_complemented[entry]:
+        return 3 - base_at(reads.planes, start, words, length - 1 - aligned_offset)
+    return base_at(reads.planes, start, words, aligned_offset)
 
 
 @njit(nogil=True, cache=True)
@@ -240,7 +240,7 @@ def refine(
                     weights,
                     candidates.read[i],
                     candidates.shift[i],
-                    candidates.turned[i],
+                    candidates.reverse_complemented[i],
                     candidates.weight[i],
                     -1,
                     length,

@@ -3,7 +3,7 @@
 #include "ngsgpu/align/weights.cuh"
 
 struct Rules {
-    int32_t kmer, crowd, window, paired;
+    int32_t kmer, max_bucket_size, window, paired;
     int32_t min_overlap, min_overlap_permille, max_mismatch_permille, pair_mismatch_permille;
     int32_t bin_permille[3], bin_reads;
     int32_t refine_rounds, refine_reads, refine_keep_weight;

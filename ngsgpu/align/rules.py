@@ -16,7 +16,7 @@ class Rules(NamedTuple):
     """
 
     kmer: int
-    crowd: int
+    max_bucket_size: int
     window: int
     paired: int
     min_overlap: int

@@ -4,7 +4,7 @@
 
 constexpr int WEIGHT_BITS = 14;
 using Weight = uint16_t;  // of a quality code; at most 1 << WEIGHT_BITS
-constexpr int SURE_WEIGHT = (99 << WEIGHT_BITS) / 100;
+constexpr int Q20_WEIGHT = (99 << WEIGHT_BITS) / 100;
 
 // Quotient of numbers below 2^53, rounded down: at a fraction of what 64-bit division takes.
 __device__ __forceinline__ int64_t divide(int64_t number, int64_t by) {

@@ -12,7 +12,7 @@ from ngsgpu.readset.cpu import BIN_SCORES
 WEIGHT_BITS = 14
 """A weight of 1 is ``1 << WEIGHT_BITS``: 65,536 full weights still fit 31 bits."""
 
-SURE_WEIGHT = math.floor(0.99 * (1 << WEIGHT_BITS))
+Q20_WEIGHT = math.floor(0.99 * (1 << WEIGHT_BITS))
 """Weight from which a base counts as sure: Q20."""
 
 SMALLEST_QUALITY_WEIGHT = 0.001

@@ -120,8 +120,8 @@ def classify(
     from dataclasses import replace
 
     from ngsgpu.device.backend import choose_backend
-    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size
+    from ngsgpu.device.startup import prepare_cuda
 
     obey_quiet(quiet)
     if (samples is None) == (not in1):

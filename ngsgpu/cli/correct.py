@@ -106,8 +106,8 @@ def correct(
         plan_files,
     )
     from ngsgpu.device.backend import choose_backend
-    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size, usable_cpus
+    from ngsgpu.device.startup import prepare_cuda
 
     obey_quiet(quiet)
     if threads < 0:

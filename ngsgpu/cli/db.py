@@ -215,8 +215,8 @@ def build(
     from dataclasses import replace
 
     from ngsgpu.device.backend import choose_backend
-    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size
+    from ngsgpu.device.startup import prepare_cuda
 
     if not database:
         raise UsageError("give the database with -d")
@@ -309,14 +309,14 @@ def info(
 ) -> None:
     """Show the contents of a database."""
     from ngsgpu.classify.database.database import open_database
-    from ngsgpu.classify.database.info import facts, partition_lines, target_lines
+    from ngsgpu.classify.database.info import database_info, partition_lines, target_lines
 
     opened = open_database(database)
     if targets or unmapped:
         for line in target_lines(opened, only_unmapped=unmapped):
             typer.echo(line)
         return
-    found = facts(opened)
+    found = database_info(opened)
     if json_output:
         import json
 

@@ -189,8 +189,8 @@ def extend(
     Pairs:   ngsgpu extend -i R1.fq -I R2.fq -o extended.fq --remaining1 r1.fq --remaining2 r2.fq
     """
     from ngsgpu.device.backend import choose_backend
-    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size, usable_cpus
+    from ngsgpu.device.startup import prepare_cuda
     from ngsgpu.extend import (
         EndParameters,
         ExtensionOutputs,

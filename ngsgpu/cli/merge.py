@@ -190,8 +190,8 @@ def merge(
     FLASH:    ngsgpu merge -i R1.fq -I R2.fq --flash-prefix out --quality flash
     """
     from ngsgpu.device.backend import choose_backend
-    from ngsgpu.device.early import prepare_cuda
     from ngsgpu.device.memory import parse_size, usable_cpus
+    from ngsgpu.device.startup import prepare_cuda
     from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
 
     obey_quiet(quiet)

@@ -16,7 +16,7 @@ from ngsgpu.align import msa
 from ngsgpu.align.alignment import Alignments, align_candidates, filter_candidates, mark_mates
 from ngsgpu.align.msa import Columns, support_of
 from ngsgpu.align.rules import Rules
-from ngsgpu.align.weights import SURE_WEIGHT
+from ngsgpu.align.weights import Q20_WEIGHT
 from ngsgpu.jit import njit
 from ngsgpu.minhash.cpu import find_candidates
 from ngsgpu.minhash.params import MAX_ENTRIES
@@ -47,7 +47,7 @@ class Workspace(NamedTuple):
     Attributes:
         found: candidates as the tables give them.
         bounds: int64[hashes, 2], buckets of an anchor.
-        turned: uint64, planes of a reverse complement.
+        reverse_complemented: uint64, planes of a reverse complement.
         first: alignments of an anchor.
         second: alignments of its mate.
         columns: the MSA.
@@ -66,7 +66,7 @@ class Workspace(NamedTuple):
 
     found: FoundArrays
     bounds: NDArray[np.int64]
-    turned: NDArray[np.uint64]
+    reverse_complemented: NDArray[np.uint64]
     first: Alignments
     second: Alignments
     columns: Columns
@@ -90,7 +90,7 @@ class Workspace(NamedTuple):
         return cls(
             found=FoundArrays.allocate(),
             bounds=np.zeros((hashes, 2), dtype=np.int64),
-            turned=np.zeros(planes, dtype=np.uint64),
+            reverse_complemented=np.zeros(planes, dtype=np.uint64),
             first=Alignments.allocate(MAX_ENTRIES),
             second=Alignments.allocate(MAX_ENTRIES),
             columns=Columns.allocate(max_length, margin),
@@ -127,7 +127,14 @@ def find_aligned(
 ) -> tuple[Integer, bool]:
     """Candidates of an anchor with a valid alignment; return their number, and if crowded."""
     count, crowded = find_candidates(
-        reads, tables, anchor, rules.kmer, rules.crowd, rules.window, work.found, work.bounds
+        reads,
+        tables,
+        anchor,
+        rules.kmer,
+        rules.max_bucket_size,
+        rules.window,
+        work.found,
+        work.bounds,
     )
     work.counters[ANCHORS] += 1
     work.counters[CROWDED] += crowded
@@ -137,7 +144,9 @@ def find_aligned(
     length = read_length(reads, anchor)
     start = plane_start(reads, anchor)
     planes = reads.planes[start : start + 2 * ((length + 63) >> 6)]
-    aligned = align_candidates(reads, rules, planes, length, work.found, count, work.turned, result)
+    aligned = align_candidates(
+        reads, rules, planes, length, work.found, count, work.reverse_complemented, result
+    )
     work.counters[ALIGNED] += aligned
     return aligned, crowded
 
@@ -199,16 +208,16 @@ def decide(
         known = not work.unknown[position]
         if base == columns.anchor[position] and known:
             continue
-        sure = weights[quality_code(reads, quality, position)] >= SURE_WEIGHT
-        if known and crowded and sure:
+        q20 = weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
+        if known and crowded and q20:
             continue
         if not known:
             # Where there are no qualities, what stands for the base counts as sure.
-            own = np.int64(sure and base == columns.anchor[position])
-            if msa.sure_reads(columns.sums, column, base) == own:
+            own = np.int64(q20 and base == columns.anchor[position])
+            if msa.q20_reads(columns.sums, column, base) == own:
                 continue
         if not replace:
-            own = msa.sure_reads(columns.sums, column, columns.anchor[position])
+            own = msa.q20_reads(columns.sums, column, columns.anchor[position])
             if known and own > rules.position_max_reads:
                 continue
             if support_of(columns.sums, column, base) < rules.position_support:
@@ -256,11 +265,11 @@ def vote_for_candidates(
         words = (own_length + 63) >> 6
         for word in range(2 * words):
             work.consensus[word] = 0
-        turned = candidates.turned[i]
-        for laid in range(own_length):
-            base = consensus[laid + shift + rules.margin]
-            position = own_length - 1 - laid if turned else laid
-            code = np.uint64(3 - base if turned else base)
+        reverse_complemented = candidates.reverse_complemented[i]
+        for aligned_offset in range(own_length):
+            base = consensus[aligned_offset + shift + rules.margin]
+            position = own_length - 1 - aligned_offset if reverse_complemented else aligned_offset
+            code = np.uint64(3 - base if reverse_complemented else base)
             bit = np.uint64(position & 63)
             work.consensus[position >> 6] |= (code & np.uint64(1)) << bit
             work.consensus[words + (position >> 6)] |= (code >> np.uint64(1)) << bit

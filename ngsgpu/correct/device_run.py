@@ -13,16 +13,16 @@ from typing import Self
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.gpu_run import GpuCorrection
 from ngsgpu.correct.host_run import HostRun
-from ngsgpu.correct.read_again import ReadAgain, Shape
+from ngsgpu.correct.read_again import ReadAgain, ReadLengths
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.device.gpu_memory import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.layout import ReadFilesLayout
 from ngsgpu.io.output.patch import EditCounts, Edits, write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.places import LanePlaces
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_kmers import count_kmers_on_gpu
@@ -44,7 +44,7 @@ class DeviceRun(ReadAgain):
 
     backend = "cuda"
     reads: DeviceReadSet | ReadSet
-    places: tuple[LanePlaces, ...] | None = None
+    places: tuple[ReadFilesLayout, ...] | None = None
     precopy: Precopy | None = None
     host: HostRun | None = None
 
@@ -54,7 +54,7 @@ class DeviceRun(ReadAgain):
         self._open.enter_context(limited_gpu_memory(self.options.gpu_memory))
         return self
 
-    def read(self, lanes: Sequence[Lane], outputs: OutputSet) -> DeviceReadSet | ReadSet:
+    def read(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> DeviceReadSet | ReadSet:
         """Read all lanes into a read set on the GPU, and begin to copy them to the outputs."""
         found = None
         try:
@@ -128,7 +128,7 @@ class DeviceRun(ReadAgain):
                 return correction.correct(stage.advance)
 
     def write(
-        self, lanes: Sequence[Lane], corrections: Corrections, outputs: OutputSet
+        self, lanes: Sequence[ReadFiles], corrections: Corrections, outputs: OutputSet
     ) -> EditCounts:
         """Write the lanes with the corrections."""
         reads = self.reads
@@ -136,7 +136,7 @@ class DeviceRun(ReadAgain):
             assert self.host is not None
             return self.host.write(lanes, corrections, outputs)
         if self.places is None or self.precopy is None:
-            return self.write_again(lanes, Shape.of(reads), corrections, outputs)
+            return self.write_again(lanes, ReadLengths.of(reads), corrections, outputs)
         edits = Edits(corrections.edit_start, corrections.edit_count, corrections.edits)
         with self.writing(reads.reads) as stage:
             return write_patched(

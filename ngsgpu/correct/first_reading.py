@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ngsgpu.io.compress.source import unpacked_size
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 
@@ -56,8 +56,8 @@ class Plan(Protocol):
 
 
 def read_within(
-    lanes: Sequence[Lane],
-    batches: Callable[[Lane], Iterator[tuple[RecordBatch, ...]]],
+    lanes: Sequence[ReadFiles],
+    batches: Callable[[ReadFiles], Iterator[tuple[RecordBatch, ...]]],
     builder: ReadSetBuilder,
     plan: Callable[[Contents], Plan],
     parameters: Any,

@@ -22,11 +22,11 @@ from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import Arena
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.gpu_memory import (
-    free_for_one_array,
     free_unused,
+    largest_array_bytes,
     limited_gpu_memory,
     out_of_memory,
-    with_less_the_second_time,
+    retry_with_less,
 )
 from ngsgpu.device.memory import available_memory
 from ngsgpu.minhash.gpu import DeviceTables, build_tables_on_gpu
@@ -131,9 +131,7 @@ class GpuCorrection:
             UnsuitableError: a read is too long for the GPU's shared memory.
         """
         with cuda_errors("copying the reads to the GPU"):
-            with_less_the_second_time(
-                self._place_reads, "taking GPU memory", needed=lambda: self.plan.total
-            )
+            retry_with_less(self._place_reads, "taking GPU memory", needed=lambda: self.plan.total)
         logger.info("GPU memory: %s", self.plan.line())
 
     def _place_reads(self, less: bool) -> None:
@@ -184,7 +182,7 @@ class GpuCorrection:
         sizes = self.plan.batches
 
         def prepare(gpu: _Gpu) -> None:
-            with_less_the_second_time(
+            retry_with_less(
                 lambda less: gpu.prepare(
                     self._parameters, self._coverage, sizes.smaller() if less else sizes
                 ),
@@ -259,7 +257,7 @@ class _Gpu:
             there = reads.device_nbytes
         with self._device:
             free_unused()
-            return free_for_one_array(limit, there) + there
+            return largest_array_bytes(limit, there) + there
 
     def forget(self) -> None:
         """Let go of what was taken here."""

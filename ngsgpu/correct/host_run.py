@@ -8,8 +8,8 @@ from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.first_reading import Contents, read_within
 from ngsgpu.correct.host import correct_on_cpu
 from ngsgpu.correct.plan import CorrectionPlan, plan_correction
-from ngsgpu.correct.read_again import ReadAgain, Shape
-from ngsgpu.io.inputs import Lane
+from ngsgpu.correct.read_again import ReadAgain, ReadLengths
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.patch import EditCounts
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.minhash import build_tables
@@ -29,7 +29,7 @@ class HostRun(ReadAgain):
     reads: ReadSet
     paired: bool
 
-    def read(self, lanes: Sequence[Lane], outputs: OutputSet) -> ReadSet:
+    def read(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> ReadSet:
         """Read all lanes into a read set."""
         self.paired = lanes[0].paired
         builder = ReadSetBuilder(
@@ -105,7 +105,7 @@ class HostRun(ReadAgain):
         plan.check(self.parameters)
 
     def write(
-        self, lanes: Sequence[Lane], corrections: Corrections, outputs: OutputSet
+        self, lanes: Sequence[ReadFiles], corrections: Corrections, outputs: OutputSet
     ) -> EditCounts:
         """Read the lanes again and write them with the edits."""
-        return self.write_again(lanes, Shape.of(self.reads), corrections, outputs)
+        return self.write_again(lanes, ReadLengths.of(self.reads), corrections, outputs)

@@ -110,13 +110,14 @@ __device__ void place_msa(char* memory, const Sizes& sizes, Block& block, Msa& m
     msa.repeat = &block.repeat;
 }
 
-__device__ __noinline__ uint64_t hash_bits(const Planes& planes, int first, int length, int turned) {
+__device__ __noinline__ uint64_t hash_bits(const Planes& planes, int first, int length,
+                                             int reverse_complemented) {
     const int words = (length + 63) >> 6, surplus = words * 64 - length;
     uint64_t value = uint64_t(length);
     for (int plane = 0; plane < 2; ++plane) {
         for (int i = 0; i < words; ++i) {
             uint64_t word;
-            if (turned) {
+            if (reverse_complemented) {
                 word = ~__brevll(planes.bits(plane, first + 64 * (words - 1 - i)));
                 if (surplus) {
                     word >>= surplus;
@@ -164,13 +165,13 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
     const int base = msa.consensus[column], own = msa.anchor[position];
     const bool known = !((unknown[position >> 5] >> (position & 31)) & 1);
     if (base == own && known) return false;
-    const bool sure =
-        weights[quality_code(qualities, int(reads.quality_bits), position)] >= SURE_WEIGHT;
-    if (known && crowded && sure) return false;
+    const bool q20 =
+        weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
+    if (known && crowded && q20) return false;
     // Where there are no qualities, what stands for an unknown base counts as sure.
-    if (!known && sure_reads(msa, column, base) == int(sure && base == own)) return false;
+    if (!known && q20_reads(msa, column, base) == int(q20 && base == own)) return false;
     if (replace) return true;
-    if (known && sure_reads(msa, column, own) > rules.position_max_reads) return false;
+    if (known && q20_reads(msa, column, own) > rules.position_max_reads) return false;
     return support_of(msa, column, base) >= rules.position_support;
 }
 
@@ -240,7 +241,7 @@ __device__ void vote_for_candidates(const Reads& reads, const Candidates& c, con
         const Row row = row_of(reads, c, k);
         if (row.shift < -msa.margin || row.shift + row.length > msa.length + msa.margin) continue;
         const unsigned long long hash =
-            hash_bits(planes, row.shift + msa.margin, row.length, row.turned);
+            hash_bits(planes, row.shift + msa.margin, row.length, row.reverse_complemented);
         const int64_t read = entry_read(c.entry[c.kept[k]]);
         const unsigned long long seen =
             atomicCAS((unsigned long long*)&results.vote_hash[read], 0ull, hash);

@@ -67,7 +67,7 @@ class CorrectionParameters:
         percent = math.ceil(100 * e - TOLERANCE) // 2 / 100
         return Rules(
             kmer=self.minhash.kmer,
-            crowd=self.minhash.crowd(coverage),
+            max_bucket_size=self.minhash.max_bucket_size(coverage),
             window=self.minhash.window(coverage),
             paired=int(paired),
             min_overlap=self.min_overlap,

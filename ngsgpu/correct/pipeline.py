@@ -25,7 +25,7 @@ from ngsgpu.correct.run import Run, RunOptions
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.device.fallback import on_backend
 from ngsgpu.device.inventory import numba_cache
-from ngsgpu.io.inputs import Lane, keep_streams, measure_lanes, plan_lanes
+from ngsgpu.io.inputs import ReadFiles, keep_streams, measure_lanes, plan_lanes
 from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.patch import EditCounts
@@ -119,7 +119,7 @@ def _on_backend(
     return on_backend(options, on_gpu, lambda: do(HostRun), may_begin_again=may_begin_again)
 
 
-def _run(run: Run, lanes: Sequence[Lane], outputs: OutputSet) -> CorrectionStatistics:
+def _run(run: Run, lanes: Sequence[ReadFiles], outputs: OutputSet) -> CorrectionStatistics:
     """All stages of a run."""
     reads = run.read(lanes, outputs)
     spectrum = run.count()

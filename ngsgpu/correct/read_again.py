@@ -17,7 +17,7 @@ from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.run import Run
 from ngsgpu.errors import InputError
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.patch import EditCounts
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import RecordBatch
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ReadLengths:
     """What is known of the reads from the first reading.
 
     Attributes:
@@ -46,7 +46,7 @@ class Shape:
     max_length: int
 
     @classmethod
-    def of(cls, reads: ReadSet | DeviceReadSet) -> Shape:
+    def of(cls, reads: ReadSet | DeviceReadSet) -> ReadLengths:
         """That of a read set."""
         arrays: Any = getattr(reads, "arrays", reads)
         lengths = arrays.lengths
@@ -62,7 +62,7 @@ class Shape:
 class ReadAgain(Run):
     """A run that can read its inputs a second time."""
 
-    def batches(self, lane: Lane) -> Iterator[tuple[RecordBatch, ...]]:
+    def batches(self, lane: ReadFiles) -> Iterator[tuple[RecordBatch, ...]]:
         """The records of a lane."""
         return lane.batches(
             threads=self.options.threads,
@@ -71,41 +71,45 @@ class ReadAgain(Run):
         )
 
     def write_again(
-        self, lanes: Sequence[Lane], shape: Shape, corrections: Corrections, outputs: OutputSet
+        self,
+        lanes: Sequence[ReadFiles],
+        read_lengths: ReadLengths,
+        corrections: Corrections,
+        outputs: OutputSet,
     ) -> EditCounts:
         """Read the lanes again and write them with the edits.
 
         Raises:
             InputError: a file is not what it was.
         """
-        size = 2 if shape.paired else 1, max(1, shape.max_length)
+        size = 2 if read_lengths.paired else 1, max(1, read_lengths.max_length)
         counts = EditCounts(0, 0, np.zeros(size, dtype=np.int64))
         first_read = 0
-        with self.writing(shape.reads) as stage:
+        with self.writing(read_lengths.reads) as stage:
             for lane in lanes:
                 for mates in self.batches(lane):
-                    check_unchanged(mates, shape, first_read)
+                    check_unchanged(mates, read_lengths, first_read)
                     for mate, batch in enumerate(mates):
                         _edit(batch, first_read + mate, len(mates), corrections, counts)
                         outputs.write(lane.outputs[mate], batch.data)
                     first_read += sum(map(len, mates))
                     stage.advance(sum(map(len, mates)))
-        check_complete(lanes, shape, first_read)
+        check_complete(lanes, read_lengths, first_read)
         return counts
 
 
-def check_complete(lanes: Sequence[Lane], shape: Shape, reads: int) -> None:
+def check_complete(lanes: Sequence[ReadFiles], read_lengths: ReadLengths, reads: int) -> None:
     """Refuse files that had more reads in the first reading.
 
     Args:
         lanes: all of them.
-        shape: what is known from the first reading.
+        read_lengths: what is known from the first reading.
         reads: how many there were in the second one.
 
     Raises:
         InputError: there were fewer.
     """
-    if reads != shape.reads:
+    if reads != read_lengths.reads:
         raise InputError(
             lanes[-1].inputs[0],
             "the file became shorter during the run",
@@ -135,12 +139,14 @@ def _edit(
     counts.unknown += decided
 
 
-def check_unchanged(mates: tuple[RecordBatch, ...], shape: Shape, first_read: int) -> None:
+def check_unchanged(
+    mates: tuple[RecordBatch, ...], read_lengths: ReadLengths, first_read: int
+) -> None:
     """Refuse a file whose reads are not those of the first reading.
 
     Args:
         mates: records from read ``first_read`` on; with two batches, of first and second mates.
-        shape: what is known from the first reading.
+        read_lengths: what is known from the first reading.
         first_read: number of the first record.
 
     Raises:
@@ -148,10 +154,12 @@ def check_unchanged(mates: tuple[RecordBatch, ...], shape: Shape, first_read: in
     """
     for mate, batch in enumerate(mates):
         last = first_read + len(mates) * len(batch)
-        if shape.uniform_length >= 0:
-            same = last <= shape.reads and bool(np.all(batch.seq_len == shape.uniform_length))
+        if read_lengths.uniform_length >= 0:
+            same = last <= read_lengths.reads and bool(
+                np.all(batch.seq_len == read_lengths.uniform_length)
+            )
         else:
-            lengths = shape.lengths[first_read + mate : last : len(mates)]
+            lengths = read_lengths.lengths[first_read + mate : last : len(mates)]
             same = np.array_equal(batch.seq_len, lengths)
         if not same:
             raise InputError(

@@ -15,7 +15,7 @@ from ngsgpu.correct.host import ANCHORS_A_TASK
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.plan import chunk_bytes_within
 from ngsgpu.device.memory import available_memory
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.patch import EditCounts
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.reader import CHUNK_BYTES, PhredOffset
@@ -142,7 +142,7 @@ class Run(StagedRun[CorrectionParameters]):
         self.gpu_plan: dict[str, Any] = {}
 
     @abstractmethod
-    def read(self, lanes: Sequence[Lane], outputs: OutputSet) -> ReadSet | DeviceReadSet:
+    def read(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> ReadSet | DeviceReadSet:
         """Read all lanes. From then on their bytes may be copied to the outputs."""
 
     @abstractmethod
@@ -163,7 +163,7 @@ class Run(StagedRun[CorrectionParameters]):
 
     @abstractmethod
     def write(
-        self, lanes: Sequence[Lane], corrections: Corrections, outputs: OutputSet
+        self, lanes: Sequence[ReadFiles], corrections: Corrections, outputs: OutputSet
     ) -> EditCounts:
         """Write the lanes with the corrections."""
 

@@ -164,7 +164,7 @@ def free_unused() -> None:
     cupy.get_default_memory_pool().free_all_blocks()
 
 
-def free_for_one_array(limit: int | None, there: int = 0) -> int:
+def largest_array_bytes(limit: int | None, there: int = 0) -> int:
     """Bytes of the current GPU's memory that one array can have, or a few.
 
     Args:
@@ -182,7 +182,7 @@ def free_for_one_array(limit: int | None, there: int = 0) -> int:
     return max(0, budget)
 
 
-def with_less_the_second_time(
+def retry_with_less(
     attempt: Callable[[bool], _Result],
     doing: str,
     *,
@@ -328,7 +328,7 @@ def registered_empty(size: int, pool: Executor | None = None) -> NDArray[np.uint
     try:
         cuda.runtime.hostRegister(address, size, _FOR_ALL_CONTEXTS)
     except (cuda.runtime.CUDARuntimeError, MemoryError) as error:
-        raise _no_page_locked(size, error) from error
+        raise _pinned_error(size, error) from error
     owner = _Registered(memory)
     weakref.finalize(owner, _unregister, address, pages).atexit = False
     return np.asarray(owner)
@@ -369,7 +369,7 @@ def mapped_empty(shape: int | tuple[int, ...], dtype: Any) -> Any:
         # Not from CuPy's pool, which rounds up to powers of two.
         memory = cupy.cuda.PinnedMemory(size)
     except (cupy.cuda.runtime.CUDARuntimeError, MemoryError) as error:
-        raise _no_page_locked(size, error) from error
+        raise _pinned_error(size, error) from error
     device = cupy.cuda.runtime.getDevice()
     here = cupy.cuda.UnownedMemory(memory.ptr, size, memory, device)
     return cupy.ndarray(shape, dtype=kind, memptr=cupy.cuda.MemoryPointer(here, 0))
@@ -407,12 +407,12 @@ def pinned_empty(size: int) -> NDArray[np.uint8]:
     try:
         memory: Any = cupy.cuda.alloc_pinned_memory(size)
     except (cupy.cuda.runtime.CUDARuntimeError, MemoryError) as error:
-        raise _no_page_locked(size, error) from error
+        raise _pinned_error(size, error) from error
     # CuPy rounds sizes up.
     return np.frombuffer(memory, dtype=np.uint8, count=size)
 
 
-def _no_page_locked(size: int, error: BaseException) -> DeviceError:
+def _pinned_error(size: int, error: BaseException) -> DeviceError:
     return DeviceMemoryError(
         f"{format_size(size)} of page-locked host memory cannot be had ({error}); close other "
         "programs, or raise the memory limit of the container or batch job"

@@ -27,9 +27,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ngsgpu.device.early import stop_preparing
 from ngsgpu.device.gpus import Gpu, gpus_of_driver, visible_entries
 from ngsgpu.device.locks import FolderUnusableError, LockFolder, Taken
+from ngsgpu.device.startup import stop_preparing
 from ngsgpu.errors import DeviceError, UsageError
 
 _LOG = logging.getLogger(__name__)

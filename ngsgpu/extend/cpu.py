@@ -201,9 +201,9 @@ def extend_pair(
     work: Workspace,
 ) -> None:
     """Run the tasks of one pair; the connection is in ``work.connection``."""
-    turned = np.int64(rules.turned_input)
-    first = 4 * pair + turned
-    second = 4 * pair + 2 + turned
+    reverse_complemented = np.int64(rules.reverse_complemented_input)
+    first = 4 * pair + reverse_complemented
+    second = 4 * pair + 2 + reverse_complemented
     work.connection.state[0] = NOT_CONNECTED
     shorter = min(read_length(reads, 2 * pair), read_length(reads, 2 * pair + 1))
     if shorter < tables.window:

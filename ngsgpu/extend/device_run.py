@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.read_again import Shape
+from ngsgpu.correct.read_again import ReadLengths
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.device.gpu_memory import limited_gpu_memory
@@ -28,8 +28,8 @@ from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.run import Run
 from ngsgpu.extend.sections import Section, can_place, placed_sections, read_sections, with_results
-from ngsgpu.io.inputs import Lane
-from ngsgpu.io.places import LanePlaces
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.layout import ReadFilesLayout
 from ngsgpu.io.reread import check_same
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.pool import map_ahead
@@ -50,7 +50,7 @@ class DeviceRun(Run):
 
     backend = "cuda"
     reads: DeviceReadSet | ReadSet
-    places: tuple[LanePlaces, ...] | None = None
+    places: tuple[ReadFilesLayout, ...] | None = None
     team: GpuTeam
 
     def __enter__(self) -> Self:
@@ -59,7 +59,7 @@ class DeviceRun(Run):
         self._open.enter_context(limited_gpu_memory(self.options.gpu_memory, self.options.gpus))
         return self
 
-    def read(self, lanes: Sequence[Lane]) -> None:
+    def read(self, lanes: Sequence[ReadFiles]) -> None:
         """Read all lanes into a read set on the GPU, or on the host where it does not fit."""
         try:
             with self.timed("read"), self.progress.stage("reading", unit="reads") as stage:
@@ -110,10 +110,10 @@ class DeviceRun(Run):
         self.gpu["taken_bytes"] = self.team.taken_bytes()
         self.gpu["utilisation"] = round(self.team.utilisation, 4)
 
-    def texts(self, lanes: Sequence[Lane], rules: Rules, maker: TextMaker) -> Iterator[Text]:
+    def texts(self, lanes: Sequence[ReadFiles], rules: Rules, maker: TextMaker) -> Iterator[Text]:
         """Read the lanes again and extend all pairs; yields their text."""
-        shape = Shape.of(self.reads)
-        pairs = np.arange(shape.reads // 2, dtype=np.int64)
+        read_lengths = ReadLengths.of(self.reads)
+        pairs = np.arange(read_lengths.reads // 2, dtype=np.int64)
 
         def work(one: tuple[Section, Extensions]) -> Text:
             return maker.text(*one)
@@ -123,9 +123,9 @@ class DeviceRun(Run):
             ThreadPoolExecutor(self.options.threads, thread_name_prefix="ngsgpu-text") as pool,
         ):
             if self.places is not None and can_place(self.places):
-                sections = placed_sections(self.places, shape, opened)
+                sections = placed_sections(self.places, read_lengths, opened)
             else:
-                sections = read_sections(lanes, shape, self.batches)
+                sections = read_sections(lanes, read_lengths, self.batches)
             together = with_results(sections, self.results(rules, pairs))
             yield from map_ahead(pool, work, together, 2 * self.options.threads + 2)
         for lane in self.places or ():

@@ -7,7 +7,7 @@
 #include "ngsgpu/extend/task.cuh"
 
 constexpr int BEST_QUALITY = 40, WORST_QUALITY = 2, QUALITY_A_READ = 12;
-constexpr int SURE_READS = (BEST_QUALITY + QUALITY_A_READ - 1) / QUALITY_A_READ;
+constexpr int MAX_QUALITY_READS = (BEST_QUALITY + QUALITY_A_READ - 1) / QUALITY_A_READ;
 
 // Take the first 64 bases of each candidate behind the sequence's end.
 __device__ __forceinline__ void look_ahead(const Worker& w, const Task& task) {
@@ -119,28 +119,28 @@ __device__ __forceinline__ int heaviest(const Column& sums, int& most, int& tota
 
 // The heaviest base of a column; sets how many reads are sure of each base.
 __device__ __forceinline__ int weigh_column(const Worker& w, const Task& task, int column,
-                                            Column& sure) {
+                                            Column& q20) {
     Column sums = {};
-    sure = {};
+    q20 = {};
     for (int at = 0; at < task.count; at += LANES) {
         const int base = base_in_column(task, at + w.lane, column);
         int weight = 0, quality = 0;
         if (base >= 0) weight = base_weight(w, task, at + w.lane, column, quality);
         add_to_column(sums, base, weight);
-        count_in_column(sure, base, quality >= SURE_WEIGHT);
+        count_in_column(q20, base, quality >= Q20_WEIGHT);
     }
     int most, total;
     return heaviest(sums, most, total);
 }
 
 // Whether another base than the heaviest has so many sure reads that it is no error.
-__device__ __forceinline__ bool is_branch(const Rules& rules, const Column& sure, int best) {
-    const int total = sure.of[0] + sure.of[1] + sure.of[2] + sure.of[3];
+__device__ __forceinline__ bool is_branch(const Rules& rules, const Column& q20, int best) {
+    const int total = q20.of[0] + q20.of[1] + q20.of[2] + q20.of[3];
     bool branch = false;
 #pragma unroll
     for (int base = 0; base < 4; ++base)
-        branch |= base != best && sure.of[base] >= rules.branch_reads &&
-                  sure.of[base] * 1000 >= rules.branch_permille * total;
+        branch |= base != best && q20.of[base] >= rules.branch_reads &&
+                  q20.of[base] * 1000 >= rules.branch_permille * total;
     return branch;
 }
 
@@ -180,7 +180,7 @@ __device__ __forceinline__ int take_branch(const Worker& w, const Task& task, co
 }
 
 // Drop the candidates with another base in a column.
-__device__ __forceinline__ void drop_strangers(const Worker& w, Task& task, int column, int base) {
+__device__ __forceinline__ void drop_discordant(const Worker& w, Task& task, int column, int base) {
     const Candidates& all = task.candidates;
     const int count = task.count;
     int kept = 0;
@@ -241,7 +241,7 @@ __device__ __forceinline__ void score_columns(const Worker& w, const Task& task,
                                               const Bases& bases, int n, uint64_t mixed,
                                               uint64_t doubtful) {
     const Candidates& all = task.candidates;
-    const bool many = count_covering(w, task, n) >= SURE_READS;
+    const bool many = count_covering(w, task, n) >= MAX_QUALITY_READS;
     int scores[2] = {BEST_QUALITY, BEST_QUALITY};
     for (uint64_t columns = many ? mixed : lowest_bits(n); columns; columns &= columns - 1) {
         const int column = __ffsll(columns) - 1;
@@ -286,14 +286,14 @@ __device__ __forceinline__ int advance(const Worker& w, Task& task, const Task& 
         bases = agreement(w, task, n, mixed);
         for (uint64_t rest = mixed; rest && !again; rest &= rest - 1) {
             const int column = __ffsll(rest) - 1;
-            Column sure;
-            int best = weigh_column(w, task, column, sure);
-            if (is_branch(w.rules, sure, best)) {
+            Column q20;
+            int best = weigh_column(w, task, column, q20);
+            if (is_branch(w.rules, q20, best)) {
                 if (!partner_ready) return WAITING;
                 bool certain;
                 best = take_branch(w, task, partner, column, certain);
                 if (!certain) doubtful |= 1ull << column;
-                drop_strangers(w, task, column, best);
+                drop_discordant(w, task, column, best);
                 again = true;
             }
             const uint64_t bit = 1ull << column;

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import alignment_weight
-from ngsgpu.align.weights import SURE_WEIGHT, WEIGHT_BITS
+from ngsgpu.align.weights import Q20_WEIGHT, WEIGHT_BITS
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.task import (
     ALL,
@@ -119,11 +119,11 @@ def weigh_column(
     task: Task,
     column: Integer,
     sums: NDArray[np.int64],
-    sure: NDArray[np.int64],
+    q20: NDArray[np.int64],
 ) -> Integer:
     """Weight of each base in a column, and reads that are sure of it; return the heaviest base."""
     sums[:] = 0
-    sure[:] = 0
+    q20[:] = 0
     length = task.state[LENGTH]
     for i in range(task.state[CANDIDATES]):
         base = base_in_column(task, i, column)
@@ -134,7 +134,7 @@ def weigh_column(
             task.mismatches[i], length - task.start[i], rules.max_mismatch_permille
         )
         sums[base] += max(np.int64(1), weight * own >> WEIGHT_BITS)
-        sure[base] += own >= SURE_WEIGHT
+        q20[base] += own >= Q20_WEIGHT
     best: Integer = np.int64(0)
     for other in range(1, 4):
         if sums[other] > sums[best]:
@@ -143,16 +143,16 @@ def weigh_column(
 
 
 @njit(nogil=True, cache=True)
-def is_branch(rules: Rules, sure: NDArray[np.int64], best: Integer) -> bool:
+def is_branch(rules: Rules, q20: NDArray[np.int64], best: Integer) -> bool:
     """Whether another base than the heaviest has so many sure reads that it is no error."""
     total = np.int64(0)
     for base in range(4):
-        total += sure[base]
+        total += q20[base]
     for base in range(4):
         if (
             base != best
-            and sure[base] >= rules.branch_reads
-            and sure[base] * 1000 >= rules.branch_permille * total
+            and q20[base] >= rules.branch_reads
+            and q20[base] * 1000 >= rules.branch_permille * total
         ):
             return True
     return False
@@ -221,7 +221,7 @@ def take_branch(
 
 
 @njit(nogil=True, cache=True)
-def drop_strangers(task: Task, column: Integer, base: Integer) -> None:
+def drop_discordant(task: Task, column: Integer, base: Integer) -> None:
     """Drop the candidates with another base in a column."""
     kept = np.int64(0)
     for i in range(task.state[CANDIDATES]):
@@ -297,7 +297,7 @@ def advance(
     find_candidates(reads, tables, rules, pair, task, rules.max_mismatch_permille)
     look_ahead(reads, task)
     sums = np.zeros(4, dtype=np.int64)
-    sure = np.zeros(4, dtype=np.int64)
+    q20 = np.zeros(4, dtype=np.int64)
     doubtful = np.uint64(0)
     again = True
     n: Integer = np.int64(0)
@@ -315,14 +315,14 @@ def advance(
             place = np.uint64(column)
             if not (mixed >> place) & np.uint64(1):
                 continue
-            best = weigh_column(reads, weights, rules, task, column, sums, sure)
-            if is_branch(rules, sure, best):
+            best = weigh_column(reads, weights, rules, task, column, sums, q20)
+            if is_branch(rules, q20, best):
                 if not partner_ready:
                     return np.int64(WAITING)
                 best, certain = take_branch(reads, weights, rules, task, partner, column, sums)
                 if not certain:
                     doubtful |= np.uint64(1) << place
-                drop_strangers(task, column, best)
+                drop_discordant(task, column, best)
                 again = True
                 break
             bit = np.uint64(1) << place

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.first_reading import Contents, read_within
-from ngsgpu.correct.read_again import Shape
+from ngsgpu.correct.read_again import ReadLengths
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.host import PAIRS_A_TASK, Extender
 from ngsgpu.extend.outputs import Text, TextMaker
@@ -17,7 +17,7 @@ from ngsgpu.extend.params import Rules
 from ngsgpu.extend.plan import ExtensionPlan, plan_extension
 from ngsgpu.extend.run import Run
 from ngsgpu.extend.sections import Section, read_sections
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.pool import map_ahead
 from ngsgpu.readset import ReadSet, ReadSetBuilder
@@ -30,7 +30,7 @@ class HostRun(Run):
     reads: ReadSet
     tables: EndTables
 
-    def read(self, lanes: Sequence[Lane]) -> None:
+    def read(self, lanes: Sequence[ReadFiles]) -> None:
         """Read all lanes into a read set."""
         builder = ReadSetBuilder(
             paired=True,
@@ -102,7 +102,7 @@ class HostRun(Run):
             yield from map_ahead(pool, extender.extend, tasks, self._ahead)
         self.counters = extender.counters
 
-    def texts(self, lanes: Sequence[Lane], rules: Rules, maker: TextMaker) -> Iterator[Text]:
+    def texts(self, lanes: Sequence[ReadFiles], rules: Rules, maker: TextMaker) -> Iterator[Text]:
         """Read the lanes again and extend all pairs; yields their text."""
         extender = Extender(self.reads, self.tables, rules, self.options.threads)
 
@@ -111,7 +111,7 @@ class HostRun(Run):
             pairs = np.arange(first, first + section.pairs, dtype=np.int64)
             return maker.text(section, extender.extend(pairs))
 
-        sections = read_sections(lanes, Shape.of(self.reads), self.batches)
+        sections = read_sections(lanes, ReadLengths.of(self.reads), self.batches)
         with ThreadPoolExecutor(self.options.threads) as pool:
             yield from map_ahead(
                 pool, work, _tasks(sections), self._ahead, in_order=maker.outputs.sort

@@ -174,8 +174,8 @@ __device__ __forceinline__ void keep_pair(const Worker& w, const Batch& batch, i
 
 // Extend one pair and write its result; returns what the lane's counter grows by.
 __device__ __forceinline__ int extend_pair(const Worker& w, const Batch& batch, int64_t row) {
-    const int turned = w.rules.turned_input;
-    const uint32_t first = uint32_t(4 * w.pair + turned), second = first + 2;
+    const int reverse_complemented = w.rules.reverse_complemented_input;
+    const uint32_t first = uint32_t(4 * w.pair + reverse_complemented), second = first + 2;
     Connection connection = {NOT_CONNECTED, 0, false, false};
     __syncwarp();
     if (w.lane < TASKS) {

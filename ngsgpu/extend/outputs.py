@@ -84,12 +84,12 @@ class TextMaker:
     Attributes:
         outputs: what is wanted.
         phred_offset: what a quality character's code exceeds its score by.
-        turned_input: 1 where the fragment's ends are the reads' reverse complements.
+        reverse_complemented_input: 1 where the fragment's ends are the reads' reverse complements.
     """
 
     outputs: ExtensionOutputs
     phred_offset: int
-    turned_input: int
+    reverse_complemented_input: int
 
     def text(self, section: Section, results: Extensions) -> Text:
         """The text of the pairs of a section.
@@ -106,7 +106,7 @@ class TextMaker:
             gap_quality=-1 if outputs.gap_quality is None else outputs.gap_quality,
             include_remaining=int(outputs.include_remaining),
             interleave_remaining=int(outputs.remaining2 is None),
-            turned_input=self.turned_input,
+            reverse_complemented_input=self.reverse_complemented_input,
         )
         texts = format_pairs(mates1, mates2, section.begin, how, results)
         lengths = results.total.astype(np.int64) + results.left + results.right

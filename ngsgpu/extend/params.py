@@ -50,7 +50,7 @@ class Rules(NamedTuple):
     merge_overlap: int
     merge_mismatch_permille: int
     outward: int
-    turned_input: int
+    reverse_complemented_input: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class ExtensionParameters:
             merge_overlap=self.merge_overlap,
             merge_mismatch_permille=50,
             outward=int(self.outward),
-            turned_input=int(self.mate_pairs),
+            reverse_complemented_input=int(self.mate_pairs),
         )
 
 

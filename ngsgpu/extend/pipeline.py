@@ -33,7 +33,7 @@ from ngsgpu.extend.plan import ExtensionPlan, plan_extension
 from ngsgpu.extend.records import KIND_WORDS
 from ngsgpu.extend.run import Run
 from ngsgpu.extend.stats import ExtensionStatistics
-from ngsgpu.io.inputs import Lane, keep_streams, measure_lanes, plan_lanes
+from ngsgpu.io.inputs import ReadFiles, keep_streams, measure_lanes, plan_lanes
 from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.writer import OutputSet
@@ -124,10 +124,10 @@ def _on_backend(
 
 
 def _extend(
-    run: Run, lanes: Sequence[Lane], rules: Rules, outputs: ExtensionOutputs, files: OutputSet
+    run: Run, lanes: Sequence[ReadFiles], rules: Rules, outputs: ExtensionOutputs, files: OutputSet
 ) -> NDArray[np.int64]:
     """Extend all pairs and write them; returns how many extended reads there are of each length."""
-    maker = TextMaker(outputs, run.offset, rules.turned_input)
+    maker = TextMaker(outputs, run.offset, rules.reverse_complemented_input)
     lengths = np.zeros(1, dtype=np.int64)
     pairs = run.reads.reads // 2
     with run.timed("extend"), run.progress.stage("extending", pairs, "pairs") as stage:
@@ -206,7 +206,7 @@ def plan_files(
 
 def _paired_lanes(
     in1: Sequence[str | Path], in2: Sequence[str | Path], interleaved: bool
-) -> list[Lane]:
+) -> list[ReadFiles]:
     lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
     if not lanes[0].paired:
         raise UsageError("extension needs pairs: give second mates with -I, or --interleaved")

@@ -91,7 +91,7 @@ class Format(NamedTuple):
         gap_quality: Phred score of all bases that are no read's, or -1 for the computed ones.
         include_remaining: 1 to write pairs that are not connected among the extended reads.
         interleave_remaining: 1 to write the remaining mates of a pair one after the other.
-        turned_input: 1 where the fragment's ends are the reads' reverse complements.
+        reverse_complemented_input: 1 where the fragment's ends are the reads' reverse complements.
     """
 
     fasta: int
@@ -99,7 +99,7 @@ class Format(NamedTuple):
     gap_quality: int
     include_remaining: int
     interleave_remaining: int
-    turned_input: int
+    reverse_complemented_input: int
 
 
 @njit(nogil=True, cache=True)
@@ -178,7 +178,7 @@ def write_header(
 def unpack_read(
     mates: Mates,
     row: Integer,
-    turned: Integer,
+    reverse_complemented: Integer,
     no_quality: int,
     letters: NDArray[np.uint8],
     qualities: NDArray[np.uint8],
@@ -192,8 +192,8 @@ def unpack_read(
             source += 1
         letter = mates.data[source]
         source += 1
-        target = length - 1 - position if turned else position
-        letters[target] = COMPLEMENTS[letter] if turned else letter
+        target = length - 1 - position if reverse_complemented else position
+        letters[target] = COMPLEMENTS[letter] if reverse_complemented else letter
         quality = np.uint8(no_quality)
         if with_quality:
             quality = mates.data[mates.qual_start[row] + position]
@@ -320,8 +320,10 @@ def write_records(
             at,
         )
         no_quality = how.phred_offset + 40
-        unpack_read(mates1, row, how.turned_input, no_quality, letters1, qualities1)
-        unpack_read(mates2, row, 1 - how.turned_input, no_quality, letters2, qualities2)
+        unpack_read(mates1, row, how.reverse_complemented_input, no_quality, letters1, qualities1)
+        unpack_read(
+            mates2, row, 1 - how.reverse_complemented_input, no_quality, letters2, qualities2
+        )
         at = write_sequence(
             how,
             results,

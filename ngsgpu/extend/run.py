@@ -16,7 +16,7 @@ from ngsgpu.extend.insert import InsertSize, estimate_insert, sampled_pairs, sam
 from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import ExtensionParameters, Rules
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
@@ -51,7 +51,7 @@ class Run(StagedRun[ExtensionParameters]):
         self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
 
     @abstractmethod
-    def read(self, lanes: Sequence[Lane]) -> None:
+    def read(self, lanes: Sequence[ReadFiles]) -> None:
         """Read all lanes."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class Run(StagedRun[ExtensionParameters]):
         """Extend some pairs; yields the results of consecutive ones, in order."""
 
     @abstractmethod
-    def texts(self, lanes: Sequence[Lane], rules: Rules, maker: TextMaker) -> Iterator[Text]:
+    def texts(self, lanes: Sequence[ReadFiles], rules: Rules, maker: TextMaker) -> Iterator[Text]:
         """Read the lanes again and extend all pairs; yields their text."""
 
     def insert_size(self) -> InsertSize:
@@ -100,7 +100,7 @@ class Run(StagedRun[ExtensionParameters]):
         logger.info("estimated length of fragments: %.1f ± %.1f", insert.mean, insert.sd)
         return insert
 
-    def batches(self, lane: Lane) -> Iterator[tuple[RecordBatch, ...]]:
+    def batches(self, lane: ReadFiles) -> Iterator[tuple[RecordBatch, ...]]:
         """The records of a lane, by the CPU's reader."""
         return lane.batches(
             threads=self.options.threads,

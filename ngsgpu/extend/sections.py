@@ -15,11 +15,11 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.read_again import Shape, check_complete, check_unchanged
+from ngsgpu.correct.read_again import ReadLengths, check_complete, check_unchanged
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.records import Mates
-from ngsgpu.io.inputs import Lane
-from ngsgpu.io.places import FilePlaces, LanePlaces
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.layout import FileLayout, ReadFilesLayout
 from ngsgpu.io.reread import Fill, PieceReader, changed, open_again
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
@@ -31,7 +31,7 @@ PAIRS_A_SECTION: Final = 4096
 LF: Final = 10
 CR: Final = 13
 
-BatchSource: TypeAlias = Callable[[Lane], Iterator[tuple[RecordBatch, ...]]]
+BatchSource: TypeAlias = Callable[[ReadFiles], Iterator[tuple[RecordBatch, ...]]]
 """Gives the batches of a lane."""
 
 
@@ -55,12 +55,14 @@ class Section(NamedTuple):
         return Section(self.first_pair + first, last - first, self.load, self.begin + first)
 
 
-def read_sections(lanes: Sequence[Lane], shape: Shape, batches: BatchSource) -> Iterator[Section]:
+def read_sections(
+    lanes: Sequence[ReadFiles], read_lengths: ReadLengths, batches: BatchSource
+) -> Iterator[Section]:
     """Sections of records that the CPU's reader gives.
 
     Args:
         lanes: what to read.
-        shape: what is known from the first reading.
+        read_lengths: what is known from the first reading.
         batches: reads a lane.
 
     Raises:
@@ -69,7 +71,7 @@ def read_sections(lanes: Sequence[Lane], shape: Shape, batches: BatchSource) -> 
     pair = 0
     for lane in lanes:
         for batch in batches(lane):
-            check_unchanged(batch, shape, 2 * pair)
+            check_unchanged(batch, read_lengths, 2 * pair)
             if len(batch) == 2:
                 mates = Mates.of(batch[0], 0, 1), Mates.of(batch[1], 0, 1)
             else:
@@ -77,23 +79,27 @@ def read_sections(lanes: Sequence[Lane], shape: Shape, batches: BatchSource) -> 
             count = len(mates[0].seq_start)
             yield Section(pair, count, lambda mates=mates: mates)  # type: ignore[misc]
             pair += count
-    check_complete(lanes, shape, 2 * pair)
+    check_complete(lanes, read_lengths, 2 * pair)
 
 
-def can_place(lanes: Sequence[LanePlaces]) -> bool:
+def can_place(lanes: Sequence[ReadFilesLayout]) -> bool:
     """Whether pieces of all files can be read in any order."""
     files = [file for lane in lanes for file in lane.files]
     return all(file.compression == "plain" or file.kept is not None for file in files)
 
 
 def placed_sections(
-    lanes: Sequence[LanePlaces], shape: Shape, opened: ExitStack, *, pairs: int = PAIRS_A_SECTION
+    lanes: Sequence[ReadFilesLayout],
+    read_lengths: ReadLengths,
+    opened: ExitStack,
+    *,
+    pairs: int = PAIRS_A_SECTION,
 ) -> Iterator[Section]:
     """Sections of files whose records' places are known.
 
     Args:
         lanes: the files; those of ``can_place``.
-        shape: what is known from the first reading.
+        read_lengths: what is known from the first reading.
         opened: closes the files, after all sections were loaded.
         pairs: how many a section has.
 
@@ -113,7 +119,7 @@ def placed_sections(
                 _Piece.of(
                     lane.files[mate],
                     readers[mate],
-                    shape,
+                    read_lengths,
                     (step * begin, step * end),
                     lane.first_read + mate,
                     files,
@@ -153,9 +159,9 @@ class _Piece(NamedTuple):
     @classmethod
     def of(
         cls,
-        file: FilePlaces,
+        file: FileLayout,
         reader: PieceReader,
-        shape: Shape,
+        read_lengths: ReadLengths,
         records: tuple[int, int],
         first_read: int,
         stride: int,
@@ -168,21 +174,21 @@ class _Piece(NamedTuple):
         Args:
             file: the file.
             reader: reads it.
-            shape: what is known of the reads.
+            read_lengths: what is known of the reads.
             records: numbers in the file of the first one, and of the one behind the last.
             first_read: number of the read in the file's record 0.
             stride: how far the numbers of consecutive records lie apart.
         """
         first, last = records
         before, behind = min(first, 1), int(last < len(file.starts))
-        places = file.sequence_places(first - before, last + behind)
+        places = file.sequence_offsets(first - before, last + behind)
         start = int(places[0]) if before else 0
         end = int(places[-1]) if behind else file.size
-        if shape.uniform_length >= 0:
-            lengths = np.full(last - first, shape.uniform_length, dtype=np.int32)
+        if read_lengths.uniform_length >= 0:
+            lengths = np.full(last - first, read_lengths.uniform_length, dtype=np.int32)
         else:
             numbers = slice(first_read + stride * first, first_read + stride * last, stride)
-            lengths = np.ascontiguousarray(shape.lengths[numbers])
+            lengths = np.ascontiguousarray(read_lengths.lengths[numbers])
         seq_start = places[before : before + last - first] - start
         fill = reader.prepare(start, end)
         return cls(file.path, end - start, fill, seq_start, lengths, not behind)

@@ -18,7 +18,7 @@ struct Rules {
     int32_t min_length, max_length, mean_length, pair_slack;
     int32_t strict, agreed_doubts, differing_doubts, gap_mismatches;
     int32_t confirm_permille, confirm_match_permille;
-    int32_t merge_overlap, merge_mismatch_permille, outward, turned_input;
+    int32_t merge_overlap, merge_mismatch_permille, outward, reverse_complemented_input;
 };
 
 // STARTING: it has begun, and its start read is not corrected yet.
@@ -290,17 +290,17 @@ __device__ __forceinline__ int corrected_base(const Worker& w, const Task& task,
         const int i = at + w.lane;
         bool covers = i < task.count && all.start[i] <= column;
         int other = base;
-        bool sure = false;
+        bool q20 = false;
         if (covers) {
             other = int((all.low[i] >> (column & 63)) & 1) |
                     (int((all.high[i] >> (column & 63)) & 1) << 1);
             if (other != base)
-                sure = quality_weight(w, all.end[i], column - all.start[i]) >= SURE_WEIGHT;
+                q20 = quality_weight(w, all.end[i], column - all.start[i]) >= Q20_WEIGHT;
         }
         agreeing += __popc(__ballot_sync(WARP, covers && other == base));
 #pragma unroll
         for (int which = 0; which < 4; ++which)
-            votes[which] += __popc(__ballot_sync(WARP, sure && other == which));
+            votes[which] += __popc(__ballot_sync(WARP, q20 && other == which));
     }
     int best = 0, most = votes[0];
 #pragma unroll

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.align.weights import SURE_WEIGHT
+from ngsgpu.align.weights import Q20_WEIGHT
 from ngsgpu.extend.params import Rules
 from ngsgpu.jit import njit
 from ngsgpu.minhash.ends import (
@@ -260,7 +260,7 @@ def correct_start(
                 differing[column] += 1
                 if end & 1:
                     position = own_length - 1 - position
-                if weights[quality_code(reads, quality, position)] >= SURE_WEIGHT:
+                if weights[quality_code(reads, quality, position)] >= Q20_WEIGHT:
                     base = ((low & lowest) != np.uint64(0)) + 2 * ((high & lowest) != np.uint64(0))
                     votes[column, base] += 1
                     any_votes = True

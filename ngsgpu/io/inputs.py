@@ -22,7 +22,7 @@ from ngsgpu.io.text.reader import PhredOffset, read_batches
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class ReadFiles:
     """The reads of one lane.
 
     Attributes:
@@ -57,7 +57,7 @@ class Lane:
 
 
 @dataclass(slots=True)
-class LaneSizes:
+class ReadSizes:
     """What lanes hold.
 
     Attributes:
@@ -72,14 +72,14 @@ class LaneSizes:
 
 
 def measure_lanes(
-    lanes: Sequence[Lane], *, threads: int, phred_offset: PhredOffset, chunk_bytes: int
-) -> LaneSizes:
+    lanes: Sequence[ReadFiles], *, threads: int, phred_offset: PhredOffset, chunk_bytes: int
+) -> ReadSizes:
     """Read lanes and keep nothing but their sizes.
 
     Raises:
         InputError: an input cannot be read.
     """
-    sizes = LaneSizes()
+    sizes = ReadSizes()
     for lane in lanes:
         for mates in lane.batches(
             threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
@@ -98,7 +98,7 @@ def plan_lanes(
     out2: Sequence[str | Path],
     *,
     interleaved: bool = False,
-) -> tuple[list[Lane], list[str]]:
+) -> tuple[list[ReadFiles], list[str]]:
     """Pair inputs with outputs: one output a lane, or one for all lanes.
 
     Args:
@@ -134,12 +134,12 @@ def plan_lanes(
         if in2:
             names.append(str(in2[lane]))
             targets.append(len(out1) + (lane if len(out2) > 1 else 0))
-        lanes.append(Lane(tuple(names), tuple(targets), interleaved))
+        lanes.append(ReadFiles(tuple(names), tuple(targets), interleaved))
     return lanes, [str(path) for path in [*out1, *out2]]
 
 
 @contextlib.contextmanager
-def keep_streams(lanes: Sequence[Lane]) -> Iterator[list[Lane]]:
+def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
     """Keep standard input and pipes in temporary files, since every input is read twice.
 
     The files have no name, so that nothing of them can stay; they are read by the name that their

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import HEADROOM, Source
-from ngsgpu.io.places import FileIdentity, FilePlaces, identify
+from ngsgpu.io.layout import FileIdentity, FileLayout, identify
 
 Fill: TypeAlias = Callable[[NDArray[np.uint8]], None]
 """Fills an array of the size of a piece with its bytes; may be called in any thread."""
@@ -35,7 +35,7 @@ class PieceReader(Protocol):
         """Close the file."""
 
 
-def open_again(file: FilePlaces, threads: int) -> PieceReader:
+def open_again(file: FileLayout, threads: int) -> PieceReader:
     """Open a file for a second reading.
 
     Args:
@@ -51,7 +51,7 @@ def open_again(file: FilePlaces, threads: int) -> PieceReader:
     return PlainReader(file) if file.compression == "plain" else InflatingReader(file, threads)
 
 
-def check_same(file: FilePlaces) -> None:
+def check_same(file: FileLayout) -> None:
     """Check that a file is what it was when it was read first.
 
     Raises:
@@ -95,7 +95,7 @@ def _check(path: str, identity: FileIdentity) -> None:
 class PlainReader:
     """Reads pieces of a plain file, each in the thread that needs it."""
 
-    def __init__(self, file: FilePlaces) -> None:
+    def __init__(self, file: FileLayout) -> None:
         self._file = file
         try:
             self._raw = Path(file.path).open("rb", buffering=0)  # noqa: SIM115  # see close()
@@ -153,7 +153,7 @@ class KeptReader:
 class InflatingReader:
     """Inflates a file from its beginning."""
 
-    def __init__(self, file: FilePlaces, threads: int) -> None:
+    def __init__(self, file: FileLayout, threads: int) -> None:
         self._file = file
         self._source = Source(file.path, threads=threads, chunk_bytes=4 << 20)
         self._chunks = self._source.chunks()
@@ -196,7 +196,7 @@ def changed(path: str) -> InputError:
     )
 
 
-def _unreadable(file: FilePlaces, error: OSError) -> InputError:
+def _unreadable(file: FileLayout, error: OSError) -> InputError:
     reason = os.strerror(error.errno) if error.errno else str(error)
     return InputError(
         file.path, f"could not be read ({reason})", "check the disk or copy the file anew"

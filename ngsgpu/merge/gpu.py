@@ -20,8 +20,8 @@ from ngsgpu.io.gpu.records import (
     CHUNK_BYTES,
     MOST_READERS,
     SMALLEST_CHUNK,
-    DeviceLane,
-    LaneBatch,
+    DeviceReadFiles,
+    DeviceRecordBatch,
     no_bad_pair,
 )
 from ngsgpu.io.gpu.write import DeviceWriter
@@ -202,7 +202,7 @@ class _Run:
         self, lane: PairInput, pool: ThreadPoolExecutor, readers: int, phred_offset: PhredOffset
     ) -> None:
         """Merge the pairs of a lane."""
-        with DeviceLane(
+        with DeviceReadFiles(
             lane,
             pool,
             readers=readers,
@@ -218,7 +218,7 @@ class _Run:
                 if cursor.parser.records == 0:
                     logger.warning("%s: the file is empty", cursor.path)
 
-    def _merge(self, records: LaneBatch) -> None:
+    def _merge(self, records: DeviceRecordBatch) -> None:
         """Merge the pairs of a batch."""
         first, second = records.parts
         pairs = records.units

@@ -149,25 +149,25 @@ def fill_table(
 
 @njit(nogil=True, cache=True)
 def bucket_window(
-    ids: NDArray[np.uint32], slot: np.uint32, crowd: int, window: int
+    ids: NDArray[np.uint32], slot: np.uint32, max_bucket_size: int, window: int
 ) -> tuple[Integer, Integer, bool]:
     """Entries that the read at ``slot`` looks at, and whether its bucket is crowded.
 
-    A bucket of more than ``crowd`` reads is that of a repeat. Of more than ``window`` reads those
-    nearest by number stand for all: numbers come in the order of sequencing, which knows nothing
-    of the genome.
+    A bucket of more than ``max_bucket_size`` reads comes from a repeat. Of more than ``window``
+    reads, those closest by number are used: reads are numbered in sequencing order, which is
+    independent of the genome.
     """
     first = np.int64(slot)
     begin = first
-    while ids[begin] < BUCKET_START and first - begin < crowd:
+    while ids[begin] < BUCKET_START and first - begin < max_bucket_size:
         begin -= 1
     end = first + 1
-    while ids[end] < BUCKET_START and end - first <= crowd:
+    while ids[end] < BUCKET_START and end - first <= max_bucket_size:
         end += 1
     # Neither walk goes farther than a bucket can reach that is not crowded.
     at_start = ids[begin] >= BUCKET_START
     at_end = ids[end] >= BUCKET_START
-    crowded = not (at_start and at_end and end - begin <= crowd)
+    crowded = not (at_start and at_end and end - begin <= max_bucket_size)
     if not crowded and end - begin <= window:
         return begin, end, False
     low = first - window // 2
@@ -184,7 +184,7 @@ def find_candidates(
     tables: TableArrays,
     anchor: Integer,
     k: int,
-    crowd: int,
+    max_bucket_size: int,
     window: int,
     found: FoundArrays,
     bounds: NDArray[np.int64],
@@ -199,8 +199,8 @@ def find_candidates(
         tables: the tables (``ngsgpu.minhash.tables.TableArrays``).
         anchor: number of the anchor.
         k: k-mer length.
-        crowd: reads in a bucket above which it is that of a repeat.
-        window: entries of a bucket that are looked at, at most ``crowd``.
+        max_bucket_size: reads in a bucket above which it is that of a repeat.
+        window: entries of a bucket that are looked at, at most ``max_bucket_size``.
         found: workspace and result (``ngsgpu.minhash.tables.FoundArrays``).
         bounds: int64[hashes, 2], workspace.
 
@@ -216,7 +216,7 @@ def find_candidates(
             bounds[table, 0] = 0
             bounds[table, 1] = 0
             continue
-        begin, end, more = bucket_window(tables.ids[table], slot, crowd, window)
+        begin, end, more = bucket_window(tables.ids[table], slot, max_bucket_size, window)
         crowded = crowded or more
         bounds[table, 0] = begin
         bounds[table, 1] = end
@@ -239,12 +239,14 @@ def find_candidates(
             if read == anchor:
                 continue
             place = np.int64(tables.places[table, entry])
-            turned = (own ^ place) & 1
+            reverse_complemented = (own ^ place) & 1
             position = place >> 1
-            if turned:
+            if reverse_complemented:
                 position = read_length(reads, read) - k - position
             shift = (own >> 1) - position
-            key = (np.uint64(read) << np.uint64(17)) | np.uint64(((shift + 32768) << 1) | turned)
+            key = (np.uint64(read) << np.uint64(17)) | np.uint64(
+                ((shift + 32768) << 1) | reverse_complemented
+            )
             cell = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40) & mask)
             while found.cells[cell] >= 0 and found.key[found.cells[cell]] != key:
                 cell = (cell + 1) & (size - 1)

@@ -35,8 +35,9 @@ extern "C" __global__ void sign_ends(const Reads* reads_in, int64_t ends, int k,
         for (int position = 0; position < window; ++position) {
             if ((position & 63) == 0) {
                 const int word = position >> 6;
-                low = end & 1 ? turned_word(low_plane, length, word) : low_plane[word];
-                high = end & 1 ? turned_word(high_plane, length, word) : high_plane[word];
+                low = end & 1 ? reverse_complement_word(low_plane, length, word) : low_plane[word];
+                high = end & 1 ? reverse_complement_word(high_plane, length, word)
+                               : high_plane[word];
             }
             kmer = ((kmer << 2) | (low & 1) | ((high & 1) << 1)) & mask;
             low >>= 1;

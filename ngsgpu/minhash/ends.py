@@ -200,8 +200,8 @@ def sign_ends(
         length = read_length(reads, read)
         start = plane_start(reads, read)
         words = (length + 63) >> 6
-        for turned in range(2):
-            end = 2 * read + turned
+        for reverse_complemented in range(2):
+            end = 2 * read + reverse_complemented
             if length < window:
                 for function in range(len(keys)):
                     keys[function, end] = NO_KEY
@@ -209,7 +209,7 @@ def sign_ends(
             smallest[:] = NO_KEY
             kmer = np.uint64(0)
             for position in range(window):
-                if turned:
+                if reverse_complemented:
                     code = 3 - base_at(reads.planes, start, words, length - 1 - position)
                 else:
                     code = base_at(reads.planes, start, words, position)

@@ -42,10 +42,10 @@ class MinhashParameters:
         """Number that the first hash function adds to a k-mer."""
         return self.seed << 8
 
-    def crowd(self, coverage: float) -> int:
+    def max_bucket_size(self, coverage: float) -> int:
         """Most reads in a bucket that is not a repeat's, at a coverage (reads per position)."""
         return max(self.crowd_minimum, int(self.crowd_factor * coverage))
 
     def window(self, coverage: float) -> int:
         """Reads of a bucket that are looked at, so that all tables give ``MAX_ENTRIES`` at most."""
-        return min(self.crowd(coverage), MAX_ENTRIES // self.hashes)
+        return min(self.max_bucket_size(coverage), MAX_ENTRIES // self.hashes)

@@ -19,19 +19,19 @@ import numpy as np
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.errors import InputError
-from ngsgpu.io.gpu.feed import IrregularInputError, Keeper
+from ngsgpu.io.gpu.feed import HostCache, IrregularInputError
 from ngsgpu.io.gpu.parse import SLOTS, ParsedChunk, slot_bytes
 from ngsgpu.io.gpu.records import (
     CHUNK_BYTES,
     MOST_READERS,
     SMALLEST_CHUNK,
     Cursor,
-    DeviceLane,
-    LaneBatch,
+    DeviceReadFiles,
+    DeviceRecordBatch,
     no_bad_pair,
     total_bytes,
 )
-from ngsgpu.io.places import FilePlaces, LanePlaces, Segment
+from ngsgpu.io.layout import FileLayout, ReadFilesLayout, Segment
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.readset.gpu import DeviceReadSet
@@ -41,8 +41,8 @@ from ngsgpu.readset.readset import MAX_READS, ReadSetBuilder
 logger = logging.getLogger("ngsgpu")
 
 
-class Lane(Protocol):
-    """What is read; ``ngsgpu.io.inputs.Lane``."""
+class ReadFiles(Protocol):
+    """What is read; ``ngsgpu.io.inputs.ReadFiles``."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -73,11 +73,11 @@ class DeviceInput:
     """
 
     reads: DeviceReadSet
-    places: tuple[LanePlaces, ...] | None
+    places: tuple[ReadFilesLayout, ...] | None
 
 
 def read_to_device(
-    lanes: Sequence[Lane],
+    lanes: Sequence[ReadFiles],
     *,
     quality_bits: int = 8,
     phred_offset: PhredOffset = "auto",
@@ -111,7 +111,7 @@ def read_to_device(
     try:
         with cuda_errors("reading the input to the GPU"):
             reader = _Reader(lanes, quality_bits, phred_offset, threads, chunk_bytes, advance)
-            reader.keeper = Keeper(keep_bytes)
+            reader.host_cache = HostCache(keep_bytes)
             return reader.read()
     except (IrregularInputError, InputError) as reason:
         say_read_by_cpu(reason)
@@ -157,14 +157,14 @@ class _Places:
             target = self._starts.extend(chunk.records, chunk.records)
             target[...] = chunk.slot.seq_start[: chunk.records]
 
-    def finish(self, cursor: Cursor) -> FilePlaces:
+    def finish(self, cursor: Cursor) -> FileLayout:
         """Where they lie."""
         import cupy
 
         feed = cursor.parser.feed
         starts = cupy.asnumpy(self._starts.finish())
         kept = None if feed.kept is None else tuple(feed.kept)
-        return FilePlaces(
+        return FileLayout(
             cursor.path, feed.compression, feed.identity, tuple(self.segments), starts, kept
         )
 
@@ -174,7 +174,7 @@ class _Reader:
 
     def __init__(
         self,
-        lanes: Sequence[Lane],
+        lanes: Sequence[ReadFiles],
         quality_bits: int,
         phred_offset: PhredOffset,
         threads: int,
@@ -188,7 +188,7 @@ class _Reader:
         self._threads = threads
         self._chunk_bytes = chunk_bytes
         self._advance = advance
-        self.keeper = Keeper(0)
+        self.host_cache = HostCache(0)
         self._copies = cupy.cuda.Stream(non_blocking=True)
         self._packer = Packer(
             quality_bits=quality_bits,
@@ -209,9 +209,11 @@ class _Reader:
             logger.warning("%s: the file is empty", path)
         return DeviceInput(reads, places)
 
-    def _read_lane(self, lane: Lane, pool: ThreadPoolExecutor, readers: int) -> LanePlaces:
+    def _read_lane(
+        self, lane: ReadFiles, pool: ThreadPoolExecutor, readers: int
+    ) -> ReadFilesLayout:
         first_read = self._packer.reads
-        with DeviceLane(
+        with DeviceReadFiles(
             lane,
             pool,
             readers=readers,
@@ -220,7 +222,7 @@ class _Reader:
             copies=self._copies,
             bad_pair=self._bad_pair,
             first_pair=first_read // 2,
-            keeper=self.keeper,
+            host_cache=self.host_cache,
         ) as device_lane:
             cursors = device_lane.cursors
             places = {cursor.path: _Places() for cursor in cursors}
@@ -236,9 +238,9 @@ class _Reader:
                 self._pack(batch, len(cursors))
             self._empty += [path for path, own in places.items() if not own.segments]
             found = tuple(places[cursor.path].finish(cursor) for cursor in cursors)
-            return LanePlaces(found, first_read)
+            return ReadFilesLayout(found, first_read)
 
-    def _pack(self, batch: LaneBatch, files: int) -> None:
+    def _pack(self, batch: DeviceRecordBatch, files: int) -> None:
         """Pack the records of a batch."""
         if self._packer.reads + batch.records * files > MAX_READS:
             raise IrregularInputError("there are too many reads")

@@ -41,7 +41,8 @@ __device__ __forceinline__ int base_at(const uint64_t* planes, int words, int po
 }
 
 // Word ``index`` of one plane of the reverse complement of a read of ``length`` bases.
-__device__ __forceinline__ uint64_t turned_word(const uint64_t* plane, int length, int index) {
+__device__ __forceinline__ uint64_t reverse_complement_word(const uint64_t* plane, int length,
+                                                            int index) {
     const int words = (length + 63) >> 6;
     const int surplus = words * 64 - length;
     uint64_t bits = ~__brevll(plane[words - 1 - index]);
@@ -60,9 +61,9 @@ struct Bases {
 // The 64 bases from ``offset`` on of a read, or of its reverse complement, ``offset`` being less
 // than its length; what lies past the end is not defined.
 __device__ __forceinline__ Bases bases_from(const uint64_t* planes, int words, int length,
-                                            int turned, int offset) {
+                                            int reverse_complemented, int offset) {
     // Turned: the bases before position ``length - offset``, in opposite order, inverted.
-    const int first = turned ? length - offset - 64 : offset;
+    const int first = reverse_complemented ? length - offset - 64 : offset;
     Bases bases = {0, 0};
     if (first >= 0) {
         const int word = first >> 6, bit = first & 63;
@@ -76,7 +77,7 @@ __device__ __forceinline__ Bases bases_from(const uint64_t* planes, int words, i
         bases.low = planes[0] << -first;
         bases.high = planes[words] << -first;
     }
-    if (turned) {
+    if (reverse_complemented) {
         bases.low = ~__brevll(bases.low);
         bases.high = ~__brevll(bases.high);
     }

@@ -89,7 +89,7 @@ def bases_from(
     start: Integer,
     words: Integer,
     length: Integer,
-    turned: Integer,
+    reverse_complemented: Integer,
     offset: Integer,
 ) -> tuple[np.uint64, np.uint64]:
     """Both planes of the 64 bases from ``offset`` on of a read, or of its reverse complement.
@@ -98,7 +98,7 @@ def bases_from(
     from 0 to ``length``. What lies past the end is not defined.
     """
     # Turned: the bases before position ``length - offset``, in opposite order, inverted.
-    first = length - offset - 64 if turned else offset
+    first = length - offset - 64 if reverse_complemented else offset
     if first < 0:
         back = np.uint64(-first & 63)
         low = np.uint64(planes[start] << back) if first > -64 else np.uint64(0)
@@ -112,7 +112,7 @@ def bases_from(
             back = np.uint64(64) - bit
             low |= planes[word + 1] << back
             high |= planes[word + words + 1] << back
-    if turned:
+    if reverse_complemented:
         return ~reverse_bits(low), ~reverse_bits(high)
     return low, high
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ngsgpu.classify.database.invariants import starts_are_sound
+from ngsgpu.classify.database.invariants import starts_are_valid
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.store import REMEDY, FileList, open_array, save_arrays
 from ngsgpu.jit import interpreted_if_small, njit
@@ -208,7 +208,7 @@ def _check_loaded(directory: Path, taxonomy: Taxonomy) -> None:
         and len(taxonomy.rank) == n
         and len(starts) == n + 1
         and len(taxonomy.merged_taxid) == len(taxonomy.merged_index)
-        and starts_are_sound(starts, len(taxonomy.name_bytes))
+        and starts_are_valid(starts, len(taxonomy.name_bytes))
         and bool((taxonomy.taxid[1:] > taxonomy.taxid[:-1]).all())
         and int(taxonomy.parent.min()) >= 0
         and int(taxonomy.parent.max()) < n

@@ -423,7 +423,7 @@ def test_what_is_looked_at_twice_may_go_through_a_file(
     sample = single(world.fasta("twice.fa", world.reads))
     rules = OutputRules(coverage_share=0.2)
     expected = run(database, sample, tmp_path / "a", rules=rules)
-    monkeypatch.setattr("ngsgpu.classify.run.second_look.SHARE_OF_MEMORY", share)
+    monkeypatch.setattr("ngsgpu.classify.run.two_pass.SHARE_OF_MEMORY", share)
     options = ClassifyOptions(threads=2, queries_a_task=4)
     assert run(database, sample, tmp_path / "b", rules=rules, options=options) == expected
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.classify.call.evidence import (
-    BELIEVED,
-    DOUBTED,
-    GENUS_BELIEVED,
+    ACCEPTED,
+    GENUS_ACCEPTED,
+    REJECTED,
     EvidenceParameters,
     SpeciesEvidence,
-    lift,
+    raise_rank,
     weigh,
 )
 from ngsgpu.classify.params import PER_MILLION, QueryRules
@@ -109,7 +109,7 @@ def test_belief_is_by_the_median(
     medians = oracle_medians(taxonomy, sample)
     assert evidence.medians() == medians
     for target, found in enumerate(
-        evidence.believed(EvidenceParameters(share, genus_share)).tolist()
+        evidence.accepted(EvidenceParameters(share, genus_share)).tolist()
     ):
         species, genus = species_of(taxonomy, target), taxon_of(taxonomy, target, "genus")
         of_genus = max(
@@ -118,31 +118,33 @@ def test_belief_is_by_the_median(
             if taxon_of(taxonomy, other, "genus") == genus
         )
         if species is None or medians.get(species, -1) >= Fraction(str(share)) * 100:
-            assert found == BELIEVED
+            assert found == ACCEPTED
         elif genus is None or of_genus >= Fraction(str(genus_share)) * 100:
-            assert found == GENUS_BELIEVED
+            assert found == GENUS_ACCEPTED
         else:
-            assert found == DOUBTED
+            assert found == REJECTED
 
 
 @given(
     sample=reads(),
-    believed=st.lists(st.sampled_from([DOUBTED, GENUS_BELIEVED, BELIEVED]), min_size=7, max_size=7),
+    accepted=st.lists(
+        st.sampled_from([REJECTED, GENUS_ACCEPTED, ACCEPTED]), min_size=7, max_size=7
+    ),
 )
 @examples(120)
-def test_doubted_candidates_give_way(sample: list[tuple[Row, int]], believed: list[int]) -> None:
+def test_doubted_candidates_give_way(sample: list[tuple[Row, int]], accepted: list[int]) -> None:
     best = arrays([row for row, _ in sample])
-    left, belief = weigh(best, np.array(believed, dtype=np.uint8), RULES)
+    left, acceptance = weigh(best, np.array(accepted, dtype=np.uint8), RULES)
     for i, (row, _) in enumerate(sample):
         near = [
             target
             for place, (target, hits) in enumerate(row)
             if place == 0 or hits > row[0][1] - RULES.min_hits
         ]
-        assert belief[i] == max((believed[target] for target in near), default=BELIEVED)
+        assert acceptance[i] == max((accepted[target] for target in near), default=ACCEPTED)
         expected = row
-        if row and belief[i] == BELIEVED:
-            expected = [(target, hits) for target, hits in row if believed[target] == BELIEVED]
+        if row and acceptance[i] == ACCEPTED:
+            expected = [(target, hits) for target, hits in row if accepted[target] == ACCEPTED]
         kept = [
             (int(target), int(hits))
             for target, hits in zip(left.target[i], left.hits[i], strict=True)
@@ -161,20 +163,22 @@ def test_doubtful_calls_go_up(taxonomy: Taxonomy) -> None:
     calls = [first + 0, at[562], first + 4, at[561], first + 3, first + 3, -1]
     expected = [at[561], at[561], at[10239], at[561], first + 3, -1, -1]
     call = np.array(calls, dtype=np.int32)
-    belief = np.array([1, 1, 1, 1, 2, 1, 1], dtype=np.uint8)
+    acceptance = np.array([1, 1, 1, 1, 2, 1, 1], dtype=np.uint8)
     hits = np.array([9, 9, 9, 9, 1, 4, 9], dtype=np.int32)
     features = np.full(7, 24, dtype=np.int64)
     least = round(0.2 * PER_MILLION)
-    lift(call, belief, hits, features, nodes(taxonomy), lineages, RULES.highest, least)
+    raise_rank(call, acceptance, hits, features, nodes(taxonomy), lineages, RULES.highest, least)
     assert call.tolist() == expected
     call = np.array(calls[:3], dtype=np.int32)
-    lift(call, belief[:3], hits[:3], features[:3], nodes(taxonomy), lineages,
+    raise_rank(call, acceptance[:3], hits[:3], features[:3], nodes(taxonomy), lineages,
          RANK_CODES["genus"], least)  # fmt: skip
     assert call.tolist() == [at[561], at[561], -1]
     # The genus is doubted as well.
     call = np.array([first + 0, at[562], first + 4, at[561], at[543]], dtype=np.int32)
-    lift(call, np.full(5, DOUBTED, dtype=np.uint8), hits[:5] + 9, features[:5], nodes(taxonomy),
-         lineages, RULES.highest, least)  # fmt: skip
+    raise_rank(
+        call, np.full(5, REJECTED, dtype=np.uint8), hits[:5] + 9, features[:5], nodes(taxonomy),
+        lineages, RULES.highest, least,
+    )  # fmt: skip
     assert call.tolist() == [at[543], at[543], at[10239], at[543], at[543]]
 
 

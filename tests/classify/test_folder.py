@@ -16,7 +16,7 @@ import pytest
 from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database, build_partition, index_partition
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.folder import LOCK, check_place, locked, whole_folder
+from ngsgpu.classify.database.folder import LOCK, atomic_directory, check_place, locked
 from ngsgpu.classify.database.plan import PartitionRequest, plan_database
 from ngsgpu.classify.database.verify import verify_database
 from ngsgpu.classify.database.write import write_manifest
@@ -205,7 +205,7 @@ def test_parts_that_hold_something_else_are_not_replaced(tmp_path: Path):
     (tmp_path / "partition-0000-0001/reads.fq").touch()
     with (
         pytest.raises(InputError, match=r"holds reads\.fq"),
-        whole_folder(tmp_path / "partition-0000-0001"),
+        atomic_directory(tmp_path / "partition-0000-0001"),
     ):
         pass
     assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == [

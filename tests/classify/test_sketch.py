@@ -23,7 +23,7 @@ from ngsgpu.classify.index.sketching import Unpacked, sketch_batches
 from ngsgpu.classify.params import KEEP_ALL, SketchParameters
 from ngsgpu.classify.query.cpu import most_keys
 from ngsgpu.classify.sketch.cpu import sketch_sequence, unpack_bases, windows_of
-from ngsgpu.classify.sketch.references import deal_out, unpack_batch, windows_of_lengths
+from ngsgpu.classify.sketch.references import assign_partitions, unpack_batch, windows_of_lengths
 from ngsgpu.errors import UsageError
 from ngsgpu.io.text.reader import read_batches
 from tests.classify import oracle
@@ -204,9 +204,9 @@ def test_targets_are_dealt_out_evenly(files: list[tuple[int, int]], partitions: 
     file = [number for number, (_, count) in enumerate(files) for _ in range(count)]
     if len(windows) < partitions:
         with pytest.raises(UsageError, match="cannot fill"):
-            deal_out(windows, file, partitions)
+            assign_partitions(windows, file, partitions)
         return
-    dealt = deal_out(windows, file, partitions)
+    dealt = assign_partitions(windows, file, partitions)
     loads = np.bincount(dealt, weights=windows, minlength=partitions)
     largest_piece = max(int(windows.max()), int(windows.sum()) // (8 * partitions))
     assert loads.max() - loads.min() <= max(largest_piece, len(windows))

@@ -107,7 +107,11 @@ class Bench:
 
 def placements(candidates: Alignments, count: int) -> list[Placement]:
     return [
-        Placement(int(candidates.read[i]), bool(candidates.turned[i]), int(candidates.shift[i]))
+        Placement(
+            int(candidates.read[i]),
+            bool(candidates.reverse_complemented[i]),
+            int(candidates.shift[i]),
+        )
         for i in range(count)
     ]
 

@@ -36,20 +36,20 @@ class Read:
         bases: with a base in the place of every unknown letter.
         unknown: where the letters are not known.
         weights: of each base, in 2^-14.
-        sure: whether each base is sure.
+        q20: whether each base is sure.
     """
 
     bases: str
     unknown: frozenset[int]
     weights: tuple[int, ...]
-    sure: tuple[bool, ...]
+    q20: tuple[bool, ...]
 
     def __len__(self) -> int:
         return len(self.bases)
 
-    def turned(self) -> Read:
+    def reverse_complemented(self) -> Read:
         return Read(
-            reverse_complement(self.bases), self.unknown, self.weights[::-1], self.sure[::-1]
+            reverse_complement(self.bases), self.unknown, self.weights[::-1], self.q20[::-1]
         )
 
 
@@ -65,7 +65,7 @@ def make_reads(
     """Put bases in the place of unknown letters, and weigh all bases."""
     reads = []
     for number, text in enumerate(letters):
-        bases, unknown, weights, sure = "", set(), [], []
+        bases, unknown, weights, q20 = "", set(), [], []
         for position, letter in enumerate(text.upper()):
             if letter in "ACGT":
                 bases += letter
@@ -74,7 +74,7 @@ def make_reads(
                 unknown.add(position)
             if qualities is None or quality_bits == 0:
                 weights.append(ONE)
-                sure.append(True)
+                q20.append(True)
                 continue
             score = 0
             if position not in unknown:
@@ -84,8 +84,8 @@ def make_reads(
                     score = stands_for
                     break
             weights.append(quality_weight(score))
-            sure.append(score >= 20)
-        reads.append(Read(bases, frozenset(unknown), tuple(weights), tuple(sure)))
+            q20.append(score >= 20)
+        reads.append(Read(bases, frozenset(unknown), tuple(weights), tuple(q20)))
     return reads
 
 
@@ -94,7 +94,7 @@ class Candidate:
     """A read laid on an anchor; its bases and weights are in the anchor's direction."""
 
     placement: Placement
-    laid: Read
+    aligned_offset: Read
     mismatches: int
     overlap: int
     score: int
@@ -114,8 +114,8 @@ class Candidate:
         return ONE - math.isqrt(math.floor(square * ONE * ONE))
 
     def base_at(self, column: int) -> str | None:
-        inside = self.shift <= column < self.shift + len(self.laid)
-        return self.laid.bases[column - self.shift] if inside else None
+        inside = self.shift <= column < self.shift + len(self.aligned_offset)
+        return self.aligned_offset.bases[column - self.shift] if inside else None
 
 
 @dataclass
@@ -123,7 +123,7 @@ class Cell:
     """One base of a column."""
 
     reads: int = 0
-    sure: int = 0
+    q20: int = 0
     weight: int = 0
 
 
@@ -173,11 +173,11 @@ class Corrector:
         self.paired = paired
         self.coverage = exact(coverage)
         minhash = parameters.minhash
-        self.crowd = max(
+        self.max_bucket_size = max(
             minhash.crowd_minimum, math.floor(exact(minhash.crowd_factor) * self.coverage)
         )
         # At most 16,384 entries over all tables.
-        self.window = min(self.crowd, 16_384 // minhash.hashes)
+        self.window = min(self.max_bucket_size, 16_384 // minhash.hashes)
         self.max_mismatch_ratio = exact(parameters.max_mismatch_ratio)
         self.e = exact(parameters.error_rate)
         self.tables = make_tables(
@@ -189,35 +189,39 @@ class Corrector:
 
     def placements(self, anchor: int) -> tuple[set[Placement], bool]:
         bases = [read.bases for read in self.reads]
-        return candidates(bases, self.tables, anchor, self.p.minhash.kmer, self.crowd, self.window)
+        return candidates(
+            bases, self.tables, anchor, self.p.minhash.kmer, self.max_bucket_size, self.window
+        )
 
     def lay(self, anchor: int, placement: Placement) -> Candidate | None:
         """Lay a candidate on the anchor; None if it does not fit."""
-        own, laid = self.reads[anchor], self.reads[placement.read]
-        if placement.turned:
-            laid = laid.turned()
+        own, aligned_offset = self.reads[anchor], self.reads[placement.read]
+        if placement.reverse_complemented:
+            aligned_offset = aligned_offset.reverse_complemented()
         overlap = mismatches = 0
         for column in range(len(own)):
-            if 0 <= column - placement.shift < len(laid):
+            if 0 <= column - placement.shift < len(aligned_offset):
                 overlap += 1
-                mismatches += own.bases[column] != laid.bases[column - placement.shift]
+                mismatches += own.bases[column] != aligned_offset.bases[column - placement.shift]
         ratio = exact(self.p.min_overlap_ratio)
         if overlap < max(self.p.min_overlap, math.floor(ratio * len(own))):
             return None
         if mismatches >= math.floor(self.max_mismatch_ratio * overlap):
             return None
-        outside = (len(own) - overlap) + (len(laid) - overlap)
-        return Candidate(placement, laid, mismatches, overlap, mismatches + outside)
+        outside = (len(own) - overlap) + (len(aligned_offset) - overlap)
+        return Candidate(placement, aligned_offset, mismatches, overlap, mismatches + outside)
 
     def align(self, anchor: int, placements: set[Placement]) -> dict[int, Candidate]:
         """The best way to lay each candidate."""
         ways: dict[int, list[Candidate]] = defaultdict(list)
         for placement in placements:
-            laid = self.lay(anchor, placement)
-            if laid is not None:
-                ways[laid.read].append(laid)
+            aligned_offset = self.lay(anchor, placement)
+            if aligned_offset is not None:
+                ways[aligned_offset.read].append(aligned_offset)
         return {
-            read: min(several, key=lambda way: (way.score, way.shift, way.placement.turned))
+            read: min(
+                several, key=lambda way: (way.score, way.shift, way.placement.reverse_complemented)
+            )
             for read, several in ways.items()
         }
 
@@ -249,12 +253,12 @@ class Corrector:
         """Columns of anchor and candidates; a base that no read has there has an empty cell."""
         columns: Columns = defaultdict(lambda: {base: Cell() for base in "ACGT"})
         rows = [(self.reads[anchor], 0, ONE)]
-        rows += [(c.laid, c.shift, c.weight(self.max_mismatch_ratio)) for c in kept]
+        rows += [(c.aligned_offset, c.shift, c.weight(self.max_mismatch_ratio)) for c in kept]
         for read, shift, weight in rows:
             for position, base in enumerate(read.bases):
                 cell = columns[shift + position][base]
                 cell.reads += 1
-                cell.sure += read.sure[position]
+                cell.q20 += read.q20[position]
                 cell.weight += max(1, weight * read.weights[position] // ONE)
         return columns
 
@@ -273,7 +277,7 @@ class Corrector:
                 (column, base)
                 for column in range(len(bases))
                 for base in "TGCA"
-                if base != majority[column] and columns[column][base].sure >= enough
+                if base != majority[column] and columns[column][base].q20 >= enough
             ]
             if not others:
                 break
@@ -314,12 +318,12 @@ class Corrector:
             new = consensus(column)
             unknown = position in own.unknown
             # Some other read has to be sure of the base; only without qualities is this one.
-            if unknown and column[new].sure - (own.sure[position] and new == old) < 1:
+            if unknown and column[new].q20 - (own.q20[position] and new == old) < 1:
                 continue
             if not unknown:
-                if new == old or (crowded and own.sure[position]):
+                if new == old or (crowded and own.q20[position]):
                     continue
-                if not whole and column[old].sure > self.p.position_max_reads:
+                if not whole and column[old].q20 > self.p.position_max_reads:
                     continue
             if whole or support(column, new) >= units(exact(self.p.position_support)):
                 result[position] = new
@@ -330,10 +334,15 @@ class Corrector:
         votes = []
         length = len(self.reads[anchor])
         for c in kept:
-            end = c.shift + len(c.laid)
+            end = c.shift + len(c.aligned_offset)
             if c.shift >= -self.p.margin and end <= length + self.p.margin:
                 under = "".join(consensus(columns[i]) for i in range(c.shift, end))
-                votes.append((c.read, reverse_complement(under) if c.placement.turned else under))
+                votes.append(
+                    (
+                        c.read,
+                        reverse_complement(under) if c.placement.reverse_complemented else under,
+                    )
+                )
         return votes
 
     def decide(

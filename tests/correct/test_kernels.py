@@ -74,7 +74,7 @@ def test_weights_of_qualities() -> None:
 def make_columns(cells: list[list[tuple[int, int, int]]]) -> msa.Columns:
     """Columns of an anchor with given (reads, sure, weight) of A, C, G and T; margin 0."""
     columns = msa.Columns.allocate(len(cells), 0)
-    sums = [n << 46 | sure << 30 | weight for four in cells for n, sure, weight in four]
+    sums = [n << 46 | q20 << 30 | weight for four in cells for n, q20, weight in four]
     columns.sums[:] = sums
     msa.find_consensus(columns, len(cells))
     return columns
@@ -183,11 +183,11 @@ def test_column_of_a_repeat(cells: list[list[tuple[int, int, int]]], coverage: f
 def test_sums_of_the_most_candidates_fit() -> None:
     """No sum runs over into the next one, whatever the reads of a column are."""
     entries = cpu.MAX_ENTRIES + 1
-    share = msa.ONE_READ + msa.ONE_SURE + (1 << 14)
+    share = msa.ONE_READ + msa.ONE_Q20 + (1 << 14)
     total = entries * share
     assert total < 1 << 63
     assert total >> msa.COUNT_SHIFT == entries
-    assert (total >> msa.SURE_SHIFT) & msa.SURE_MASK == entries
+    assert (total >> msa.Q20_SHIFT) & msa.Q20_MASK == entries
     assert total & msa.WEIGHT_MASK == entries << 14
 
 

@@ -22,8 +22,8 @@ def test_numbers_of_reads(coverage: float) -> None:
     assert rules.bin_reads == math.ceil(Fraction(6, 10) * c - TOLERANCE)
     assert rules.min_coverage == math.ceil(c / 10 - TOLERANCE)
     assert rules.refine_reads == max(1, math.floor(Fraction(3, 10) * math.floor(c) + TOLERANCE))
-    assert rules.crowd == max(10, math.floor(Fraction(5, 2) * c))
-    assert rules.window == min(rules.crowd, 16_384 // 48)
+    assert rules.max_bucket_size == max(10, math.floor(Fraction(5, 2) * c))
+    assert rules.window == min(rules.max_bucket_size, 16_384 // 48)
 
 
 def test_thresholds_of_the_description() -> None:

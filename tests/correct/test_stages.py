@@ -83,7 +83,7 @@ def assert_equal_columns(sides: Sides, anchor: int, kept: list[oracle.Candidate]
     assert found.keys() == covered
     for column, four in found.items():
         cells = [expected[column][base] for base in "ACGT"]
-        assert four == [(cell.reads, cell.sure, cell.weight) for cell in cells]
+        assert four == [(cell.reads, cell.q20, cell.weight) for cell in cells]
         assert sides.bench.consensus(column) == oracle.consensus(expected[column])
 
 

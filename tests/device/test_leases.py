@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.cli import main
-from ngsgpu.device import backend, early
+from ngsgpu.device import backend, startup
 from ngsgpu.device.backend import choose_backend
 from ngsgpu.device.gpus import gpus_of_driver
 from ngsgpu.device.leases import holders, keep_gpus, lease_gpus, pool
@@ -255,10 +255,10 @@ def test_no_more_are_leased_than_can_take_part(monkeypatch, caplog):
 def test_cuda_is_not_touched_after_the_lease(monkeypatch):
     """Threads that make it ready begin nothing when the lease has ended."""
     touched = []
-    monkeypatch.setattr(early.ctypes, "CDLL", touched.append)
+    monkeypatch.setattr(startup.ctypes, "CDLL", touched.append)
     with lease_gpus(1):
         pass
-    early._prepare(0, ("ngsgpu.no_such_module",))
+    startup._prepare(0, ("ngsgpu.no_such_module",))
     assert not touched
 
 

@@ -65,12 +65,12 @@ def simulated_pairs(
         length = max(LENGTH, round(generator.normal(INSERT, sd)))
         start = int(generator.integers(0, size - length + 1))
         codes = genome[start : start + length]
-        turned = bool(generator.random() < 0.5)
-        if turned:
+        reverse_complemented = bool(generator.random() < 0.5)
+        if reverse_complemented:
             codes = COMPLEMENT[codes[::-1]]
         fragments.append(LETTERS[codes].tobytes().decode())
         starts.append(start)
-        reverse.append(turned)
+        reverse.append(reverse_complemented)
         for mate, records in ((codes, first), (COMPLEMENT[codes[::-1]], second)):
             wrong = with_errors(generator, mate[:LENGTH].copy(), error)
             bases = bytearray(LETTERS[wrong].tobytes())

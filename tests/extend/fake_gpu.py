@@ -18,7 +18,7 @@ from ngsgpu.extend import device_run
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.host import Extender
 from ngsgpu.extend.params import Rules
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.minhash import ends, ends_gpu
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset.gpu import DeviceReadSet
@@ -30,7 +30,7 @@ from tests.io.test_patch import places_of
 WORKSPACE_BYTES = 1 << 20
 
 
-def read_on_host(lanes: Sequence[Lane], **options: Any) -> ReadSet:
+def read_on_host(lanes: Sequence[ReadFiles], **options: Any) -> ReadSet:
     offset = options.get("phred_offset", "auto")
     builder = ReadSetBuilder(
         paired=True,
@@ -76,7 +76,7 @@ class ExtendingGpus(FakeGpus):
         monkeypatch.setitem(sys.modules, "ngsgpu.extend.gpu", gpu)
         return self
 
-    def _read(self, lanes: Sequence[Lane], **options: Any) -> DeviceInput:
+    def _read(self, lanes: Sequence[ReadFiles], **options: Any) -> DeviceInput:
         reads = DeviceReadSet.from_host(read_on_host(lanes, **options))
         options["advance"](reads.reads)
         fasta = Path(lanes[0].inputs[0]).read_bytes()[:1] == b">"

@@ -23,11 +23,11 @@ class End:
     """A read in one direction; ``number`` is twice the read's, plus 1 where turned."""
 
     number: int
-    laid: Read
+    aligned_offset: Read
 
     @property
     def bases(self) -> str:
-        return self.laid.bases
+        return self.aligned_offset.bases
 
 
 @dataclass(eq=False)
@@ -91,9 +91,12 @@ class Extender:
         self.mean = round(mean)
         self.slack = 20 + min(200, math.ceil(4 * sd))
         self.ends = [
-            End(2 * i + turned, read.turned() if turned else read)
+            End(
+                2 * i + reverse_complemented,
+                read.reverse_complemented() if reverse_complemented else read,
+            )
             for i, read in enumerate(reads)
-            for turned in range(2)
+            for reverse_complemented in range(2)
         ]
         self.functions = range(
             256 * parameters.ends.seed, 256 * parameters.ends.seed + parameters.ends.hashes
@@ -150,16 +153,16 @@ class Extender:
         self.find(task, max(Fraction(15, 100), fraction(self.p.max_mismatch_ratio)))
         corrected = ""
         for column, own in enumerate(first.bases):
-            sure = dict.fromkeys("ACGT", 0)
+            q20 = dict.fromkeys("ACGT", 0)
             agreeing = 0
             for candidate in task.candidates:
                 base = candidate.base_at(column)
                 if base == own:
                     agreeing += 1
                 elif base is not None:
-                    sure[base] += candidate.end.laid.sure[column - candidate.start]
-            best = min(sorted(sure), key=lambda base: -sure[base])
-            replace = sure[best] >= self.p.min_reads and 10 * agreeing <= sure[best]
+                    q20[base] += candidate.end.aligned_offset.q20[column - candidate.start]
+            best = min(sorted(q20), key=lambda base: -q20[base])
+            replace = q20[best] >= self.p.min_reads and 10 * agreeing <= q20[best]
             corrected += best if replace else own
         return Task(first, corrected)
 
@@ -171,7 +174,9 @@ class Extender:
             fraction(self.p.max_mismatch_ratio) * overlap
         )
         alignment = ONE - math.isqrt(math.floor(square * ONE * ONE))
-        return max(1, alignment * candidate.end.laid.weights[column - candidate.start] // ONE)
+        return max(
+            1, alignment * candidate.end.aligned_offset.weights[column - candidate.start] // ONE
+        )
 
     def advance(self, task: Task, partner: Task | None, ready: bool, limit: int) -> bool:
         """One iteration; False where the partner is needed first."""
@@ -236,14 +241,14 @@ class Extender:
 
     @staticmethod
     def is_branch(task: Task, column: int, best: str) -> bool:
-        sure = dict.fromkeys("ACGT", 0)
+        q20 = dict.fromkeys("ACGT", 0)
         for candidate in task.candidates:
             base = candidate.base_at(column)
             if base is not None:
-                sure[base] += candidate.end.laid.sure[column - candidate.start]
+                q20[base] += candidate.end.aligned_offset.q20[column - candidate.start]
         return any(
-            count >= 2 and 10 * count >= sum(sure.values())
-            for base, count in sure.items()
+            count >= 2 and 10 * count >= sum(q20.values())
+            for base, count in q20.items()
             if base != best
         )
 
@@ -307,8 +312,11 @@ class Extender:
     # Step 5: joining.
 
     def extend(self, pair: int) -> Result:
-        turned = int(self.p.mate_pairs)
-        first, second = self.ends[4 * pair + turned], self.ends[4 * pair + 2 + turned]
+        reverse_complemented = int(self.p.mate_pairs)
+        first, second = (
+            self.ends[4 * pair + reverse_complemented],
+            self.ends[4 * pair + 2 + reverse_complemented],
+        )
         mates = self.ends[second.number ^ 1], self.ends[first.number ^ 1]
         if min(len(first.bases), len(second.bases)) < self.p.ends.window:
             return Result("none")

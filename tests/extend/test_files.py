@@ -142,13 +142,13 @@ def test_outward_extension(tmp_path: Path, pairs: Pairs, ngsgpu: Commands) -> No
 def test_mate_pairs_are_turned(tmp_path: Path, pairs: Pairs, ngsgpu: Commands) -> None:
     """Reads that point outwards give the same fragments, written the other way round."""
 
-    def turned(record: Record) -> Record:
+    def reverse_complemented(record: Record) -> Record:
         bases = record.bases.decode().translate(str.maketrans("ACGTN", "TGCAN"))[::-1]
         return Record(record.header, bases.encode(), (record.qualities or b"")[::-1])
 
     inward = write_pairs(tmp_path, pairs)
     outward = [
-        write(tmp_path / f"o{m}.fq", fastq([turned(r) for r in side]))
+        write(tmp_path / f"o{m}.fq", fastq([reverse_complemented(r) for r in side]))
         for m, side in ((1, pairs.first), (2, pairs.second))
     ]
     texts = []

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.correct.read_again import Shape
+from ngsgpu.correct.read_again import ReadLengths
 from ngsgpu.errors import InputError
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.params import ExtensionParameters
@@ -24,8 +24,8 @@ from ngsgpu.extend.sections import (
     with_results,
 )
 from ngsgpu.io.compress.source import HEADROOM, Source
-from ngsgpu.io.inputs import Lane
-from ngsgpu.io.places import LanePlaces
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.layout import ReadFilesLayout
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
 from tests.io.helpers import fastq, reads, write
@@ -33,11 +33,11 @@ from tests.io.random_fastq import Style, random_lanes, read_on_host
 from tests.io.test_patch import places_of
 
 
-def batches(lane: Lane, phred_offset: PhredOffset = 33) -> Iterator[tuple[RecordBatch, ...]]:
+def batches(lane: ReadFiles, phred_offset: PhredOffset = 33) -> Iterator[tuple[RecordBatch, ...]]:
     return lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=2000)
 
 
-def kept(lane: LanePlaces) -> LanePlaces:
+def kept(lane: ReadFilesLayout) -> ReadFilesLayout:
     """With the inflated data of compressed files in memory."""
     files = []
     for file in lane.files:
@@ -80,7 +80,7 @@ def test_both_ways_give_the_same_records(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     style = Style.random(rng)
     lanes = random_lanes(rng, tmp_path, style, rng.choice(["pairs", "interleaved"]))
-    shape = Shape.of(read_on_host(lanes, phred_offset=style.phred_offset))
+    shape = ReadLengths.of(read_on_host(lanes, phred_offset=style.phred_offset))
     expected = contents(read_sections(lanes, shape, lambda lane: batches(lane, style.phred_offset)))
     assert len(expected) == shape.reads // 2
     places = [kept(lane) for lane in places_of(lanes, style.phred_offset)]
@@ -99,13 +99,13 @@ def test_what_is_not_kept_cannot_be_read_in_any_order(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def lane(tmp_path: Path) -> Lane:
+def lane(tmp_path: Path) -> ReadFiles:
     inputs = [write(tmp_path / f"{mate}.fq", fastq(reads(50))) for mate in (1, 2)]
-    return Lane(tuple(map(str, inputs)), (0, 1))
+    return ReadFiles(tuple(map(str, inputs)), (0, 1))
 
 
-def test_records_that_moved_are_refused(tmp_path: Path, lane: Lane) -> None:
-    shape = Shape.of(read_on_host([lane]))
+def test_records_that_moved_are_refused(tmp_path: Path, lane: ReadFiles) -> None:
+    shape = ReadLengths.of(read_on_host([lane]))
     places = places_of([lane])
     first = Path(lane.inputs[0])
     data = first.read_bytes()
@@ -118,8 +118,8 @@ def test_records_that_moved_are_refused(tmp_path: Path, lane: Lane) -> None:
         list(placed_sections(places, shape, opened))
 
 
-def test_files_that_end_early_are_refused(lane: Lane) -> None:
-    shape = Shape.of(read_on_host([lane]))
+def test_files_that_end_early_are_refused(lane: ReadFiles) -> None:
+    shape = ReadLengths.of(read_on_host([lane]))
     for path in map(Path, lane.inputs):
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-4]))
     with pytest.raises(InputError, match="the file became shorter during the run"):
@@ -127,8 +127,8 @@ def test_files_that_end_early_are_refused(lane: Lane) -> None:
 
 
 @pytest.mark.parametrize("sizes", [(50,), (1, 49), (20, 20, 10), (7,) * 8])
-def test_results_are_laid_beside_their_pairs(lane: Lane, sizes: tuple[int, ...]) -> None:
-    shape = Shape.of(read_on_host([lane]))
+def test_results_are_laid_beside_their_pairs(lane: ReadFiles, sizes: tuple[int, ...]) -> None:
+    shape = ReadLengths.of(read_on_host([lane]))
     rules = ExtensionParameters().rules(300, 10)
     results = Extensions.allocate(50, rules)
     results.total[:] = np.arange(50)

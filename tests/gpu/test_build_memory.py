@@ -78,7 +78,7 @@ def same_files(one: Path, two: Path) -> None:
 
 def limit_room(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     """Plan for so many bytes of GPU memory, though more can be had."""
-    monkeypatch.setattr(gpu_build, "free_for_one_array", lambda limit: room)
+    monkeypatch.setattr(gpu_build, "largest_array_bytes", lambda limit: room)
 
 
 def choose_table(monkeypatch: pytest.MonkeyPatch, use_table: bool | None) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ngsgpu.classify.call.evidence import (
-    BELIEVED,
-    DOUBTED,
-    GENUS_BELIEVED,
+    ACCEPTED,
+    GENUS_ACCEPTED,
+    REJECTED,
     EvidenceParameters,
     SpeciesEvidence,
 )
@@ -263,13 +263,13 @@ def with_relatives_of_all_kinds(world: World) -> list[str]:
 def beliefs(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """What is believed of the reference sequences, of each time that it is asked for."""
     found: list[np.ndarray] = []
-    before = SpeciesEvidence.believed
+    before = SpeciesEvidence.accepted
 
-    def believed(self: SpeciesEvidence, parameters: EvidenceParameters) -> np.ndarray:
+    def accepted(self: SpeciesEvidence, parameters: EvidenceParameters) -> np.ndarray:
         found.append(before(self, parameters))
         return found[-1]
 
-    monkeypatch.setattr(SpeciesEvidence, "believed", believed)
+    monkeypatch.setattr(SpeciesEvidence, "accepted", accepted)
     return found
 
 
@@ -291,7 +291,7 @@ def test_doubted_genera(
         for backend in ("cpu", "cuda")
     )
     assert np.array_equal(*beliefs)
-    assert set(beliefs[0].tolist()) == {DOUBTED, GENUS_BELIEVED, BELIEVED}
+    assert set(beliefs[0].tolist()) == {REJECTED, GENUS_ACCEPTED, ACCEPTED}
     assert one == two
 
 
@@ -451,5 +451,5 @@ def test_real_reads_near_doubted_genera(tmp_path: Path, beliefs: list[np.ndarray
         for backend in ("cpu", "cuda")
     )
     assert np.array_equal(*beliefs)
-    assert set(beliefs[0].tolist()) == {DOUBTED, GENUS_BELIEVED, BELIEVED}
+    assert set(beliefs[0].tolist()) == {REJECTED, GENUS_ACCEPTED, ACCEPTED}
     assert one == two

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.cli import main
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.minhash.ends import EndParameters, build_end_tables
 from ngsgpu.minhash.ends_gpu import DeviceEndTables, build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet
@@ -153,7 +153,7 @@ def test_options(tmp_path: Path, options: list[str]) -> None:
 
 
 def test_mate_pairs(tmp_path: Path) -> None:
-    def turned(record: Record) -> Record:
+    def reverse_complemented(record: Record) -> Record:
         bases = reverse_complement(record.bases.decode().replace("N", "A")).encode()
         return Record(record.header, bases, (record.qualities or b"")[::-1])
 
@@ -161,7 +161,7 @@ def test_mate_pairs(tmp_path: Path) -> None:
     pairs = simulated_pairs(seed=3)
     for option, side in (("-i", pairs.first), ("-I", pairs.second)):
         path = tmp_path / f"m{option}.fq"
-        path.write_bytes(fastq([turned(record) for record in side]))
+        path.write_bytes(fastq([reverse_complemented(record) for record in side]))
         inputs += [option, str(path)]
     (extended, _, _), _ = assert_same(inputs, tmp_path, ["--library", "mp", "--outward", *GIVEN])
     assert extended
@@ -172,7 +172,9 @@ def test_irregular_files(tmp_path: Path, seed: int) -> None:
     """Files of all forms that can be read; what is odd is left to the CPU's reader."""
     rng = random.Random(9000 + seed)
     style = Style.random(rng)
-    lanes: list[Lane] = random_lanes(rng, tmp_path, style, rng.choice(["pairs", "interleaved"]))
+    lanes: list[ReadFiles] = random_lanes(
+        rng, tmp_path, style, rng.choice(["pairs", "interleaved"])
+    )
     inputs = ["--phred-offset", str(style.phred_offset)]
     for lane in lanes:
         for option, path in zip(("-i", "-I"), lane.inputs, strict=False):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
@@ -29,7 +29,7 @@ CHUNKS = [1, 300, 3000, 1 << 20]
 
 
 def read(
-    lanes: list[Lane],
+    lanes: list[ReadFiles],
     *,
     quality_bits: int = 8,
     phred_offset: PhredOffset = "auto",
@@ -93,7 +93,7 @@ def test_reads_and_patches_as_the_cpu_does(tmp_path: Path, seed: int, layout: st
 @pytest.mark.parametrize("chunk_bytes", [1, 2, 7, 50, 51, 52, 53, 104, 105])
 def test_chunks_may_be_smaller_than_a_record(tmp_path: Path, chunk_bytes: int) -> None:
     path = write(tmp_path / "in.fq", fastq(reads(9), b"\r\n"))
-    lanes = [Lane((str(path),), (0,))]
+    lanes = [ReadFiles((str(path),), (0,))]
     assert_equal_reads(read(lanes, chunk_bytes=chunk_bytes), read_on_host(lanes))
 
 
@@ -104,7 +104,7 @@ def test_many_reads_make_many_tiles_and_blocks(tmp_path: Path, count: int) -> No
     for mate in (1, 2):
         records = reads(count, mate=b"/%d" % mate, length=rng.choice([100, 101]))
         paths.append(str(write(tmp_path / f"{mate}.fq", fastq(records))))
-    lanes = [Lane((paths[0], paths[1]), (0, 1))]
+    lanes = [ReadFiles((paths[0], paths[1]), (0, 1))]
     assert_equal_reads(read(lanes, chunk_bytes=1 << 19), read_on_host(lanes))
 
 
@@ -179,7 +179,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_errors_are_those_of_the_cpu(tmp_path: Path, name: str, chunk_bytes: int) -> None:
     path = write(tmp_path / "in.fq", BAD[name])
-    lanes = [Lane((str(path),), (0,))]
+    lanes = [ReadFiles((str(path),), (0,))]
     with pytest.raises(InputError) as expected:
         read_on_host(lanes)
     with pytest.raises(InputError) as found:
@@ -192,7 +192,7 @@ def test_one_wrong_byte_is_found_wherever_it_is(tmp_path: Path, record: int) -> 
     data = bytearray(fastq(reads(3000, length=70)))
     at = data.index(b"@read%d\n" % record)
     data[at + 60] = ord("*")
-    lanes = [Lane((str(write(tmp_path / "in.fq", bytes(data))),), (0,))]
+    lanes = [ReadFiles((str(write(tmp_path / "in.fq", bytes(data))),), (0,))]
     with pytest.raises(InputError, match=f"record {record + 1:,},"):
         read(lanes)
 
@@ -201,7 +201,7 @@ def test_one_wrong_byte_is_found_wherever_it_is(tmp_path: Path, record: int) -> 
 def test_low_qualities_of_an_offset(tmp_path: Path, offset: PhredOffset) -> None:
     for lowest, is_fine in ((33, offset == 33), (59, True), (58, offset == 33)):
         data = fastq(r._replace(qualities=b"h" * 19 + bytes([lowest])) for r in reads(5))
-        lanes = [Lane((str(write(tmp_path / "in.fq", data)),), (0,))]
+        lanes = [ReadFiles((str(write(tmp_path / "in.fq", data)),), (0,))]
         if is_fine:
             expected = read_on_host(lanes, phred_offset=offset)
             assert_equal_reads(read(lanes, phred_offset=offset), expected)
@@ -217,7 +217,7 @@ def test_only_the_first_reads_decide_the_offset(tmp_path: Path) -> None:
         (fastq([*doubtful, sample[0]._replace(qualities=b"!!")]), False),
         (fastq([sample[0]._replace(qualities=b"!!"), *doubtful]), True),
     ):
-        lanes = [Lane((str(write(tmp_path / "in.fq", data)),), (0,))]
+        lanes = [ReadFiles((str(write(tmp_path / "in.fq", data)),), (0,))]
         for chunk_bytes in (20_000, 1 << 20):
             if is_fine:
                 assert_equal_reads(read(lanes, chunk_bytes=chunk_bytes), read_on_host(lanes))
@@ -263,10 +263,10 @@ def test_names_of_mates(
     second[2] = second[2]._replace(header=name2)
     if interleaved:
         both = [record for pair in zip(first, second, strict=True) for record in pair]
-        lanes = [Lane((str(write(tmp_path / "in.fq", fastq(both))),), (0,), True)]
+        lanes = [ReadFiles((str(write(tmp_path / "in.fq", fastq(both))),), (0,), True)]
     else:
         paths = [write(tmp_path / f"{i}.fq", fastq(r)) for i, r in enumerate((first, second))]
-        lanes = [Lane((str(paths[0]), str(paths[1])), (0, 1))]
+        lanes = [ReadFiles((str(paths[0]), str(paths[1])), (0, 1))]
     for chunk_bytes in (150, 1 << 20):
         if agree:
             assert_equal_reads(read(lanes, chunk_bytes=chunk_bytes), read_on_host(lanes))
@@ -281,7 +281,7 @@ def test_names_of_mates(
 @pytest.mark.parametrize(("count1", "count2"), [(5, 6), (6, 5), (0, 1), (500, 499), (1, 1000)])
 def test_unequal_numbers_of_mates(tmp_path: Path, count1: int, count2: int) -> None:
     paths = [write(tmp_path / f"{n}.fq", fastq(reads(n))) for n in (count1, count2)]
-    lanes = [Lane((str(paths[0]), str(paths[1])), (0, 1))]
+    lanes = [ReadFiles((str(paths[0]), str(paths[1])), (0, 1))]
     with pytest.raises(InputError) as expected:
         read_on_host(lanes)
     with pytest.raises(InputError) as found:
@@ -291,7 +291,7 @@ def test_unequal_numbers_of_mates(tmp_path: Path, count1: int, count2: int) -> N
 
 def test_an_odd_number_of_interleaved_reads(tmp_path: Path) -> None:
     names = [r for pair in zip(reads(5), reads(5), strict=True) for r in pair]
-    lanes = [Lane((str(write(tmp_path / "in.fq", fastq(names[:-1]))),), (0,), True)]
+    lanes = [ReadFiles((str(write(tmp_path / "in.fq", fastq(names[:-1]))),), (0,), True)]
     for chunk_bytes in CHUNKS:
         with pytest.raises(InputError, match="even number of records"):
             read(lanes, chunk_bytes=chunk_bytes)
@@ -299,13 +299,13 @@ def test_an_odd_number_of_interleaved_reads(tmp_path: Path) -> None:
 
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
-        read([Lane((str(tmp_path / "none.fq"),), (0,))])
+        read([ReadFiles((str(tmp_path / "none.fq"),), (0,))])
 
 
 def test_a_bad_second_lane(tmp_path: Path) -> None:
     paths = [write(tmp_path / "1.fq", GOOD), write(tmp_path / "2.fq", BAD["letter"])]
     with pytest.raises(InputError, match=r"2\.fq, record 1, line 2"):
-        read([Lane((str(path),), (0,)) for path in paths])
+        read([ReadFiles((str(path),), (0,)) for path in paths])
 
 
 UNUSUAL = {
@@ -317,14 +317,14 @@ UNUSUAL = {
 
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_files_are_read_all_the_same(tmp_path: Path, name: str) -> None:
-    lanes = [Lane((str(write(tmp_path / "in", UNUSUAL[name])),), (0,))]
+    lanes = [ReadFiles((str(write(tmp_path / "in", UNUSUAL[name])),), (0,))]
     assert_equal_reads(read(lanes, chunk_bytes=1 << 16, regular=False), read_on_host(lanes))
 
 
 @pytest.mark.parametrize("data", [b"", gzip.compress(b"")])
 def test_empty_files(tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes) -> None:
     paths = [str(write(tmp_path / f"{i}.fq", data)) for i in range(2)]
-    lanes = [Lane((paths[0], paths[1]), (0, 1))]
+    lanes = [ReadFiles((paths[0], paths[1]), (0, 1))]
     expected = read_on_host(lanes)
     with caplog.at_level(logging.WARNING):
         caplog.clear()

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.gpu
 def exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let budgets be what is given, whatever other tests have left in CuPy's pool."""
     monkeypatch.setattr(
-        "ngsgpu.correct.gpu_run.free_for_one_array", lambda limit, there=0: limit - there
+        "ngsgpu.correct.gpu_run.largest_array_bytes", lambda limit, there=0: limit - there
     )
     monkeypatch.setattr("ngsgpu.device.gpu_memory.limit_pool", lambda limit: 0)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.cli import main
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from tests.io.random_fastq import Style, random_lanes
 
 pytestmark = pytest.mark.gpu
@@ -21,7 +21,7 @@ DATA = Path(__file__).parents[2] / ".test" / "data"
 REAL = sorted(DATA.glob("na12878_lane?_R?.fastq.gz"))
 
 
-def correct(backend: str, lanes: list[Lane], folder: Path, options: list[str]) -> list[bytes]:
+def correct(backend: str, lanes: list[ReadFiles], folder: Path, options: list[str]) -> list[bytes]:
     """Correct all lanes; the bytes of every output."""
     outputs = [folder / f"{backend}{mate}.fq" for mate in range(len(lanes[0].inputs))]
     arguments = ["correct", "-q", "--backend", backend, *options]
@@ -34,7 +34,9 @@ def correct(backend: str, lanes: list[Lane], folder: Path, options: list[str]) -
     return [output.read_bytes() for output in outputs]
 
 
-def assert_same(lanes: list[Lane], folder: Path, options: list[str], on_gpu: list[str]) -> None:
+def assert_same(
+    lanes: list[ReadFiles], folder: Path, options: list[str], on_gpu: list[str]
+) -> None:
     ours = correct("cuda", lanes, folder, [*options, *on_gpu])
     assert any(ours) == any(Path(path).stat().st_size for lane in lanes for path in lane.inputs)
     assert ours == correct("cpu", lanes, folder, options)
@@ -44,12 +46,12 @@ def assert_same(lanes: list[Lane], folder: Path, options: list[str], on_gpu: lis
 @pytest.mark.parametrize("quality_bits", ["8", "2", "0"])
 def test_real_pairs_of_two_lanes(tmp_path: Path, quality_bits: str, threads: str) -> None:
     names = [str(path) for path in REAL]
-    lanes = [Lane((names[0], names[1]), (0, 1)), Lane((names[2], names[3]), (0, 1))]
+    lanes = [ReadFiles((names[0], names[1]), (0, 1)), ReadFiles((names[2], names[3]), (0, 1))]
     assert_same(lanes, tmp_path, ["--quality-bits", quality_bits, "-t", threads], [])
 
 
 def test_real_single_reads(tmp_path: Path) -> None:
-    lanes = [Lane((str(path),), (0,)) for path in REAL]
+    lanes = [ReadFiles((str(path),), (0,)) for path in REAL]
     assert_same(lanes, tmp_path, ["--coverage", "40", "-t", "2"], [])
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ngsgpu.correct import cpu
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.patch import EditCounts, Edits
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet, ReadSetBuilder
@@ -86,7 +86,7 @@ class Style:
         return write(path, encoders[self.compression](content))
 
 
-def random_lanes(rng: random.Random, folder: Path, style: Style, layout: str) -> list[Lane]:
+def random_lanes(rng: random.Random, folder: Path, style: Style, layout: str) -> list[ReadFiles]:
     """One to three lanes of files; outputs are numbered by mate, all lanes share them."""
     mark = rng.choice([b"/", b".", b"_", None])
     lanes = []
@@ -101,18 +101,18 @@ def random_lanes(rng: random.Random, folder: Path, style: Style, layout: str) ->
             paths = [folder / f"{lane}_{mate}.fq" for mate in (1, 2)]
             for path, names in zip(paths, mates, strict=True):
                 style.write(path, style.content(rng, names))
-            lanes.append(Lane(tuple(map(str, paths)), (0, 1)))
+            lanes.append(ReadFiles(tuple(map(str, paths)), (0, 1)))
             continue
         names = plain_names
         if layout == "interleaved":
             names = [name for pair in zip(*mates, strict=True) for name in pair]
         path = style.write(folder / f"{lane}.fq", style.content(rng, names))
-        lanes.append(Lane((str(path),), (0,), layout == "interleaved"))
+        lanes.append(ReadFiles((str(path),), (0,), layout == "interleaved"))
     return lanes
 
 
 def read_on_host(
-    lanes: list[Lane], *, quality_bits: int = 8, phred_offset: PhredOffset = "auto"
+    lanes: list[ReadFiles], *, quality_bits: int = 8, phred_offset: PhredOffset = "auto"
 ) -> ReadSet:
     """What the CPU makes of the lanes."""
     offset = 33 if phred_offset == "auto" else phred_offset
@@ -155,7 +155,7 @@ def random_edits(rng: random.Random, reads: ReadSet) -> Edits:
 
 
 def patch_on_host(
-    lanes: list[Lane], reads: ReadSet, edits: Edits, phred_offset: PhredOffset
+    lanes: list[ReadFiles], reads: ReadSet, edits: Edits, phred_offset: PhredOffset
 ) -> tuple[list[bytes], EditCounts]:
     """The outputs as the CPU's correction writes them, and what it counts."""
     outputs = [b"", b""]

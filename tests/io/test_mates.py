@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
-class Lane:
+class ReadFiles:
     inputs: tuple[str, ...]
     interleaved: bool = False
 
@@ -52,7 +52,7 @@ def test_two_files(
 ) -> None:
     inputs = (write(tmp_path / f"a.{end}", first), write(tmp_path / f"b.{end}", second))
     with caplog.at_level(logging.WARNING, "ngsgpu"):
-        warn_of_mates([Lane(inputs), Lane(inputs[:1])])
+        warn_of_mates([ReadFiles(inputs), ReadFiles(inputs[:1])])
     messages = [record.getMessage() for record in caplog.records]
     assert len(messages) == bool(said)
     assert all(said in message and inputs[0] in message for message in messages)
@@ -65,10 +65,16 @@ def test_one_file_twice_and_pairs_in_turn(tmp_path: Path, caplog: pytest.LogCapt
     (tmp_path / "link.fq").symlink_to(same)
     (tmp_path / "empty.fq").touch()
     (tmp_path / "damaged.gz").write_bytes(b"\x1f\x8b\x08\x00rubbish")
-    lanes = [Lane((same, str(tmp_path / "link.fq"))), Lane((good,), True), Lane((bad,), True)]
-    odd = [Lane((str(tmp_path / name), good)) for name in ("empty.fq", "damaged.gz", "none.fq")]
+    lanes = [
+        ReadFiles((same, str(tmp_path / "link.fq"))),
+        ReadFiles((good,), True),
+        ReadFiles((bad,), True),
+    ]
+    odd = [
+        ReadFiles((str(tmp_path / name), good)) for name in ("empty.fq", "damaged.gz", "none.fq")
+    ]
     with caplog.at_level(logging.WARNING, "ngsgpu"):
-        warn_of_mates([*lanes, *odd, Lane(("-", good))])
+        warn_of_mates([*lanes, *odd, ReadFiles(("-", good))])
     messages = [record.getMessage() for record in caplog.records]
     assert len(messages) == 2
     assert "is given for first and for second mates" in messages[0]

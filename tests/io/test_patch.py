@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 from ngsgpu.errors import InputError, OutputError
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.layout import FileLayout, ReadFilesLayout, Segment, identify
 from ngsgpu.io.output.patch import EditCounts, Edits, pieces_of, write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.places import FilePlaces, LanePlaces, Segment, identify
 from ngsgpu.io.text.reader import PhredOffset, probe
 from tests.io.helpers import fastq, reads, write
 from tests.io.random_fastq import Style, patch_on_host, random_edits, random_lanes, read_on_host
 
 
-def places_of(lanes: list[Lane], phred_offset: PhredOffset = "auto") -> list[LanePlaces]:
+def places_of(lanes: list[ReadFiles], phred_offset: PhredOffset = "auto") -> list[ReadFilesLayout]:
     """Places as a first pass on the CPU sees them."""
     found = []
     read = 0
@@ -41,7 +41,7 @@ def places_of(lanes: list[Lane], phred_offset: PhredOffset = "auto") -> list[Lan
                 starts[mate].append((batch.seq_start + 7).astype(np.uint32))
             read += sum(map(len, mates))
         files = tuple(
-            FilePlaces(
+            FileLayout(
                 path,
                 probe(path).compression,
                 identify(path),
@@ -50,7 +50,7 @@ def places_of(lanes: list[Lane], phred_offset: PhredOffset = "auto") -> list[Lan
             )
             for mate, path in enumerate(lane.inputs)
         )
-        found.append(LanePlaces(files, first_read))
+        found.append(ReadFilesLayout(files, first_read))
     return found
 
 
@@ -107,7 +107,7 @@ def no_edits(count: int) -> Edits:
     )
 
 
-def copy(places: list[LanePlaces], path: Path, count: int, threads: int = 2) -> None:
+def copy(places: list[ReadFilesLayout], path: Path, count: int, threads: int = 2) -> None:
     with OutputSet([path]) as outputs:
         write_patched(
             places, [(0,)], outputs, no_edits(count), paired=False, max_length=20,
@@ -122,7 +122,7 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_changed_file_is_refused(tmp_path: Path, file: Path) -> None:
-    places = places_of([Lane((str(file),), (0,))])
+    places = places_of([ReadFiles((str(file),), (0,))])
     write(file, file.read_bytes()[:-10])
     with pytest.raises(InputError, match=r"in\.fq: the file changed during the run"):
         copy(places, tmp_path / "out.fq", 100)
@@ -133,12 +133,12 @@ def test_a_changed_file_is_refused(tmp_path: Path, file: Path) -> None:
 
 
 def test_a_file_that_ends_early_is_refused(tmp_path: Path, file: Path) -> None:
-    places = places_of([Lane((str(file),), (0,))])
+    places = places_of([ReadFiles((str(file),), (0,))])
     longer = write(tmp_path / "longer.fq", file.read_bytes())
     segment = places[0].files[0].segments[0]
     shorter = fastq(reads(50))
     write(longer, gzip.compress(shorter) if file.read_bytes()[:1] == b"\x1f" else shorter)
-    wrong = FilePlaces(
+    wrong = FileLayout(
         str(longer),
         places[0].files[0].compression,
         identify(str(longer)),
@@ -146,12 +146,12 @@ def test_a_file_that_ends_early_is_refused(tmp_path: Path, file: Path) -> None:
         places[0].files[0].starts,
     )
     with pytest.raises(InputError, match="the file changed"):
-        copy([LanePlaces((wrong,), 0)], tmp_path / "out.fq", 100)
+        copy([ReadFilesLayout((wrong,), 0)], tmp_path / "out.fq", 100)
 
 
 def test_a_full_disk_is_an_output_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path / "in.fq", fastq(reads(100)))
-    places = places_of([Lane((str(file),), (0,))])
+    places = places_of([ReadFiles((str(file),), (0,))])
     with pytest.raises(OutputError, match="the disk is full"):
         copy(places, Path("/dev/full"), 100)
 
@@ -169,15 +169,15 @@ def test_a_full_disk_is_an_output_error(tmp_path: Path, monkeypatch: pytest.Monk
 def test_kept_bytes_are_not_read_again(tmp_path: Path) -> None:
     data = fastq(reads(100))
     file = write(tmp_path / "in.fq", data)
-    (lane,) = places_of([Lane((str(file),), (0,))])
+    (lane,) = places_of([ReadFiles((str(file),), (0,))])
     write(file, b"x" * len(data))
     array = np.frombuffer(data, dtype=np.uint8)
     (known,) = lane.files
-    kept = FilePlaces(
+    kept = FileLayout(
         known.path, "gzip", identify(str(file)), known.segments, known.starts,
         (array[:10], array[10:1000], array[1000:]),
     )  # fmt: skip
-    copy([LanePlaces((kept,), 0)], tmp_path / "out.fq", 100)
+    copy([ReadFilesLayout((kept,), 0)], tmp_path / "out.fq", 100)
     assert (tmp_path / "out.fq").read_bytes() == data
 
 
@@ -185,7 +185,7 @@ def test_kept_bytes_are_not_read_again(tmp_path: Path) -> None:
 def test_pieces_cover_the_file_and_hold_their_sequences(tmp_path: Path, piece_bytes: int) -> None:
     data = fastq(reads(100)) + b"\n\n"
     file = write(tmp_path / "in.fq", data)
-    ((places,),) = (lane.files for lane in places_of([Lane((str(file),), (0,))]))
+    ((places,),) = (lane.files for lane in places_of([ReadFiles((str(file),), (0,))]))
     at = record = 0
     for piece in pieces_of(places, piece_bytes):
         assert (piece.start, piece.first_record) == (at, record)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.errors import InputError, OutputError
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
@@ -17,8 +17,8 @@ from tests.io.helpers import fastq, reads, write
 from tests.io.test_patch import places_of
 
 
-def lanes_of(*paths: Path) -> list[Lane]:
-    return [Lane((str(path),), (0,)) for path in paths]
+def lanes_of(*paths: Path) -> list[ReadFiles]:
+    return [ReadFiles((str(path),), (0,)) for path in paths]
 
 
 def test_lanes_follow_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

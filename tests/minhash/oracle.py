@@ -39,14 +39,14 @@ class Entry(NamedTuple):
 
     read: int
     position: int
-    turned: bool
+    reverse_complemented: bool
 
 
 class Placement(NamedTuple):
     """How a candidate may be laid on an anchor."""
 
     read: int
-    turned: bool
+    reverse_complemented: bool
     shift: int
 
 
@@ -88,7 +88,7 @@ def looked_at(bucket: list[Entry], index: int, window: int) -> list[Entry]:
 
 
 def candidates(
-    reads: list[str], tables: list[Table], anchor: int, k: int, crowd: int, window: int
+    reads: list[str], tables: list[Table], anchor: int, k: int, max_bucket_size: int, window: int
 ) -> tuple[set[Placement], bool]:
     """Distinct placements of an anchor's candidates, and whether the anchor is crowded."""
     found = set()
@@ -98,14 +98,14 @@ def candidates(
             members = [entry.read for entry in bucket]
             if anchor not in members:
                 continue
-            crowded |= len(bucket) > crowd
+            crowded |= len(bucket) > max_bucket_size
             own = bucket[members.index(anchor)]
             for other in looked_at(bucket, members.index(anchor), window):
                 if other.read == anchor:
                     continue
-                turned = own.turned != other.turned
+                reverse_complemented = own.reverse_complemented != other.reverse_complemented
                 position = other.position
-                if turned:
+                if reverse_complemented:
                     position = len(reads[other.read]) - (other.position + k)
-                found.add(Placement(other.read, turned, own.position - position))
+                found.add(Placement(other.read, reverse_complemented, own.position - position))
     return found, crowded

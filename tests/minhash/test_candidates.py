@@ -27,14 +27,14 @@ class Search:
         self.bounds = np.zeros((parameters.hashes, 2), dtype=np.int64)
 
     def candidates(
-        self, anchor: int, crowd: int, window: int
+        self, anchor: int, max_bucket_size: int, window: int
     ) -> tuple[list[oracle.Placement], bool]:
         count, crowded = find_candidates(
             self.reads.arrays,
             self.tables.arrays,
             anchor,
             self.parameters.kmer,
-            crowd,
+            max_bucket_size,
             window,
             self.found,
             self.bounds,
@@ -56,15 +56,15 @@ class Search:
 )
 @examples(150)
 def test_candidates_equal_the_oracle(
-    pieces: list[tuple[int, int, bool, int]], k: int, hashes: int, crowd: int, window: int
+    pieces: list[tuple[int, int, bool, int]], k: int, hashes: int, max_bucket_size: int, window: int
 ) -> None:
     letters = make_reads(pieces)
     search = Search(letters, MinhashParameters(kmer=k, hashes=hashes))
     tables = oracle.make_tables(letters, k, hashes)
-    window = min(window, crowd)
+    window = min(window, max_bucket_size)
     for anchor in range(len(letters)):
-        found, crowded = search.candidates(anchor, crowd, window)
-        expected = oracle.candidates(letters, tables, anchor, k, crowd, window)
+        found, crowded = search.candidates(anchor, max_bucket_size, window)
+        expected = oracle.candidates(letters, tables, anchor, k, max_bucket_size, window)
         assert len(found) == len(set(found))
         assert (set(found), crowded) == expected
 
@@ -76,12 +76,12 @@ def test_a_shared_kmer_says_how_a_read_lies() -> None:
     for start in range(20, 181, 7):
         for size in (100, 64, 33):
             other = genome[start : start + size]
-            for turned in (False, True):
-                read = oracle.reverse_complement(other) if turned else other
+            for reverse_complemented in (False, True):
+                read = oracle.reverse_complement(other) if reverse_complemented else other
                 search = Search([anchor, read], MinhashParameters(kmer=16, hashes=32))
                 found, crowded = search.candidates(0, 10, 10)
                 assert not crowded
-                assert set(found) <= {oracle.Placement(1, turned, start - 100)}
+                assert set(found) <= {oracle.Placement(1, reverse_complemented, start - 100)}
                 overlap = min(200, start + size) - max(100, start)
                 assert found or overlap < 40
 
@@ -103,14 +103,14 @@ def test_long_reads_at_the_largest_shifts() -> None:
     shared = "".join(generator.choice(list("ACGT"), 32))
     # Most shared k-mers are the one at the end of a read, which is another end in each.
     first, second = shared + "A" * (longest - 32), "A" * (longest - 32) + shared
-    for turned in (False, True):
-        other = oracle.reverse_complement(second) if turned else second
+    for reverse_complemented in (False, True):
+        other = oracle.reverse_complement(second) if reverse_complemented else second
         search = Search([first, other], MinhashParameters(kmer=32, hashes=255))
         found, _ = search.candidates(0, 10, 10)
-        assert oracle.Placement(1, turned, 32 - longest) in found
+        assert oracle.Placement(1, reverse_complemented, 32 - longest) in found
         found, _ = search.candidates(1, 10, 10)
-        shift = 32 - longest if turned else longest - 32
-        assert oracle.Placement(0, turned, shift) in found
+        shift = 32 - longest if reverse_complemented else longest - 32
+        assert oracle.Placement(0, reverse_complemented, shift) in found
 
 
 def test_no_more_entries_than_there_is_room_for() -> None:
@@ -120,7 +120,7 @@ def test_no_more_entries_than_there_is_room_for() -> None:
     search = Search(letters, parameters)
     window = parameters.window(100_000)
     assert window * 255 <= MAX_ENTRIES
-    found, crowded = search.candidates(200, parameters.crowd(100_000), window)
+    found, crowded = search.candidates(200, parameters.max_bucket_size(100_000), window)
     assert not crowded
     nearest = {placement.read for placement in found}
     assert nearest and all(abs(read - 200) <= 7 * window for read in nearest)

@@ -19,7 +19,9 @@ from tests.properties import examples
 
 @given(st.integers(1, 200), st.booleans(), st.data())
 @examples(200)
-def test_64_bases_from_anywhere(length: int, turned: bool, data: st.DataObject) -> None:
+def test_64_bases_from_anywhere(
+    length: int, reverse_complemented: bool, data: st.DataObject
+) -> None:
     random = Random(data.draw(st.integers(0, 1 << 30)))
     offset = data.draw(st.integers(0, length - 1))
     read = "".join(random.choices("ACGT", k=length))
@@ -27,9 +29,9 @@ def test_64_bases_from_anywhere(length: int, turned: bool, data: st.DataObject) 
     arrays = ReadSet.from_sequences([around, read, around]).arrays
     start = int(arrays.plane_start[1]) if len(arrays.plane_start) else 4
     words = (length + 63) // 64
-    low, high = bases_from(arrays.planes, start, words, length, int(turned), offset)
-    laid = reverse_complement(read) if turned else read
-    expected = laid[offset : offset + 64]
+    low, high = bases_from(arrays.planes, start, words, length, int(reverse_complemented), offset)
+    aligned_offset = reverse_complement(read) if reverse_complemented else read
+    expected = aligned_offset[offset : offset + 64]
     found = "".join("ACGT"[(int(low) >> i & 1) | (int(high) >> i & 1) << 1] for i in range(64))
     assert found[: len(expected)] == expected
 
@@ -42,11 +44,11 @@ def test_every_read_without_errors_is_found(seed: int, hashes: int, window: int)
     reads, expected = [], set()
     for number in range(60):
         start = random.randint(0, 340)
-        turned = random.random() < 0.5
+        reverse_complemented = random.random() < 0.5
         piece = genome[start : start + random.randint(window - 5, 60)]
-        reads.append(reverse_complement(piece) if turned else piece)
+        reads.append(reverse_complement(piece) if reverse_complemented else piece)
         if len(piece) >= window:
-            expected.add((2 * number + turned, start))
+            expected.add((2 * number + reverse_complemented, start))
     parameters = ends.EndParameters(kmer=12, window=window, hashes=hashes)
     tables = ends.build_end_tables(ReadSet.from_sequences(reads), parameters, threads=2)
     codes = encode(genome)

@@ -29,12 +29,12 @@ GENOME = (
 def make_reads(pieces: list[tuple[int, int, bool, int]]) -> list[str]:
     """Pieces of a genome with simple repeats and palindromes, turned or not, with an error."""
     reads = []
-    for start, length, turned, error in pieces:
+    for start, length, reverse_complemented, error in pieces:
         bases = list(GENOME[start : start + length])
         if error < len(bases):
             bases[error] = "ACGT"["CGTA".index(bases[error])]
         text = "".join(bases)
-        reads.append(oracle.reverse_complement(text) if turned else text)
+        reads.append(oracle.reverse_complement(text) if reverse_complemented else text)
     return reads
 
 
@@ -94,11 +94,17 @@ def test_key_is_the_low_part_of_the_smallest_hash() -> None:
                 oracle.mix(oracle.number(oracle.canonical(bases[i : i + k])) + function)
                 for i in range(51 - k)
             ]
-            key, position, turned = oracle.signature(bases, k, function) or (0, 0, False)
+            key, position, reverse_complemented = oracle.signature(bases, k, function) or (
+                0,
+                0,
+                False,
+            )
             assert key == min(hashes) & (4**k - 1)
             assert position == hashes.index(min(hashes))
             kmer = bases[position : position + k]
-            assert turned == (oracle.number(oracle.reverse_complement(kmer)) < oracle.number(kmer))
+            assert reverse_complemented == (
+                oracle.number(oracle.reverse_complement(kmer)) < oracle.number(kmer)
+            )
 
 
 @given(st.data(), st.integers(1, 64), st.integers(0, 3000))
@@ -145,9 +151,9 @@ def test_reads_alone_in_a_bucket_are_left_out(keys: list[int]) -> None:
     st.integers(1, 30),
 )
 @examples(150)
-def test_window_of_a_bucket(sizes: list[int], crowd: int, window: int) -> None:
+def test_window_of_a_bucket(sizes: list[int], max_bucket_size: int, window: int) -> None:
     """Every entry of buckets of any size, in the middle of a table or at its ends."""
-    window = min(window, crowd)
+    window = min(window, max_bucket_size)
     ids = np.zeros(sum(sizes) + 1, dtype=np.uint32)
     starts = np.cumsum([0, *sizes])
     ids[starts] |= cpu.BUCKET_START
@@ -155,10 +161,10 @@ def test_window_of_a_bucket(sizes: list[int], crowd: int, window: int) -> None:
         bucket = [oracle.Entry(start + i, 0, False) for i in range(size)]
         for index in range(size):
             slot = np.uint32(start + index)
-            begin, end, crowded = cpu.bucket_window(ids, slot, crowd, window)
+            begin, end, crowded = cpu.bucket_window(ids, slot, max_bucket_size, window)
             looked_at = oracle.looked_at(bucket, index, window)
             assert list(range(begin, end)) == [entry.read for entry in looked_at]
-            assert crowded == (size > crowd)
+            assert crowded == (size > max_bucket_size)
             assert begin <= slot < end
 
 
@@ -166,9 +172,11 @@ def test_parameters() -> None:
     parameters = MinhashParameters()
     assert (parameters.kmer, parameters.hashes) == (20, 48)
     crowds = {1: 10, 4: 10, 4.4: 11, 30: 75, 30.1: 75, 100: 250}
-    for coverage, crowd in crowds.items():
-        assert parameters.crowd(coverage) == parameters.window(coverage) == crowd
-    assert parameters.crowd(1000) == 2500
+    for coverage, max_bucket_size in crowds.items():
+        assert (
+            parameters.max_bucket_size(coverage) == parameters.window(coverage) == max_bucket_size
+        )
+    assert parameters.max_bucket_size(1000) == 2500
     assert parameters.window(1000) == MAX_ENTRIES // 48
     assert MinhashParameters(seed=3).first_function == 768
 

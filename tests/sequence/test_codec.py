@@ -41,7 +41,7 @@ def letters_of(planes: np.ndarray, length: int, start: int = 0) -> str:
     return "".join("ACGT"[base_at(planes, start, words, i)] for i in range(length))
 
 
-def turned(planes: np.ndarray, length: int, start: int = 0) -> np.ndarray:
+def reverse_complemented(planes: np.ndarray, length: int, start: int = 0) -> np.ndarray:
     words = words_for(length)
     result = np.full(2 * words + 1, 12345, dtype=np.uint64)
     reverse_complement_plane(planes, start, length, result, 0)
@@ -101,9 +101,9 @@ def test_reverse_complement_of_lengths_0_to_200() -> None:
         # The planes lie among those of other reads.
         around = np.full(3, ~np.uint64(0))
         planes = np.concatenate([around, planes_of(sequence), around])
-        once = turned(planes, length, start=3)
+        once = reverse_complemented(planes, length, start=3)
         assert np.array_equal(once, planes_of(reverse_complement(sequence)))
-        assert np.array_equal(turned(once, length), planes_of(sequence))
+        assert np.array_equal(reverse_complemented(once, length), planes_of(sequence))
 
 
 @given(bases.filter(len), st.data())

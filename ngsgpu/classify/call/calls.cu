@@ -7,7 +7,7 @@ namespace {
 constexpr int kPerMillion = 1000000;
 constexpr int kBins = 101;   // per cent of features that hit
 constexpr int kSpecies = 4, kGenus = 6;  // indexes of the ranks
-constexpr int kGenusBelieved = 1, kBelieved = 2;  // as in evidence.py
+constexpr int kGenusAccepted = 1, kAccepted = 2;  // as in evidence.py
 constexpr int kTableLines = 0, kKrakenLines = 1;
 
 __constant__ uint64_t kPowers[20] = {1ull,
@@ -74,27 +74,27 @@ __device__ __forceinline__ int common_rank(const Rules& rules, int one, int two,
 }
 
 // Whether a candidate takes part: not dropped, and of a believed species where only those count.
-__device__ __forceinline__ bool counts(int target, const u8* kept, const u8* believed, bool near) {
-    return (!kept || kept[target]) && (!near || believed[target] == kBelieved);
+__device__ __forceinline__ bool counts(int target, const u8* kept, const u8* accepted, bool near) {
+    return (!kept || kept[target]) && (!near || accepted[target] == kAccepted);
 }
 
 // The most that is believed of a candidate near the best one; as ``_weigh`` of evidence.py.
-__device__ __forceinline__ int belief_of(const Candidate* row, int most, const u8* believed,
+__device__ __forceinline__ int acceptance_of(const Candidate* row, int most, const u8* accepted,
                                          const Rules& rules) {
-    if (row[0].x < 0) return kBelieved;
+    if (row[0].x < 0) return kAccepted;
     const int64_t threshold = (row[0].y - rules.min_hits) * rules.difference;
-    int belief = 0;
-    for (int i = 0; i < most && belief < kBelieved; ++i) {
+    int acceptance = 0;
+    for (int i = 0; i < most && acceptance < kAccepted; ++i) {
         const Candidate own = row[i];
         if (own.x < 0 || (i > 0 && int64_t(own.y) * kPerMillion <= threshold)) break;
-        belief = max(belief, int(believed[own.x]));
+        acceptance = max(acceptance, int(accepted[own.x]));
     }
-    return belief;
+    return acceptance;
 }
 
 // ``_call`` of calls.py: the call of a query whose candidate ``first`` is the best that counts.
 __device__ int call_query(const Candidate* row, int most, int first, int64_t features,
-                          const Rules& rules, const u8* kept, const u8* believed, bool near) {
+                          const Rules& rules, const u8* kept, const u8* accepted, bool near) {
     const Candidate best = row[first];
     const int64_t hits = best.y;
     if (hits < rules.min_hits || hits * kPerMillion < features * rules.confidence) return -1;
@@ -109,7 +109,7 @@ __device__ int call_query(const Candidate* row, int most, int first, int64_t fea
     for (int i = first + 1; i < last; ++i) {
         const Candidate other = row[i];
         if (other.x < 0 || int64_t(other.y) * kPerMillion <= threshold) break;
-        if (!counts(other.x, kept, believed, near)) continue;
+        if (!counts(other.x, kept, accepted, near)) continue;
         rank = common_rank(rules, node, rules.target_node[other.x], rank);
         if (rank < 0 || rank > rules.highest) return -1;
         call = rules.lineages[int64_t(node) * rules.ranks + rank];
@@ -122,10 +122,10 @@ __device__ int call_query(const Candidate* row, int most, int first, int64_t fea
     return rank <= rules.highest ? call : -1;
 }
 
-// ``lift`` of evidence.py: a doubtful call above the species or genus, or none.
-__device__ int lift_call(int call, int belief, int64_t hits, int64_t features,
+// ``raise_rank`` of evidence.py: a doubtful call above the species or genus, or none.
+__device__ int raise_call_rank(int call, int acceptance, int64_t hits, int64_t features,
                          const Rules& rules) {
-    const int doubted = belief == kGenusBelieved ? kSpecies : kGenus;
+    const int rejected = acceptance == kGenusAccepted ? kSpecies : kGenus;
     if (hits * kPerMillion < features * rules.doubtful_confidence) return -1;
     const bool is_sequence = call >= rules.nodes;
     const int node = is_sequence ? rules.target_node[call - rules.nodes] : call;
@@ -134,8 +134,8 @@ __device__ int lift_call(int call, int belief, int64_t hits, int64_t features,
     int lowest = 0;
     while (lowest < rules.ranks && lineage[lowest] < 0) ++lowest;
     if (lowest == rules.ranks) lowest = 0;
-    if (!is_sequence && lowest > doubted) return call;
-    for (int rank = doubted + 1; rank <= rules.highest; ++rank)
+    if (!is_sequence && lowest > rejected) return call;
+    for (int rank = rejected + 1; rank <= rules.highest; ++rank)
         if (lineage[rank] >= 0) return lineage[rank];
     return -1;
 }
@@ -266,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // Call queries and find how long their lines become.
 //
-// ``sizes``: as find_candidates writes them. ``kept`` and ``believed``: u8[targets], or null where all targets are. ``calls``: as in
+// ``sizes``: as find_candidates writes them. ``kept`` and ``accepted``: u8[targets], or null where all targets are. ``calls``: as in
 // results.py. ``best``: the candidate of the call; target -1 of none. ``counts``: queries by call,
 // those without one last; ``bases``: of all. ``window_reads``: by window, or null. ``wanted``: bit
 // kTableLines, kKrakenLines; of each of them ``places`` takes, for every query, where its line
@@ -276,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // that is looked at, 16 in and 28 out a query.
 extern "C" __global__ void __launch_bounds__(kThreads)
     call_queries(const Candidate* candidates, const int32_t* sizes, uint32_t queries, int most,
-                 const Rules* rules_in, const Texts* texts_in, const u8* kept, const u8* believed,
+                 const Rules* rules_in, const Texts* texts_in, const u8* kept, const u8* accepted,
                  const uint32_t* name_length, int paired, const int64_t* first_window, int32_t* window_reads,
                  int32_t* calls, Candidate* best_out, unsigned long long* counts_of,
                  unsigned long long* bases, int wanted, uint32_t* places, uint32_t* tile_bytes) {
@@ -291,19 +291,19 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (query < queries) {
         const Candidate* row = candidates + int64_t(query) * most;
         const int64_t all = sizes[query];
-        const int belief = believed ? belief_of(row, most, believed, rules) : kBelieved;
-        const bool near = believed && belief == kBelieved;
+        const int acceptance = accepted ? acceptance_of(row, most, accepted, rules) : kAccepted;
+        const bool near = accepted && acceptance == kAccepted;
         int place = 0;
         while (place < most && row[place].x >= 0 &&
-               !counts(row[place].x, kept, believed, near))
+               !counts(row[place].x, kept, accepted, near))
             ++place;
         Candidate best = {-1, 0, 0, 0};
         int call = -1;
         if (place < most && row[place].x >= 0) {
             best = row[place];
-            call = call_query(row, most, place, all, rules, kept, believed, near);
-            if (call >= 0 && belief < kBelieved)
-                call = lift_call(call, belief, best.y, all, rules);
+            call = call_query(row, most, place, all, rules, kept, accepted, near);
+            if (call >= 0 && acceptance < kAccepted)
+                call = raise_call_rank(call, acceptance, best.y, all, rules);
         }
         calls[query] = call;
         best_out[query] = best;

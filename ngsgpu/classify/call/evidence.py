@@ -40,12 +40,12 @@ from ngsgpu.jit import njit
 from ngsgpu.taxonomy.tree import GENUS, SPECIES
 
 _BINS = 101
-LEAST_PER_CENT: Final = 8
+MIN_PERCENT: Final = 8
 """Of a read's features, from which on it says something of a species."""
 
-DOUBTED: Final = 0
-GENUS_BELIEVED: Final = 1
-BELIEVED: Final = 2
+REJECTED: Final = 0
+GENUS_ACCEPTED: Final = 1
+ACCEPTED: Final = 2
 """What is believed of a reference sequence: nothing, its genus, its species."""
 
 
@@ -106,7 +106,7 @@ class SpeciesEvidence:
     def medians(self) -> dict[int, int]:
         """Evidence by species, in per cent, of those that have any."""
         counts = self.counts.copy()
-        counts[:, :LEAST_PER_CENT] = 0
+        counts[:, :MIN_PERCENT] = 0
         total = counts.sum(axis=1)
         below = np.cumsum(counts, axis=1)
         median = np.argmax(below > (total[:, None] - 1) // 2, axis=1)
@@ -116,8 +116,8 @@ class SpeciesEvidence:
             if node >= 0 and reads > 0
         }
 
-    def believed(self, parameters: EvidenceParameters) -> NDArray[np.uint8]:
-        """What is believed of each reference sequence: uint8[t], see ``BELIEVED``."""
+    def accepted(self, parameters: EvidenceParameters) -> NDArray[np.uint8]:
+        """What is believed of each reference sequence: uint8[t], see ``ACCEPTED``."""
         medians = self.medians()
         evidence = np.array([medians.get(node, -1) for node in self._nodes.tolist()])
         evidence *= PER_MILLION // 100
@@ -128,9 +128,9 @@ class SpeciesEvidence:
         is_species = (self._nodes < 0) | (evidence >= _millionths(parameters.species_evidence))
         # A species that has no genus leaves none to doubt.
         is_genus = (self._genus < 0) | (in_genus >= _millionths(parameters.genus_evidence))
-        levels = np.where(is_species, BELIEVED, np.where(is_genus, GENUS_BELIEVED, DOUBTED))
+        levels = np.where(is_species, ACCEPTED, np.where(is_genus, GENUS_ACCEPTED, REJECTED))
         levels = levels.astype(np.uint8)
-        return np.where(self.species < 0, np.uint8(BELIEVED), levels[np.maximum(self.species, 0)])
+        return np.where(self.species < 0, np.uint8(ACCEPTED), levels[np.maximum(self.species, 0)])
 
 
 def _millionths(share: float) -> int:
@@ -138,12 +138,12 @@ def _millionths(share: float) -> int:
 
 
 def weigh(
-    best: CandidateArrays, believed: NDArray[np.uint8], rules: QueryRules
+    best: CandidateArrays, accepted: NDArray[np.uint8], rules: QueryRules
 ) -> tuple[CandidateArrays, NDArray[np.uint8]]:
     """Leave candidates of doubted species out where one of a believed species is near.
 
     Returns:
-        The candidates, and the most that is believed of any that was near, uint8[n]; ``BELIEVED``
+        The candidates, and the most that is believed of any that was near, uint8[n]; ``ACCEPTED``
         of reads without candidates.
     """
     left = best._replace(
@@ -153,17 +153,17 @@ def weigh(
         window_begin=best.window_begin.copy(),
         window_end=best.window_end.copy(),
     )
-    belief = np.full(len(best.target), BELIEVED, dtype=np.uint8)
+    acceptance = np.full(len(best.target), ACCEPTED, dtype=np.uint8)
     _weigh(
-        left.target, left.hits, left.taxon, left.window_begin, left.window_end, believed,
-        np.int64(rules.min_hits), np.int64(rules.difference), belief,
+        left.target, left.hits, left.taxon, left.window_begin, left.window_end, accepted,
+        np.int64(rules.min_hits), np.int64(rules.difference), acceptance,
     )  # fmt: skip
-    return left, belief
+    return left, acceptance
 
 
-def lift(
+def raise_rank(
     call: NDArray[np.int32],
-    belief: NDArray[np.uint8],
+    acceptance: NDArray[np.uint8],
     hits: NDArray[np.int32],
     features: NDArray[np.int64],
     target_node: NDArray[np.int32],
@@ -175,7 +175,7 @@ def lift(
 
     Args:
         call: int32[n], changed.
-        belief: uint8[n], what is believed of the candidates that are near.
+        acceptance: uint8[n], what is believed of the candidates that are near.
         hits: int32[n], of the best candidate.
         features: int64[n], of the read.
         target_node: int32[t].
@@ -183,7 +183,7 @@ def lift(
         highest: highest rank of calls.
         least: millionths of the features that have to hit.
     """
-    rows = np.flatnonzero((belief < BELIEVED) & (call >= 0))
+    rows = np.flatnonzero((acceptance < ACCEPTED) & (call >= 0))
     enough = hits[rows].astype(np.int64) * PER_MILLION >= features[rows] * least
     call[rows[~enough]] = -1
     rows = rows[enough]
@@ -193,12 +193,12 @@ def lift(
     call[rows[node < 0]] = -1
     is_known = node >= 0
     rows, node, is_sequence = rows[is_known], node[is_known], is_sequence[is_known]
-    doubted = np.where(belief[rows] == GENUS_BELIEVED, SPECIES, GENUS)[:, None]
+    rejected = np.where(acceptance[rows] == GENUS_ACCEPTED, SPECIES, GENUS)[:, None]
     rank, lineage = np.arange(lineages.shape[1]), lineages[node]
-    above = (lineage >= 0) & (rank > doubted) & (rank <= highest)
+    above = (lineage >= 0) & (rank > rejected) & (rank <= highest)
     lifted = np.where(above.any(axis=1), lineage[np.arange(len(rows)), above.argmax(axis=1)], -1)
     lowest = np.argmax(lineage >= 0, axis=1)
-    is_low = is_sequence | (lowest <= doubted[:, 0])
+    is_low = is_sequence | (lowest <= rejected[:, 0])
     call[rows[is_low]] = lifted[is_low]
 
 
@@ -222,7 +222,7 @@ def _count(target, hits, features, species, min_hits, counts):  # type: ignore[n
 
 @njit(nogil=True, cache=True)
 def _weigh(  # type: ignore[no-untyped-def]
-    target, hits, taxon, window_begin, window_end, believed, min_hits, difference, belief
+    target, hits, taxon, window_begin, window_end, accepted, min_hits, difference, acceptance
 ):
     """Move those of believed species to the front of rows that have a near one; empty the rest."""
     most = target.shape[1]
@@ -230,17 +230,17 @@ def _weigh(  # type: ignore[no-untyped-def]
         if target[i, 0] < 0:
             continue
         threshold = (np.int64(hits[i, 0]) - min_hits) * difference
-        near = DOUBTED
+        near = REJECTED
         for j in range(most):
             if target[i, j] < 0 or (j > 0 and np.int64(hits[i, j]) * 1000000 <= threshold):
                 break
-            near = max(near, believed[target[i, j]])
-        belief[i] = near
-        if near < BELIEVED:
+            near = max(near, accepted[target[i, j]])
+        acceptance[i] = near
+        if near < ACCEPTED:
             continue
         place = 0
         for j in range(most):
-            if target[i, j] >= 0 and believed[target[i, j]] == BELIEVED:
+            if target[i, j] >= 0 and accepted[target[i, j]] == ACCEPTED:
                 target[i, place] = target[i, j]
                 hits[i, place] = hits[i, j]
                 window_begin[i, place] = window_begin[i, j]

@@ -25,7 +25,7 @@ KINDS: Final = 2
 _DEVICE_TO_HOST: Final = 2
 
 
-class DeviceFirstLook:
+class DeviceFirstPass:
     """What all reads together say, before the first is called.
 
     Args:
@@ -110,7 +110,7 @@ class DeviceCaller:
         table: what makes the table of reads, or None.
         kraken: what makes Kraken's lines, or None.
         kept: uint8[targets], 0 for those that do not count; None: all do.
-        believed: uint8[targets], see ``ngsgpu.classify.call.evidence``; None: all are.
+        accepted: uint8[targets], see ``ngsgpu.classify.call.evidence``; None: all are.
         doubtful_confidence: see there.
         window_reads: whether to count queries by window.
     """
@@ -122,7 +122,7 @@ class DeviceCaller:
         kraken: KrakenLinesWriter | None,
         *,
         kept: NDArray[np.uint8] | None,
-        believed: NDArray[np.uint8] | None,
+        accepted: NDArray[np.uint8] | None,
         doubtful_confidence: float,
         window_reads: bool,
     ) -> None:
@@ -131,7 +131,7 @@ class DeviceCaller:
         self._engine = engine
         self._wanted = np.int32((table is not None) + 2 * (kraken is not None))
         self._kept = NULL if kept is None else cupy.asarray(kept)
-        self._believed = NULL if believed is None else cupy.asarray(believed)
+        self._believed = NULL if accepted is None else cupy.asarray(accepted)
         targets = engine.target_node
         self._counts = cupy.zeros(len(engine.taxonomy) + len(targets) + 1, dtype=cupy.uint64)
         self._bases = cupy.zeros(1, dtype=cupy.uint64)

@@ -25,8 +25,8 @@ from ngsgpu.classify.database.memory import (
     check_memory,
     check_partitions,
     fits_at_once,
-    give_back_memory,
     read_ahead_bytes,
+    release_memory,
 )
 from ngsgpu.classify.database.plan import (
     BuildOptions,
@@ -279,7 +279,7 @@ def _build_part_by_part(
         there = database.moved(*place)
         for number in numbers:
             _build_partition(there, number, options)
-            give_back_memory()
+            release_memory()
         write_manifest(there)
     return open_database(path)
 

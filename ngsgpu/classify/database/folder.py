@@ -276,7 +276,7 @@ def _lock(lock: Path, kind: int) -> int:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def atomic_directory(path: Path) -> Iterator[Path]:
     """Fill a part of a database beside its place; an older one goes when all went well.
 
     Raises:

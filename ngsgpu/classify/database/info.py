@@ -43,7 +43,7 @@ def taxon_lines(database: Database) -> list[str]:
     ]
 
 
-def facts(database: Database) -> dict[str, Any]:
+def database_info(database: Database) -> dict[str, Any]:
     """Parameters, sizes and partitions of a database, for JSON."""
     targets = database.targets
     built = set(database.built())

@@ -34,7 +34,7 @@ def check_targets(database: Database, folder: Path) -> None:
     nodes = 0 if database.taxonomy is None else len(database.taxonomy)
     fits = {
         "length": n > 0 and int(targets.length.min(initial=0)) >= 0,
-        "name_start": len(starts) == n + 1 and starts_are_sound(starts, len(targets.name_bytes)),
+        "name_start": len(starts) == n + 1 and starts_are_valid(starts, len(targets.name_bytes)),
         "node": len(targets.node) == n and _within(targets.node, -1, nodes),
         "partition": len(targets.partition) == n
         and _within(targets.partition, 0, len(database.partitions)),
@@ -79,7 +79,7 @@ def check_index(folder: Path, index: Index, values: dict[str, Any], windows: int
         raise InputError(folder, "the arrays of the index do not fit together", REMEDY)
 
 
-def starts_are_sound(starts: NDArray[np.int64], size: int) -> bool:
+def starts_are_valid(starts: NDArray[np.int64], size: int) -> bool:
     """Whether places where strings begin, and the last ends, ascend from 0 to ``size``."""
     return (
         len(starts) > 0

@@ -84,7 +84,7 @@ def check_partitions(database: Database, numbers: Sequence[int], options: BuildO
     check_memory(options, locations, len(database.partitions), f"partition {number}")
 
 
-def give_back_memory() -> None:
+def release_memory() -> None:
     """Give back to the system what was freed; the C library keeps some for each thread."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

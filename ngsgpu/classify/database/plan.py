@@ -35,7 +35,7 @@ from ngsgpu.classify.sketch.references import (
     TargetCollector,
     Targets,
     add_batch,
-    deal_out,
+    assign_partitions,
     find_references,
     read_reference,
 )
@@ -144,7 +144,7 @@ def partition_of(
         wanted = -(-index_bytes(_expected_locations(windows, parameters)) // request.bytes)
         number = max(1, min(wanted, len(targets)))
     while True:
-        dealt = deal_out(windows, targets.file, number)
+        dealt = assign_partitions(windows, targets.file, number)
         largest = int(np.bincount(dealt, weights=windows).max())
         locations = largest * sketch
         if locations > MOST_LOCATIONS or largest > MOST_WINDOWS:

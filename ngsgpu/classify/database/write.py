@@ -14,7 +14,7 @@ from ngsgpu.classify.database.database import (
     Partition,
     open_index,
 )
-from ngsgpu.classify.database.folder import FORMAT, MANIFEST, whole_folder
+from ngsgpu.classify.database.folder import FORMAT, MANIFEST, atomic_directory
 from ngsgpu.classify.index.blocks import block_sums
 from ngsgpu.io.output.store import FileList, save_arrays, write_json
 
@@ -53,7 +53,7 @@ def store_partition(
         OutputError: it cannot be written; an older one stays.
     """
     planned = database.partitions[number]
-    with whole_folder(database.path / planned.folder) as folder:
+    with atomic_directory(database.path / planned.folder) as folder:
         files, entries, locations = save(folder)
         sums = block_sums(open_index(folder), threads)
         files = {**files, **save_arrays(folder, {BLOCKS: sums})}
@@ -77,12 +77,12 @@ def write_manifest(database: Database) -> None:
     path, generation = database.path, database.generation
     files: dict[str, FileList] = {}
     folder_of_targets = f"targets-{generation:04d}"
-    with whole_folder(path / folder_of_targets) as folder:
+    with atomic_directory(path / folder_of_targets) as folder:
         files["targets"] = save_arrays(folder, database.targets.arrays())
     names = {"targets": folder_of_targets}
     if database.taxonomy is not None:
         names["taxonomy"] = f"taxonomy-{generation:04d}"
-        with whole_folder(path / names["taxonomy"]) as folder:
+        with atomic_directory(path / names["taxonomy"]) as folder:
             files["taxonomy"] = database.taxonomy.save(folder)
     values = {
         "format": FORMAT,

@@ -46,7 +46,7 @@ from ngsgpu.classify.index.index import Limits, WindowTaxa, directory_bits
 from ngsgpu.classify.sketch.gpu import KERNELS as SKETCH_KERNELS
 from ngsgpu.classify.sketch.gpu import DeviceSketches
 from ngsgpu.device.errors import device_error
-from ngsgpu.device.gpu_memory import PinnedPool, free_for_one_array, free_unused
+from ngsgpu.device.gpu_memory import PinnedPool, free_unused, largest_array_bytes
 from ngsgpu.device.sort import radix_sort
 from ngsgpu.io.output.store import FileList
 
@@ -181,7 +181,7 @@ class _PartitionRun:
             for gpu in range(builder._gpus):
                 with on_gpu(gpu):
                     free_unused()
-                    rooms.append(free_for_one_array(builder._memory))
+                    rooms.append(largest_array_bytes(builder._memory))
             room = min(rooms)
         return plan_build(words, self._limits, builder._gpus, room, use_table=builder._use_table)
 

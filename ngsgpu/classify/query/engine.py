@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.cpu import call_queries
-from ngsgpu.classify.call.evidence import lift, weigh
+from ngsgpu.classify.call.evidence import raise_rank, weigh
 from ngsgpu.classify.call.labels import Labels
 from ngsgpu.classify.call.results import CalledReads
 from ngsgpu.classify.database.database import Database, Partition
@@ -292,7 +292,7 @@ class Engine:
         self,
         block: QueryBlock,
         kept: NDArray[np.uint8] | None = None,
-        believed: NDArray[np.uint8] | None = None,
+        accepted: NDArray[np.uint8] | None = None,
         doubtful_confidence: float = 0.0,
     ) -> CalledReads:
         """Call queries by their candidates.
@@ -300,12 +300,12 @@ class Engine:
         Args:
             block: the queries.
             kept: uint8[targets], 0 for targets that do not count; None: all count.
-            believed: uint8[targets], see ``ngsgpu.classify.call.evidence``; None: all are.
+            accepted: uint8[targets], see ``ngsgpu.classify.call.evidence``; None: all are.
             doubtful_confidence: see there.
         """
-        best, belief = block.candidates, None
-        if believed is not None:
-            best, belief = weigh(best, believed, self.rules)
+        best, acceptance = block.candidates, None
+        if accepted is not None:
+            best, acceptance = weigh(best, accepted, self.rules)
         call = np.empty(len(block), dtype=np.int32)
         place = np.empty(len(block), dtype=np.int64)
         call_queries(
@@ -314,9 +314,9 @@ class Engine:
         )  # fmt: skip
         row, there = np.arange(len(block)), place >= 0
         column = np.maximum(place, 0)
-        if belief is not None:
-            lift(
-                call, belief, np.where(there, best.hits[row, column], np.int32(0)),
+        if acceptance is not None:
+            raise_rank(
+                call, acceptance, np.where(there, best.hits[row, column], np.int32(0)),
                 block.features, self.target_node, self.lineages, self.rules.highest,
                 round(doubtful_confidence * PER_MILLION),
             )  # fmt: skip

@@ -14,14 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ngsgpu.classify.call.gpu import CalledBatch, DeviceCaller, DeviceFirstLook
+from ngsgpu.classify.call.gpu import CalledBatch, DeviceCaller, DeviceFirstPass
 from ngsgpu.classify.call.results import SampleTotals
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.query.engine import Engine, QueryBlock
 from ngsgpu.classify.query.gpu_batch import DeviceBatch, batch_of_block
-from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules, SampleRun, Trust
+from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules, SampleRun, TargetFilter
 from ngsgpu.classify.run.samples import SampleOutputs
-from ngsgpu.classify.run.second_look import SecondLook
+from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.device.gpu_memory import gpu_memory
 from ngsgpu.io.gpu.write import DeviceWriter
 from ngsgpu.io.output.writer import OutputSet
@@ -63,7 +63,7 @@ class DeviceSampleRun(SampleRun):
         self,
         items: Iterator[Any],
         find: Callable[[Any], QueryBlock],
-        trust: Trust,
+        target_filter: TargetFilter,
         outputs: OutputSet,
         place: dict[str, int],
     ) -> SampleTotals:
@@ -74,8 +74,8 @@ class DeviceSampleRun(SampleRun):
             self._engine,
             table,
             kraken,
-            kept=trust.kept,
-            believed=trust.believed,
+            kept=target_filter.kept,
+            accepted=target_filter.accepted,
             doubtful_confidence=self._rules.evidence.doubtful_confidence,
             window_reads="coverage" in place,
         )
@@ -98,13 +98,13 @@ class DeviceSampleRun(SampleRun):
         place: dict[str, int],
     ) -> SampleTotals:
         counter, evidence = self._counters()
-        look = DeviceFirstLook(self._engine, counter, evidence)
+        look = DeviceFirstPass(self._engine, counter, evidence)
         room = self._room
         if room is None:
             room = int(gpu_memory(self._options.gpu_memory).budget * SHARE_OF_MEMORY)
         kept: list[DeviceBatch | None] = []
         taxa = self._engine.taxon_of_target
-        with SecondLook(self._header()) as second:
+        with TwoPass(self._header()) as second:
             for batch in items:
                 look.add(batch)
                 room -= batch.nbytes
@@ -114,9 +114,9 @@ class DeviceSampleRun(SampleRun):
                     kept.append(None)
                     second.keep(second.prepare(batch.to_host(taxa)))
             look.finish()
-            trust = self._trust(counter, evidence)
+            target_filter = self._target_filter(counter, evidence)
             batches = _again(kept, second.blocks(self._engine))
-            return self._classify_once(batches, find, trust, outputs, place)
+            return self._classify_once(batches, find, target_filter, outputs, place)
 
 
 def _again(kept: list[DeviceBatch | None], blocks: Iterator[QueryBlock]) -> Iterator[DeviceBatch]:

@@ -29,8 +29,8 @@ from ngsgpu.classify.run.samples import cuts_of, queries_of
 from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError
-from ngsgpu.io.gpu.records import MOST_READERS, DeviceLane, LaneBatch, no_bad_pair
-from ngsgpu.io.inputs import Lane
+from ngsgpu.io.gpu.records import MOST_READERS, DeviceReadFiles, DeviceRecordBatch, no_bad_pair
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.pool import map_ahead
 
@@ -63,7 +63,7 @@ class DeviceSource:
         self._chunk_bytes = chunk_bytes
         self._phred_offset = phred_offset
 
-    def batches(self, lane: Lane) -> Iterator[DeviceBatch]:
+    def batches(self, lane: ReadFiles) -> Iterator[DeviceBatch]:
         """The lane's queries, in order.
 
         Raises:
@@ -79,7 +79,7 @@ class DeviceSource:
             say_read_by_cpu(reason)
         yield from self._parsed_on_cpu(lane, done)
 
-    def _parsed_on_cpu(self, lane: Lane, done: int) -> Iterator[DeviceBatch]:
+    def _parsed_on_cpu(self, lane: ReadFiles, done: int) -> Iterator[DeviceBatch]:
         """What the CPU reads, without the first ``done`` queries."""
         batches = lane.batches(
             threads=self._threads,
@@ -100,14 +100,14 @@ class DeviceSource:
             for reads in map_ahead(pool, HostReads.of, parts(done), self._threads + 1):
                 yield self._device.find(*reads.to_device())
 
-    def _parsed_on_gpu(self, lane: Lane) -> Iterator[DeviceBatch]:
+    def _parsed_on_gpu(self, lane: ReadFiles) -> Iterator[DeviceBatch]:
         import cupy
 
         readers = min(self._threads, MOST_READERS)
         pairs = 0
         with (
             ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool,
-            DeviceLane(
+            DeviceReadFiles(
                 lane,
                 pool,
                 readers=readers,
@@ -123,7 +123,7 @@ class DeviceSource:
         if pairs == 0:
             raise IrregularInputError("there are no reads, which the CPU's reader says")
 
-    def _find(self, records: LaneBatch, *, strip: bool) -> DeviceBatch:
+    def _find(self, records: DeviceRecordBatch, *, strip: bool) -> DeviceBatch:
         """Candidates and names of the next queries."""
         mates = tuple(
             DeviceMates(chunk.slot.raw, chunk.slot.seq_start, chunk.slot.lengths, record)
@@ -133,7 +133,7 @@ class DeviceSource:
         return self._device.find(DeviceReads(mates, records.units, records.step), names)
 
     @staticmethod
-    def _names(records: LaneBatch, *, strip: bool) -> DeviceNames:
+    def _names(records: DeviceRecordBatch, *, strip: bool) -> DeviceNames:
         """Copy the names of queries out of the chunk."""
         import cupy
 

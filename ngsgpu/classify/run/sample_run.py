@@ -31,8 +31,8 @@ from ngsgpu.classify.outputs.tree import tree_of
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine, QueryBlock
 from ngsgpu.classify.run.samples import SampleOutputs
-from ngsgpu.classify.run.second_look import SecondLook
 from ngsgpu.classify.run.stats import ClassificationStatistics
+from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.errors import UsageError
 from ngsgpu.io.output.writer import OutputGroup, OutputSet
 from ngsgpu.io.text.reader import CHUNK_BYTES
@@ -90,7 +90,7 @@ class OutputRules:
     evidence: EvidenceParameters = field(default_factory=EvidenceParameters)
 
     @property
-    def looks_twice(self) -> bool:
+    def is_two_pass(self) -> bool:
         """Whether all reads have to be looked at before the first is called."""
         return self.coverage_share > 0 or self.evidence.species_evidence > 0
 
@@ -103,16 +103,16 @@ class OutputRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class TargetFilter:
     """What a first look at all reads says of the targets; None: nothing is known against any.
 
     Attributes:
         kept: uint8[targets], 0 for those that the coverage filter drops.
-        believed: uint8[targets], see ``ngsgpu.classify.call.evidence``.
+        accepted: uint8[targets], see ``ngsgpu.classify.call.evidence``.
     """
 
     kept: NDArray[np.uint8] | None = None
-    believed: NDArray[np.uint8] | None = None
+    accepted: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +177,10 @@ class SampleRun:
             place = {name: index for index, name in enumerate(names)}
             if "candidates" in place:
                 return self._write_candidates(items, find, outputs, begin)
-            if self._rules.looks_twice:
+            if self._rules.is_two_pass:
                 totals = self._classify_twice(items, find, outputs, place)
             else:
-                totals = self._classify_once(items, find, Trust(), outputs, place)
+                totals = self._classify_once(items, find, TargetFilter(), outputs, place)
             self.totals = totals
             self._write_reports(totals, outputs, place)
             statistics = self._statistics(totals, begin)
@@ -234,16 +234,18 @@ class SampleRun:
             evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
         return counter, evidence
 
-    def _trust(self, counter: CoverageCounter | None, evidence: SpeciesEvidence | None) -> Trust:
+    def _target_filter(
+        self, counter: CoverageCounter | None, evidence: SpeciesEvidence | None
+    ) -> TargetFilter:
         """Which targets count, and which are believed."""
-        kept = believed = None
+        kept = accepted = None
         if counter is not None:
             dropped = counter.dropped(self._rules.coverage_share)
             self._dropped = int(dropped.sum())
             kept = (~dropped).astype(np.uint8)
         if evidence is not None:
-            believed = evidence.believed(self._rules.evidence)
-        return Trust(kept, believed)
+            accepted = evidence.accepted(self._rules.evidence)
+        return TargetFilter(kept, accepted)
 
     def _classify_twice(
         self,
@@ -254,7 +256,7 @@ class SampleRun:
     ) -> SampleTotals:
         """Look at all queries, then call them by what was seen."""
         counter, evidence = self._counters()
-        with SecondLook(self._header()) as second:
+        with TwoPass(self._header()) as second:
 
             def work(item: Any) -> tuple[QueryBlock | bytes, QueryBlock]:
                 block = find(item)
@@ -269,8 +271,10 @@ class SampleRun:
                     )
                 if evidence is not None:
                     evidence.add(best, block.features)
-            trust = self._trust(counter, evidence)
-            return self._classify_once(second.blocks(self._engine), as_it_is, trust, outputs, place)
+            target_filter = self._target_filter(counter, evidence)
+            return self._classify_once(
+                second.blocks(self._engine), unchanged, target_filter, outputs, place
+            )
 
     def _new_totals(self) -> SampleTotals:
         calls = len(self._engine.taxonomy) + len(self._engine.target_node)
@@ -280,7 +284,7 @@ class SampleRun:
         self,
         items: Iterator[Any],
         find: Callable[[Any], QueryBlock],
-        trust: Trust,
+        target_filter: TargetFilter,
         outputs: OutputSet,
         place: dict[str, int],
     ) -> SampleTotals:
@@ -297,7 +301,10 @@ class SampleRun:
         def work(item: Any) -> _Called:
             block = find(item)
             reads = self._engine.call(
-                block, trust.kept, trust.believed, self._rules.evidence.doubtful_confidence
+                block,
+                target_filter.kept,
+                target_filter.accepted,
+                self._rules.evidence.doubtful_confidence,
             )
             texts = [writer.text(reads) for writer in self._writers.values()]
             return _Called(texts, reads, block.bases)
@@ -380,6 +387,6 @@ class SampleRun:
         return {rank_name(rank): int(ranks[rank]) for rank in np.flatnonzero(ranks).tolist()}
 
 
-def as_it_is(block: QueryBlock) -> QueryBlock:
+def unchanged(block: QueryBlock) -> QueryBlock:
     """For items that are blocks with candidates already."""
     return block

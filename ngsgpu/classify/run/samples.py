@@ -15,7 +15,7 @@ import numpy as np
 from ngsgpu.classify.query.cpu import Mates
 from ngsgpu.classify.query.engine import NO_MATES, Queries, find_name_ends
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.inputs import Lane, plan_lanes
+from ngsgpu.io.inputs import ReadFiles, plan_lanes
 from ngsgpu.io.text.batch import RecordBatch
 
 PLACEHOLDER: Final = "{sample}"
@@ -100,7 +100,7 @@ class Sample:
     """
 
     name: str
-    lanes: tuple[Lane, ...]
+    lanes: tuple[ReadFiles, ...]
 
     @property
     def paired(self) -> bool:
@@ -154,7 +154,7 @@ def read_samples(path: str | Path) -> list[Sample]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise InputError(path, f"cannot be read ({reason})", "check the path") from error
-    lanes: dict[str, list[Lane]] = {}
+    lanes: dict[str, list[ReadFiles]] = {}
     for line, row in rows:
         name, first, second = (row.get(key, "") for key in ("sample", "fastq_1", "fastq_2"))
         if not _NAME.fullmatch(name):
@@ -165,7 +165,7 @@ def read_samples(path: str | Path) -> list[Sample]:
         if not first:
             raise InputError(path, "there is no fastq_1", "name the file of reads", line=line)
         own = lanes.setdefault(name, [])
-        own.append(Lane((first, second) if second else (first,), (0,), False))
+        own.append(ReadFiles((first, second) if second else (first,), (0,), False))
         if own[0].paired != own[-1].paired:
             raise InputError(
                 path, f"sample {name!r} has lanes with and without mates",
@@ -195,7 +195,7 @@ def _rows(path: str | Path, lines: list[str]) -> Iterator[tuple[int, dict[str, s
         yield number, dict(zip(columns, (value.strip() for value in values), strict=False))
 
 
-def queries_of(mates: tuple[RecordBatch, ...], lane: Lane) -> Queries:
+def queries_of(mates: tuple[RecordBatch, ...], lane: ReadFiles) -> Queries:
     """The records of a batch as queries."""
     first = mates[0]
     if lane.interleaved:

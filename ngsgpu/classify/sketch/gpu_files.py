@@ -94,7 +94,7 @@ def sketch_files(
     return run.done
 
 
-class _Lane:
+class _GpuState:
     """A GPU that takes part: its arrays, and the record that goes on in its next batch."""
 
     def __init__(self, device: int, batch_bytes: int, parameters: SketchParameters) -> None:
@@ -136,7 +136,7 @@ class _Started:
         counted: CUDA event.
     """
 
-    lane: _Lane
+    lane: _GpuState
     slot: int
     batch: TextBatch
     found: NDArray[np.uint32]
@@ -165,7 +165,7 @@ class _Run:
         self._key_room = key_room
         self._advance = advance
         self._finder = RecordFinder(sink)
-        self._lanes = [_Lane(device, batch_bytes, parameters) for device in range(gpus)]
+        self._lanes = [_GpuState(device, batch_bytes, parameters) for device in range(gpus)]
         self._lane = self._lanes[0]
         self._started: list[_Started] = []
         self.done: list[DeviceSketches] = []
@@ -246,7 +246,7 @@ class _Run:
         while len(self._started) > len(self._lanes):
             self._sketch()
 
-    def _count(self, lane: _Lane, slot: int, batch: TextBatch) -> _Started:
+    def _count(self, lane: _GpuState, slot: int, batch: TextBatch) -> _Started:
         """Count letters and put them side by side."""
         import cupy
 
@@ -316,7 +316,7 @@ class _Run:
         self._advance(int(places[-1]))
 
     def _pieces(
-        self, lane: _Lane, batch: TextBatch, places: NDArray[np.int64]
+        self, lane: _GpuState, batch: TextBatch, places: NDArray[np.int64]
     ) -> tuple[LetterPieces, int]:
         """What there is to sketch in a batch, and the first letter that the next one needs."""
         bounds = places + lane.head
@@ -350,7 +350,7 @@ class _Run:
         target = np.array([one[0] if one else -1 for one in targets], dtype=np.int64)
         return LetterPieces(start, length, windows, bias, target), begin
 
-    def _placed(self, lane: _Lane, sketches: DeviceSketches) -> DeviceSketches:
+    def _placed(self, lane: _GpuState, sketches: DeviceSketches) -> DeviceSketches:
         """The sketches, in the memory of the host if the GPU's is for something else."""
         size = sketches.keys.nbytes
         if self._key_room is None or lane.key_bytes + size <= self._key_room:

@@ -310,7 +310,9 @@ class TargetCollector:
         )
 
 
-def deal_out(windows: NDArray[np.int64], file: Sequence[int], partitions: int) -> NDArray[np.int32]:
+def assign_partitions(
+    windows: NDArray[np.int64], file: Sequence[int], partitions: int
+) -> NDArray[np.int32]:
     """Deal targets out to partitions so that these get about as many windows.
 
     The largest piece goes first, to the partition that has the least; of equal ones the first. A

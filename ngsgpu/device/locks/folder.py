@@ -27,7 +27,7 @@ from ngsgpu.device.locks.files import (
     readable,
     try_lock,
 )
-from ngsgpu.device.locks.queue import Ticket, set_apart, stand_in_queue
+from ngsgpu.device.locks.queue import Ticket, join_queue, set_apart
 
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 _GATE_PATIENCE = 5.0
@@ -103,7 +103,7 @@ class LockFolder:
                     if end is not None and now >= end:
                         return None
                     if ticket is None and not blocked:
-                        ticket = stand_in_queue(self.path, names, count)
+                        ticket = join_queue(self.path, names, count)
                         if ticket is not None:
                             stack.callback(ticket.leave)
                 if blocked not in told:

@@ -52,7 +52,7 @@ class Ticket:
         os.close(self.file)
 
 
-def stand_in_queue(folder: Path, names: Sequence[str], count: int) -> Ticket | None:
+def join_queue(folder: Path, names: Sequence[str], count: int) -> Ticket | None:
     """Take the last place, for ``count`` of ``names``; None where the folder takes no more files.
 
     Places go by time, not by what tickets there are, which others may have made up.

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.device.gpu_memory import pinned_empty
 from ngsgpu.io.compress.source import HEADROOM, Chunk, Source
-from ngsgpu.io.places import FileIdentity, identify
+from ngsgpu.io.layout import FileIdentity, identify
 
 LINE_ENDS: Final = b"\r\n"
 _BLANK: Final = 4096
@@ -78,7 +78,7 @@ class PinnedChunk:
     last: bool
 
 
-class Keeper:
+class HostCache:
     """Host memory for inflated data, so that a second pass need not inflate them again.
 
     Args:
@@ -88,7 +88,7 @@ class Keeper:
     def __init__(self, room: int) -> None:
         self._room = room
 
-    def takes(self, size: int) -> bool:
+    def reserve(self, size: int) -> bool:
         """Whether there is room for so many bytes; they count as kept then."""
         self._room -= size
         return self._room >= 0
@@ -129,7 +129,7 @@ class Feed(Protocol):
 def open_feed(
     path: str,
     pool: ThreadPoolExecutor,
-    keeper: Keeper,
+    host_cache: HostCache,
     *,
     threads: int,
     chunk_bytes: int,
@@ -140,7 +140,7 @@ def open_feed(
     Args:
         path: the file.
         pool: threads that read.
-        keeper: keeps inflated data as far as it has room.
+        host_cache: keeps inflated data as far as it has room.
         threads: threads that inflate BGZF.
         chunk_bytes: size of a chunk.
         ahead: chunks in memory.
@@ -159,7 +159,7 @@ def open_feed(
     if source.compression == "plain":
         source.close()
         return PlainFeed(path, pool, chunk_bytes=chunk_bytes, ahead=ahead)
-    return InflatedFeed(source, keeper, chunk_bytes=chunk_bytes)
+    return InflatedFeed(source, host_cache, chunk_bytes=chunk_bytes)
 
 
 class PlainFeed:
@@ -240,9 +240,9 @@ class PlainFeed:
 class InflatedFeed:
     """Copies what a source inflates to pinned memory."""
 
-    def __init__(self, source: Source, keeper: Keeper, *, chunk_bytes: int) -> None:
+    def __init__(self, source: Source, host_cache: HostCache, *, chunk_bytes: int) -> None:
         self._source = source
-        self._keeper = keeper
+        self._keeper = host_cache
         self.kept: list[NDArray[np.uint8]] | None = []
         self.compression = source.compression
         self.identity = identify(source.path)
@@ -272,7 +272,7 @@ class InflatedFeed:
         data = current.buffer[HEADROOM : HEADROOM + current.size]
         np.copyto(buffer.array[: current.size], data)
         if self.kept is not None:
-            if self._keeper.takes(len(current.buffer)):
+            if self._keeper.reserve(len(current.buffer)):
                 self.kept.append(data)
             else:
                 self.kept = None

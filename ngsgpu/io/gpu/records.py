@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, Self
 
 import numpy as np
 
-from ngsgpu.io.gpu.feed import IrregularInputError, Keeper, open_feed
+from ngsgpu.io.gpu.feed import HostCache, IrregularInputError, open_feed
 from ngsgpu.io.gpu.parse import KERNELS, THREADS, ParsedChunk, Parser, blocks_for
 from ngsgpu.io.text.diagnose import PhredOffset
 
@@ -28,7 +28,7 @@ NO_PAIR: Final = 2**64 - 1
 
 
 class Files(Protocol):
-    """What is read; ``ngsgpu.io.inputs.Lane`` and the like."""
+    """What is read; ``ngsgpu.io.inputs.ReadFiles`` and the like."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class LaneBatch:
+class DeviceRecordBatch:
     """Records that belong together; valid until the lane gives the next batch.
 
     Attributes:
@@ -100,7 +100,7 @@ class LaneBatch:
     records: int
 
 
-class DeviceLane:
+class DeviceReadFiles:
     """Reads one lane; use it as a context manager.
 
     Args:
@@ -112,7 +112,7 @@ class DeviceLane:
         copies: CUDA stream for copies to the device.
         bad_pair: uint64[1] on the device: number of the first pair that is none; see ``NO_PAIR``.
         first_pair: number of the lane's first pair.
-        keeper: keeps inflated data.
+        host_cache: keeps inflated data.
 
     Attributes:
         cursors: of the files.
@@ -133,7 +133,7 @@ class DeviceLane:
         copies: Any,
         bad_pair: Any,
         first_pair: int = 0,
-        keeper: Keeper | None = None,
+        host_cache: HostCache | None = None,
     ) -> None:
         self._interleaved = lane.interleaved
         self._bad_pair = bad_pair
@@ -144,7 +144,7 @@ class DeviceLane:
                 feed = open_feed(
                     path,
                     pool,
-                    keeper or Keeper(0),
+                    host_cache or HostCache(0),
                     threads=readers,
                     chunk_bytes=chunk_bytes,
                     ahead=2 + readers // len(lane.inputs),
@@ -174,7 +174,7 @@ class DeviceLane:
 
     def batches(
         self, seen: Callable[[Cursor, ParsedChunk], None] = lambda cursor, chunk: None
-    ) -> Iterator[LaneBatch]:
+    ) -> Iterator[DeviceRecordBatch]:
         """All records, in order.
 
         Args:
@@ -191,7 +191,7 @@ class DeviceLane:
             parts = [(cursor.chunk, cursor.used) for cursor in cursors]
             if self._interleaved:
                 parts.append((parts[0][0], parts[0][1] + 1))
-            batch = LaneBatch(tuple(parts), step, records // step, records)
+            batch = DeviceRecordBatch(tuple(parts), step, records // step, records)
             if len(parts) == 2:
                 check_mates(batch, first_pair=pair, bad_pair=self._bad_pair)
             yield batch
@@ -208,13 +208,13 @@ class DeviceLane:
 
 
 def no_bad_pair() -> Any:
-    """uint64[1] on the device, for ``DeviceLane``."""
+    """uint64[1] on the device, for ``DeviceReadFiles``."""
     import cupy
 
     return cupy.asarray(np.full(1, NO_PAIR, dtype=np.uint64))
 
 
-def check_mates(batch: LaneBatch, *, first_pair: int, bad_pair: Any) -> None:
+def check_mates(batch: DeviceRecordBatch, *, first_pair: int, bad_pair: Any) -> None:
     """Check on the device that records have the names of mates, by the rule of ``io.pairs``.
 
     Args:

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.io.layout import FileLayout, ReadFilesLayout, Segment
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.places import FilePlaces, LanePlaces, Segment
 from ngsgpu.io.reread import PieceReader, check_same, open_again
 from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN
@@ -115,7 +115,7 @@ class Piece:
         last_record: end of those records.
     """
 
-    file: FilePlaces
+    file: FileLayout
     start: int
     end: int
     base: int
@@ -123,13 +123,13 @@ class Piece:
     last_record: int
 
 
-def pieces_of(file: FilePlaces, piece_bytes: int = PIECE_BYTES) -> Iterator[Piece]:
+def pieces_of(file: FileLayout, piece_bytes: int = PIECE_BYTES) -> Iterator[Piece]:
     """Cut a file into pieces, each from the start of a sequence to that of a later one."""
     for segment in file.segments:
         yield from _pieces_of_segment(file, segment, piece_bytes)
 
 
-def _pieces_of_segment(file: FilePlaces, segment: Segment, piece_bytes: int) -> Iterator[Piece]:
+def _pieces_of_segment(file: FileLayout, segment: Segment, piece_bytes: int) -> Iterator[Piece]:
     size = segment.end - segment.start
     step = max(1, segment.records * piece_bytes // max(1, size))
     start = segment.start
@@ -143,7 +143,7 @@ def _pieces_of_segment(file: FilePlaces, segment: Segment, piece_bytes: int) -> 
 
 
 def write_patched(
-    lanes: Sequence[LanePlaces],
+    lanes: Sequence[ReadFilesLayout],
     targets: Sequence[Sequence[int]],
     outputs: OutputSet,
     edits: Edits,
@@ -209,7 +209,7 @@ class _Run:
         self._lock = threading.Lock()
 
     def copy(
-        self, lane: LanePlaces, indices: Sequence[int], filled: list[int], piece_bytes: int
+        self, lane: ReadFilesLayout, indices: Sequence[int], filled: list[int], piece_bytes: int
     ) -> None:
         """Copy the files of a lane, of which output ``i`` has ``filled[i]`` bytes before."""
         with ExitStack() as stack:
@@ -246,7 +246,7 @@ class _Run:
         self,
         piece: Piece,
         read: Callable[[NDArray[np.uint8]], None],
-        lane: LanePlaces,
+        lane: ReadFilesLayout,
         mate: int,
         target: AtomicFile | None,
         place: int,
@@ -267,7 +267,9 @@ class _Run:
         target.write_at(data.data, place)
         return None
 
-    def _edit(self, piece: Piece, lane: LanePlaces, mate: int, data: NDArray[np.uint8]) -> None:
+    def _edit(
+        self, piece: Piece, lane: ReadFilesLayout, mate: int, data: NDArray[np.uint8]
+    ) -> None:
         """Replace the bases of a piece, whose bytes are ``data``."""
         counts = self._workspace().counts
         step = len(lane.files)

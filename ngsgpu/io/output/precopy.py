@@ -16,9 +16,9 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.io.layout import FileLayout, ReadFilesLayout
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.places import FilePlaces, LanePlaces
 from ngsgpu.io.reread import PlainReader, check_same
 
 COPIED_AT_ONCE: Final = 4 << 20
@@ -38,12 +38,12 @@ class Precopy:
 
     def __init__(
         self,
-        lanes: Sequence[LanePlaces],
+        lanes: Sequence[ReadFilesLayout],
         targets: Sequence[Sequence[int]],
         outputs: OutputSet,
         threads: int,
     ) -> None:
-        self._jobs: list[tuple[FilePlaces, AtomicFile, int]] = []
+        self._jobs: list[tuple[FileLayout, AtomicFile, int]] = []
         self._files: dict[int, AtomicFile] = {}
         self._sizes: dict[int, int] = {}
         self._threads = threads
@@ -60,7 +60,9 @@ class Precopy:
                 self._sizes[index] = self._sizes.get(index, 0) + file.size
 
     @staticmethod
-    def _plain_outputs(lanes: Sequence[LanePlaces], targets: Sequence[Sequence[int]]) -> set[int]:
+    def _plain_outputs(
+        lanes: Sequence[ReadFilesLayout], targets: Sequence[Sequence[int]]
+    ) -> set[int]:
         """Outputs all of whose inputs can be copied as they are."""
         copied: set[int] = set()
         others: set[int] = set()

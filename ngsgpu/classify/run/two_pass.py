@@ -21,7 +21,7 @@ from ngsgpu.errors import output_error
 SHARE_OF_MEMORY: Final = 0.25
 
 
-class SecondLook:
+class TwoPass:
     """Keeps blocks in the order in which they come; use it as a context manager.
 
     Args:
@@ -36,7 +36,7 @@ class SecondLook:
         self._order: list[QueryBlock | None] = []
         self._file = tempfile.TemporaryFile(prefix="ngsgpu-candidates-")  # noqa: SIM115
 
-    def __enter__(self) -> SecondLook:
+    def __enter__(self) -> TwoPass:
         return self
 
     def __exit__(

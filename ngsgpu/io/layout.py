@@ -45,10 +45,10 @@ class Segment:
     Attributes:
         start: first byte in the (decompressed) file.
         end: end of the bytes.
-        base: what is added to a segment's entries of ``FilePlaces.starts`` to make them places in
+        base: what is added to a segment's entries of ``FileLayout.starts`` to make them places in
             the file; may be negative.
         first_record: number in the file of the first record, which is also its index in
-            ``FilePlaces.starts``.
+            ``FileLayout.starts``.
         records: how many.
     """
 
@@ -60,7 +60,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class FilePlaces:
+class FileLayout:
     """Where the sequences of one FASTQ file lie.
 
     Attributes:
@@ -79,7 +79,7 @@ class FilePlaces:
     starts: NDArray[np.uint32]
     kept: tuple[NDArray[np.uint8], ...] | None = None
 
-    def sequence_places(self, first: int, last: int) -> NDArray[np.int64]:
+    def sequence_offsets(self, first: int, last: int) -> NDArray[np.int64]:
         """Where the sequences of records ``first`` to ``last``, exclusive, begin in the file."""
         places = self.starts[first:last].astype(np.int64)
         index = bisect.bisect_right(self.segments, first, key=lambda one: one.first_record) - 1
@@ -97,7 +97,7 @@ class FilePlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class LanePlaces:
+class ReadFilesLayout:
     """The files of one lane.
 
     Attributes:
@@ -106,5 +106,5 @@ class LanePlaces:
             ``first_read + m + i * len(files)``.
     """
 
-    files: tuple[FilePlaces, ...]
+    files: tuple[FileLayout, ...]
     first_read: int
