@@ -45,8 +45,8 @@ from benchmarks.peers.classification import (
 
 SPLITS = 10
 ROLES = ("stays", "genome", "species", "genus")
-GENOMES_A_ROLE = 6
-PAIRS_A_GENOME = 1000
+GENOMES_PER_ROLE = 6
+PAIRS_PER_GENOME = 1000
 RANKS = ("species", "genus")
 
 Score = dict[str, list[int]]
@@ -270,7 +270,7 @@ class Draw:
 def draw(genomes: Sequence[Genome], seed: int) -> Draw:
     """Deal roles out at random; a genome that another one's role excludes is not there either."""
     order = np.random.default_rng(seed).permutation(len(genomes))
-    sampled = [genomes[i] for i in order[: len(ROLES) * GENOMES_A_ROLE]]
+    sampled = [genomes[i] for i in order[: len(ROLES) * GENOMES_PER_ROLE]]
     there = list(genomes)
     for place, own in enumerate(sampled):
         role = ROLES[place % len(ROLES)]
@@ -321,7 +321,7 @@ def genomes_left_out(wanted: argparse.Namespace) -> dict[str, Any]:
         }
         for reads in ("single", "pairs")
     }
-    return {"genomes": len(genomes), "pairs_a_genome": PAIRS_A_GENOME, "summary": summary,
+    return {"genomes": len(genomes), "pairs_a_genome": PAIRS_PER_GENOME, "summary": summary,
             "draws": found}  # fmt: skip
 
 
@@ -366,7 +366,7 @@ def simulate(sampled: Sequence[Genome], folder: Path) -> tuple[Path, ...]:
     for number, genome in enumerate(sampled):
         data = DataSet(str(number), (genome.path,), stage="classify", coverage=0, seed=1)
         bases = apart(genome_bases, genome.path)
-        made = replace(data, coverage=PAIRS_A_GENOME * 200 / bases)
+        made = replace(data, coverage=PAIRS_PER_GENOME * 200 / bases)
         apart(make, made, folder / f"reads{number}", processes=2, truth=False)
         for mate, output in zip(MATES, outputs, strict=True):
             text = (folder / f"reads{number}" / mate).read_text().splitlines()

@@ -57,7 +57,7 @@ from ngsgpu.readset import ReadArrays, ReadSet, ReadSetBuilder
 
 SCHEMA = "ngsgpu.benchmark.extension_accuracy"
 SCHEMA_VERSION = 1
-PAIRS_A_TASK = 1024
+PAIRS_PER_TASK = 1024
 OURS = tuple(f"ngsgpu, strict {strict}" for strict in STRICT_MODES)
 KONNECTOR = "konnector"
 
@@ -152,7 +152,7 @@ def extend_sample(sample: Sample, library: Library, threads: int) -> dict[str, d
     weights = quality_weights(reads.arrays.quality_bits)
 
     def work(begin: int) -> tuple[cpu.Extensions, ...]:
-        part = sample.pairs[begin : begin + PAIRS_A_TASK]
+        part = sample.pairs[begin : begin + PAIRS_PER_TASK]
         space = cpu.Workspace.allocate(loose, reads.max_length, len(tables.cells))
         first, second, third = (cpu.Extensions.allocate(len(part), one) for one in rules)
         results = (first, second, third)
@@ -171,7 +171,7 @@ def extend_sample(sample: Sample, library: Library, threads: int) -> dict[str, d
     )
     paths = [sample.folder / f"ngsgpu{strict}.fq" for strict in STRICT_MODES]
     files = [path.open("wb") for path in paths]
-    begins = range(0, len(sample.pairs), PAIRS_A_TASK)
+    begins = range(0, len(sample.pairs), PAIRS_PER_TASK)
     with ThreadPoolExecutor(threads) as pool:
         for begin, results in zip(begins, pool.map(work, begins), strict=True):
             for file, part in zip(files, results, strict=True):

@@ -76,7 +76,7 @@ def measure_kernels(
         outputs = ExtensionOutputs(extended, rest[0], rest[1])
         if one_batch:
             at = "ngsgpu.extend.gpu_run"
-            stack.enter_context(patch(f"{at}.pairs_a_batch", lambda rules, size: ALL_PAIRS))
+            stack.enter_context(patch(f"{at}.pairs_per_batch", lambda rules, size: ALL_PAIRS))
             stack.enter_context(patch(f"{at}.BATCHES_IN_ALL", 1))
         extend = partial(
             extend_files,

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ngsgpu.io.gpu.parse import TILE
-from ngsgpu.minhash.gpu import FUNCTIONS_A_PASS
+from ngsgpu.minhash.gpu import FUNCTIONS_PER_PASS
 
-BYTES_A_SECOND = 4.3e12
+BYTES_PER_SECOND = 4.3e12
 """What a copy within the memory of an H200 moves, read and written."""
 
-OPERATIONS_A_SECOND = 30e12
+OPERATIONS_PER_SECOND = 30e12
 """Integer operations of an H200."""
 
 SORT_BITS = 8
@@ -90,7 +90,7 @@ Model = Callable[[Load], tuple[float, float]]
 
 def sign_reads(load: Load) -> tuple[float, float]:
     """Planes once a pass, a key and a place out for each read and function; 20 a hash."""
-    passes = -(-load.hashes // FUNCTIONS_A_PASS)
+    passes = -(-load.hashes // FUNCTIONS_PER_PASS)
     kmers = load.bases - load.reads * (load.kmer - 1)
     return passes * load.plane_bytes + 10 * load.entries, 20.0 * kmers * load.hashes
 
@@ -309,4 +309,4 @@ EXTENSION_MODELS: dict[str, Callable[[ExtensionLoad], tuple[float, float]]] = {
 
 def floor_seconds(moved: float, operations: float) -> float:
     """The least time that this many bytes and operations take, done at the same time."""
-    return max(moved / BYTES_A_SECOND, operations / OPERATIONS_A_SECOND)
+    return max(moved / BYTES_PER_SECOND, operations / OPERATIONS_PER_SECOND)

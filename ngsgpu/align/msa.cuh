@@ -11,7 +11,7 @@
 
 constexpr uint16_t TAKEN_OUT = 0x8000;  // beside a weight: to be taken out in this round
 constexpr int ROWS = 64;
-constexpr int MOST_PARTS = 8;
+constexpr int MAX_PARTS = 8;
 constexpr int MASKS = 4;
 
 // A candidate that the filter keeps, with all that the columns ask for again and again.
@@ -35,7 +35,7 @@ struct Msa {
     Row* rows;            // [ROWS] of the candidates that are being added
     uint32_t* masks;      // [MASKS x words] per column: any 1, any 0 in the low plane, in the high
     uint32_t* mixed;      // [words] per column: whether reads differ
-    uint32_t* unknown;    // [words of the length] per position: whether the anchor's base is known
+    uint32_t* ambiguous;  // [words of the length] bit per position: the anchor's base is ambiguous
     int32_t* begins;      // [columns + 1] candidates that begin at a column less those that ended
     uint16_t* list;       // [columns] the mixed columns
     uint8_t* consensus;   // [columns]
@@ -174,8 +174,8 @@ __device__ __forceinline__ void list_mixed(const Reads& reads, const Weight* wei
         const uint32_t both = (low & (msa.masks[words + word] >> bit)) |
                               (high & (msa.masks[3 * words + word] >> bit));
         // What is unknown is decided by the reads that are sure.
-        const bool unknown = inside && ((msa.unknown[position >> 5] >> (position & 31)) & 1);
-        const bool mixed = column < msa.columns && ((both & 1) || unknown);
+        const bool ambiguous = inside && ((msa.ambiguous[position >> 5] >> (position & 31)) & 1);
+        const bool mixed = column < msa.columns && ((both & 1) || ambiguous);
         const uint32_t all = __ballot_sync(~0u, mixed);
         int at = 0;
         if (bit == 0) {
@@ -250,7 +250,7 @@ __device__ __forceinline__ void add_rows(const Reads& reads, const Weight* weigh
 }
 
 // Set the columns from the anchor and its kept candidates; their consensus. The block calls it
-// together, after ``unknown`` was set.
+// together, after ``ambiguous`` was set.
 __device__ __forceinline__ void build_msa(const Reads& reads, const Weight* weights,
                                           int64_t anchor, const Candidates& c, const Msa& msa,
                                           int thread, int threads) {
@@ -260,7 +260,7 @@ __device__ __forceinline__ void build_msa(const Reads& reads, const Weight* weig
     const int listed = *msa.listed, kept = *c.kept_count;
     if (listed == 0) return;
     int parts = 1;
-    while (parts < MOST_PARTS && 2 * parts * listed <= threads) parts *= 2;
+    while (parts < MAX_PARTS && 2 * parts * listed <= threads) parts *= 2;
 #pragma unroll 1
     for (int first = 0; first < kept; first += ROWS) {
         const int rows = min(ROWS, kept - first);

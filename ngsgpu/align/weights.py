@@ -15,7 +15,7 @@ WEIGHT_BITS = 14
 Q20_WEIGHT = math.floor(0.99 * (1 << WEIGHT_BITS))
 """Weight from which a base counts as sure: Q20."""
 
-SMALLEST_QUALITY_WEIGHT = 0.001
+MIN_QUALITY_WEIGHT = 0.001
 
 
 def quality_weights(quality_bits: int) -> NDArray[np.int32]:
@@ -27,5 +27,5 @@ def quality_weights(quality_bits: int) -> NDArray[np.int32]:
     if quality_bits == 0:
         return np.array([1 << WEIGHT_BITS], dtype=np.int32)
     scores = BIN_SCORES[quality_bits].astype(np.float64)
-    weights = np.maximum(SMALLEST_QUALITY_WEIGHT, 1 - 10 ** (-scores / 10))
+    weights = np.maximum(MIN_QUALITY_WEIGHT, 1 - 10 ** (-scores / 10))
     return np.floor(weights * (1 << WEIGHT_BITS) + 0.5).astype(np.int32)

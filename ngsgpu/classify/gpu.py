@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.device.kernels import grid_for
-from ngsgpu.sequence.codec import CODES, UNKNOWN
+from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 
 THREADS: Final = 256
-_BLOCKS_A_MULTIPROCESSOR: Final = 32
+_BLOCKS_PER_MULTIPROCESSOR: Final = 32
 _HOST_TO_DEVICE: Final = 1
 
 
 def grid_of(units: int, a_block: int) -> tuple[int]:
     """Grid for kernels whose blocks take so many units at a time, over and over."""
-    return grid_for(max(1, units), a_block, _BLOCKS_A_MULTIPROCESSOR)
+    return grid_for(max(1, units), a_block, _BLOCKS_PER_MULTIPROCESSOR)
 
 
 def grid_of_threads(units: int) -> tuple[int]:
@@ -37,8 +37,8 @@ def code_table(letters: bool) -> Any:
 
     if letters:
         return cupy.asarray(CODES)
-    table = np.full(256, UNKNOWN, dtype=np.uint8)
-    table[:UNKNOWN] = np.arange(UNKNOWN)
+    table = np.full(256, AMBIGUOUS, dtype=np.uint8)
+    table[:AMBIGUOUS] = np.arange(AMBIGUOUS)
     return cupy.asarray(table)
 
 

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from ngsgpu.errors import UsageError
 
-MOST_KMER: Final = 16
-MOST_SKETCH: Final = 32
-MOST_WINDOW: Final = 1 << 16
+MAX_KMER: Final = 16
+MAX_SKETCH: Final = 32
+MAX_WINDOW: Final = 1 << 16
 KEEP_ALL: Final = (1 << 31) - 1
 """Limit of locations that is none."""
 
@@ -49,13 +49,13 @@ class SketchParameters:
     stride: int = 112
 
     def __post_init__(self) -> None:
-        if not 4 <= self.kmer <= MOST_KMER:
-            raise UsageError(f"--kmer must be from 4 to {MOST_KMER}, not {self.kmer}")
-        if not 1 <= self.sketch <= MOST_SKETCH:
-            raise UsageError(f"--sketch must be from 1 to {MOST_SKETCH}, not {self.sketch}")
-        if not self.kmer <= self.window <= MOST_WINDOW:
+        if not 4 <= self.kmer <= MAX_KMER:
+            raise UsageError(f"--kmer must be from 4 to {MAX_KMER}, not {self.kmer}")
+        if not 1 <= self.sketch <= MAX_SKETCH:
+            raise UsageError(f"--sketch must be from 1 to {MAX_SKETCH}, not {self.sketch}")
+        if not self.kmer <= self.window <= MAX_WINDOW:
             raise UsageError(
-                f"--window must be from --kmer ({self.kmer}) to {MOST_WINDOW}, not {self.window}"
+                f"--window must be from --kmer ({self.kmer}) to {MAX_WINDOW}, not {self.window}"
             )
         if not 1 <= self.stride <= self.window:
             raise UsageError(

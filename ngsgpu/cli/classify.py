@@ -133,7 +133,7 @@ def classify(
     parameters = calls.parameters()
     memory = None if gpu_memory is None else parse_size(gpu_memory)
     offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
-    most = _most_gpus(database, only_partition) if gpus is not None and gpus > 1 else None
+    most = _max_gpus(database, only_partition) if gpus is not None and gpus > 1 else None
     with choose_backend(
         backend.value, gpus, engines=("cpu", "cuda"), lease=True, most=most
     ) as chosen:
@@ -228,14 +228,14 @@ def classify_merge(
     _say([classifier.merge(candidates, outputs, sample)], classifier.engine.database, quiet)
 
 
-def _most_gpus(database: str | None, only_partition: int | None) -> int | None:
+def _max_gpus(database: str | None, only_partition: int | None) -> int | None:
     """Maximum number of GPUs the run can use; None: no limit."""
     from ngsgpu.classify.database.database import open_database
-    from ngsgpu.classify.query.gpu_query import most_gpus
+    from ngsgpu.classify.query.gpu_query import max_gpus
 
     if database is None or only_partition is not None:
-        return most_gpus(1)
-    return most_gpus(len(open_database(database).partitions))
+        return max_gpus(1)
+    return max_gpus(len(open_database(database).partitions))
 
 
 def _options(threads: int, quiet: bool) -> ClassifyOptions:

@@ -21,9 +21,9 @@ from ngsgpu.jit import njit
 from ngsgpu.minhash.cpu import find_candidates
 from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.minhash.tables import FoundArrays, TableArrays
-from ngsgpu.readset import ReadArrays, UnknownBases
+from ngsgpu.readset import AmbiguousBases, ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
-from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN, set_base
+from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS, set_base
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.types import Integer
 
@@ -51,7 +51,7 @@ class Workspace(NamedTuple):
         first: alignments of an anchor.
         second: alignments of its mate.
         columns: the MSA.
-        unknown: uint8[max length], where the anchor's own base is not known.
+        ambiguous: uint8[max length], where the anchor's own base is not known.
         consensus: uint64, planes of a candidate's corrected sequence.
         edits: uint32, position << 2 | base; for each anchor its correction, then, where that
             is of low quality, its complete one.
@@ -70,7 +70,7 @@ class Workspace(NamedTuple):
     first: Alignments
     second: Alignments
     columns: Columns
-    unknown: NDArray[np.uint8]
+    ambiguous: NDArray[np.uint8]
     consensus: NDArray[np.uint64]
     edits: NDArray[np.uint32]
     edit_reads: NDArray[np.uint32]
@@ -94,7 +94,7 @@ class Workspace(NamedTuple):
             first=Alignments.allocate(MAX_ENTRIES),
             second=Alignments.allocate(MAX_ENTRIES),
             columns=Columns.allocate(max_length, margin),
-            unknown=np.zeros(max_length + 1, dtype=np.uint8),
+            ambiguous=np.zeros(max_length + 1, dtype=np.uint8),
             consensus=np.zeros(planes, dtype=np.uint64),
             edits=np.zeros(max(1 << 16, 8 * max_length), dtype=np.uint32),
             edit_reads=np.zeros(records, dtype=np.uint32),
@@ -205,7 +205,7 @@ def decide(
     for position in range(read_length(reads, anchor)):
         column = position + rules.margin
         base = columns.consensus[column]
-        known = not work.unknown[position]
+        known = not work.ambiguous[position]
         if base == columns.anchor[position] and known:
             continue
         q20 = weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
@@ -280,22 +280,22 @@ def vote_for_candidates(
 
 
 @njit(nogil=True, cache=True)
-def mark_unknown(
-    unknown_bases: UnknownBases, anchor: Integer, value: int, unknown: NDArray[np.uint8]
+def mark_ambiguous(
+    ambiguous_bases: AmbiguousBases, anchor: Integer, value: int, ambiguous: NDArray[np.uint8]
 ) -> None:
-    """Set the entries of ``unknown`` where the anchor's base is not known to ``value``."""
-    if len(unknown_bases.reads) == 0:
+    """Set the entries of ``ambiguous`` where the anchor's base is not known to ``value``."""
+    if len(ambiguous_bases.reads) == 0:
         return
-    entry = np.searchsorted(unknown_bases.reads, np.uint32(anchor))
-    if entry < len(unknown_bases.reads) and unknown_bases.reads[entry] == anchor:
-        for i in range(unknown_bases.start[entry], unknown_bases.start[entry + 1]):
-            unknown[unknown_bases.positions[i]] = value
+    entry = np.searchsorted(ambiguous_bases.reads, np.uint32(anchor))
+    if entry < len(ambiguous_bases.reads) and ambiguous_bases.reads[entry] == anchor:
+        for i in range(ambiguous_bases.start[entry], ambiguous_bases.start[entry + 1]):
+            ambiguous[ambiguous_bases.positions[i]] = value
 
 
 @njit(nogil=True, cache=True)
 def correct_anchor(
     reads: ReadArrays,
-    unknown_bases: UnknownBases,
+    ambiguous_bases: AmbiguousBases,
     weights: NDArray[np.int32],
     rules: Rules,
     anchor: Integer,
@@ -320,7 +320,7 @@ def correct_anchor(
         work.counters[ALONE] += 1
         return at
     replace, high = classify(rules, work.columns, length)
-    mark_unknown(unknown_bases, anchor, 1, work.unknown)
+    mark_ambiguous(ambiguous_bases, anchor, 1, work.ambiguous)
     end = decide(reads, weights, rules, anchor, replace, crowded, work, edit)
     complete = end
     if high:
@@ -331,7 +331,7 @@ def correct_anchor(
         complete = decide(reads, weights, rules, anchor, True, crowded, work, end)
         work.edit_hashes[record, 0] = edited_hash(work, reads, anchor, edit, end)
         work.edit_hashes[record, 1] = edited_hash(work, reads, anchor, end, complete)
-    mark_unknown(unknown_bases, anchor, 0, work.unknown)
+    mark_ambiguous(ambiguous_bases, anchor, 0, work.ambiguous)
     work.edit_reads[record] = anchor
     work.edit_ends[record, 0] = end
     work.edit_ends[record, 1] = complete
@@ -342,7 +342,7 @@ def correct_anchor(
 @njit(nogil=True, cache=True)
 def correct_anchors(
     reads: ReadArrays,
-    unknown_bases: UnknownBases,
+    ambiguous_bases: AmbiguousBases,
     tables: TableArrays,
     weights: NDArray[np.int32],
     rules: Rules,
@@ -378,12 +378,12 @@ def correct_anchors(
             )
             mark_mates(work.found, work.first, count, work.second, mate_count)
         at = correct_anchor(
-            reads, unknown_bases, weights, rules, anchor, work.first, count, crowded, work, at
+            reads, ambiguous_bases, weights, rules, anchor, work.first, count, crowded, work, at
         )
         if rules.paired:
             at = correct_anchor(
                 reads,
-                unknown_bases,
+                ambiguous_bases,
                 weights,
                 rules,
                 anchor + 1,
@@ -429,7 +429,7 @@ def write_edits(
     even: NDArray[np.int64],
     odd: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Replace bases in a batch's bytes; return (reads changed, unknown bases decided).
+    """Replace bases in a batch's bytes; return (reads changed, ambiguous bases decided).
 
     Args:
         data: uint8, the batch's bytes, changed in place.
@@ -461,7 +461,7 @@ def write_edits(
                     position += 1
                 source += 1
             old = data[source]
-            decided += CODES[old] == UNKNOWN
+            decided += CODES[old] == AMBIGUOUS
             # A lower-case letter stays one; the bit that tells them is also set in a dot.
             data[source] = LETTERS[edits[i] & 3] | (old & 0x20 if old >= 0x40 else 0)
             by_position[target] += 1

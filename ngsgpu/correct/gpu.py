@@ -212,7 +212,7 @@ class AnchorCorrector:
                 cupy.array([tier.cells, tier.limit, tier.max_length, tier.margin], dtype=cupy.int32)
                 for tier in self.tiers
             ]
-            self._unknown = _unknown_struct(reads)
+            self._ambiguous = _ambiguous_struct(reads)
             self._take_batch_memory(sizes)
 
     def _take_batch_memory(self, sizes: BatchSizes) -> None:
@@ -301,7 +301,7 @@ class AnchorCorrector:
             (self.threads,),
             (
                 self.reads.struct,
-                self._unknown,
+                self._ambiguous,
                 self.tables.struct,
                 self.weights,
                 self.rules,
@@ -316,10 +316,10 @@ class AnchorCorrector:
         )
 
 
-def _unknown_struct(reads: DeviceReadSet) -> Any:
-    """int64[4] on the device: the kernel's struct ``Unknown``."""
+def _ambiguous_struct(reads: DeviceReadSet) -> Any:
+    """int64[4] on the device: the kernel's struct ``AmbiguousBases``."""
     import cupy
 
-    unknown = reads.unknown
-    pointers = [array.data.ptr for array in unknown]
-    return cupy.array([*pointers, len(unknown.reads)], dtype=cupy.int64)
+    ambiguous = reads.ambiguous
+    pointers = [array.data.ptr for array in ambiguous]
+    return cupy.array([*pointers, len(ambiguous.reads)], dtype=cupy.int64)

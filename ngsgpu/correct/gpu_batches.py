@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-ANCHORS_A_BATCH: Final = 1 << 20
+ANCHORS_PER_BATCH: Final = 1 << 20
 
 COPIES: Final = 2
 COPY_SHARE: Final = 16
@@ -39,7 +39,7 @@ class BatchSizes:
     def anchors(self, max_length: int, mates: int) -> int:
         """Anchors of a batch, at least 1."""
         room = self.edit_bytes // (8 * max(1, max_length) * mates)
-        return max(1, min(ANCHORS_A_BATCH, room))
+        return max(1, min(ANCHORS_PER_BATCH, room))
 
 
 def batch_bytes(sizes: BatchSizes, anchors: int, max_length: int, mates: int) -> int:

@@ -12,7 +12,7 @@ from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections
 from ngsgpu.correct.gpu import RESULTS, AnchorCorrector
 from ngsgpu.device.arena import room
 
-BYTES_A_READ: Final = 256
+BYTES_PER_READ: Final = 256
 """What combining takes for each read of a part at most."""
 
 CONFLICT: Final = np.uint32(1 << 31)
@@ -54,7 +54,7 @@ def combine(correctors: Sequence[AnchorCorrector]) -> Corrections:
 
 def _reads_at_a_time() -> int:
     free = room()
-    return 1 << 20 if free is None else min(1 << 22, max(1 << 13, free // BYTES_A_READ))
+    return 1 << 20 if free is None else min(1 << 22, max(1 << 13, free // BYTES_PER_READ))
 
 
 def _joined(correctors: Sequence[AnchorCorrector], part: slice) -> dict[str, Any]:

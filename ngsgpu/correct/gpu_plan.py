@@ -42,14 +42,14 @@ SPARE_BYTES: Final = 15 << 20
 ROUNDING_BYTES: Final = 1 << 20
 """What CuPy's pool takes for the arrays of the reads beyond their size."""
 
-_MOST_FUNCTIONS: Final = 8
-_FEWEST_FUNCTIONS: Final = 2
+_MAX_FUNCTIONS: Final = 8
+_MIN_FUNCTIONS: Final = 2
 """Functions of a pass; more passes take longer, fewer take no more memory than correcting does."""
 
 _LEVELS: Final = 5
 """How often what batches take is halved before anything lies on the host."""
 
-_FEWEST_BLOCKS: Final = 8
+_MIN_BLOCKS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ReadMemory:
         uniform: whether all reads are equally long.
         planes: bytes of the bases.
         qualities: bytes of the qualities.
-        other: bytes of lengths and unknown bases.
+        other: bytes of lengths and ambiguous bases.
     """
 
     reads: int
@@ -318,9 +318,9 @@ def _placements(hashes: int, qualities: int) -> Iterator[Placement]:
 def _levels(largest: BatchSizes) -> Iterator[tuple[int, BatchSizes]]:
     """Functions of a pass and memory of a batch, from the largest to the smallest."""
     for level in range(_LEVELS):
-        blocks = max(_FEWEST_BLOCKS, largest.workspace_blocks >> level)
+        blocks = max(_MIN_BLOCKS, largest.workspace_blocks >> level)
         yield (
-            max(_FEWEST_FUNCTIONS, _MOST_FUNCTIONS >> level),
+            max(_MIN_FUNCTIONS, _MAX_FUNCTIONS >> level),
             BatchSizes(largest.edit_bytes >> level, min(largest.workspace_blocks, blocks)),
         )
 

@@ -19,7 +19,7 @@ from ngsgpu.pool import Shared, map_ahead
 from ngsgpu.readset import ReadSet
 from ngsgpu.sequence.types import Integer
 
-ANCHORS_A_TASK = 4096
+ANCHORS_PER_TASK = 4096
 
 
 def anchors_in_bucket_order(reads: ReadSet, tables: MinhashTables) -> NDArray[np.uint32]:
@@ -43,7 +43,7 @@ def correct_on_cpu(
     coverage: float,
     *,
     threads: int = 1,
-    anchors_a_task: int = ANCHORS_A_TASK,
+    anchors_per_task: int = ANCHORS_PER_TASK,
     advance: Callable[[int], None] = lambda reads: None,
 ) -> Corrections:
     """Correct all reads of a read set.
@@ -54,7 +54,7 @@ def correct_on_cpu(
         parameters: how reads are corrected.
         coverage: reads per position of the genome.
         threads: how many threads work; the result does not depend on it.
-        anchors_a_task: anchors (pairs where paired) a thread takes at a time; nor on this.
+        anchors_per_task: anchors (pairs where paired) a thread takes at a time; nor on this.
         advance: called with the number of reads corrected since the last call.
     """
     anchors = anchors_in_bucket_order(reads, tables)
@@ -69,14 +69,14 @@ def correct_on_cpu(
 
     def work(begin: int) -> None:
         with spaces.borrowed() as space:
-            correct(anchors[begin : begin + anchors_a_task], space)
+            correct(anchors[begin : begin + anchors_per_task], space)
 
     def correct(task: NDArray[np.uint32], space: cpu.Workspace) -> None:
         done: Integer = 0
         while done < len(task):
             before = done
             done, records, votes = cpu.correct_anchors(
-                reads.arrays, reads.unknown, tables.arrays, weights, rules, task, done, space
+                reads.arrays, reads.ambiguous, tables.arrays, weights, rules, task, done, space
             )
             with lock:
                 collector.add_records(
@@ -90,7 +90,7 @@ def correct_on_cpu(
             advance(int(done - before) * (2 if reads.paired else 1))
 
     with ThreadPoolExecutor(threads) as pool:
-        tasks = range(0, len(anchors), anchors_a_task)
+        tasks = range(0, len(anchors), anchors_per_task)
         for _ in map_ahead(pool, work, tasks, 2 * threads, in_order=False):
             pass
     counters = np.stack([space.counters for space in spaces.things]).sum(axis=0, dtype=np.int64)

@@ -79,7 +79,7 @@ class HostRun(ReadAgain):
                 self.parameters,
                 coverage,
                 threads=self.options.threads,
-                anchors_a_task=self.options.anchors_a_task,
+                anchors_per_task=self.options.anchors_per_task,
                 advance=stage.advance,
             )
 

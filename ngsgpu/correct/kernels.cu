@@ -9,7 +9,7 @@ constexpr int MIN_BLOCKS = 4;  // a multiprocessor; 5 leave too few registers, m
 constexpr uint8_t HIGH_QUALITY = 1, LOW_QUALITY = 2;
 constexpr uint32_t VOTE_CONFLICT = 0x80000000u;
 
-struct Unknown {
+struct AmbiguousBases {
     const uint32_t* reads;
     const int64_t* start;
     const int32_t* positions;
@@ -46,7 +46,7 @@ struct Block {
     int item, smallest, coverage, repeat, listed;
     int warp_sum[MAX_THREADS / 32];
     int64_t edit_at;
-    int64_t unknown_begin, unknown_end;
+    int64_t ambiguous_begin, ambiguous_end;
     unsigned long long counters[COUNTERS];
 };
 
@@ -96,8 +96,8 @@ __device__ void place_msa(char* memory, const Sizes& sizes, Block& block, Msa& m
     msa.rows = (Row*)(msa.sums + columns);
     msa.masks = (uint32_t*)(msa.rows + ROWS);
     msa.mixed = msa.masks + MASKS * words;
-    msa.unknown = msa.mixed + words;
-    msa.begins = (int32_t*)(msa.unknown + (sizes.max_length + 31) / 32);
+    msa.ambiguous = msa.mixed + words;
+    msa.begins = (int32_t*)(msa.ambiguous + (sizes.max_length + 31) / 32);
     planes.half = (uint32_t*)(msa.begins + columns + 1);
     msa.list = (uint16_t*)(planes.half + 4 * ((columns + 63) / 64));
     msa.consensus = (uint8_t*)(msa.list + columns);
@@ -135,10 +135,11 @@ __device__ __noinline__ uint64_t hash_bits(const Planes& planes, int first, int 
     return value ? value : 1;
 }
 
-// Mark which of the anchor's bases are not known: bit position of ``unknown``.
-__device__ void mark_unknown(const Unknown& all, int64_t anchor, int length, uint32_t* unknown,
+// Mark which of the anchor's bases are not known: bit position of ``ambiguous``.
+__device__ void mark_ambiguous(const AmbiguousBases& all, int64_t anchor, int length,
+                               uint32_t* ambiguous,
                              Block& block, int thread) {
-    for (int i = thread; i < (length + 31) / 32; i += blockDim.x) unknown[i] = 0;
+    for (int i = thread; i < (length + 31) / 32; i += blockDim.x) ambiguous[i] = 0;
     if (all.count == 0) return;
     if (thread == 0) {
         int64_t low = 0, high = all.count;
@@ -148,27 +149,27 @@ __device__ void mark_unknown(const Unknown& all, int64_t anchor, int length, uin
             else high = middle;
         }
         const bool found = low < all.count && all.reads[low] == anchor;
-        block.unknown_begin = found ? all.start[low] : 0;
-        block.unknown_end = found ? all.start[low + 1] : 0;
+        block.ambiguous_begin = found ? all.start[low] : 0;
+        block.ambiguous_end = found ? all.start[low + 1] : 0;
     }
     __syncthreads();
-    for (int64_t i = block.unknown_begin + thread; i < block.unknown_end; i += blockDim.x)
-        atomicOr(&unknown[all.positions[i] >> 5], 1u << (all.positions[i] & 31));
+    for (int64_t i = block.ambiguous_begin + thread; i < block.ambiguous_end; i += blockDim.x)
+        atomicOr(&ambiguous[all.positions[i] >> 5], 1u << (all.positions[i] & 31));
 }
 
 // Whether a position of the anchor is changed to the consensus.
 __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weights,
                                         const Rules& rules, const Msa& msa, const uint8_t* qualities,
-                                        bool replace, bool crowded, const uint32_t* unknown,
+                                        bool replace, bool crowded, const uint32_t* ambiguous,
                                         int position) {
     const int column = position + msa.margin;
     const int base = msa.consensus[column], own = msa.anchor[position];
-    const bool known = !((unknown[position >> 5] >> (position & 31)) & 1);
+    const bool known = !((ambiguous[position >> 5] >> (position & 31)) & 1);
     if (base == own && known) return false;
     const bool q20 =
         weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
     if (known && crowded && q20) return false;
-    // Where there are no qualities, what stands for an unknown base counts as sure.
+    // Where there are no qualities, what stands for an ambiguous base counts as sure.
     if (!known && q20_reads(msa, column, base) == int(q20 && base == own)) return false;
     if (replace) return true;
     if (known && q20_reads(msa, column, own) > rules.position_max_reads) return false;
@@ -179,7 +180,7 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
 // ``block.edit_at`` is where they begin. The block calls it together.
 __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights, const Rules& rules,
                       const Msa& msa, const uint8_t* qualities, bool replace, bool crowded,
-                      const uint32_t* unknown, const Planes& edited, const Results& results,
+                      const uint32_t* ambiguous, const Planes& edited, const Results& results,
                       Block& block, int thread) {
     int total = 0;
     const int step = blockDim.x;
@@ -187,7 +188,7 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
     for (int position = thread; position < rounded; position += blockDim.x) {
         const bool inside = position < msa.length;
         const bool change = inside && changes(reads, weights, rules, msa, qualities, replace,
-                                              crowded, unknown, position);
+                                              crowded, ambiguous, position);
         total += __syncthreads_count(change);
         int code = 0;
         if (inside) code = change ? msa.consensus[position + msa.margin] : msa.anchor[position];
@@ -204,7 +205,8 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
     int64_t at = block.edit_at;
     for (int position = thread; total && position < rounded; position += blockDim.x) {
         const bool change = position < msa.length &&
-                            changes(reads, weights, rules, msa, qualities, replace, crowded, unknown,
+                            changes(reads, weights, rules, msa, qualities, replace, crowded,
+                                    ambiguous,
                                     position);
         const uint32_t mask = __ballot_sync(~0u, change);
         if ((thread & 31) == 0) block.warp_sum[thread >> 5] = __popc(mask);
@@ -291,7 +293,7 @@ __device__ void filter_candidates(const Reads& reads, const Rules& rules, int64_
 }
 
 // Correct one anchor from its kept candidates. The block calls it together.
-__device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
+__device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_ambiguous,
                                const Weight* weights, const Rules& rules, int64_t anchor,
                                const Candidates& c, bool crowded, Msa& msa, Planes& planes, const Results& results, Block& block, int thread) {
     const int kept = *c.kept_count;
@@ -305,7 +307,7 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
         planes.words = (msa.columns + 63) >> 6;
     }
     __syncthreads();
-    mark_unknown(all_unknown, anchor, msa.length, msa.unknown, block, thread);
+    mark_ambiguous(all_ambiguous, anchor, msa.length, msa.ambiguous, block, thread);
     build_msa(reads, weights, anchor, c, msa, thread, blockDim.x);
     const int removed = refine_msa(reads, weights, rules, anchor, c, msa, thread, blockDim.x);
     if (thread == 0) {
@@ -333,7 +335,8 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
     const bool high = replace && block.support_sum >= rules.high_mean_support * length &&
                       block.smallest >= rules.high_min_support;
     const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
-    const int edits = decide(reads, weights, rules, msa, qualities, replace, crowded, msa.unknown, planes,
+    const int edits = decide(reads, weights, rules, msa, qualities, replace, crowded,
+                             msa.ambiguous, planes,
                              results, block, thread);
     if (thread == 0) {
         results.classes[anchor] = high ? HIGH_QUALITY : LOW_QUALITY;
@@ -348,7 +351,8 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
     }
     if (thread == 0) results.edit_hash[anchor] = hash_bits(planes, 0, msa.length, 0);
     __syncthreads();
-    const int complete = decide(reads, weights, rules, msa, qualities, true, crowded, msa.unknown, planes,
+    const int complete = decide(reads, weights, rules, msa, qualities, true, crowded,
+                                msa.ambiguous, planes,
                                 results, block, thread);
     __syncthreads();
     if (thread == 0) {
@@ -369,7 +373,8 @@ __device__ void correct_anchor(const Reads& reads, const Unknown& all_unknown,
 // share them. Operations: some 1,500 look-ups of table entries an anchor, and about 45 candidates
 // under each column where reads differ; waiting for barriers and memory bounds it (docs/gpu.md).
 extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
-    correct_anchors(const Reads* reads_in, const Unknown* unknown_in, const Tables* tables_in,
+    correct_anchors(const Reads* reads_in, const AmbiguousBases* ambiguous_in,
+                    const Tables* tables_in,
                     const int32_t* weights_in, const Rules* rules_in, const Results* results_in,
                     const Sizes* sizes_in, const uint32_t* anchors, int64_t count, char* workspace,
                     int64_t workspace_bytes) {
@@ -445,7 +450,7 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
         }
         __syncthreads();
         for (int mate = 0; mate < mates; ++mate) {
-            correct_anchor(reads, *unknown_in, weights, rules, anchor + mate, c[mate],
+            correct_anchor(reads, *ambiguous_in, weights, rules, anchor + mate, c[mate],
                            block.crowded[mate] != 0, msa, planes, results, block, thread);
             __syncthreads();
         }

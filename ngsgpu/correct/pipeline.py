@@ -212,7 +212,7 @@ def _statistics(
     """What the run saw and did."""
     options = run.options
     counters = corrections.counters
-    unknown = len(reads.unknown.positions)
+    ambiguous = len(reads.ambiguous.positions)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     note = f" ({options.backend_note})" if options.backend_note else ""
     where = f"{options.threads} CPU threads"
@@ -233,7 +233,7 @@ def _statistics(
             "bases": reads.bases,
             "min_length": reads.min_length,
             "max_length": reads.max_length,
-            "with_unknown": len(reads.unknown.reads),
+            "with_unknown": len(reads.ambiguous.reads),
         },
         anchors={
             "total": int(counters[cpu.ANCHORS]),
@@ -256,8 +256,8 @@ def _statistics(
             "completed_reads": corrections.completed,
             "anchor_only_reads": corrections.anchor_only,
             "rejected_reads": corrections.rejected,
-            "unknown_decided": counts.unknown,
-            "unknown_left": unknown - counts.unknown,
+            "unknown_decided": counts.ambiguous,
+            "unknown_left": ambiguous - counts.ambiguous,
         },
         corrected_bases_by_position=counts.by_position.tolist(),
         spectrum={

@@ -14,13 +14,13 @@ from ngsgpu.sequence.codec import words_for
 INTERPRETER_BYTES = 200 << 20
 """What Python and its libraries take."""
 
-RESULT_BYTES_A_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
+RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
 """Class, votes (9 bytes), place of the edits, two edits."""
 
 WORKSPACE_BYTES = 8 << 20
 """What a thread's candidates take when there are very many of them."""
 
-_LEAST_CHUNK = 256 << 10
+_MIN_CHUNK = 256 << 10
 _CHUNK_SHARE = 32
 
 ESTIMATE_MARGIN = 1.05
@@ -35,10 +35,10 @@ def chunk_bytes_within(budget_bytes: int, chunk_bytes: int) -> int:
         chunk_bytes: what is handled where there is enough memory.
     """
     room = max(0, budget_bytes - INTERPRETER_BYTES)
-    return min(chunk_bytes, max(_LEAST_CHUNK, room // _CHUNK_SHARE))
+    return min(chunk_bytes, max(_MIN_CHUNK, room // _CHUNK_SHARE))
 
 
-ANCHORS_A_BATCH = 4096
+ANCHORS_PER_BATCH = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class CorrectionPlan:
         return [
             f"reads    {self.reads:,} with {self.bases:,} bases, the longest {self.max_length:,}",
             f"tables   {self.tables}",
-            f"batches  {self.batches:,} of {ANCHORS_A_BATCH:,} {kind}",
+            f"batches  {self.batches:,} of {ANCHORS_PER_BATCH:,} {kind}",
             f"memory   {format_size(self.total_bytes)} of {format_size(self.budget_bytes)}: "
             f"reads {format_size(self.read_bytes)}, tables {format_size(self.table_bytes)}, "
             f"results {format_size(self.result_bytes)}, other {format_size(self.other_bytes)}",
@@ -150,10 +150,10 @@ def plan_correction(
         max_length=max_length,
         paired=paired,
         tables=minhash.hashes,
-        batches=-(-anchors // ANCHORS_A_BATCH),
+        batches=-(-anchors // ANCHORS_PER_BATCH),
         read_bytes=read_bytes,
         table_bytes=tables.planned_bytes(reads, minhash, threads),
-        result_bytes=reads * RESULT_BYTES_A_READ,
+        result_bytes=reads * RESULT_BYTES_PER_READ,
         other_bytes=INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20),
         budget_bytes=budget_bytes,
         estimated=estimated,

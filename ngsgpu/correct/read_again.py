@@ -136,7 +136,7 @@ def _edit(
         counts.by_position[other],
     )
     counts.reads += changed
-    counts.unknown += decided
+    counts.ambiguous += decided
 
 
 def check_unchanged(

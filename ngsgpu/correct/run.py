@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, Self, TypeVar
 
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.host import ANCHORS_A_TASK
+from ngsgpu.correct.host import ANCHORS_PER_TASK
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.plan import chunk_bytes_within
 from ngsgpu.device.memory import available_memory
@@ -39,7 +39,7 @@ class RunOptions:
     Attributes:
         threads: how many threads work.
         memory: bytes that may be taken; None for what the machine has free.
-        anchors_a_task: anchors that a thread takes at a time.
+        anchors_per_task: anchors that a thread takes at a time.
         chunk_bytes: bytes of a file that are handled at a time.
         progress: whether to show progress.
         backend: ``cpu`` or ``cuda``.
@@ -52,7 +52,7 @@ class RunOptions:
 
     threads: int = 1
     memory: int | None = None
-    anchors_a_task: int = ANCHORS_A_TASK
+    anchors_per_task: int = ANCHORS_PER_TASK
     chunk_bytes: int = CHUNK_BYTES
     progress: bool = False
     backend: Literal["cpu", "cuda"] = "cpu"

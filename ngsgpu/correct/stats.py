@@ -24,7 +24,7 @@ class CorrectionStatistics:
         reads: totals of the input.
         anchors: MSAs by quality.
         candidates: found by the tables, aligned, kept by the filter, taken out by refinement.
-        corrected: reads and bases changed, reads by class, unknown bases decided and left.
+        corrected: reads and bases changed, reads by class, ambiguous bases decided and left.
         corrected_bases_by_position: for each mate, bases changed at each position of the read.
         spectrum: k-mer length, sampling and histogram that the coverage was estimated from.
         time_s: seconds by stage.
@@ -60,7 +60,7 @@ class CorrectionStatistics:
             f"coverage {self.coverage['value']:.1f} ({origin})",
             f"{reads:,} reads, {self.reads['bases']:,} bases",
             f"{changed['bases']:,} bases corrected in {changed['reads']:,} reads ({share:.1f} %)",
-            f"{changed['unknown_decided']:,} unknown bases decided, "
+            f"{changed['unknown_decided']:,} ambiguous bases decided, "
             f"{changed['unknown_left']:,} left",
             f"{self.time_s['total']:.1f} s, at most "
             f"{self.memory['peak_rss_bytes'] / 2**30:.2f} GiB of memory, {self.device}",

@@ -26,7 +26,7 @@ SCHEMA_VERSION = 1
 _NEEDED = ("numpy", "numba", "isal")
 _WANTED = ("pysam", "rich", "jinja2")
 # Python, the libraries and the compiled kernels take about half of this before the first read.
-_LEAST_MEMORY = 512 << 20
+_MIN_MEMORY = 512 << 20
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def diagnose() -> Diagnosis:
         gpus = gpus_later.result()
         tools = tuple(tools_later.result())
     amount = memory()
-    if amount.available < _LEAST_MEMORY:
+    if amount.available < _MIN_MEMORY:
         problems.append(
             f"only {format_size(amount.available)} of memory can be had; close other programs, "
             "or raise the limit of the container or batch job"

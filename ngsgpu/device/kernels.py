@@ -234,15 +234,15 @@ def multiprocessors() -> int:
     return _multiprocessors(cuda.Device().id)
 
 
-def grid_for(units: int, a_block: int, blocks_a_multiprocessor: int) -> tuple[int]:
+def grid_for(units: int, a_block: int, blocks_per_multiprocessor: int) -> tuple[int]:
     """Grid for kernels whose blocks go on to further units: enough to fill the GPU, no more.
 
     Args:
         units: how many there are.
         a_block: that a block takes at a time.
-        blocks_a_multiprocessor: the most that are launched for each.
+        blocks_per_multiprocessor: the most that are launched for each.
     """
-    return (min(-(-units // a_block), blocks_a_multiprocessor * multiprocessors()),)
+    return (min(-(-units // a_block), blocks_per_multiprocessor * multiprocessors()),)
 
 
 @lru_cache

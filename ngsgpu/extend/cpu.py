@@ -75,7 +75,7 @@ class Workspace(NamedTuple):
         )
 
 
-def most_bases(rules: Rules) -> int:
+def max_bases(rules: Rules) -> int:
     """Bases that a pair's result has at most."""
     return rules.max_length * (3 if rules.outward else 1)
 
@@ -104,7 +104,7 @@ class Extensions(NamedTuple):
     @classmethod
     def allocate(cls, pairs: int, rules: Rules) -> Extensions:
         """Room for the results of ``pairs`` pairs."""
-        width = most_bases(rules)
+        width = max_bases(rules)
         return cls(
             kind=np.zeros(pairs, dtype=np.uint8),
             total=np.zeros(pairs, dtype=np.int32),

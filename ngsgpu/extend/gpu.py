@@ -15,7 +15,7 @@ from ngsgpu.align.weights import quality_weights
 from ngsgpu.device.gpu_memory import pinned_empty
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.errors import DeviceError
-from ngsgpu.extend.cpu import COUNTERS, Extensions, most_bases
+from ngsgpu.extend.cpu import COUNTERS, Extensions, max_bases
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.task import MAX_CANDIDATES
 from ngsgpu.sequence.codec import words_for
@@ -29,17 +29,17 @@ WARPS: Final = 4  # of a block, as in kernels.cu
 THREADS: Final = 32 * WARPS
 TASKS: Final = 4
 
-BYTES_A_CANDIDATE: Final = 32
+BYTES_PER_CANDIDATE: Final = 32
 SET_CELLS: Final = (2 << 13) - (1 << 8)
 """Cells of a task's set of ends, in tables of all sizes (``ends.cuh``)."""
 
-BYTES_A_WORD: Final = 16 + 16 + 64
+BYTES_PER_WORD: Final = 16 + 16 + 64
 """What 64 bases of a sequence take: planes, stream, qualities."""
 
 ROW_BYTES: Final = 1 + 3 * 4 + 8
 """Of a pair's result, without its bases."""
 
-MOST_READS: Final = (1 << 30) - 1
+MAX_READS: Final = (1 << 30) - 1
 
 _TAKEN, _WRITTEN, _BUSY, _LONGEST = range(4)
 _PROGRESS: Final = 4
@@ -55,8 +55,8 @@ def sequence_words(rules: Rules, longest_read: int) -> int:
 def slab_bytes(rules: Rules, longest_read: int) -> int:
     """Global memory that a warp works in."""
     slots = TASKS if rules.outward else TASKS // 2
-    candidates = BYTES_A_CANDIDATE * MAX_CANDIDATES + 4 * SET_CELLS
-    return TASKS * BYTES_A_WORD * sequence_words(rules, longest_read) + slots * candidates
+    candidates = BYTES_PER_CANDIDATE * MAX_CANDIDATES + 4 * SET_CELLS
+    return TASKS * BYTES_PER_WORD * sequence_words(rules, longest_read) + slots * candidates
 
 
 def resident_blocks(pairs: int) -> int:
@@ -66,7 +66,7 @@ def resident_blocks(pairs: int) -> int:
 
 def result_bytes(rules: Rules, pairs: int) -> int:
     """Device memory for the results of so many pairs, at most."""
-    return pairs * (ROW_BYTES + 2 * most_bases(rules))
+    return pairs * (ROW_BYTES + 2 * max_bases(rules))
 
 
 def workspace_bytes(rules: Rules, longest_read: int, pairs: int) -> int:
@@ -93,9 +93,9 @@ class DeviceExtender:
     def __init__(self, reads: DeviceReadSet, tables: DeviceEndTables, rules: Rules) -> None:
         import cupy
 
-        if reads.reads > MOST_READS:
+        if reads.reads > MAX_READS:
             raise DeviceError(
-                f"{reads.reads:,} reads are more than the {MOST_READS:,} that can be extended on "
+                f"{reads.reads:,} reads are more than the {MAX_READS:,} that can be extended on "
                 "a GPU; use --backend cpu"
             )
         self.reads = reads
@@ -142,7 +142,7 @@ class DeviceExtender:
         kind = cupy.empty(count, dtype=cupy.uint8)
         numbers = cupy.empty((3, count), dtype=cupy.int32)
         start = cupy.empty(count, dtype=cupy.int64)
-        bases = cupy.empty((2, count * most_bases(self.rules)), dtype=cupy.uint8)
+        bases = cupy.empty((2, count * max_bases(self.rules)), dtype=cupy.uint8)
         progress = cupy.zeros(_PROGRESS, dtype=cupy.uint64)
         listed = None
         if pairs[-1] - pairs[0] + 1 != count or np.any(np.diff(pairs) != 1):

@@ -14,7 +14,7 @@ from ngsgpu.correct.gpu_plan import ROUNDING_BYTES, ReadMemory
 from ngsgpu.device.gpu_memory import each_gpu, free_unused, gpu_memory
 from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.errors import DeviceError
-from ngsgpu.extend.gpu_run import BATCH_BYTES, BATCHES_A_GPU, pairs_a_batch
+from ngsgpu.extend.gpu_run import BATCH_BYTES, BATCHES_PER_GPU, pairs_per_batch
 from ngsgpu.extend.insert import sampling_parameters
 from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.minhash.ends_gpu import building_bytes, table_bytes
@@ -224,10 +224,10 @@ def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters, batch_b
         rules = replace(sampling, outward=parameters.outward).rules(0.0, 0.0)
     else:
         rules = parameters.rules(known[0], known[1])
-    batch = min(pairs_a_batch(rules, batch_bytes), pairs)
+    batch = min(pairs_per_batch(rules, batch_bytes), pairs)
     taken = workspace_bytes(rules, reads.max_length, batch)
     if known[0] is None:
         # Batches have more pairs where fragments turn out to be shorter.
         most = min(batch_bytes, result_bytes(rules, pairs))
         taken += max(0, most - result_bytes(rules, batch))
-    return BATCHES_A_GPU * taken
+    return BATCHES_PER_GPU * taken

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from ngsgpu.minhash.ends_gpu import DeviceEndTables
     from ngsgpu.readset.gpu import DeviceReadSet
 
-BATCHES_A_GPU: Final = 2
+BATCHES_PER_GPU: Final = 2
 BATCH_BYTES: Final = 192 << 20
 """Results of a batch: so many that the few long tasks at its end do not matter."""
 
-MOST_PAIRS: Final = 1 << 18
-FEWEST_PAIRS: Final = 1 << 10
+MAX_PAIRS: Final = 1 << 18
+MIN_PAIRS: Final = 1 << 10
 BATCHES_IN_ALL: Final = 4
 """Batches for each GPU at least, so that all have work, and text is made meanwhile."""
 
 
-def pairs_a_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:
+def pairs_per_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:
     """Pairs of a batch; the result does not depend on it.
 
     Args:
@@ -42,7 +42,7 @@ def pairs_a_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:
         batch_bytes: that the results of a batch may take.
     """
     row = 2 * rules.max_length * (3 if rules.outward else 1)
-    pairs = max(FEWEST_PAIRS, min(MOST_PAIRS, batch_bytes // row))
+    pairs = max(MIN_PAIRS, min(MAX_PAIRS, batch_bytes // row))
     return 1 << (pairs.bit_length() - 1)
 
 
@@ -93,7 +93,9 @@ class GpuTeam:
                 # Streams of their own neither wait for what was done before nor use its memory.
                 held.device.synchronize()
                 free_unused()
-                held.streams += [cupy.cuda.Stream(non_blocking=True) for _ in range(BATCHES_A_GPU)]
+                held.streams += [
+                    cupy.cuda.Stream(non_blocking=True) for _ in range(BATCHES_PER_GPU)
+                ]
         self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
         self.utilisation = 0.0
 
@@ -106,10 +108,10 @@ class GpuTeam:
         from ngsgpu.extend.gpu import DeviceExtender
 
         share = -(-len(pairs) // (BATCHES_IN_ALL * len(self._held)))
-        size = min(pairs_a_batch(rules, self._batch_bytes), max(FEWEST_PAIRS, share))
+        size = min(pairs_per_batch(rules, self._batch_bytes), max(MIN_PAIRS, share))
         batches = [pairs[begin : begin + size] for begin in range(0, len(pairs), size)]
         places = [
-            (held, held.streams[turn]) for turn in range(BATCHES_A_GPU) for held in self._held
+            (held, held.streams[turn]) for turn in range(BATCHES_PER_GPU) for held in self._held
         ]
         workers = min(len(batches), len(places))
         made: list[tuple[Any, Any, Any]] = []

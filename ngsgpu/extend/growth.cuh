@@ -6,8 +6,8 @@
 #pragma once
 #include "ngsgpu/extend/task.cuh"
 
-constexpr int BEST_QUALITY = 40, WORST_QUALITY = 2, QUALITY_A_READ = 12;
-constexpr int MAX_QUALITY_READS = (BEST_QUALITY + QUALITY_A_READ - 1) / QUALITY_A_READ;
+constexpr int MAX_QUALITY = 40, MIN_QUALITY = 2, QUALITY_PER_READ = 12;
+constexpr int MAX_QUALITY_READS = (MAX_QUALITY + QUALITY_PER_READ - 1) / QUALITY_PER_READ;
 
 // Take the first 64 bases of each candidate behind the sequence's end.
 __device__ __forceinline__ void look_ahead(const Worker& w, const Task& task) {
@@ -242,7 +242,7 @@ __device__ __forceinline__ void score_columns(const Worker& w, const Task& task,
                                               uint64_t doubtful) {
     const Candidates& all = task.candidates;
     const bool many = count_covering(w, task, n) >= MAX_QUALITY_READS;
-    int scores[2] = {BEST_QUALITY, BEST_QUALITY};
+    int scores[2] = {MAX_QUALITY, MAX_QUALITY};
     for (uint64_t columns = many ? mixed : lowest_bits(n); columns; columns &= columns - 1) {
         const int column = __ffsll(columns) - 1;
         int votes = 0;
@@ -254,7 +254,7 @@ __device__ __forceinline__ void score_columns(const Worker& w, const Task& task,
             votes += __popc(__ballot_sync(WARP, reaches)) -
                      2 * __popc(__ballot_sync(WARP, differs));
         }
-        const int score = max(WORST_QUALITY, min(BEST_QUALITY, QUALITY_A_READ * votes));
+        const int score = max(MIN_QUALITY, min(MAX_QUALITY, QUALITY_PER_READ * votes));
         if ((column & (LANES - 1)) == w.lane) scores[column >> 5] = score;
     }
 #pragma unroll
@@ -262,7 +262,7 @@ __device__ __forceinline__ void score_columns(const Worker& w, const Task& task,
         const int column = LANES * half + w.lane;
         if (column < n)
             task.qualities[task.length + column] =
-                (doubtful >> column) & 1 ? WORST_QUALITY : scores[half];
+                (doubtful >> column) & 1 ? MIN_QUALITY : scores[half];
     }
 }
 

@@ -37,9 +37,9 @@ from ngsgpu.readset.cpu import quality_code, quality_start, read_length
 from ngsgpu.sequence.bits import popcount
 from ngsgpu.sequence.types import Integer
 
-BEST_QUALITY = 40
-WORST_QUALITY = 2
-QUALITY_A_READ = 12
+MAX_QUALITY = 40
+MIN_QUALITY = 2
+QUALITY_PER_READ = 12
 """Phred score that a read adds to a base that it agrees with."""
 
 
@@ -271,9 +271,9 @@ def score_columns(
         for column in range(min(n, task.left[i])):
             votes[column] += 1 - 2 * np.int64((different >> np.uint64(column)) & np.uint64(1))
     for column in range(n):
-        score = max(WORST_QUALITY, min(BEST_QUALITY, QUALITY_A_READ * votes[column]))
+        score = max(MIN_QUALITY, min(MAX_QUALITY, QUALITY_PER_READ * votes[column]))
         if (doubtful >> np.uint64(column)) & np.uint64(1):
-            score = WORST_QUALITY
+            score = MIN_QUALITY
         task.qualities[length + column] = score
 
 

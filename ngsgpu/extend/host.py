@@ -12,7 +12,7 @@ from ngsgpu.minhash.ends import EndTables
 from ngsgpu.pool import Shared
 from ngsgpu.readset import ReadSet
 
-PAIRS_A_TASK = 512
+PAIRS_PER_TASK = 512
 
 
 class Extender:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ngsgpu.correct.first_reading import Contents, read_within
 from ngsgpu.correct.read_again import ReadLengths
 from ngsgpu.extend.cpu import Extensions
-from ngsgpu.extend.host import PAIRS_A_TASK, Extender
+from ngsgpu.extend.host import PAIRS_PER_TASK, Extender
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.plan import ExtensionPlan, plan_extension
@@ -96,7 +96,7 @@ class HostRun(Run):
         """Extend some pairs; yields the results of consecutive ones, in order."""
         extender = Extender(self.reads, self.tables, rules, self.options.threads)
         tasks = (
-            pairs[begin : begin + PAIRS_A_TASK] for begin in range(0, len(pairs), PAIRS_A_TASK)
+            pairs[begin : begin + PAIRS_PER_TASK] for begin in range(0, len(pairs), PAIRS_PER_TASK)
         )
         with ThreadPoolExecutor(self.options.threads) as pool:
             yield from map_ahead(pool, extender.extend, tasks, self._ahead)
@@ -121,5 +121,5 @@ class HostRun(Run):
 
 def _tasks(sections: Iterator[Section]) -> Iterator[Section]:
     for section in sections:
-        for begin in range(0, section.pairs, PAIRS_A_TASK):
-            yield section.part(begin, min(section.pairs, begin + PAIRS_A_TASK))
+        for begin in range(0, section.pairs, PAIRS_PER_TASK):
+            yield section.part(begin, min(section.pairs, begin + PAIRS_PER_TASK))

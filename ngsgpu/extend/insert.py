@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
-from ngsgpu.extend.params import LONGEST, ExtensionParameters
+from ngsgpu.extend.params import MAX_FRAGMENT, ExtensionParameters
 
 SAMPLE = 4096
 """Pairs that are looked at, spread evenly over the input."""
 
-LONGEST_FOUND = 2000
+MAX_SAMPLED_FRAGMENT = 2000
 """Longest fragment that is looked for, in bases, unless ``--max-length`` says otherwise."""
 
-FEWEST = 20
+MIN_CONNECTED = 20
 """Connected pairs below which nothing is estimated."""
 
 
@@ -56,7 +56,7 @@ def sampling_parameters(parameters: ExtensionParameters) -> ExtensionParameters:
         outward=False,
         min_length=parameters.min_length or 1,
         max_length=parameters.max_length
-        or max(LONGEST_FOUND, min(LONGEST, 2 * (parameters.min_length or 1))),
+        or max(MAX_SAMPLED_FRAGMENT, min(MAX_FRAGMENT, 2 * (parameters.min_length or 1))),
     )
 
 
@@ -70,7 +70,7 @@ def estimate_insert(lengths: NDArray[np.int32], sampled: int) -> InsertSize:
     Raises:
         UsageError: there are too few.
     """
-    if len(lengths) < FEWEST:
+    if len(lengths) < MIN_CONNECTED:
         raise UsageError(
             f"only {len(lengths)} of {sampled:,} sampled pairs could be connected, too few to "
             "estimate the length of fragments; give --insert-size and --insert-sd, or another "

@@ -14,7 +14,7 @@
 
 constexpr int WARPS = 4;  // of a block
 constexpr int TASKS = 4;  // of a pair: from the first read, outwards from the second, and back
-constexpr int MOST_WEIGHTS = 256;
+constexpr int MAX_WEIGHTS = 256;
 
 // Counters of a run, in the order of ngsgpu/extend/cpu.py.
 enum Counter { PRIMARY_STEPS = KINDS, AUXILIARY_STEPS, CANDIDATES_TAKEN, AUXILIARY_TASKS, COUNTERS };
@@ -41,14 +41,14 @@ struct Block {
     EndTables tables;
     Rules rules;
     Batch batch;
-    Weight weights[MOST_WEIGHTS];
+    Weight weights[MAX_WEIGHTS];
     Task tasks[WARPS][TASKS];
     LookUp look_ups[WARPS][LANES];
 };
 
 // Bytes of a warp's slab for a sequence, and for the candidates of a task.
 __device__ __forceinline__ int64_t sequence_bytes(int64_t words) { return words * (16 + 16 + 64); }
-constexpr int64_t CANDIDATE_BYTES = MOST_CANDIDATES * 32 + 4 * SET_CELLS;
+constexpr int64_t CANDIDATE_BYTES = MAX_CANDIDATES * 32 + 4 * SET_CELLS;
 
 // Lay out the memory of a warp's tasks. Candidates outlast a primary task only for the extension
 // outwards; else both primary tasks, and both auxiliary ones, use the same memory.
@@ -66,12 +66,12 @@ __device__ void lay_out_tasks(const Block& block, Task* tasks, int64_t warp, int
         own = memory + TASKS * sequence_bytes(words) + (lane % slots) * CANDIDATE_BYTES;
         Candidates& all = task.candidates;
         all.low = (uint64_t*)own;
-        all.high = all.low + MOST_CANDIDATES;
-        all.end = (uint32_t*)(all.high + MOST_CANDIDATES);
-        all.start = (int32_t*)(all.end + MOST_CANDIDATES);
-        all.mismatches = all.start + MOST_CANDIDATES;
-        all.left = all.mismatches + MOST_CANDIDATES;
-        task.met.cells = (uint32_t*)(all.left + MOST_CANDIDATES);
+        all.high = all.low + MAX_CANDIDATES;
+        all.end = (uint32_t*)(all.high + MAX_CANDIDATES);
+        all.start = (int32_t*)(all.end + MAX_CANDIDATES);
+        all.mismatches = all.start + MAX_CANDIDATES;
+        all.left = all.mismatches + MAX_CANDIDATES;
+        task.met.cells = (uint32_t*)(all.left + MAX_CANDIDATES);
         task.words = int(words);
     }
     __syncwarp();

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash.ends import EndParameters
 
-LONGEST = 20_000
+MAX_FRAGMENT = 20_000
 """Longest connected fragment, in bases."""
 
 DEVIATIONS = 4
@@ -106,12 +106,14 @@ class ExtensionParameters:
             ("--min-length", self.min_length),
             ("--max-length", self.max_length),
         ):
-            _within(option, value is None or 1 <= value <= LONGEST, f"from 1 to {LONGEST:,}")
+            _within(
+                option, value is None or 1 <= value <= MAX_FRAGMENT, f"from 1 to {MAX_FRAGMENT:,}"
+            )
         sd = self.insert_sd
-        _within("--insert-sd", sd is None or 0 <= sd <= LONGEST, f"from 0 to {LONGEST:,}")
+        _within("--insert-sd", sd is None or 0 <= sd <= MAX_FRAGMENT, f"from 0 to {MAX_FRAGMENT:,}")
         if (self.insert_mean is None) != (sd is None):
             raise UsageError("give --insert-size and --insert-sd together, or none of them")
-        if (self.min_length or 0) > (self.max_length or LONGEST):
+        if (self.min_length or 0) > (self.max_length or MAX_FRAGMENT):
             raise UsageError(
                 f"--min-length ({self.min_length:,}) must not exceed --max-length "
                 f"({self.max_length:,})"
@@ -144,7 +146,7 @@ class ExtensionParameters:
         if low is None:
             low = max(1, math.floor(mean - DEVIATIONS * sd))
         if high is None:
-            high = min(LONGEST, math.ceil(mean + DEVIATIONS * sd))
+            high = min(MAX_FRAGMENT, math.ceil(mean + DEVIATIONS * sd))
         if low > high:
             raise UsageError(
                 f"no fragment is at least {low:,} (--min-length) and at most {high:,} bases "

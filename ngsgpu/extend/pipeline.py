@@ -239,7 +239,7 @@ def _statistics(
             "bases": reads.bases,
             "min_length": reads.min_length,
             "max_length": reads.max_length,
-            "with_unknown": len(reads.unknown.reads),
+            "with_unknown": len(reads.ambiguous.reads),
         },
         pairs={
             "total": reads.reads // 2,

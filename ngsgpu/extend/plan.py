@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ngsgpu.correct.plan import ESTIMATE_MARGIN, INTERPRETER_BYTES
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import UsageError
-from ngsgpu.extend.host import PAIRS_A_TASK
-from ngsgpu.extend.params import LONGEST, ExtensionParameters
+from ngsgpu.extend.host import PAIRS_PER_TASK
+from ngsgpu.extend.params import MAX_FRAGMENT, ExtensionParameters
 from ngsgpu.minhash import ends
 from ngsgpu.sequence.codec import words_for
 
-TASK_BYTES_A_BASE = 16
+TASK_BYTES_PER_BASE = 16
 """Of a task's workspace, with the hashes of its k-mers counted apart."""
 
 
@@ -109,9 +109,9 @@ def plan_extension(
         words = 2 * words_for(max_length)
         read_bytes = 2 * pairs * words * 8 + -(-bases * parameters.quality_bits // 8)
     hashes = parameters.ends.hashes
-    longest = min(LONGEST, parameters.max_length or 2000) + max_length
-    task_bytes = 4 * longest * (TASK_BYTES_A_BASE + 8 * hashes)
-    results = 4 * PAIRS_A_TASK * longest * (6 if parameters.outward else 4)
+    longest = min(MAX_FRAGMENT, parameters.max_length or 2000) + max_length
+    task_bytes = 4 * longest * (TASK_BYTES_PER_BASE + 8 * hashes)
+    results = 4 * PAIRS_PER_TASK * longest * (6 if parameters.outward else 4)
     return ExtensionPlan(
         pairs=pairs,
         bases=bases,

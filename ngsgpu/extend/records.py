@@ -16,7 +16,7 @@ from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
 from ngsgpu.sequence.borrow import borrowed
-from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN
+from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
 from ngsgpu.sequence.types import Integer
 
 KIND_WORDS = ("none", "both", "confirmed", "one", "differ", "merged")
@@ -228,7 +228,7 @@ def write_sequence(
         if in_first and in_second:
             mine, other = first[0][place], second[0][place - second_begin]
             worse = first[1][place] < second[1][place - second_begin]
-            if CODES[mine] == UNKNOWN or (worse and CODES[other] != UNKNOWN):
+            if CODES[mine] == AMBIGUOUS or (worse and CODES[other] != AMBIGUOUS):
                 in_first = False
         if in_first:
             letter, quality = first[0][place], first[1][place]

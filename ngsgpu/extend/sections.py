@@ -25,7 +25,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
-PAIRS_A_SECTION: Final = 4096
+PAIRS_PER_SECTION: Final = 4096
 """Pairs of a section whose places are known: about a megabyte of each file."""
 
 LF: Final = 10
@@ -93,7 +93,7 @@ def placed_sections(
     read_lengths: ReadLengths,
     opened: ExitStack,
     *,
-    pairs: int = PAIRS_A_SECTION,
+    pairs: int = PAIRS_PER_SECTION,
 ) -> Iterator[Section]:
     """Sections of files whose records' places are known.
 

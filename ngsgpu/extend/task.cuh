@@ -8,7 +8,7 @@
 #include "ngsgpu/align/weights.cuh"
 #include "ngsgpu/minhash/ends.cuh"
 
-constexpr int MOST_CANDIDATES = 512;
+constexpr int MAX_CANDIDATES = 512;
 
 // Rules of ngsgpu/extend/params.py, in the same order.
 struct Rules {
@@ -24,7 +24,7 @@ struct Rules {
 // STARTING: it has begun, and its start read is not corrected yet.
 enum Status { RUNNING, STOPPED, FOUND, WAITING, NOT_BEGUN, STARTING };
 
-// The reads that overlap a sequence's end, MOST_CANDIDATES at most.
+// The reads that overlap a sequence's end, MAX_CANDIDATES at most.
 struct Candidates {
     uint32_t* end;
     int32_t* start;       // in the sequence
@@ -218,7 +218,7 @@ __device__ __forceinline__ void find_candidates(const Worker& w, Task& task, int
     if (last < first) return;
     const Candidates& all = task.candidates;
     int count = task.count;
-    Found found = {all.end + count, all.start + count, MOST_CANDIDATES - count, 0};
+    Found found = {all.end + count, all.start + count, MAX_CANDIDATES - count, 0};
     find_begins(w.tables, task.stream, first, last + 1, w.rules.bucket_entries, task.met,
                 w.look_ups, found, lane);
     __syncwarp();

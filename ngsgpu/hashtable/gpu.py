@@ -24,10 +24,10 @@ BUCKETS: Final = (1, 2, 4, 8)
 _GROUP: Final = 8
 """Slots of a group; as in ``hash_table.cu``."""
 
-_SLOTS_A_SPILLED: Final = 64
+_SLOTS_PER_SPILLED: Final = 64
 """There is room for one word without a slot for so many slots."""
 
-_MOST_GROUPS: Final = (1 << 32) - 1
+_MAX_GROUPS: Final = (1 << 32) - 1
 
 
 class HashTable:
@@ -129,7 +129,7 @@ def table_bytes(slots: int, bucket: int) -> int:
 
 
 def _spill_room(slots: int) -> int:
-    return 64 + slots // _SLOTS_A_SPILLED
+    return 64 + slots // _SLOTS_PER_SPILLED
 
 
 def slots_taken(words: Any, most: int) -> NDArray[np.int64]:
@@ -160,7 +160,7 @@ def groups_for(slots: int) -> int:
     groups = max(2, -(-slots // _GROUP))
     while not _is_prime(groups):
         groups += 1
-    if groups > _MOST_GROUPS:
+    if groups > _MAX_GROUPS:
         raise DeviceError(f"a hash table cannot have {slots:,} slots; cut the database into parts")
     return groups
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int kGroup = 8;                    // slots of a group, and lanes that look at it
 constexpr uint32_t kNoKey = 0xFFFFFFFFu;     // of a slot that is free
 constexpr uint32_t kNoWindow = 0xFFFFFFFFu;  // of a place that is free
-constexpr uint32_t kMostSteps = 1024;        // groups to visit
+constexpr uint32_t kMaxSteps = 1024;        // groups to visit
 
 // Counters of a table.
 enum { kUsedSlots, kSpilled, kCounters };
@@ -52,7 +52,7 @@ __device__ uint32_t insert_run(const Table& table, const uint64_t* run, uint32_t
     const uint32_t key = key_of(run[0]);
     uint32_t there = 0, done = 0, taken = 0;  // windows of the key; words of the run; slots
     Visit visit(key, table.groups);
-    const uint32_t steps = key == kNoKey ? 0 : min(kMostSteps, table.groups);
+    const uint32_t steps = key == kNoKey ? 0 : min(kMaxSteps, table.groups);
     for (uint32_t step = 0; step < steps; ++step, visit.next()) {
         const uint64_t slot = uint64_t(visit.group) * kGroup + own;
         const uint32_t found = __ldcg(table.keys + slot);

@@ -11,7 +11,7 @@ from typing import Final
 
 from ngsgpu.errors import UsageError
 
-_MOST_LINKS: Final = 40
+_MAX_LINKS: Final = 40
 
 Identity = tuple[object, ...]
 
@@ -27,7 +27,7 @@ def own_descriptor(path: str | Path, *, standard: int) -> int | None:
         return standard
     own = re.compile(rf"/proc/{os.getpid()}(/task/[0-9]+)?/fd")
     place = Path(path)
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         folder = os.path.realpath(place.parent)
         if place.name.isdecimal() and own.fullmatch(folder):
             return int(place.name)

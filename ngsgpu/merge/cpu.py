@@ -44,7 +44,7 @@ COUNTERS = (
     "corrected_bases_2",
 )
 (
-    PAIRS, INWARD, OUTWARD, SHORT, DISSIMILAR, BEYOND, OVERLAP_BASES, MISMATCHES, UNKNOWN, MERGED,
+    PAIRS, INWARD, OUTWARD, SHORT, DISSIMILAR, BEYOND, OVERLAP_BASES, MISMATCHES, AMBIGUOUS, MERGED,
     TRIMMED, CORRECTED_1, CORRECTED_2,
 ) = range(len(COUNTERS))  # fmt: skip
 
@@ -99,14 +99,14 @@ def _consensus(
     length: Integer,
     tables: QualityTables,
     prefer_first: bool,
-    never_unknown: bool,
+    never_ambiguous: bool,
     letters: NDArray[np.uint8],
     scores: NDArray[np.uint8],
 ) -> tuple[int, int]:
     """Decide the bases of an overlap; return how many mismatch, and how many are unknown.
 
     Of two bases the one with the higher score is taken; of two with the same score the first
-    read's if ``prefer_first``, else the second's unless that is N. With ``never_unknown`` a known
+    read's if ``prefer_first``, else the second's unless that is N. With ``never_ambiguous`` a known
     base is taken, with its own score, where the other is N, and of two Ns the lower score.
 
     Args:
@@ -116,19 +116,19 @@ def _consensus(
         length: of the overlap.
         tables: of scores.
         prefer_first: see above.
-        never_unknown: see above.
+        never_ambiguous: see above.
         letters: uint8[length], the decided bases.
         scores: uint8[length], their scores.
     """
-    mismatches = unknown = 0
+    mismatches = ambiguous = 0
     for k in range(length):
         base1 = first.letters[start + k]
         base2 = second.letters[k]
         score1 = np.int64(first.scores[start + k])
         score2 = np.int64(second.scores[k])
-        is_unknown = base1 == _N or base2 == _N
-        unknown += is_unknown
-        if is_unknown and never_unknown:
+        is_ambiguous = base1 == _N or base2 == _N
+        ambiguous += is_ambiguous
+        if is_ambiguous and never_ambiguous:
             if base1 == base2:
                 letters[k], scores[k] = base1, min(score1, score2)
             elif base1 == _N:
@@ -144,8 +144,8 @@ def _consensus(
             )
             letters[k] = base1 if takes_first else base2
             scores[k] = tables.differ[score1 * SCORES + score2]
-            mismatches += not is_unknown
-    return mismatches, unknown
+            mismatches += not is_ambiguous
+    return mismatches, ambiguous
 
 
 @njit(nogil=True, cache=True)
@@ -212,14 +212,14 @@ def merge_records(
             continue
         length = (length2 if outward else length1) - place
         if outward:
-            mismatches, unknown = _consensus(
-                second, place, first, length, tables, False, rules.never_unknown != 0,
+            mismatches, ambiguous = _consensus(
+                second, place, first, length, tables, False, rules.never_ambiguous != 0,
                 overlap.letters, overlap.scores,
             )  # fmt: skip
         else:
-            mismatches, unknown = _consensus(
+            mismatches, ambiguous = _consensus(
                 first, place, second, length, tables, rules.prefer_first != 0,
-                rules.never_unknown != 0, overlap.letters, overlap.scores,
+                rules.never_ambiguous != 0, overlap.letters, overlap.scores,
             )  # fmt: skip
         cut = outward and rules.outward == _TRIM
         total = length if cut else length1 + length2 - length
@@ -227,13 +227,13 @@ def merge_records(
         counters[BEYOND] += length > rules.max_overlap
         counters[OVERLAP_BASES] += length
         counters[MISMATCHES] += mismatches
-        counters[UNKNOWN] += unknown
+        counters[AMBIGUOUS] += ambiguous
         counters[MERGED] += total
         counters[TRIMMED] += length1 + length2 - 2 * length if cut else 0
         counts.lengths[1 if outward else 0, total] += 1
         counts.inserts[length if outward else total] += 1
         counts.overlaps[length] += 1
-        counts.densities[100 * mismatches // max(1, length - unknown)] += 1
+        counts.densities[100 * mismatches // max(1, length - ambiguous)] += 1
         if rules.correct_only == 0:
             if outward:
                 at0 = put_merged(

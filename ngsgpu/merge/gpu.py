@@ -18,8 +18,8 @@ from ngsgpu.errors import UnsuitableError
 from ngsgpu.io.gpu.parse import HEADROOM, THREADS, WARPS, ParsedChunk, device_classes
 from ngsgpu.io.gpu.records import (
     CHUNK_BYTES,
-    MOST_READERS,
-    SMALLEST_CHUNK,
+    MAX_READERS,
+    MIN_CHUNK,
     DeviceReadFiles,
     DeviceRecordBatch,
     no_bad_pair,
@@ -45,10 +45,10 @@ _PLANES: Final = 3
 _BATCHES: Final = 3
 """Batches on the device: one in the making, and two on their way to the files."""
 
-_MEMORY_A_CHUNK_BYTE: Final = 32
+_MEMORY_PER_CHUNK_BYTE: Final = 32
 """Device memory, in chunks: slots of two files, outputs of three batches, and what is found."""
 
-_MOST: Final = 2 * MAX_READ_LENGTH + 1
+_MAX_BINS: Final = 2 * MAX_READ_LENGTH + 1
 _DEVICE_TO_HOST: Final = 2
 
 
@@ -90,8 +90,8 @@ def merge_on_gpu(
         DeviceError: CUDA fails.
     """
     if memory is not None:
-        chunk_bytes = min(chunk_bytes, max(SMALLEST_CHUNK, memory // _MEMORY_A_CHUNK_BYTE))
-    readers = min(threads, MOST_READERS)
+        chunk_bytes = min(chunk_bytes, max(MIN_CHUNK, memory // _MEMORY_PER_CHUNK_BYTE))
+    readers = min(threads, MAX_READERS)
     with (
         DeviceWriter(files, threads=readers) as writer,
         ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool,
@@ -193,9 +193,9 @@ class _Run:
         self._turn = 0
         self._pending: _Batch | None = None
         self._counters = cupy.zeros(len(COUNTERS), dtype=cupy.uint64)
-        self._lengths = cupy.zeros((2, _MOST), dtype=cupy.uint64)
-        self._inserts = cupy.zeros(_MOST, dtype=cupy.uint64)
-        self._overlaps = cupy.zeros(_MOST, dtype=cupy.uint64)
+        self._lengths = cupy.zeros((2, _MAX_BINS), dtype=cupy.uint64)
+        self._inserts = cupy.zeros(_MAX_BINS, dtype=cupy.uint64)
+        self._overlaps = cupy.zeros(_MAX_BINS, dtype=cupy.uint64)
         self._densities = cupy.zeros(DENSITIES, dtype=cupy.uint64)
 
     def merge_lane(
@@ -274,7 +274,7 @@ class _Run:
                 self._inserts,
                 self._overlaps,
                 self._densities,
-                np.uint32(_MOST),
+                np.uint32(_MAX_BINS),
             ),
             shared_bytes=shared_bytes(words),
         )

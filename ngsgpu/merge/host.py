@@ -15,7 +15,7 @@ from ngsgpu.merge.qualities import QualityTables
 from ngsgpu.merge.records import Mates
 from ngsgpu.pool import map_ahead
 
-PAIRS_A_TASK = 8192
+PAIRS_PER_TASK = 8192
 DENSITIES = 101
 
 _SLACK = 64
@@ -104,7 +104,7 @@ def merge_on_cpu(
     write: Callable[[Pieces], None],
     *,
     threads: int = 1,
-    pairs_a_task: int = PAIRS_A_TASK,
+    pairs_per_task: int = PAIRS_PER_TASK,
     advance: Callable[[int], None] = lambda pairs: None,
 ) -> Tally:
     """Merge all pairs.
@@ -116,15 +116,15 @@ def merge_on_cpu(
         wanted: what is written.
         write: takes the bytes of each output, in order.
         threads: how many threads work; the result does not depend on it.
-        pairs_a_task: pairs a thread takes at a time; nor on this.
+        pairs_per_task: pairs a thread takes at a time; nor on this.
         advance: called with the number of pairs merged since the last call.
     """
 
     def tasks() -> Iterator[tuple[Mates, Mates, int, int]]:
         for mates1, mates2 in batches:
             total = len(mates1.seq_len)
-            for begin in range(0, total, pairs_a_task):
-                yield mates1, mates2, begin, min(begin + pairs_a_task, total)
+            for begin in range(0, total, pairs_per_task):
+                yield mates1, mates2, begin, min(begin + pairs_per_task, total)
 
     def merge(task: tuple[Mates, Mates, int, int]) -> tuple[Pieces, Counts, int]:
         _, _, begin, end = task

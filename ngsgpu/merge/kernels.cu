@@ -22,7 +22,7 @@ enum Counter {
     kBeyond,
     kOverlapBases,
     kMismatches,
-    kUnknownBases,
+    kAmbiguousBases,
     kMerged,
     kTrimmed,
     kCorrected1,
@@ -127,14 +127,14 @@ __device__ __forceinline__ Called decide(const Overlap& overlap, int k, const u8
                                          const Rules& rules, const u8* agree, const u8* differ) {
     const Called one = call_of(overlap.first, overlap.place + k, classes, rules);
     const Called two = call_of(overlap.second, k, classes, rules);
-    const bool unknown1 = one.code == kUnknown, unknown2 = two.code == kUnknown;
-    if (rules.never_unknown && (unknown1 || unknown2)) {
-        if (unknown1 && unknown2) return {kUnknown, min(one.score, two.score)};
-        return unknown1 ? two : one;
+    const bool ambiguous1 = one.code == kAmbiguous, ambiguous2 = two.code == kAmbiguous;
+    if (rules.never_ambiguous && (ambiguous1 || ambiguous2)) {
+        if (ambiguous1 && ambiguous2) return {kAmbiguous, min(one.score, two.score)};
+        return ambiguous1 ? two : one;
     }
     const u32 cell = one.score * kScores + two.score;
     if (one.code == two.code) return {one.code, agree[cell]};
-    const bool prefers_first = (rules.prefer_first && !overlap.outward) || unknown2;
+    const bool prefers_first = (rules.prefer_first && !overlap.outward) || ambiguous2;
     const bool takes_first = one.score > two.score || (one.score == two.score && prefers_first);
     return {takes_first ? one.code : two.code, differ[cell]};
 }
@@ -297,15 +297,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             const int length = overlap.length;
             const Planes& left = outward ? second : first;
             const Planes& right = outward ? first : second;
-            u32 mismatches = 0, unknown = 0;
+            u32 mismatches = 0, ambiguous = 0;
             for (int word = int(lane); 32 * word < length; word += 32) {
                 const u32 inside = first_bits(length - 32 * word);
                 const u32 hidden = hidden_bases(left, place, right, word) & inside;
-                unknown += __popc(hidden);
+                ambiguous += __popc(hidden);
                 mismatches += __popc(different_bases(left, place, right, word) & inside & ~hidden);
             }
             mismatches = __reduce_add_sync(kAll, mismatches);
-            unknown = __reduce_add_sync(kAll, unknown);
+            ambiguous = __reduce_add_sync(kAll, ambiguous);
             const bool cut = outward && rules.outward == kTrimOutward;
             const u32 total = cut ? length : read1.length + read2.length - length;
             if (cut) size1 = size2 = length;
@@ -315,13 +315,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 if (length > rules.max_overlap) atomicAdd(counted + kBeyond, 1u);
                 atomicAdd(counted + kOverlapBases, u32(length));
                 atomicAdd(counted + kMismatches, mismatches);
-                atomicAdd(counted + kUnknownBases, unknown);
+                atomicAdd(counted + kAmbiguousBases, ambiguous);
                 atomicAdd(counted + kMerged, total);
                 if (cut) atomicAdd(counted + kTrimmed, u32(read1.length + read2.length - 2 * length));
                 atomicAdd(lengths + (outward ? most : 0) + total, 1ull);
                 atomicAdd(inserts + (outward ? u32(length) : total), 1ull);
                 atomicAdd(overlaps + length, 1ull);
-                atomicAdd(densities + 100 * mismatches / max(1u, length - unknown), 1ull);
+                atomicAdd(densities + 100 * mismatches / max(1u, length - ambiguous), 1ull);
             }
         }
         if (rules.wanted && (place < 0 || rules.correct_only)) {

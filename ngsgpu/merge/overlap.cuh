@@ -14,7 +14,7 @@ struct Rules {
     int min_outward;
     int phred_offset;
     int prefer_first;
-    int never_unknown;
+    int never_ambiguous;
     int correct_only;
     int wanted;
     int interleaved;
@@ -65,7 +65,7 @@ __device__ __forceinline__ bool pack(const Read& read, const u8* classes, u32* p
         const int i = base + int(lane);
         const u32 code = i < read.length ? base_of(read, i, classes) : 0;
         const u32 low = __ballot_sync(kAll, code & 1), high = __ballot_sync(kAll, code & 2);
-        const u32 hidden = __ballot_sync(kAll, code == kUnknown);
+        const u32 hidden = __ballot_sync(kAll, code == kAmbiguous);
         if (lane < kPlanes)
             planes[lane * words + (base >> 5)] = lane == 0 ? low : lane == 1 ? high : hidden;
         known = known && hidden == 0;

@@ -1,6 +1,6 @@
 """Finding the overlap of a pair, 64 bases at a time.
 
-A read is three bit planes: two that tell its bases apart, and one of unknown bases; the second
+A read is three bit planes: two that tell its bases apart, and one of ambiguous bases; the second
 read's are those of its reverse complement. Base i is bit ``i % 64`` of word ``i // 64``. Mismatches
 of an overlap are then a few instructions for 64 bases, and the first 64 mostly show that it is not
 the one.

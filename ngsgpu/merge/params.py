@@ -22,7 +22,7 @@ MIN_TRIMMED = 30
 SAMPLED_PAIRS = 10_000
 """Pairs whose lengths decide what ``auto`` means: a fixed number, whatever the batches."""
 
-HIGHEST_SCORE = 93
+MAX_SCORE = 93
 """Highest Phred score that a printable character can stand for."""
 
 
@@ -50,7 +50,7 @@ class Rules(NamedTuple):
     min_outward: int
     phred_offset: int
     prefer_first: int
-    never_unknown: int
+    never_ambiguous: int
     correct_only: int
 
 
@@ -105,10 +105,8 @@ class MergeParameters:
             raise UsageError(f"--quality must be edgar or flash, not {self.quality!r}")
         if self.cap_mismatch_quals and self.quality != "flash":
             raise UsageError("--cap-mismatch-quals belongs to --quality flash; add that")
-        if not 2 <= self.max_quality <= HIGHEST_SCORE:
-            raise UsageError(
-                f"--max-quality must be from 2 to {HIGHEST_SCORE}, not {self.max_quality}"
-            )
+        if not 2 <= self.max_quality <= MAX_SCORE:
+            raise UsageError(f"--max-quality must be from 2 to {MAX_SCORE}, not {self.max_quality}")
         if self.allow_outies and self.trim_adapters:
             raise UsageError(
                 "--allow-outies keeps what reads have beyond their overlap and --trim-adapters "
@@ -182,6 +180,6 @@ class MergeParameters:
             min_outward=min_outward,
             phred_offset=phred_offset,
             prefer_first=int(self.quality == "edgar"),
-            never_unknown=int(self.quality == "edgar"),
+            never_ambiguous=int(self.quality == "edgar"),
             correct_only=int(self.correct_only),
         )

@@ -20,7 +20,7 @@ from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.text.reader import CHUNK_BYTES, PhredOffset
 from ngsgpu.merge import cpu, lengths
 from ngsgpu.merge.cpu import FIRST_OUTPUT, MERGED_OUTPUT, SECOND_OUTPUT
-from ngsgpu.merge.host import PAIRS_A_TASK, Pieces, Tally, Wanted, merge_on_cpu
+from ngsgpu.merge.host import PAIRS_PER_TASK, Pieces, Tally, Wanted, merge_on_cpu
 from ngsgpu.merge.inputs import PairInput, plan_inputs, sample_lengths
 from ngsgpu.merge.params import MergeParameters, Rules
 from ngsgpu.merge.qualities import QualityTables, quality_tables
@@ -163,7 +163,7 @@ class MergeRunOptions:
 
     Attributes:
         threads: how many threads work.
-        pairs_a_task: pairs that a thread takes at a time.
+        pairs_per_task: pairs that a thread takes at a time.
         chunk_bytes: bytes of a file that are handled at a time.
         progress: whether to show progress.
         backend: ``cpu`` or ``cuda``.
@@ -174,7 +174,7 @@ class MergeRunOptions:
     """
 
     threads: int = 1
-    pairs_a_task: int = PAIRS_A_TASK
+    pairs_per_task: int = PAIRS_PER_TASK
     chunk_bytes: int = CHUNK_BYTES
     progress: bool = False
     backend: Literal["cpu", "cuda"] = "cpu"
@@ -312,7 +312,7 @@ class _Run:
                 self.outputs.wanted,
                 write,
                 threads=self.options.threads,
-                pairs_a_task=self.options.pairs_a_task,
+                pairs_per_task=self.options.pairs_per_task,
                 advance=stage.advance,
             )
 

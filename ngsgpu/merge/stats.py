@@ -27,7 +27,7 @@ class MergeStatistics:
         parameters: name and value of every parameter.
         max_overlap: ``value`` in bases, and whether it is ``automatic``.
         pairs: how many were merged, and why the others were not.
-        overlaps: bases, mismatches and unknown bases of the overlaps.
+        overlaps: bases, mismatches and ambiguous bases of the overlaps.
         trimmed: bases of adapters taken away.
         corrected: bases changed, where overlaps were corrected only.
         merged_length: mean, median, mode and deviation of the merged reads' lengths.
@@ -66,11 +66,11 @@ class MergeStatistics:
             "dissimilar": tally[cpu.DISSIMILAR],
             "beyond_max_overlap": tally[cpu.BEYOND],
         }
-        known = tally[cpu.OVERLAP_BASES] - tally[cpu.UNKNOWN]
+        known = tally[cpu.OVERLAP_BASES] - tally[cpu.AMBIGUOUS]
         self.overlaps = {
             "bases": tally[cpu.OVERLAP_BASES],
             "mismatches": tally[cpu.MISMATCHES],
-            "unknown": tally[cpu.UNKNOWN],
+            "unknown": tally[cpu.AMBIGUOUS],
             "mismatch_rate": round(tally[cpu.MISMATCHES] / max(1, known), 8),
         }
         self.trimmed = {"bases": tally[cpu.TRIMMED]}

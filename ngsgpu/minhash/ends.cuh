@@ -10,18 +10,18 @@
 #include "ngsgpu/readset/reads.cuh"
 
 constexpr int MARK_BITS = 24, PLACE_BITS = 8;
-constexpr int MOST_ENDS = 1 << 12;  // that a set takes note of
+constexpr int MAX_ENDS = 1 << 12;  // that a set takes note of
 constexpr int SMALLEST_SET = 8, LARGEST_SET = 13;  // bits of the number of a set's cells
-static_assert(MOST_ENDS < 1 << LARGEST_SET, "a full set would be probed for ever");
+static_assert(MAX_ENDS < 1 << LARGEST_SET, "a full set would be probed for ever");
 constexpr int SET_CELLS = (2 << LARGEST_SET) - (1 << SMALLEST_SET);  // of all sizes together
-constexpr uint32_t MOST_IN_CELL = 1u << 25;
+constexpr uint32_t MAX_IN_CELL = 1u << 25;
 constexpr uint32_t FREE_CELL = 0xFFFFFFFFu;
 
 // EndTables of ends.py; passed in device memory, filled by ngsgpu.extend.gpu.
 struct EndTables {
     const uint64_t* entries;
     const uint32_t* cells;
-    int64_t entries_a_table;
+    int64_t entries_per_table;
     int64_t first_function;
     int32_t hashes, kmer, window, cell_bits;
 };
@@ -171,11 +171,11 @@ __device__ __forceinline__ void look_up(const EndTables& tables, LookUp* look_up
     __syncwarp();
     if (lane < count) {
         LookUp& own = look_ups[lane];
-        const int64_t cells_a_table = (int64_t(1) << tables.cell_bits) + 1;
-        const uint32_t* cell = tables.cells + own.function * cells_a_table + own.cell;
+        const int64_t cells_per_table = (int64_t(1) << tables.cell_bits) + 1;
+        const uint32_t* cell = tables.cells + own.function * cells_per_table + own.cell;
         const uint32_t first = cell[0];
-        size = int(min(cell[1] - first, MOST_IN_CELL));
-        own.first = own.function * tables.entries_a_table + first;
+        size = int(min(cell[1] - first, MAX_IN_CELL));
+        own.first = own.function * tables.entries_per_table + first;
     }
     const int until = sum_up_to(size, lane);
     look_ups[lane].until = until;
@@ -210,7 +210,7 @@ __device__ __forceinline__ void look_up(const EndTables& tables, LookUp* look_up
         if (counts) counts = __ffs(__match_any_sync(news, end)) - 1 == lane;
         news = __ballot_sync(WARP, counts);
         const int place = count_before(news, lane);
-        const int room = min(found.room - found.count, MOST_ENDS - met.count);
+        const int room = min(found.room - found.count, MAX_ENDS - met.count);
         counts = counts && place < room;
         const int added = min(room, __popc(news));
         if (counts) {

@@ -37,13 +37,13 @@ MARK_BITS = 24
 PLACE_BITS = 8
 END_MASK = np.uint64(0xFFFFFFFF)
 NO_KEY = ~np.uint64(0)
-MOST_ENDS = 1 << 12
+MAX_ENDS = 1 << 12
 """Ends that a sequence takes note of, if nothing else is said."""
 
-MOST_IN_CELL = 1 << 25
+MAX_IN_CELL = 1 << 25
 """Entries of a cell beyond which a look-up does not go on."""
 
-ENTRIES_A_CELL = 4
+ENTRIES_PER_CELL = 4
 """Entries that share a cell of the directory on average, at most twice as many."""
 
 
@@ -117,7 +117,7 @@ class EndSet(NamedTuple):
     state: NDArray[np.int64]
 
     @classmethod
-    def allocate(cls, most: int = MOST_ENDS) -> EndSet:
+    def allocate(cls, most: int = MAX_ENDS) -> EndSet:
         """Room for up to ``most`` ends, a power of two."""
         return cls(np.zeros(2 * most, dtype=np.uint64), np.zeros(2, dtype=np.int64))
 
@@ -260,7 +260,7 @@ def fill_ends(
 
 def cell_bits_for(reads: int, kmer: int) -> int:
     """Bits of the key that choose the cell, for a number of reads."""
-    return min(2 * kmer, 28, max(0, (2 * reads // ENTRIES_A_CELL).bit_length() - 1))
+    return min(2 * kmer, 28, max(0, (2 * reads // ENTRIES_PER_CELL).bit_length() - 1))
 
 
 def planned_bytes(reads: int, parameters: EndParameters, threads: int) -> int:
@@ -416,7 +416,7 @@ def find_begins(
             cell, mark = split_key(row[best] & mask, tables.kmer, tables.cell_bits)
             looked_at = 0
             begins = np.int64(tables.cells[function, cell])
-            ends_at = min(np.int64(tables.cells[function, cell + 1]), begins + MOST_IN_CELL)
+            ends_at = min(np.int64(tables.cells[function, cell + 1]), begins + MAX_IN_CELL)
             for i in range(begins, ends_at):
                 entry = tables.entries[function, i]
                 if entry >> np.uint64(40) != mark:

@@ -11,7 +11,7 @@ from ngsgpu.device.arena import lasting
 from ngsgpu.device.kernels import KernelModule, grid_for
 from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, EndParameters, cell_bits_for
-from ngsgpu.minhash.gpu import BLOCKS_A_MULTIPROCESSOR, SMALL_BYTES
+from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR, SMALL_BYTES
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
@@ -154,4 +154,4 @@ def _fill(
 
 
 def _grid(count: int) -> tuple[int]:
-    return grid_for(count, THREADS, BLOCKS_A_MULTIPROCESSOR)
+    return grid_for(count, THREADS, BLOCKS_PER_MULTIPROCESSOR)

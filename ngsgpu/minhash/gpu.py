@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ngsgpu")
 
 KERNELS = KernelModule("ngsgpu.minhash")
-FUNCTIONS_A_PASS = 16
+FUNCTIONS_PER_PASS = 16
 """Signatures of at most so many functions are made in one pass over the reads."""
 
 SHARED_BYTES = 96 << 10
-BLOCKS_A_MULTIPROCESSOR = 16
+BLOCKS_PER_MULTIPROCESSOR = 16
 THREADS = 128
 """Of a block that makes signatures: a thread for each of its reads and functions."""
 
@@ -75,7 +75,7 @@ def build_tables_on_gpu(
     *,
     on_device: int | None = None,
     slots_on_device: bool = True,
-    functions_a_pass: int = FUNCTIONS_A_PASS,
+    functions_per_pass: int = FUNCTIONS_PER_PASS,
     advance: Callable[[int], None] = lambda tables: None,
 ) -> DeviceTables:
     """Build all tables; equal to ``ngsgpu.minhash.tables.build_tables``.
@@ -88,7 +88,7 @@ def build_tables_on_gpu(
         on_device: how many tables lie in the GPU's memory, the first ones; None for all. The
             others lie in page-locked host memory.
         slots_on_device: whether the slots lie in the GPU's memory.
-        functions_a_pass: the most functions whose signatures are made at a time; fewer where the
+        functions_per_pass: the most functions whose signatures are made at a time; fewer where the
             arena in use has no room for them.
         advance: called with the number of tables that were finished since the last call.
 
@@ -100,7 +100,7 @@ def build_tables_on_gpu(
     builder = _Builder(
         reads, parameters, hashes if on_device is None else on_device, slots_on_device
     )
-    most, reported = functions_a_pass, 0
+    most, reported = functions_per_pass, 0
     may_shrink = True
     while (first := len(builder.entries)) < hashes:
         functions = min(most, hashes - first, builder.functions_that_fit())
@@ -151,7 +151,7 @@ class _Builder:
         """Functions whose signatures, and then tables, fit into the arena in use; at least 1."""
         free = room()
         if free is None or self._reads.reads == 0:
-            return FUNCTIONS_A_PASS
+            return FUNCTIONS_PER_PASS
         left = free - SMALL_BYTES - ARGSORT_BYTES * self._reads.reads
         a_read = pass_bytes(self._slots_on_device)
         if len(self.entries) < self._on_device:
@@ -193,7 +193,7 @@ class _Builder:
         members = radix_argsort(keys)
         if self._long_enough is not None:
             members = self._long_enough[members]
-        grid = grid_for(count, 256, BLOCKS_A_MULTIPROCESSOR)
+        grid = grid_for(count, 256, BLOCKS_PER_MULTIPROCESSOR)
         stays = cupy.empty(count, dtype=cupy.int32)
         KERNELS.launch("mark_shared", grid, (256,), (keys, np.int64(count), stays))
         entry = cupy.cumsum(stays, dtype=cupy.int32)
@@ -290,7 +290,7 @@ def _sign(
     pointers = cupy.array([[array.data.ptr for array in arrays] for arrays in (keys, places)])
     KERNELS.launch(
         "sign_reads",
-        grid_for(reads.reads, block_reads, BLOCKS_A_MULTIPROCESSOR),
+        grid_for(reads.reads, block_reads, BLOCKS_PER_MULTIPROCESSOR),
         (len(keys), block_reads),
         (
             reads.struct,

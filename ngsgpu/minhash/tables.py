@@ -18,7 +18,7 @@ from ngsgpu.readset import ReadSet
 ENTRY_BYTES = 4 + 2 + 4
 """What a table takes for each read: its number, its place, its slot."""
 
-FUNCTIONS_A_PASS = 8
+FUNCTIONS_PER_PASS = 8
 """Signatures of this many functions are made in one pass over the reads."""
 
 
@@ -80,7 +80,7 @@ class MinhashTables:
 def planned_bytes(reads: int, parameters: MinhashParameters, threads: int) -> int:
     """Bytes that building and holding the tables of ``reads`` reads take at most."""
     held = reads * parameters.hashes * ENTRY_BYTES
-    signatures = reads * FUNCTIONS_A_PASS * (8 + 2)
+    signatures = reads * FUNCTIONS_PER_PASS * (8 + 2)
     sorting = reads * threads * (8 + 4 + 4)
     return held + signatures + sorting
 
@@ -111,8 +111,8 @@ def build_tables(
     entries = np.zeros(parameters.hashes, dtype=np.int64)
     buckets = np.zeros(parameters.hashes, dtype=np.int64)
     with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, parameters.hashes, FUNCTIONS_A_PASS):
-            functions = min(FUNCTIONS_A_PASS, parameters.hashes - first)
+        for first in range(0, parameters.hashes, FUNCTIONS_PER_PASS):
+            functions = min(FUNCTIONS_PER_PASS, parameters.hashes - first)
             keys = np.empty((functions, count), dtype=np.uint64)
             places = np.empty((functions, count), dtype=np.uint16)
             _sign(reads, parameters, first, keys, places, pool, threads)

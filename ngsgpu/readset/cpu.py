@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import njit
-from ngsgpu.sequence.codec import CODES, UNKNOWN
+from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.types import Integer
 
@@ -89,7 +89,7 @@ def pack_records(
     ``lengths``, ``plane_starts`` and ``quality_starts`` (mates alternate, so the step is 2 for
     pairs). ``planes`` and ``qualities`` must be zero.
     """
-    unknown = 0
+    ambiguous = 0
     for record in range(first, last):
         entry = slot + record * read_step
         read = first_read + record * read_step
@@ -110,10 +110,10 @@ def pack_records(
                 continue
             code: Integer = np.int64(CODES[letter])
             score = np.int64(0)
-            if code == UNKNOWN:
-                unknown += 1
+            if code == AMBIGUOUS:
+                ambiguous += 1
                 # Depends on nothing but the read and the position, and looks random, so that runs
-                # of unknown bases are not taken for a sequence that reads share.
+                # of ambiguous bases are not taken for a sequence that reads share.
                 place = (np.uint64(read) << np.uint64(15)) | np.uint64(position)
                 code = np.int64(mix64(place) & np.uint64(3))
             elif with_quality:
@@ -131,11 +131,11 @@ def pack_records(
                 planes[word + words] = high
                 low = np.uint64(0)
                 high = np.uint64(0)
-    return unknown
+    return ambiguous
 
 
 @njit(nogil=True, cache=True)
-def list_unknown(
+def list_ambiguous(
     data: NDArray[np.uint8],
     seq_start: NDArray[np.int64],
     seq_end: NDArray[np.int64],
@@ -144,7 +144,7 @@ def list_unknown(
     reads: NDArray[np.uint32],
     positions: NDArray[np.int32],
 ) -> int:
-    """List read and position of every unknown base of a batch, in order; return their number."""
+    """List read and position of every ambiguous base of a batch, in order; return their number."""
     found = 0
     for record in range(len(seq_start)):
         position = 0
@@ -152,7 +152,7 @@ def list_unknown(
             letter = data[source]
             if letter == 10 or letter == 13:
                 continue
-            if CODES[letter] == UNKNOWN:
+            if CODES[letter] == AMBIGUOUS:
                 reads[found] = first_read + record * read_step
                 positions[found] = position
                 found += 1

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 from ngsgpu.device.gpu_memory import mapped_copy
-from ngsgpu.readset.readset import ReadArrays, ReadSet, UnknownBases
+from ngsgpu.readset.readset import AmbiguousBases, ReadArrays, ReadSet
 
 Movable = Literal["qualities", "planes"]
 """Arrays of a read set that may lie on the host, where kernels read them over the bus."""
@@ -16,8 +16,8 @@ Movable = Literal["qualities", "planes"]
 _ARRAYS: Final = ("planes", "plane_start", "qualities", "quality_start", "lengths")
 
 
-class DeviceUnknownBases(NamedTuple):
-    """``UnknownBases`` in CuPy arrays.
+class DeviceAmbiguousBases(NamedTuple):
+    """``AmbiguousBases`` in CuPy arrays.
 
     Attributes:
         reads: uint32[m], the reads that have any, ascending.
@@ -44,7 +44,7 @@ class DeviceReadSet:
         lengths: int32[reads]; empty where all are equal.
         uniform_length: the length of all reads, or -1.
         quality_bits: 8, 2, 1, or 0 without qualities.
-        unknown: where the input had other letters than ACGT.
+        ambiguous: where the input had other letters than ACGT.
         reads: number of reads.
         bases: number of bases.
         paired: whether reads 2p and 2p + 1 are mates.
@@ -60,7 +60,7 @@ class DeviceReadSet:
     lengths: Any
     uniform_length: int
     quality_bits: int
-    unknown: DeviceUnknownBases
+    ambiguous: DeviceAmbiguousBases
     reads: int
     bases: int
     paired: bool
@@ -83,7 +83,7 @@ class DeviceReadSet:
     @property
     def nbytes(self) -> int:
         """Bytes that the arrays take, wherever they lie."""
-        return sum(int(array.nbytes) for array in (*self._arrays, *self.unknown))
+        return sum(int(array.nbytes) for array in (*self._arrays, *self.ambiguous))
 
     @property
     def device_nbytes(self) -> int:
@@ -93,7 +93,7 @@ class DeviceReadSet:
     @property
     def device(self) -> Any:
         """The GPU that holds the arrays, as CuPy's device."""
-        return self.unknown.start.device
+        return self.ambiguous.start.device
 
     def keep_on_host(self, names: Collection[Movable]) -> None:
         """Move arrays to page-locked host memory, from where kernels read them as before.
@@ -110,8 +110,8 @@ class DeviceReadSet:
     def on_current_device(self) -> DeviceReadSet:
         """A copy on the current GPU of a read set of another; what lies on the host is shared."""
         arrays = {name: copied(getattr(self, name)) for name in _ARRAYS if name not in self.on_host}
-        unknown = DeviceUnknownBases(*map(copied, self.unknown))
-        return replace(self, **arrays, unknown=unknown)
+        ambiguous = DeviceAmbiguousBases(*map(copied, self.ambiguous))
+        return replace(self, **arrays, ambiguous=ambiguous)
 
     @classmethod
     def from_host(cls, reads: ReadSet, on_host: Collection[Movable] = ()) -> DeviceReadSet:
@@ -135,7 +135,7 @@ class DeviceReadSet:
             **placed,
             uniform_length=arrays.uniform_length,
             quality_bits=arrays.quality_bits,
-            unknown=DeviceUnknownBases(*map(cupy.asarray, reads.unknown)),
+            ambiguous=DeviceAmbiguousBases(*map(cupy.asarray, reads.ambiguous)),
             reads=reads.reads,
             bases=reads.bases,
             paired=reads.paired,
@@ -149,7 +149,7 @@ class DeviceReadSet:
         import cupy
 
         planes, plane_start, qualities, quality_start, lengths = map(cupy.asnumpy, self._arrays)
-        unknown_reads, unknown_start, unknown_positions = map(cupy.asnumpy, self.unknown)
+        ambiguous_reads, ambiguous_start, ambiguous_positions = map(cupy.asnumpy, self.ambiguous)
         return ReadSet(
             arrays=ReadArrays(
                 planes=planes,
@@ -160,7 +160,7 @@ class DeviceReadSet:
                 uniform_length=self.uniform_length,
                 quality_bits=self.quality_bits,
             ),
-            unknown=UnknownBases(unknown_reads, unknown_start, unknown_positions),
+            ambiguous=AmbiguousBases(ambiguous_reads, ambiguous_start, ambiguous_positions),
             reads=self.reads,
             bases=self.bases,
             paired=self.paired,

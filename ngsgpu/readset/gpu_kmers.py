@@ -11,7 +11,7 @@ from ngsgpu.readset.kmers import KmerSpectrum, kmer_occurrences, sampling_shift,
 
 KERNELS = KernelModule("ngsgpu.readset")
 THREADS = 256
-_BLOCKS_A_MULTIPROCESSOR = 16
+_BLOCKS_PER_MULTIPROCESSOR = 16
 
 
 def count_kmers_on_gpu(reads: DeviceReadSet, k: int) -> KmerSpectrum:
@@ -32,7 +32,7 @@ def count_kmers_on_gpu(reads: DeviceReadSet, k: int) -> KmerSpectrum:
         found[:] = 0
         KERNELS.launch(
             "sample_kmers",
-            grid_for(reads.reads, THREADS, _BLOCKS_A_MULTIPROCESSOR),
+            grid_for(reads.reads, THREADS, _BLOCKS_PER_MULTIPROCESSOR),
             (THREADS,),
             (
                 reads.struct,

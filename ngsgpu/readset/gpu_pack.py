@@ -10,7 +10,7 @@ import numpy as np
 from ngsgpu.device.sort import radix_sort
 from ngsgpu.io.gpu.parse import KERNELS, THREADS, ParsedChunk, blocks_for, device_classes
 from ngsgpu.readset.cpu import QUALITY_BINS
-from ngsgpu.readset.gpu import DeviceReadSet, DeviceUnknownBases
+from ngsgpu.readset.gpu import DeviceAmbiguousBases, DeviceReadSet
 
 _GROWTH: Final = 1.5
 _SLACK: Final = 1.1
@@ -95,16 +95,16 @@ class Packer:
         self._planes = Growing(cupy.uint64)
         self._qualities = Growing(cupy.uint8)
         self._lengths = Growing(cupy.int32)
-        self._unknown = Growing(cupy.uint64)
-        self._unknown_count = cupy.zeros(1, dtype=cupy.uint64)
+        self._ambiguous = Growing(cupy.uint64)
+        self._ambiguous_count = cupy.zeros(1, dtype=cupy.uint64)
         self._bases = 0
         self._shortest, self._longest = 2**31, 0
         self._classes = device_classes()
         self._bins = cupy.asarray(QUALITY_BINS[quality_bits])
 
-    def expect_unknown(self, count: int) -> None:
-        """Make room for unknown bases of records that will be packed."""
-        self._unknown.extend(count, 0)
+    def expect_ambiguous(self, count: int) -> None:
+        """Make room for ambiguous bases of records that will be packed."""
+        self._ambiguous.extend(count, 0)
 
     def add(self, parts: Sequence[tuple[ParsedChunk, int]], count: int) -> None:
         """Append records.
@@ -166,8 +166,8 @@ class Packer:
                     self._planes.array,
                     self._qualities.array,
                     self._lengths.array,
-                    self._unknown.array,
-                    self._unknown_count,
+                    self._ambiguous.array,
+                    self._ambiguous_count,
                 ),
             )
         self.reads += reads
@@ -197,7 +197,7 @@ class Packer:
             lengths=lengths,
             uniform_length=uniform,
             quality_bits=self._quality_bits,
-            unknown=self._unknown_bases(),
+            ambiguous=self._ambiguous_bases(),
             reads=self.reads,
             bases=self._bases,
             paired=paired,
@@ -205,10 +205,10 @@ class Packer:
             max_length=high,
         )
 
-    def _unknown_bases(self) -> DeviceUnknownBases:
+    def _ambiguous_bases(self) -> DeviceAmbiguousBases:
         import cupy
 
-        keys = self._unknown.finish()
+        keys = self._ambiguous.finish()
         radix_sort(keys)
         reads = (keys >> _POSITION_BITS).astype(cupy.uint32)
         positions = (keys & ((1 << _POSITION_BITS) - 1)).astype(cupy.int32)
@@ -218,7 +218,7 @@ class Packer:
         start = cupy.empty(len(first) + 1, dtype=cupy.int64)
         start[:-1] = first
         start[-1] = len(keys)
-        return DeviceUnknownBases(reads[first], start, positions)
+        return DeviceAmbiguousBases(reads[first], start, positions)
 
 
 def words_of_planes(length: Any) -> Any:

@@ -23,8 +23,8 @@ from ngsgpu.io.gpu.feed import HostCache, IrregularInputError
 from ngsgpu.io.gpu.parse import SLOTS, ParsedChunk, slot_bytes
 from ngsgpu.io.gpu.records import (
     CHUNK_BYTES,
-    MOST_READERS,
-    SMALLEST_CHUNK,
+    MAX_READERS,
+    MIN_CHUNK,
     Cursor,
     DeviceReadFiles,
     DeviceRecordBatch,
@@ -107,7 +107,7 @@ def read_to_device(
     """
     if memory is not None:
         # The slots take about an eighth of the memory.
-        chunk_bytes = min(chunk_bytes, max(SMALLEST_CHUNK, memory // 96))
+        chunk_bytes = min(chunk_bytes, max(MIN_CHUNK, memory // 96))
     try:
         with cuda_errors("reading the input to the GPU"):
             reader = _Reader(lanes, quality_bits, phred_offset, threads, chunk_bytes, advance)
@@ -201,7 +201,7 @@ class _Reader:
     def read(self) -> DeviceInput:
         """Read all lanes."""
         self._input_bytes = total_bytes([path for lane in self._lanes for path in lane.inputs])
-        readers = min(self._threads, MOST_READERS)
+        readers = min(self._threads, MAX_READERS)
         with ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool:
             places = tuple(self._read_lane(lane, pool, readers) for lane in self._lanes)
         reads = self._packer.finish(paired=self._lanes[0].paired)
@@ -230,7 +230,7 @@ class _Reader:
             def note(cursor: Cursor, chunk: ParsedChunk) -> None:
                 places[cursor.path].note(chunk)
                 if chunk.records:
-                    self._packer.expect_unknown(chunk.unknown)
+                    self._packer.expect_ambiguous(chunk.ambiguous)
 
             if all(cursor.parser.feed.size is not None for cursor in cursors):
                 self._packer.input_bytes = self._input_bytes

@@ -49,7 +49,7 @@ class ReadArrays(NamedTuple):
     quality_bits: int
 
 
-class UnknownBases(NamedTuple):
+class AmbiguousBases(NamedTuple):
     """Bases that were not A, C, G or T, in order of read and position.
 
     Attributes:
@@ -69,7 +69,7 @@ class ReadSet:
 
     Attributes:
         arrays: packed bases, qualities and lengths.
-        unknown: where the input had other letters than ACGT.
+        ambiguous: where the input had other letters than ACGT.
         reads: number of reads.
         bases: number of bases.
         paired: whether reads 2p and 2p + 1 are mates.
@@ -78,7 +78,7 @@ class ReadSet:
     """
 
     arrays: ReadArrays
-    unknown: UnknownBases
+    ambiguous: AmbiguousBases
     reads: int
     bases: int
     paired: bool
@@ -88,7 +88,7 @@ class ReadSet:
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the arrays take."""
-        held = [*self.arrays, *self.unknown]
+        held = [*self.arrays, *self.ambiguous]
         return sum(array.nbytes for array in held if isinstance(array, np.ndarray))
 
     @classmethod
@@ -175,7 +175,7 @@ class ReadSetBuilder:
         self._lengths: list[NDArray[np.int32]] = []
         self._planes: list[NDArray[np.uint64]] = []
         self._qualities: list[NDArray[np.uint8]] = []
-        self._unknown: list[tuple[NDArray[np.uint32], NDArray[np.int32]]] = []
+        self._ambiguous: list[tuple[NDArray[np.uint32], NDArray[np.int32]]] = []
 
     def add(self, *mates: RecordBatch) -> None:
         """Pack one batch, or the batches of first and second mates.
@@ -237,9 +237,9 @@ class ReadSetBuilder:
             for first, last in itertools.pairwise(pieces)
         ]
         with ThreadPoolExecutor(self.threads) as pool:
-            unknown = sum(pool.map(pack, tasks))
-        if unknown:
-            self._list_unknown(mates, unknown)
+            ambiguous = sum(pool.map(pack, tasks))
+        if ambiguous:
+            self._list_ambiguous(mates, ambiguous)
         self._lengths.append(lengths)
         self._planes.append(planes)
         self._qualities.append(qualities)
@@ -263,12 +263,12 @@ class ReadSetBuilder:
         if self._fasta:
             self.quality_bits = 0
 
-    def _list_unknown(self, mates: Sequence[RecordBatch], unknown: int) -> None:
-        reads = np.empty(unknown, dtype=np.uint32)
-        positions = np.empty(unknown, dtype=np.int32)
+    def _list_ambiguous(self, mates: Sequence[RecordBatch], ambiguous: int) -> None:
+        reads = np.empty(ambiguous, dtype=np.uint32)
+        positions = np.empty(ambiguous, dtype=np.int32)
         found = 0
         for mate, batch in enumerate(mates):
-            found += cpu.list_unknown(
+            found += cpu.list_ambiguous(
                 batch.data,
                 batch.seq_start,
                 batch.seq_end,
@@ -278,7 +278,7 @@ class ReadSetBuilder:
                 positions[found:],
             )
         order = np.argsort(reads, kind="stable")
-        self._unknown.append((reads[order], positions[order]))
+        self._ambiguous.append((reads[order], positions[order]))
 
     def finish(self) -> ReadSet:
         """The read set; the builder is empty afterwards."""
@@ -304,15 +304,15 @@ class ReadSetBuilder:
             uniform_length=uniform,
             quality_bits=self.quality_bits,
         )
-        every = _joined([reads for reads, _ in self._unknown], np.uint32)
+        every = _joined([reads for reads, _ in self._ambiguous], np.uint32)
         distinct, first = np.unique(every, return_index=True)
-        unknown = UnknownBases(
+        ambiguous = AmbiguousBases(
             reads=distinct,
             start=np.append(first, len(every)).astype(np.int64),
-            positions=_joined([positions for _, positions in self._unknown], np.int32),
+            positions=_joined([positions for _, positions in self._ambiguous], np.int32),
         )
-        self._lengths, self._planes, self._qualities, self._unknown = [], [], [], []
-        return ReadSet(arrays, unknown, self.reads, bases, self.paired, low, high)
+        self._lengths, self._planes, self._qualities, self._ambiguous = [], [], [], []
+        return ReadSet(arrays, ambiguous, self.reads, bases, self.paired, low, high)
 
 
 def _joined(parts: list[NDArray[_Scalar]], dtype: type[_Scalar]) -> NDArray[_Scalar]:

@@ -11,8 +11,8 @@ from ngsgpu.report.content import Table
 from ngsgpu.report.sections import Figure, SampleSection
 from ngsgpu.report.taxa import Classification, Composition, TargetCoverage
 
-_MOST_STRIPS: Final = 10
-_MOST_TAXA: Final = 15
+_MAX_STRIPS: Final = 10
+_MAX_TAXA: Final = 15
 
 
 def classification_sections(samples: Sequence[SampleResults]) -> list[SampleSection]:
@@ -91,7 +91,7 @@ def most_covered(targets: Sequence[TargetCoverage]) -> list[TargetCoverage]:
     for target in targets:
         if target.name not in best or target.covered > best[target.name].covered:
             best[target.name] = target
-    return sorted(best.values(), key=lambda target: -target.covered)[:_MOST_STRIPS]
+    return sorted(best.values(), key=lambda target: -target.covered)[:_MAX_STRIPS]
 
 
 def taxon_table(composition: Composition, unit: str = "reads") -> Table:
@@ -104,7 +104,7 @@ def taxon_table(composition: Composition, unit: str = "reads") -> Table:
             taxon.name, rank[taxon.code], words.count(taxon.clade),
             words.share(taxon.clade, composition.total),
         )
-        for taxon in found[:_MOST_TAXA]
+        for taxon in found[:_MAX_TAXA]
     ]  # fmt: skip
     rows.append(
         (

@@ -14,21 +14,21 @@ from ngsgpu.jit import njit
 from ngsgpu.sequence.bits import reverse_bits
 from ngsgpu.sequence.types import Integer
 
-UNKNOWN = 4
+AMBIGUOUS = 4
 """Code of every letter that is not one of ACGT (either case)."""
 
 LETTERS = np.frombuffer(b"ACGT", dtype=np.uint8)
 
 
 def _code_table() -> NDArray[np.uint8]:
-    table = np.full(256, UNKNOWN, dtype=np.uint8)
+    table = np.full(256, AMBIGUOUS, dtype=np.uint8)
     for code, letter in enumerate(b"ACGT"):
         table[letter] = table[letter | 0x20] = code
     return table
 
 
 CODES = _code_table()
-"""uint8[256]: code of each byte, ``UNKNOWN`` where it is not a base."""
+"""uint8[256]: code of each byte, ``AMBIGUOUS`` where it is not a base."""
 
 
 def words_for(length: int) -> int:
@@ -118,7 +118,7 @@ def bases_from(
 
 
 def encode(sequence: bytes | str) -> NDArray[np.uint8]:
-    """Codes of a sequence, uint8[length]; ``UNKNOWN`` for letters outside ACGT."""
+    """Codes of a sequence, uint8[length]; ``AMBIGUOUS`` for letters outside ACGT."""
     raw = sequence.encode() if isinstance(sequence, str) else sequence
     return CODES[np.frombuffer(raw, dtype=np.uint8)]
 

@@ -123,8 +123,8 @@ def test_models_by_hand():
 
 
 def test_floor_is_the_longer_of_both(monkeypatch):
-    monkeypatch.setattr(models, "BYTES_A_SECOND", 100)
-    monkeypatch.setattr(models, "OPERATIONS_A_SECOND", 10)
+    monkeypatch.setattr(models, "BYTES_PER_SECOND", 100)
+    monkeypatch.setattr(models, "OPERATIONS_PER_SECOND", 10)
     assert floor_seconds(200, 10) == 2
     assert floor_seconds(200, 50) == 5
 

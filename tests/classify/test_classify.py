@@ -144,20 +144,20 @@ def test_pairs_in_two_files_and_interleaved(
 
 
 @pytest.mark.parametrize(
-    ("threads", "queries_a_task", "chunk_bytes"), [(1, 7, 1 << 20), (3, 1, 700), (2, 64, 5000)]
+    ("threads", "queries_per_task", "chunk_bytes"), [(1, 7, 1 << 20), (3, 1, 700), (2, 64, 5000)]
 )
 def test_result_does_not_depend_on_threads_and_chunks(
     world: World,
     database: Database,
     tmp_path: Path,
     threads: int,
-    queries_a_task: int,
+    queries_per_task: int,
     chunk_bytes: int,
 ):
     sample = single(world.fasta("t.fa", world.reads))
     rules = OutputRules(coverage_share=0.1, evidence=EvidenceParameters(0.4))
     expected = run(database, sample, tmp_path / "a", rules=rules)
-    options = ClassifyOptions(threads, queries_a_task, chunk_bytes)
+    options = ClassifyOptions(threads, queries_per_task, chunk_bytes)
     assert run(database, sample, tmp_path / "b", options=options, rules=rules) == expected
 
 
@@ -190,7 +190,7 @@ def test_any_number_of_partitions_gives_the_same(
             open_database(tmp_path / "db"),
             parameters,
             partitions=[partition],
-            options=ClassifyOptions(queries_a_task=5 + partition),
+            options=ClassifyOptions(queries_per_task=5 + partition),
         )
         classifier.classify([sample], SampleOutputs(candidates=str(files[-1])))
     for rules in (
@@ -424,7 +424,7 @@ def test_what_is_looked_at_twice_may_go_through_a_file(
     rules = OutputRules(coverage_share=0.2)
     expected = run(database, sample, tmp_path / "a", rules=rules)
     monkeypatch.setattr("ngsgpu.classify.run.two_pass.SHARE_OF_MEMORY", share)
-    options = ClassifyOptions(threads=2, queries_a_task=4)
+    options = ClassifyOptions(threads=2, queries_per_task=4)
     assert run(database, sample, tmp_path / "b", rules=rules, options=options) == expected
 
 

@@ -21,7 +21,7 @@ from ngsgpu.classify.index.index import (
 )
 from ngsgpu.classify.index.sketching import Unpacked, sketch_batches
 from ngsgpu.classify.params import KEEP_ALL, SketchParameters
-from ngsgpu.classify.query.cpu import most_keys
+from ngsgpu.classify.query.cpu import max_keys
 from ngsgpu.classify.sketch.cpu import sketch_sequence, unpack_bases, windows_of
 from ngsgpu.classify.sketch.references import assign_partitions, unpack_batch, windows_of_lengths
 from ngsgpu.errors import UsageError
@@ -44,7 +44,7 @@ def keys_of(sequence: str, own: SketchParameters) -> list[tuple[int, int]]:
     data = np.frombuffer(sequence.encode(), dtype=np.uint8)
     codes = np.empty(len(data), dtype=np.uint8)
     end = unpack_bases(data, 0, len(data), codes, 0)
-    room = most_keys(np.array([end], dtype=np.int32), own.rules)
+    room = max_keys(np.array([end], dtype=np.int32), own.rules)
     keys, windows = np.empty(room, dtype=np.uint32), np.empty(room, dtype=np.uint32)
     smallest = np.empty(own.sketch, dtype=np.uint32)
     last = windows_of(end, own.rules)
@@ -81,9 +81,9 @@ def test_line_ends_are_left_out():
     assert keys_of(sequence[:11] + "\r\n" + sequence[11:] + "\n", own) == keys_of(sequence, own)
 
 
-@pytest.mark.parametrize("windows_a_task", [1, 3, 8192])
+@pytest.mark.parametrize("windows_per_task", [1, 3, 8192])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_sketching_files_does_not_depend_on_tasks(world: Any, windows_a_task: int, threads: int):
+def test_sketching_files_does_not_depend_on_tasks(world: Any, windows_per_task: int, threads: int):
     own = world.oracle.sketch
     pairs = []
     first = 0
@@ -93,7 +93,7 @@ def test_sketching_files_does_not_depend_on_tasks(world: Any, windows_a_task: in
             target = np.arange(first, first + len(batch))
             batches.append(Unpacked(*unpack_batch(batch), target))
             first += len(batch)
-        pairs += sketch_batches(batches, own, threads=threads, windows_a_task=windows_a_task)
+        pairs += sketch_batches(batches, own, threads=threads, windows_per_task=windows_per_task)
     found = [
         (int(target), int(window), int(key))
         for chunk in pairs

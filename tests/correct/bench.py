@@ -87,13 +87,13 @@ class Bench:
         return "high" if high else "good" if replace else "low"
 
     def edits(self, anchor: int, *, replace: bool, crowded: bool) -> dict[int, str]:
-        unknown = self.work.unknown
-        cpu.mark_unknown(self.reads.unknown, anchor, 1, unknown)
+        ambiguous = self.work.ambiguous
+        cpu.mark_ambiguous(self.reads.ambiguous, anchor, 1, ambiguous)
         end = cpu.decide(
             self.reads.arrays, self.weights, self.rules, anchor, replace, crowded, self.work, 5
         )
-        cpu.mark_unknown(self.reads.unknown, anchor, 0, unknown)
-        assert not unknown.any()
+        cpu.mark_ambiguous(self.reads.ambiguous, anchor, 0, ambiguous)
+        assert not ambiguous.any()
         return as_edits(self.work.edits[5:end])
 
     def vote_hashes(self, anchor: int, candidates: Alignments, count: int) -> list[tuple[int, int]]:

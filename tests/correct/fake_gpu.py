@@ -364,7 +364,7 @@ class FakeGpus:
         return TableArrays(ids, places, at(slots, np.uint32, count * hashes).reshape(-1, hashes))
 
     def _correct_anchors(
-        self, reads: Any, unknown: Any, tables: Any, weights: Any, rules: Any, results: Any,
+        self, reads: Any, ambiguous: Any, tables: Any, weights: Any, rules: Any, results: Any,
         numbers: Any, anchors: Any, count: Any, workspace: Any, size: Any,
     ) -> None:  # fmt: skip
         assert count == len(anchors)
@@ -392,7 +392,7 @@ class FakeGpus:
         done: Any = 0
         while done < len(anchors):
             done, records, votes = cpu.correct_anchors(
-                reads, host.unknown, tables, weights, rules, anchors, done, space
+                reads, host.ambiguous, tables, weights, rules, anchors, done, space
             )
             result.add_records(space, records)
             for read, vote in zip(space.vote_reads[:votes], space.vote_hashes[:votes], strict=True):

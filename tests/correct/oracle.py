@@ -34,13 +34,13 @@ class Read:
 
     Attributes:
         bases: with a base in the place of every unknown letter.
-        unknown: where the letters are not known.
+        ambiguous: where the letters are not known.
         weights: of each base, in 2^-14.
         q20: whether each base is sure.
     """
 
     bases: str
-    unknown: frozenset[int]
+    ambiguous: frozenset[int]
     weights: tuple[int, ...]
     q20: tuple[bool, ...]
 
@@ -49,7 +49,7 @@ class Read:
 
     def reverse_complemented(self) -> Read:
         return Read(
-            reverse_complement(self.bases), self.unknown, self.weights[::-1], self.q20[::-1]
+            reverse_complement(self.bases), self.ambiguous, self.weights[::-1], self.q20[::-1]
         )
 
 
@@ -65,19 +65,19 @@ def make_reads(
     """Put bases in the place of unknown letters, and weigh all bases."""
     reads = []
     for number, text in enumerate(letters):
-        bases, unknown, weights, q20 = "", set(), [], []
+        bases, ambiguous, weights, q20 = "", set(), [], []
         for position, letter in enumerate(text.upper()):
             if letter in "ACGT":
                 bases += letter
             else:
                 bases += "ACGT"[mix((number << 15) + position) % 4]
-                unknown.add(position)
+                ambiguous.add(position)
             if qualities is None or quality_bits == 0:
                 weights.append(ONE)
                 q20.append(True)
                 continue
             score = 0
-            if position not in unknown:
+            if position not in ambiguous:
                 score = max(0, ord(qualities[number][position]) - phred_offset)
             for bound, stands_for in SCORES_KEPT.get(quality_bits, []):
                 if score <= bound:
@@ -85,7 +85,7 @@ def make_reads(
                     break
             weights.append(quality_weight(score))
             q20.append(score >= 20)
-        reads.append(Read(bases, frozenset(unknown), tuple(weights), tuple(q20)))
+        reads.append(Read(bases, frozenset(ambiguous), tuple(weights), tuple(q20)))
     return reads
 
 
@@ -316,11 +316,11 @@ class Corrector:
         for position, old in enumerate(own.bases):
             column = columns[position]
             new = consensus(column)
-            unknown = position in own.unknown
+            ambiguous = position in own.ambiguous
             # Some other read has to be sure of the base; only without qualities is this one.
-            if unknown and column[new].q20 - (own.q20[position] and new == old) < 1:
+            if ambiguous and column[new].q20 - (own.q20[position] and new == old) < 1:
                 continue
-            if not unknown:
+            if not ambiguous:
                 if new == old or (crowded and own.q20[position]):
                     continue
                 if not whole and column[old].q20 > self.p.position_max_reads:

@@ -66,11 +66,11 @@ def with_indel(random: Random, bases: str) -> str:
     return bases[:at] + "".join(random.choices("ACGT", k=size)) + bases[at:]
 
 
-def sequence(random: Random, truth: str, error: float, unknown: float) -> tuple[str, str]:
+def sequence(random: Random, truth: str, error: float, ambiguous: float) -> tuple[str, str]:
     """A read of a piece of the genome: letters and qualities, which mostly know the errors."""
     letters, qualities = "", ""
     for base in mutated(random, truth, error):
-        letters += random.choice("NNN.nRU") if random.random() < unknown else base
+        letters += random.choice("NNN.nRU") if random.random() < ambiguous else base
     for true, letter in zip(truth, letters, strict=True):
         low = random.random() < (0.8 if true != letter else 0.1)
         qualities += chr(33 + (random.randint(0, 21) if low else random.choice([20, 30, 40, 93])))
@@ -92,7 +92,7 @@ def read_sets(draw: st.DrawFn, max_reads: int = 60) -> tuple[list[str], list[str
         st.sampled_from([(50, 50), (40, 40), (70, 80), (20, 80), (5, 70), (0, 64), (64, 65)])
     )
     error = draw(st.sampled_from([0.0, 0.01, 0.02, 0.05, 0.1]))
-    unknown = draw(st.sampled_from([0.0, 0.0, 0.01, 0.05]))
+    ambiguous = draw(st.sampled_from([0.0, 0.0, 0.01, 0.05]))
     duplicates = draw(st.sampled_from([0.0, 0.0, 0.3]))
     indels = draw(st.sampled_from([0.0, 0.0, 0.1, 0.3]))
     reads: list[tuple[str, str]] = []
@@ -112,7 +112,7 @@ def read_sets(draw: st.DrawFn, max_reads: int = 60) -> tuple[list[str], list[str
         pieces = [
             with_indel(random, piece) if random.random() < indels else piece for piece in pieces
         ]
-        reads += [sequence(random, piece, error, unknown) for piece in pieces]
+        reads += [sequence(random, piece, error, ambiguous) for piece in pieces]
     reads = reads[: count // 2 * 2] if paired else reads[:count]
     qualities = [quality for _, quality in reads] if draw(st.sampled_from([1, 1, 1, 0])) else None
     return [letters for letters, _ in reads], qualities, paired

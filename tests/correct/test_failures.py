@@ -74,7 +74,7 @@ def test_more_tasks_than_threads_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     records = simulated_pairs()
     reads = ReadSet.from_sequences([r.bases for r in records], [r.qualities for r in records])
     with pytest.raises(MemoryError):
-        correct_reads(reads, options=RunOptions(threads=3, anchors_a_task=4))
+        correct_reads(reads, options=RunOptions(threads=3, anchors_per_task=4))
 
 
 @pytest.mark.parametrize("command", ["correct", "extend"])

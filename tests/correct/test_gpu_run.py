@@ -262,7 +262,7 @@ def test_plan_of_a_dry_run(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     plan = plan_for_this_gpu(run, parameters, RunOptions(gpu_memory=1 << 30))
     assert plan.budget == 1 << 30
-    # Where unknown bases are is not known before.
+    # Where ambiguous bases are is not known before.
     assert 0 <= ReadMemory.of(reads).total - plan.reads < reads.bases
     assert re.search(r", before that [\d.]+ MiB to read$", plan.line())
     plan = plan_for_this_gpu(run, parameters, RunOptions())

@@ -60,9 +60,9 @@ def check_against_files(
     for position in range(len(by_position[0])):
         assert sum(mate[position] for mate in by_position) == sum(p == position for p, _ in changes)
     decided = sum(chr(old) not in "ACGTacgt" for _, old in changes)
-    unknown = sum(chr(letter) not in "ACGTacgt" for b, _ in lines for letter in b)
+    ambiguous = sum(chr(letter) not in "ACGTacgt" for b, _ in lines for letter in b)
     assert corrected["unknown_decided"] == decided > 0
-    assert corrected["unknown_left"] == unknown - decided
+    assert corrected["unknown_left"] == ambiguous - decided
 
 
 @pytest.mark.parametrize("layout", ["single", "interleaved", "pairs", "FASTA"])

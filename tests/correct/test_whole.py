@@ -64,7 +64,7 @@ def test_corrections_equal_the_oracle() -> None:
 @examples(30)
 def test_nothing_is_decided_by_threads_or_batches(scenario: Scenario) -> None:
     for threads, anchors in ((1, 1), (2, 7), (4, 3), (4, 10_000)):
-        assert_equal(scenario, RunOptions(threads=threads, anchors_a_task=anchors))
+        assert_equal(scenario, RunOptions(threads=threads, anchors_per_task=anchors))
 
 
 @given(scenarios(max_reads=30))
@@ -97,6 +97,6 @@ def test_progress_counts_every_read(paired: bool) -> None:
     assert sorted(order) == list(range(0, 36, 2 if paired else 1))
     advanced: list[int] = []
     correct_on_cpu(
-        reads, tables, parameters, 9.0, threads=2, anchors_a_task=5, advance=advanced.append
+        reads, tables, parameters, 9.0, threads=2, anchors_per_task=5, advance=advanced.append
     )
     assert sum(advanced) == 36

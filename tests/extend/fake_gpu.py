@@ -116,7 +116,7 @@ class FakeExtender:
         host = ends.EndTables(np.array(tables.entries), np.array(tables.cells), *tables[2:])
         arrays = gpus._read_arrays(reads.struct)
         own = ReadSet(
-            arrays, gpus.reads.unknown, gpus.reads.reads, gpus.reads.bases, True,
+            arrays, gpus.reads.ambiguous, gpus.reads.reads, gpus.reads.bases, True,
             gpus.reads.min_length, gpus.reads.max_length,
         )  # fmt: skip
         self._extender = Extender(own, host, rules, 1)

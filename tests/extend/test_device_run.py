@@ -96,8 +96,8 @@ def test_files_are_those_of_the_cpu(
     expected = run(inputs, tmp_path / "cpu", threads=2)
     gpus = fake(inputs, monkeypatch)
     gpus.placed = placed
-    monkeypatch.setattr(gpu_run, "MOST_PAIRS", 128)
-    monkeypatch.setattr(gpu_run, "FEWEST_PAIRS", 128)
+    monkeypatch.setattr(gpu_run, "MAX_PAIRS", 128)
+    monkeypatch.setattr(gpu_run, "MIN_PAIRS", 128)
     monkeypatch.setattr(sections.placed_sections, "__kwdefaults__", {"pairs": 50})
     assert run(inputs, tmp_path / "gpu", threads=2, backend="cuda") == expected
     statistics = [json.loads((tmp_path / name / "stats").read_text()) for name in ("cpu", "gpu")]
@@ -118,8 +118,8 @@ def test_estimates_and_works_on_several_gpus(
     parameters = replace(PARAMETERS, insert_mean=None, insert_sd=None, outward=True, strict=1)
     expected = run(inputs, tmp_path / "cpu", parameters)
     fakes = fake(inputs, monkeypatch, gpus)
-    monkeypatch.setattr(gpu_run, "MOST_PAIRS", 32)
-    monkeypatch.setattr(gpu_run, "FEWEST_PAIRS", 32)
+    monkeypatch.setattr(gpu_run, "MAX_PAIRS", 32)
+    monkeypatch.setattr(gpu_run, "MIN_PAIRS", 32)
     assert run(inputs, tmp_path / "gpu", parameters, backend="cuda", gpus=gpus) == expected
     assert all(fakes.extended)
 
@@ -207,8 +207,8 @@ def test_a_failure_on_the_way_leaves_nothing(
     first, second = write_pairs(tmp_path, simulated_pairs())
     inputs = [first], [second]
     gpus = fake(inputs, monkeypatch)
-    monkeypatch.setattr(gpu_run, "MOST_PAIRS", 32)
-    monkeypatch.setattr(gpu_run, "FEWEST_PAIRS", 32)
+    monkeypatch.setattr(gpu_run, "MAX_PAIRS", 32)
+    monkeypatch.setattr(gpu_run, "MIN_PAIRS", 32)
     gpus.fail_after = 300
     with pytest.raises(DeviceError):
         run(inputs, tmp_path / "gpu", backend="cuda", may_fall_back=True)

@@ -96,7 +96,7 @@ def test_nothing_depends_on_threads_chunks_and_layout(
         ([zipped], [], 2, 5000, 100),
         (lanes, [], 1, 1 << 20, 512),
     ):
-        monkeypatch.setattr(host_run, "PAIRS_A_TASK", task)
+        monkeypatch.setattr(host_run, "PAIRS_PER_TASK", task)
         extend_files(
             in1,
             in2,

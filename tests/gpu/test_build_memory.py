@@ -48,7 +48,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[BuildPlan]:
 
     monkeypatch.setattr(gpu_build_run, "sketch_files", sketch)
     monkeypatch.setattr(gpu_build, "plan_build", plan)
-    monkeypatch.setattr(gpu_build_run, "_BYTES_A_FEATURE", 1 << 30)  # takes all GPUs
+    monkeypatch.setattr(gpu_build_run, "_BYTES_PER_FEATURE", 1 << 30)  # takes all GPUs
     monkeypatch.setattr(gpu_build_plan, "_SPARE", 0)
     monkeypatch.setattr(gpu_build_plan, "_BATCH", 500)
     monkeypatch.setattr(gpu_build_plan, "_SAMPLE", 1000)

@@ -183,7 +183,7 @@ def test_calls_do_not_depend_on_chunks(world: World, tmp_path: Path, layout: str
         "cuda",
         rules=rules,
         chunk_bytes=chunk_bytes,
-        queries_a_task=33,
+        queries_per_task=33,
     )
     assert two == one
 

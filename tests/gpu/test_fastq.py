@@ -86,7 +86,7 @@ def test_reads_and_patches_as_the_cpu_does(tmp_path: Path, seed: int, layout: st
             piece_bytes=rng.choice([500, 1 << 20]),
         )
     assert [path.read_bytes() for path in paths] == contents[: len(paths)]
-    assert (patched.reads, patched.unknown) == (counts.reads, counts.unknown)
+    assert (patched.reads, patched.ambiguous) == (counts.reads, counts.ambiguous)
     assert np.array_equal(patched.by_position, counts.by_position)
 
 

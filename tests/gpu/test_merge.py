@@ -76,7 +76,7 @@ def lane(rng: random.Random, offset: int) -> list[tuple[Record, Record]]:
         lengths=(rng.choice([20, 64, 100, 150, 300]), rng.choice([20, 32, 64, 100, 250])),
         inserts=(1, rng.choice([220, 500])),
         mixed=rng.random() < 0.5,
-        unknown=rng.choice([0, 0.02, 0.2]),
+        ambiguous=rng.choice([0, 0.02, 0.2]),
         errors=rng.choice([0, 0.02, 0.1]),
         outward=rng.choice([0, 0.4]),
         scores=rng.choice([(2, 41), (30, 32), (0, 3), (0, 62)]),

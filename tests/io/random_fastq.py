@@ -31,7 +31,7 @@ class Style:
     end: bytes
     ends_with_line_end: bool
     blank_lines: int
-    unknown: float
+    ambiguous: float
     repeats_name: float
     phred_offset: PhredOffset
     compression: str
@@ -48,7 +48,7 @@ class Style:
             end=rng.choice([b"\n", b"\n", b"\r\n"]),
             ends_with_line_end=rng.random() < 0.7,
             blank_lines=rng.choice([0, 0, 0, 1, 3, 4, 9]),
-            unknown=rng.choice([0, 0.01, 0.01, 0.2, 1]),
+            ambiguous=rng.choice([0, 0.01, 0.01, 0.2, 1]),
             repeats_name=rng.choice([0, 0, 0.3, 1]),
             phred_offset=rng.choice(["auto", "auto", 33, 64]),
             compression="plain" if plain else rng.choice(["plain", "plain", *COMPRESSIONS]),
@@ -63,7 +63,7 @@ class Style:
             length = rng.randint(self.shortest, self.longest)
             letters = rng.choices(b"ACGTacgt", k=length)
             for at in range(length):
-                if rng.random() < self.unknown:
+                if rng.random() < self.ambiguous:
                     letters[at] = rng.choice(b"NNNn.RYU")
             qualities = rng.choices(range(offset, offset + 42), k=length)
             again = name + rng.choice([b"", b" other"]) if rng.random() < self.repeats_name else b""
@@ -126,7 +126,7 @@ def read_on_host(
 def assert_equal_reads(found: ReadSet, expected: ReadSet) -> None:
     for name in ("reads", "bases", "paired", "min_length", "max_length"):
         assert getattr(found, name) == getattr(expected, name), name
-    for ours, theirs in ((found.arrays, expected.arrays), (found.unknown, expected.unknown)):
+    for ours, theirs in ((found.arrays, expected.arrays), (found.ambiguous, expected.ambiguous)):
         for name in ours._fields:
             value, wanted = getattr(ours, name), getattr(theirs, name)
             if isinstance(wanted, np.ndarray):
@@ -178,7 +178,7 @@ def patch_on_host(
                     counts.by_position[odd],
                 )
                 counts.reads += changed
-                counts.unknown += decided
+                counts.ambiguous += decided
                 outputs[lane.outputs[mate]] += batch.data.tobytes()
             read += sum(map(len, mates))
     return outputs, counts

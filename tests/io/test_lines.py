@@ -52,7 +52,7 @@ def test_compressed_and_missing_files(tmp_path: Path) -> None:
 
 
 def test_endless_lines_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "LONGEST_LINE", 20)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 20)
     path = tmp_path / "text"
     path.write_bytes(b"short\n" + b"x" * 50 + b"\n")
     with pytest.raises(InputError, match="line 2: the line is longer than 20 bytes"):

@@ -56,7 +56,7 @@ def places_of(lanes: list[ReadFiles], phred_offset: PhredOffset = "auto") -> lis
 
 def assert_same_counts(found: EditCounts, expected: EditCounts) -> None:
     assert found.reads == expected.reads
-    assert found.unknown == expected.unknown
+    assert found.ambiguous == expected.ambiguous
     assert np.array_equal(found.by_position, expected.by_position)
 
 

@@ -32,7 +32,7 @@ def simulated_pairs(
     lengths: tuple[int, int] = (100, 100),
     inserts: tuple[int, int] = (30, 220),
     mixed: bool = False,
-    unknown: float = 0.0,
+    ambiguous: float = 0.0,
     errors: float = 0.02,
     outward: float = 0.0,
     scores: tuple[int, int] = (2, 41),
@@ -59,7 +59,7 @@ def simulated_pairs(
                 rng.choice("ACGT") if rng.random() < errors else base for base in bases
             )
             called = "".join(
-                rng.choice("N.R") if rng.random() < unknown else base for base in called
+                rng.choice("N.R") if rng.random() < ambiguous else base for base in called
             )
             if number % 7 == 3:
                 called = called.lower()

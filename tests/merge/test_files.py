@@ -18,7 +18,7 @@ from tests.merge.data import simulated_pairs, write_pairs
 @pytest.fixture
 def inputs(tmp_path: Path) -> list[str]:
     """Options for two files of pairs of which most overlap."""
-    first, second = write_pairs(tmp_path, simulated_pairs(1, 200, unknown=0.005))
+    first, second = write_pairs(tmp_path, simulated_pairs(1, 200, ambiguous=0.005))
     return ["-i", str(first), "-I", str(second)]
 
 
@@ -73,7 +73,7 @@ def test_merged_reads_alone_to_standard_output(inputs: list[str], tmp_path: Path
     printed = subprocess.run([*command, *inputs, "-c"], check=True, capture_output=True).stdout
     subprocess.run([*command, *inputs, "-o", str(tmp_path / "m.fq")], check=True)
     assert printed == (tmp_path / "m.fq").read_bytes()
-    both = fastq(record for pair in simulated_pairs(1, 200, unknown=0.005) for record in pair)
+    both = fastq(record for pair in simulated_pairs(1, 200, ambiguous=0.005) for record in pair)
     command += ["-i", "-", "--interleaved-in", "-o", "-"]
     assert subprocess.run(command, check=True, capture_output=True, input=both).stdout == printed
 

@@ -115,7 +115,7 @@ ART = {
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("length", ART)
 def test_simulated_sequencers(tmp_path: Path, length: str, name: str) -> None:
-    """ART's reads, a tenth of them with unknown bases, a tenth cut shorter."""
+    """ART's reads, a tenth of them with ambiguous bases, a tenth cut shorter."""
     rng = random.Random(length)
     genome = "".join(rng.choices("ACGT", k=20_000))
     write(tmp_path / "genome.fa", f">genome\n{genome}\n".encode())
@@ -148,7 +148,7 @@ def test_random_reads(tmp_path: Path, seed: int) -> None:
         lengths=(rng.choice([40, 100, 300]), rng.choice([40, 64, 300])),
         inserts=(1, rng.choice([100, 500])),
         mixed=rng.random() < 0.6,
-        unknown=rng.choice([0, 0.01, 0.1]),
+        ambiguous=rng.choice([0, 0.01, 0.1]),
         errors=rng.choice([0, 0.02, 0.1, 0.2]),
         outward=rng.choice([0, 0.4]),
         scores=rng.choice([(2, 41), (30, 32), (0, 3), (0, 60)]),

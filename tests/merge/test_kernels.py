@@ -49,7 +49,7 @@ def test_equals_the_oracle(tmp_path: Path, seed: int) -> None:
         lengths=(rng.choice([20, 63, 64, 65, 100, 150]), rng.choice([20, 64, 100, 128, 150])),
         inserts=(1, 220),
         mixed=rng.random() < 0.5,
-        unknown=rng.choice([0, 0.02, 0.2]),
+        ambiguous=rng.choice([0, 0.02, 0.2]),
         errors=rng.choice([0, 0.02, 0.1, 0.25]),
         outward=rng.choice([0, 0.4]),
         scores=rng.choice([(2, 41), (30, 32), (0, 3), (0, 62)]),
@@ -106,12 +106,12 @@ def test_long_reads(tmp_path: Path, length: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-@pytest.mark.parametrize(("pairs_a_task", "chunk"), [(1, 1 << 20), (7, 3_000), (10_000, 20_000)])
+@pytest.mark.parametrize(("pairs_per_task", "chunk"), [(1, 1 << 20), (7, 3_000), (10_000, 20_000)])
 def test_threads_and_batches_decide_nothing(
-    tmp_path: Path, threads: int, pairs_a_task: int, chunk: int
+    tmp_path: Path, threads: int, pairs_per_task: int, chunk: int
 ) -> None:
-    pairs = simulated_pairs(3, 300, mixed=True, unknown=0.01)
+    pairs = simulated_pairs(3, 300, mixed=True, ambiguous=0.01)
     parameters = MergeParameters()
-    options = MergeRunOptions(threads=threads, pairs_a_task=pairs_a_task, chunk_bytes=chunk)
+    options = MergeRunOptions(threads=threads, pairs_per_task=pairs_per_task, chunk_bytes=chunk)
     found = merge_to_bytes(tmp_path, write_pairs(tmp_path, pairs), parameters, options)
     assert found == expected(pairs, parameters)

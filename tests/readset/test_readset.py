@@ -15,7 +15,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset import cpu as kernels
 from ngsgpu.readset import readset as module
-from ngsgpu.sequence.codec import UNKNOWN, base_at, words_for
+from ngsgpu.sequence.codec import AMBIGUOUS, base_at, words_for
 from tests.correct.oracle import SCORES_KEPT
 from tests.minhash.oracle import mix
 from tests.properties import examples
@@ -57,15 +57,15 @@ def expected_bases(read: int, letters: str) -> str:
     )
 
 
-def unknown_positions(letters: str) -> list[int]:
+def ambiguous_positions(letters: str) -> list[int]:
     return [i for i, letter in enumerate(letters.upper()) if letter not in "ACGT"]
 
 
 def stored_unknown(reads: ReadSet) -> dict[int, list[int]]:
-    unknown = reads.unknown
+    ambiguous = reads.ambiguous
     return {
-        int(read): unknown.positions[unknown.start[i] : unknown.start[i + 1]].tolist()
-        for i, read in enumerate(unknown.reads)
+        int(read): ambiguous.positions[ambiguous.start[i] : ambiguous.start[i + 1]].tolist()
+        for i, read in enumerate(ambiguous.reads)
     }
 
 
@@ -86,7 +86,7 @@ def test_reads_are_stored_as_described(
     for read, text in enumerate(letters):
         assert stored_bases(reads, read) == expected_bases(read, text)
         scores = [
-            0 if i in unknown_positions(text) else ord(qualities[read][i]) - 33
+            0 if i in ambiguous_positions(text) else ord(qualities[read][i]) - 33
             for i in range(len(text))
         ]
         stands_for = kernels.BIN_SCORES.get(quality_bits, [None])
@@ -99,9 +99,9 @@ def test_reads_are_stored_as_described(
             else:
                 assert code == 0
     assert stored_unknown(reads) == {
-        read: unknown_positions(text)
+        read: ambiguous_positions(text)
         for read, text in enumerate(letters)
-        if unknown_positions(text)
+        if ambiguous_positions(text)
     }
     planes = sum(2 * words_for(length) for length in lengths)
     assert len(reads.arrays.planes) == planes
@@ -161,7 +161,7 @@ def batch(letters: list[str], first_record: int = 0, width: int = 1000) -> Recor
 
 
 def same(first: ReadSet, second: ReadSet) -> bool:
-    pairs = zip((*first.arrays, *first.unknown), (*second.arrays, *second.unknown), strict=True)
+    pairs = zip((*first.arrays, *first.ambiguous), (*second.arrays, *second.ambiguous), strict=True)
     return all(np.array_equal(one, two) for one, two in pairs) and first.reads == second.reads
 
 
@@ -191,13 +191,13 @@ def test_batches_mates_wrapping_and_threads_change_nothing(
 def test_no_reads() -> None:
     reads = ReadSetBuilder(paired=True).finish()
     assert (reads.reads, reads.bases, reads.min_length, reads.max_length) == (0, 0, 0, 0)
-    assert reads.unknown.start.tolist() == [0]
+    assert reads.ambiguous.start.tolist() == [0]
 
 
 def test_codes_of_letters() -> None:
     reads = ReadSet.from_sequences([LETTERS])
     assert stored_unknown(reads) == {0: list(range(8, len(LETTERS)))}
-    assert UNKNOWN == 4
+    assert AMBIGUOUS == 4
 
 
 def test_qualities_must_fit_the_bases() -> None:

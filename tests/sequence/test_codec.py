@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ngsgpu.readset import ReadSet
 from ngsgpu.sequence.codec import (
+    AMBIGUOUS,
     CODES,
-    UNKNOWN,
     base_at,
     decode,
     encode,
@@ -53,7 +53,7 @@ def reverse_complemented(planes: np.ndarray, length: int, start: int = 0) -> np.
 def test_every_byte_has_a_code() -> None:
     for byte in range(256):
         letter = chr(byte).upper()
-        expected = "ACGT".index(letter) if letter in "ACGT" else UNKNOWN
+        expected = "ACGT".index(letter) if letter in "ACGT" else AMBIGUOUS
         assert CODES[byte] == expected
 
 
@@ -62,14 +62,14 @@ def test_every_byte_has_a_code() -> None:
 def test_encode_and_decode(raw: bytes) -> None:
     codes = encode(raw)
     assert codes.dtype == np.uint8
-    known = codes < UNKNOWN
+    known = codes < AMBIGUOUS
     letters = np.frombuffer(raw.upper(), dtype=np.uint8)
     assert decode(codes[known]) == letters[known].tobytes()
     assert all(letter not in b"ACGT" for letter in letters[~known])
 
 
 def test_encode_takes_text() -> None:
-    assert encode("acgtN").tolist() == [0, 1, 2, 3, UNKNOWN]
+    assert encode("acgtN").tolist() == [0, 1, 2, 3, AMBIGUOUS]
     assert decode(encode("ACGT")) == b"ACGT"
     assert decode(encode("")) == b""
 

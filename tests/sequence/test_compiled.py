@@ -13,7 +13,7 @@ import pytest
 
 import ngsgpu
 
-USE_A_KERNEL = """
+USE_PER_KERNEL = """
 import numpy as np
 from ngsgpu.sequence import codec
 codec.set_base(np.zeros(2, dtype=np.uint64), 0, 1, 3, 2)
@@ -53,7 +53,7 @@ def test_read_only_package_uses_the_users_cache(read_only_package: Path, tmp_pat
     home = tmp_path / "home"
     home.mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", USE_A_KERNEL],
+        [sys.executable, "-c", USE_PER_KERNEL],
         env={"HOME": str(home), "PYTHONPATH": str(read_only_package), "PATH": os.environ["PATH"]},
         cwd=home,
         capture_output=True,

@@ -37,7 +37,7 @@ _SPARE_BUFFERS: Final = 12
 _SHARE_OF_BATCHES: Final = 16
 """Text batches take about a quarter of a GPU's memory at most: two of text, two of letters."""
 
-_BYTES_A_FEATURE: Final = 5
+_BYTES_PER_FEATURE: Final = 5
 """Memory of a GPU for a feature, and its share of what is known of its window."""
 
 
@@ -159,7 +159,7 @@ def gpus_for(bases: int, parameters: DatabaseParameters, options: BuildOptions) 
         return 1
     memory = gpu_memory(options.gpu_memory).budget
     sketch = parameters.sketch
-    needed = bases // sketch.stride * sketch.sketch * _BYTES_A_FEATURE
+    needed = bases // sketch.stride * sketch.sketch * _BYTES_PER_FEATURE
     return max(1, min(options.gpus, -(-needed // max(1, memory // 2))))
 
 

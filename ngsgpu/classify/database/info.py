@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ngsgpu.classify.database.database import Database
-from ngsgpu.classify.database.plan import BYTES_A_LOCATION_BUILT
+from ngsgpu.classify.database.plan import BYTES_PER_LOCATION_BUILT
 from ngsgpu.classify.index.index import index_bytes
 from ngsgpu.device.memory import format_size
 
@@ -24,7 +24,7 @@ def partition_lines(database: Database, built: list[int] | None) -> list[str]:
             f"{planned.targets:,}",
             f"{planned.windows:,}",
             format_size(index_bytes(locations)),
-            format_size(BYTES_A_LOCATION_BUILT * locations),
+            format_size(BYTES_PER_LOCATION_BUILT * locations),
         ]
         lines.append(
             "\t".join(row if built is None else [*row, "yes" if number in built else "no"])
@@ -65,7 +65,7 @@ def database_info(database: Database) -> dict[str, Any]:
                 "targets": planned.targets,
                 "windows": planned.windows,
                 "index_bytes": index_bytes(planned.windows * sketch),
-                "build_bytes": BYTES_A_LOCATION_BUILT * planned.windows * sketch,
+                "build_bytes": BYTES_PER_LOCATION_BUILT * planned.windows * sketch,
                 "built": number in built,
             }
             for number, planned in enumerate(database.partitions)

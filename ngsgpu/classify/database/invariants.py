@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.index.index import FEWEST_BITS, KEY_BITS, MOST_LOCATIONS, Index
+from ngsgpu.classify.index.index import KEY_BITS, MAX_LOCATIONS, MIN_BITS, Index
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.store import REMEDY
 
@@ -48,7 +48,7 @@ def check_targets(database: Database, folder: Path) -> None:
     windows = np.bincount(targets.partition, weights=database.windows, minlength=number)
     for planned, own, sum_of_windows in zip(database.partitions, counts, windows, strict=True):
         whole = planned.targets == own and planned.windows == sum_of_windows
-        if not whole or planned.windows > MOST_LOCATIONS:
+        if not whole or planned.windows > MAX_LOCATIONS:
             raise InputError(
                 folder, f"the targets are not those of {planned.folder} in the manifest", REMEDY
             )
@@ -68,7 +68,7 @@ def check_index(folder: Path, index: Index, values: dict[str, Any], windows: int
     """
     ends = [len(index.entries), len(index.locations)]
     fits = (
-        FEWEST_BITS <= index.bits <= KEY_BITS
+        MIN_BITS <= index.bits <= KEY_BITS
         and len(index.directory) == (1 << index.bits) + 1
         and ends == [values["entries"], values["locations"]]
         and index.directory[0].tolist() == [0, 0]

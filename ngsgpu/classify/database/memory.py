@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ngsgpu.classify.database.database import Database
-from ngsgpu.classify.database.plan import BYTES_A_LOCATION_BUILT, BuildOptions
+from ngsgpu.classify.database.plan import BYTES_PER_LOCATION_BUILT, BuildOptions
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import SMALL_FILE
 from ngsgpu.device.memory import format_size
@@ -23,7 +23,7 @@ logger = logging.getLogger("ngsgpu")
 
 _SHARE_OF_MEMORY: Final = 0.7
 _PROGRAM: Final = 210 << 20
-_BYTES_A_FEATURE: Final = 4
+_BYTES_PER_FEATURE: Final = 4
 """On the host, where a GPU sorts."""
 _READ_AHEAD: Final = 2 << 20
 """At least, for a file that was read ahead; its text and its letters take as much each."""
@@ -36,7 +36,7 @@ def expected_locations(files: Sequence[str], parameters: DatabaseParameters) -> 
 
 def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: BuildOptions) -> bool:
     """Whether all references can be sketched at once; the rest of the memory is for reading."""
-    locations = expected_locations(files, parameters) * _bytes_a_location(own)
+    locations = expected_locations(files, parameters) * _bytes_per_location(own)
     return _fixed(own) + locations <= own.budget and locations <= _SHARE_OF_MEMORY * own.budget
 
 
@@ -60,7 +60,7 @@ def check_memory(options: BuildOptions, locations: int, partitions: int, what: s
     Raises:
         UsageError: says what is needed at least.
     """
-    per = _bytes_a_location(options)
+    per = _bytes_per_location(options)
     needed = _fixed(options) + locations * per
     if needed <= options.budget:
         return
@@ -99,5 +99,5 @@ def _files_ahead(options: BuildOptions) -> int:
     return options.threads + 2
 
 
-def _bytes_a_location(options: BuildOptions) -> int:
-    return BYTES_A_LOCATION_BUILT if options.backend == "cpu" else _BYTES_A_FEATURE
+def _bytes_per_location(options: BuildOptions) -> int:
+    return BYTES_PER_LOCATION_BUILT if options.backend == "cpu" else _BYTES_PER_FEATURE

@@ -25,13 +25,13 @@ from ngsgpu.classify.database.database import (
 )
 from ngsgpu.classify.database.folder import check_place
 from ngsgpu.classify.index.index import (
-    MOST_LOCATIONS,
+    MAX_LOCATIONS,
     WindowTaxa,
     index_bytes,
 )
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import (
-    MOST_WINDOWS,
+    MAX_WINDOWS,
     TargetCollector,
     Targets,
     add_batch,
@@ -47,7 +47,7 @@ from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy, load_taxonomy
 
 logger = logging.getLogger("ngsgpu")
 
-BYTES_A_LOCATION_BUILT: Final = 28
+BYTES_PER_LOCATION_BUILT: Final = 28
 """Memory that building takes for a location: pairs, sorted pairs, the index."""
 _UNMAPPED_SHOWN: Final = 10
 
@@ -147,11 +147,11 @@ def partition_of(
         dealt = assign_partitions(windows, targets.file, number)
         largest = int(np.bincount(dealt, weights=windows).max())
         locations = largest * sketch
-        if locations > MOST_LOCATIONS or largest > MOST_WINDOWS:
+        if locations > MAX_LOCATIONS or largest > MAX_WINDOWS:
             if request.number is not None:
                 raise UsageError(
                     f"a partition would have {locations:,} locations and can have "
-                    f"{MOST_LOCATIONS:,}; ask for more partitions"
+                    f"{MAX_LOCATIONS:,}; ask for more partitions"
                 )
         elif request.bytes is None or index_bytes(locations) <= request.bytes:
             return dealt

@@ -4,8 +4,8 @@
 
 namespace {
 
-constexpr int kMostPartBits = 10;
-constexpr int kMostInEntry = (1 << kCountBits) - 1;
+constexpr int kMaxPartBits = 10;
+constexpr int kMaxInEntry = (1 << kCountBits) - 1;
 
 // Sorted words of an index, and which of their locations stay.
 struct Words : SortedWords {
@@ -45,24 +45,24 @@ struct Words : SortedWords {
     __device__ bool begins_entry(int64_t i, bool stays, uint32_t* count_of) const {
         int64_t rank = 0;
         if (same_key(i, i - 1)) {
-            if (!stays || !same_key(i, i - kMostInEntry)) return false;
+            if (!stays || !same_key(i, i - kMaxInEntry)) return false;
             rank = i - first_of(i);
-            if (rank % kMostInEntry != 0) return false;
+            if (rank % kMaxInEntry != 0) return false;
         }
-        *count_of = stays ? uint32_t(run_from(i, min(int64_t(kMostInEntry), limit - rank))) : 0;
+        *count_of = stays ? uint32_t(run_from(i, min(int64_t(kMaxInEntry), limit - rank))) : 0;
         return true;
     }
 };
 
 }  // namespace
 
-// Count the keys of each part, that is with the same top ``bits`` bits (at most kMostPartBits).
+// Count the keys of each part, that is with the same top ``bits`` bits (at most kMaxPartBits).
 //
 // ``taken``: as in ``make_words``. Grid: any; block: kThreads. Bytes: 4 in a slot.
 extern "C" __global__ void __launch_bounds__(kThreads)
     count_parts(const uint32_t* keys, const u8* counts, const uint32_t* piece, int64_t windows,
                 int sketch, const u8* taken, int bits, uint32_t* parts) {
-    __shared__ uint32_t own[1 << kMostPartBits];
+    __shared__ uint32_t own[1 << kMaxPartBits];
     for (uint32_t i = threadIdx.x; i < 1u << bits; i += kThreads) own[i] = 0;
     __syncthreads();
     const int64_t step = int64_t(gridDim.x) * kThreads;

@@ -34,7 +34,7 @@ from ngsgpu.classify.index.gpu_destination import (
 from ngsgpu.classify.index.gpu_plan import BuildPlan, TableWords, plan_build
 from ngsgpu.classify.index.gpu_words import (
     KERNELS,
-    MOST_PART_BITS,
+    MAX_PART_BITS,
     WORD_TILE,
     KeyRange,
     SketchWords,
@@ -240,7 +240,7 @@ class _PartitionRun:
         try:
             work(part)
         except MemoryError as error:
-            if part.keys.bits == MOST_PART_BITS:
+            if part.keys.bits == MAX_PART_BITS:
                 raise device_error("building an index", error) from error
             _LOG.debug("%s is cut in halves: %s", part.keys, error)
         else:

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.index.gpu_words import MOST_PART_BITS, KeyRange, SketchWords
+from ngsgpu.classify.index.gpu_words import MAX_PART_BITS, KeyRange, SketchWords
 from ngsgpu.classify.index.index import Limits, directory_bits
 from ngsgpu.device.gpu_memory import free_unused
 from ngsgpu.device.memory import format_size
@@ -31,17 +31,17 @@ from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken, table_bytes
 
 _LOG = logging.getLogger(__name__)
 
-_BYTES_A_WORD: Final = 17
+_BYTES_PER_WORD: Final = 17
 """Device memory for a word while it is sorted, or its entry and location are written."""
 
-_BYTES_A_WORD_WITH_TAXA: Final = 34
-_BYTES_A_WORD_LENT: Final = 8
+_BYTES_PER_WORD_WITH_TAXA: Final = 34
+_BYTES_PER_WORD_LENT: Final = 8
 """And for a word that another GPU waits for."""
 
 _SPARE: Final = 2 << 20
 """Bytes of GPU memory for what is small."""
 
-_MOST_IN_TABLE: Final = 4096
+_MAX_IN_TABLE: Final = 4096
 """Locations of a key beyond which its slots in a table are too many to look through."""
 
 _LOAD: Final = 0.9
@@ -128,7 +128,7 @@ def plan_build(
     bits = memory.bits_within(room, fewest)
     if bits is None:
         raise DeviceError(
-            f"building an index needs {format_size(memory.needed(MOST_PART_BITS))} of GPU memory "
+            f"building an index needs {format_size(memory.needed(MAX_PART_BITS))} of GPU memory "
             f"beside the features, and {format_size(room)} may be used; cut the database into "
             "more partitions, raise --gpu-memory, or use --backend cpu"
         )
@@ -151,8 +151,8 @@ class _Memory:
     def __init__(self, source: SketchWords, limits: Limits, gpus: int) -> None:
         self.sizes = source.sizes.sum(axis=0)
         self._words = int(self.sizes.sum())
-        a_word = _BYTES_A_WORD if limits.taxa == 0 else _BYTES_A_WORD_WITH_TAXA
-        self.a_word = a_word + (_BYTES_A_WORD_LENT if gpus > 1 else 0)
+        a_word = _BYTES_PER_WORD if limits.taxa == 0 else _BYTES_PER_WORD_WITH_TAXA
+        self.a_word = a_word + (_BYTES_PER_WORD_LENT if gpus > 1 else 0)
 
     def needed(self, bits: int) -> int:
         """Bytes for sorting the words of a range."""
@@ -161,12 +161,12 @@ class _Memory:
 
     def bits_within(self, room: int, fewest: int) -> int | None:
         """The largest ranges that fit; None if none do."""
-        bits = range(fewest, MOST_PART_BITS + 1)
+        bits = range(fewest, MAX_PART_BITS + 1)
         return next((own for own in bits if self.needed(own) <= room), None)
 
 
 def largest_range(sizes: NDArray[np.int64], bits: int) -> int:
-    """The most that a range of keys has, of numbers for those of ``MOST_PART_BITS`` bits."""
+    """The most that a range of keys has, of numbers for those of ``MAX_PART_BITS`` bits."""
     return int(sizes.reshape(*sizes.shape[:-1], 1 << bits, -1).sum(axis=-1).max(initial=0))
 
 
@@ -190,16 +190,16 @@ def _plan_table(
     """
     import cupy
 
-    if limits.taxa > 0 or limits.locations > _MOST_IN_TABLE:
+    if limits.taxa > 0 or limits.locations > _MAX_IN_TABLE:
         return None
     words = int(memory.sizes.sum())
-    sample_bits = min(MOST_PART_BITS, max(sorted_bits, (words // _SAMPLE).bit_length()))
+    sample_bits = min(MAX_PART_BITS, max(sorted_bits, (words // _SAMPLE).bit_length()))
     sample = source.words(KeyRange(0, sample_bits), cupy.cuda.runtime.getDevice())
     radix_sort(sample)
-    taken = slots_taken(sample, most_in_table(limits)) / max(1, len(sample))
+    taken = slots_taken(sample, max_in_table(limits)) / max(1, len(sample))
     del sample
     free_unused()
-    for bits in range(fewest, MOST_PART_BITS + 1):
+    for bits in range(fewest, MAX_PART_BITS + 1):
         largest = largest_range(memory.sizes, bits)
         slots = np.ceil(largest * taken * _SAMPLE_ERROR / _LOAD).astype(np.int64).tolist()
         # A sample may also miss keys by chance, which matters where there are few.
@@ -219,7 +219,7 @@ def _plan_table(
     return None
 
 
-def most_in_table(limits: Limits) -> int:
+def max_in_table(limits: Limits) -> int:
     """Locations of a key that a table has to keep: where too many count as none, one more."""
     return limits.locations + limits.remove_overfull
 
@@ -238,7 +238,7 @@ class TableWords:
     def __init__(self, source: SketchWords, plan: TablePlan, limits: Limits) -> None:
         self._source = source
         self._plan = plan
-        self._most = most_in_table(limits)
+        self._most = max_in_table(limits)
         self._tables: dict[int, tuple[KeyRange, HashTable | None]] = {}
 
     def words(self, keys: KeyRange, device: int) -> Any:

@@ -21,7 +21,7 @@ KERNELS: Final = KernelModule("ngsgpu.classify.index", "build.cu")
 WORD_TILE: Final = 256
 """Words or slots that a warp handles at a time; as in ``words.cuh``."""
 
-MOST_PART_BITS: Final = 10
+MAX_PART_BITS: Final = 10
 """Keys are cut into no more parts than these bits tell apart; as in ``build.cu``."""
 
 
@@ -48,8 +48,8 @@ class KeyRange:
         )
 
     def of(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Its share of numbers for the ranges of ``MOST_PART_BITS`` bits (the last axis)."""
-        width = 1 << (MOST_PART_BITS - self.bits)
+        """Its share of numbers for the ranges of ``MAX_PART_BITS`` bits (the last axis)."""
+        width = 1 << (MAX_PART_BITS - self.bits)
         own = sizes[..., self.number * width : (self.number + 1) * width].sum(axis=-1)
         return np.asarray(own, dtype=np.int64)
 
@@ -86,7 +86,7 @@ class SketchWords:
         gpus: how many GPUs there are.
 
     Attributes:
-        sizes: int64[sources, 2^MOST_PART_BITS], words of each range of keys.
+        sizes: int64[sources, 2^MAX_PART_BITS], words of each range of keys.
         windows_of: int64[targets + 1], where the windows of each target begin.
     """
 
@@ -103,7 +103,7 @@ class SketchWords:
             for own in sketches
             if ((first := first_of[own.target]) >= 0).any()
         ]
-        self.sizes = np.zeros((len(self._sources), 1 << MOST_PART_BITS), dtype=np.int64)
+        self.sizes = np.zeros((len(self._sources), 1 << MAX_PART_BITS), dtype=np.int64)
         for gpu in range(gpus):
             self._count(gpu)
 
@@ -145,14 +145,14 @@ class SketchWords:
         if not own:
             return
         with on_gpu(gpu):
-            counts = cupy.empty((len(own), 1 << MOST_PART_BITS), dtype=cupy.uint32)
+            counts = cupy.empty((len(own), 1 << MAX_PART_BITS), dtype=cupy.uint32)
             counts.data.memset_async(0, counts.nbytes)
             for line, i in zip(counts, own, strict=True):
                 source = self._sources[i]
                 slots = source.sketches.windows * self._sketch
                 KERNELS.launch(
                     "count_parts", grid_of(slots, THREADS * 64), (THREADS,),
-                    (*self._slots(source), cupy.asarray(source.taken), np.int32(MOST_PART_BITS),
+                    (*self._slots(source), cupy.asarray(source.taken), np.int32(MAX_PART_BITS),
                      line),
                 )  # fmt: skip
             self.sizes[own] = counts.get()

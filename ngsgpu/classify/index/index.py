@@ -32,17 +32,17 @@ from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
 KEY_BITS: Final = 32
-FEWEST_BITS: Final = 16
+MIN_BITS: Final = 16
 """Bits of the directory at least, so that an entry's half holds the rest of the key."""
 COUNT_BITS: Final = 16
-MOST_IN_ENTRY: Final = (1 << COUNT_BITS) - 1
-ENTRIES_A_BUCKET: Final = 8
-MOST_LOCATIONS: Final = (1 << 32) - 1
+MAX_IN_ENTRY: Final = (1 << COUNT_BITS) - 1
+ENTRIES_PER_BUCKET: Final = 8
+MAX_LOCATIONS: Final = (1 << 32) - 1
 REMOVED: Final = (1 << 32) - 1
 """The window of a pair that removes its key; comes after all other pairs."""
 
 _PART_PAIRS: Final = 1 << 14
-_MOST_PART_BITS: Final = 14
+_MAX_PART_BITS: Final = 14
 _WINDOW_MASK = np.uint64(0xFFFFFFFF)
 
 
@@ -248,7 +248,7 @@ def _condense_part(
             locations[location_count + j] = np.uint32(pairs[i + j] & _WINDOW_MASK)
         location_count += kept
         while True:
-            count = min(kept, MOST_IN_ENTRY)
+            count = min(kept, MAX_IN_ENTRY)
             entries[entry_count] = (key << np.uint64(32)) | np.uint64(count)
             entry_count += 1
             kept -= count
@@ -327,9 +327,9 @@ def find_key(
         if remainder >= wanted:
             if remainder > wanted:
                 break
-            count += np.int64(entry & np.uint32(MOST_IN_ENTRY))
+            count += np.int64(entry & np.uint32(MAX_IN_ENTRY))
         else:
-            location += np.int64(entry & np.uint32(MOST_IN_ENTRY))
+            location += np.int64(entry & np.uint32(MAX_IN_ENTRY))
     return location, count
 
 
@@ -345,7 +345,7 @@ def _unfold(
         location = np.int64(directory[bucket, 1])
         for i in range(directory[bucket, 0], directory[bucket + 1, 0]):
             key = (np.int64(bucket) << (32 - bits)) | np.int64(entries[i] >> np.uint32(COUNT_BITS))
-            count = np.int64(entries[i] & np.uint32(MOST_IN_ENTRY))
+            count = np.int64(entries[i] & np.uint32(MAX_IN_ENTRY))
             keys[location : location + count] = key
             location += count
 
@@ -359,7 +359,7 @@ def keys_of_locations(index: Index) -> NDArray[np.uint32]:
 
 def removed_keys(index: Index) -> NDArray[np.uint32]:
     """Keys that an index knows of without a location, ascending."""
-    place = np.flatnonzero(index.entries & MOST_IN_ENTRY == 0)
+    place = np.flatnonzero(index.entries & MAX_IN_ENTRY == 0)
     bucket = np.searchsorted(index.directory[:, 0], place, side="right") - 1
     rest = index.entries[place] >> COUNT_BITS
     return ((bucket << (KEY_BITS - index.bits)) | rest).astype(np.uint32)
@@ -367,12 +367,12 @@ def removed_keys(index: Index) -> NDArray[np.uint32]:
 
 def directory_bits(entries: int) -> int:
     """Bits of the directory for so many entries."""
-    return max(FEWEST_BITS, min(28, (-(-entries // ENTRIES_A_BUCKET) - 1).bit_length()))
+    return max(MIN_BITS, min(28, (-(-entries // ENTRIES_PER_BUCKET) - 1).bit_length()))
 
 
 def index_bytes(locations: int) -> int:
     """Bytes that an index of so many pairs takes at most, about."""
-    return 10 * locations + (8 << FEWEST_BITS)
+    return 10 * locations + (8 << MIN_BITS)
 
 
 def build_index(
@@ -394,7 +394,7 @@ def build_index(
         threads: how many threads work; the result does not depend on it.
     """
     total = sum(len(chunk.keys) for chunk in pairs)
-    part_bits = min(_MOST_PART_BITS, max(0, (total // _PART_PAIRS).bit_length()))
+    part_bits = min(_MAX_PART_BITS, max(0, (total // _PART_PAIRS).bit_length()))
     part_shift = KEY_BITS - part_bits
     parts = 1 << part_bits
     with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-index") as pool:

@@ -20,7 +20,7 @@ from ngsgpu.classify.sketch.cpu import sketch_pieces
 from ngsgpu.classify.sketch.references import windows_of_lengths
 from ngsgpu.pool import map_ahead
 
-WINDOWS_A_TASK: Final = 8192
+WINDOWS_PER_TASK: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def sketch_batches(
     parameters: SketchParameters,
     *,
     threads: int = 1,
-    windows_a_task: int = WINDOWS_A_TASK,
+    windows_per_task: int = WINDOWS_PER_TASK,
     advance: Callable[[int], None] = lambda bases: None,
 ) -> list[Pairs]:
     """Sketch reference sequences.
@@ -63,14 +63,14 @@ def sketch_batches(
         batches: the sequences, in order.
         parameters: windows and sketches.
         threads: how many threads sketch.
-        windows_a_task: windows that a thread takes at a time; the result, but for how it is cut,
+        windows_per_task: windows that a thread takes at a time; the result, but for how it is cut,
             does not depend on it.
         advance: called with the number of bases sketched since the last call.
     """
 
     def tasks() -> Iterator[tuple[NDArray[np.uint8], Pieces]]:
         for batch in batches:
-            for pieces in _cut(batch, parameters, windows_a_task):
+            for pieces in _cut(batch, parameters, windows_per_task):
                 yield batch.codes, pieces
             advance(len(batch.codes))
 
@@ -81,7 +81,7 @@ def sketch_batches(
         return list(map_ahead(pool, sketch, tasks(), 4 * threads + 16))
 
 
-def _cut(batch: Unpacked, parameters: SketchParameters, windows_a_task: int) -> Iterator[Pieces]:
+def _cut(batch: Unpacked, parameters: SketchParameters, windows_per_task: int) -> Iterator[Pieces]:
     """Cut sequences into tasks of about as many windows."""
     wanted = batch.target >= 0
     starts, ends, target = batch.start[:-1][wanted], batch.start[1:][wanted], batch.target[wanted]
@@ -89,8 +89,8 @@ def _cut(batch: Unpacked, parameters: SketchParameters, windows_a_task: int) -> 
     last = np.cumsum(windows)
     first = last - windows
     total = int(last[-1]) if len(last) > 0 else 0
-    for begin in range(0, total, windows_a_task):
-        end = min(begin + windows_a_task, total)
+    for begin in range(0, total, windows_per_task):
+        end = min(begin + windows_per_task, total)
         low = int(np.searchsorted(last, begin, side="right"))
         high = int(np.searchsorted(first, end, side="left"))
         yield Pieces(

@@ -31,10 +31,10 @@ VERSION: Final = 2
 _BLOCK: Final = struct.Struct("<IIB")
 _SUM: Final = struct.Struct("<I")
 _COLUMN: Final = struct.Struct("<QQ")
-_MOST_HITS: Final = (1 << 31) - 1
+_MAX_HITS: Final = (1 << 31) - 1
 _LONGEST_HEADER: Final = 1 << 20
 _READ_AT_ONCE: Final = 1 << 24
-_MOST_COMPRESSED: Final = 1100
+_MAX_COMPRESSED: Final = 1100
 """Bytes that one of DEFLATE's may stand for, rounded up."""
 _ISAL_ERROR: Final[type[Exception]] = isal_zlib.error  # type: ignore[assignment]
 _DAMAGE: Final = (ValueError, IndexError, struct.error, _ISAL_ERROR)
@@ -291,7 +291,7 @@ class CandidateFile:
             and len(columns["names"]) == columns["name_length"].sum(dtype=np.int64)
             and int(held.max(initial=0)) <= most
             and min(int(columns[name].min(initial=0)) for name in ("length1", "length2")) >= 0
-            and int(columns["hits"].max(initial=0)) <= _MOST_HITS
+            and int(columns["hits"].max(initial=0)) <= _MAX_HITS
             and int(flat.min(initial=0)) >= 0
             and int(flat.max(initial=0)) < len(windows)
             and bool((end < windows[flat]).all())
@@ -333,7 +333,7 @@ def _columns_of(body: bytes) -> dict[str, NDArray[Any]]:
     for name, dtype in _COLUMNS:
         size, packed = _COLUMN.unpack_from(body, at)
         at += _COLUMN.size
-        if packed > len(body) - at or size > _MOST_COMPRESSED * packed:
+        if packed > len(body) - at or size > _MAX_COMPRESSED * packed:
             raise ValueError(name)
         raw = isal_zlib.decompress(body[at : at + packed], bufsize=max(size, 1))
         if len(raw) != size:

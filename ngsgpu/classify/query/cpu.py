@@ -132,7 +132,7 @@ def sketch_queries(
         second: second mates; without records where there are none.
         rules: windows and sketches.
         codes: uint8, scratch for the longest read.
-        keys: uint32, takes the keys of one query after the other; see ``most_keys``.
+        keys: uint32, takes the keys of one query after the other; see ``max_keys``.
         key_start: int64[n + 1], takes where each query's keys begin.
     """
     smallest = np.empty(rules.sketch, dtype=np.uint32)
@@ -150,7 +150,7 @@ def sketch_queries(
     key_start[first.start.size] = at
 
 
-def most_keys(lengths: NDArray[np.int32], rules: SketchRules) -> int:
+def max_keys(lengths: NDArray[np.int32], rules: SketchRules) -> int:
     """How many keys reads of these lengths have at most."""
     windows = int((lengths // rules.stride).sum(dtype=np.int64)) + len(lengths)
     return windows * rules.sketch

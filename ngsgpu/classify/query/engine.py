@@ -26,7 +26,7 @@ from ngsgpu.classify.query.cpu import (
     PartitionArrays,
     add_candidates,
     look_up,
-    most_keys,
+    max_keys,
     sketch_queries,
 )
 from ngsgpu.errors import UsageError
@@ -257,7 +257,7 @@ class Engine:
         """
         rules = self.sketch.rules
         first, second = queries.first, queries.second
-        room = most_keys(first.length, rules) + most_keys(second.length, rules)
+        room = max_keys(first.length, rules) + max_keys(second.length, rules)
         longest = max(int(first.length.max(initial=0)), int(second.length.max(initial=0)))
         codes = np.empty(longest, dtype=np.uint8)
         keys = np.empty(room, dtype=np.uint32)

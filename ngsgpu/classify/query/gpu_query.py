@@ -20,7 +20,7 @@ from ngsgpu.classify.query.gpu_batch import NULL, DeviceBatch, DeviceNames, Devi
 from ngsgpu.classify.query.gpu_search import KERNELS, Search, Searcher
 
 
-def most_gpus(partitions: int) -> int | None:
+def max_gpus(partitions: int) -> int | None:
     """How many GPUs can share a search of so many partitions; None for any number.
 
     They share the partitions, or, where there is but one, the queries.
@@ -48,7 +48,7 @@ class DeviceEngine:
         self._splits_queries = len(partitions) == 1
         self._searchers: list[Searcher] = []
         first = cupy.cuda.Device().id
-        for number in range(min(gpus, most_gpus(len(partitions)) or gpus)):
+        for number in range(min(gpus, max_gpus(len(partitions)) or gpus)):
             own = partitions if self._splits_queries else partitions[number::gpus]
             with cupy.cuda.Device(first + number):
                 self._searchers.append(Searcher(engine, own, memory))

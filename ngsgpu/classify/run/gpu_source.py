@@ -29,7 +29,7 @@ from ngsgpu.classify.run.samples import cuts_of, queries_of
 from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError
-from ngsgpu.io.gpu.records import MOST_READERS, DeviceReadFiles, DeviceRecordBatch, no_bad_pair
+from ngsgpu.io.gpu.records import MAX_READERS, DeviceReadFiles, DeviceRecordBatch, no_bad_pair
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.pool import map_ahead
@@ -103,7 +103,7 @@ class DeviceSource:
     def _parsed_on_gpu(self, lane: ReadFiles) -> Iterator[DeviceBatch]:
         import cupy
 
-        readers = min(self._threads, MOST_READERS)
+        readers = min(self._threads, MAX_READERS)
         pairs = 0
         with (
             ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ngsgpu")
 
 PACKAGE: Final = Path(__file__).parents[1]
-BASES_A_TASK: Final = 1 << 22
+BASES_PER_TASK: Final = 1 << 22
 
 _Source = Callable[[Sample, Stage], tuple[Iterator[Any], Callable[[Any], QueryBlock]]]
 """What a sample's items are, and how to find the candidates of one."""
@@ -247,11 +247,11 @@ class Classifier:
 
     def _limited(self) -> AbstractContextManager[None]:
         """Where the memory of all GPUs that take part is limited."""
-        from ngsgpu.classify.query.gpu_query import most_gpus
+        from ngsgpu.classify.query.gpu_query import max_gpus
         from ngsgpu.device.gpu_memory import limited_gpu_memory
 
         gpus = self.options.gpus
-        gpus = min(gpus, most_gpus(len(self.engine.partitions)) or gpus)
+        gpus = min(gpus, max_gpus(len(self.engine.partitions)) or gpus)
         return limited_gpu_memory(self.options.gpu_memory, gpus)
 
     def _device_batches(
@@ -284,7 +284,7 @@ class Classifier:
             )
             for mates in batches:
                 queries = queries_of(mates, lane)
-                for begin, end in cuts_of(queries, self.options.queries_a_task, BASES_A_TASK):
+                for begin, end in cuts_of(queries, self.options.queries_per_task, BASES_PER_TASK):
                     yield queries.part(begin, end)
                 stage.advance(len(queries))
 

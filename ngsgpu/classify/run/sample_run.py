@@ -39,7 +39,7 @@ from ngsgpu.io.text.reader import CHUNK_BYTES
 from ngsgpu.pool import map_ahead
 from ngsgpu.taxonomy.tree import NO_RANK, rank_name
 
-QUERIES_A_TASK = 4096
+QUERIES_PER_TASK = 4096
 
 _Item = TypeVar("_Item")
 
@@ -50,7 +50,7 @@ class ClassifyOptions:
 
     Attributes:
         threads: how many threads work.
-        queries_a_task: queries that a thread takes at a time.
+        queries_per_task: queries that a thread takes at a time.
         chunk_bytes: bytes of a file that are handled at a time.
         progress: whether to show progress.
         backend: ``cpu`` or ``cuda``.
@@ -62,7 +62,7 @@ class ClassifyOptions:
     """
 
     threads: int = 1
-    queries_a_task: int = QUERIES_A_TASK
+    queries_per_task: int = QUERIES_PER_TASK
     chunk_bytes: int = CHUNK_BYTES
     progress: bool = False
     backend: Literal["cpu", "cuda"] = "cpu"

@@ -204,7 +204,7 @@ def queries_of(mates: tuple[RecordBatch, ...], lane: ReadFiles) -> Queries:
     return _queries(_mates(first), second, first, 1)
 
 
-def cuts_of(queries: Queries, most: int, most_bases: int) -> Iterator[tuple[int, int]]:
+def cuts_of(queries: Queries, most: int, max_bases: int) -> Iterator[tuple[int, int]]:
     """Cut queries into parts, by number and by bases, of which a query may have many."""
     lengths = queries.first.length.astype(np.int64)
     if queries.paired:
@@ -213,7 +213,7 @@ def cuts_of(queries: Queries, most: int, most_bases: int) -> Iterator[tuple[int,
     begin = 0
     while begin < len(queries):
         before = int(bases[begin - 1]) if begin > 0 else 0
-        by_bases = int(np.searchsorted(bases, before + most_bases, side="right"))
+        by_bases = int(np.searchsorted(bases, before + max_bases, side="right"))
         end = min(begin + most, max(begin + 1, by_bases), len(queries))
         yield begin, end
         begin = end

@@ -1,7 +1,7 @@
 """Windows of sequences and their sketches (Kobus 2022, sections 6.4.1 and 8.3).
 
 A window's features are its ``sketch`` smallest distinct hashes of canonical k-mers; k-mers with
-an unknown base are left out. The index does not use a feature itself but its own hash, the key:
+an ambiguous base are left out. The index does not use a feature itself but its own hash, the key:
 features are minima and crowd at small values, keys are spread evenly. Both hashes are bijections,
 so keys are as good as features.
 """
@@ -57,7 +57,7 @@ def sketch_window(
     """Find the smallest distinct k-mer hashes of ``codes[start:end]``.
 
     Args:
-        codes: uint8, 2-bit codes, above 3 for unknown bases.
+        codes: uint8, 2-bit codes, above 3 for ambiguous bases.
         start: first base.
         end: end of the window.
         rules: of these, ``kmer`` and ``sketch``.

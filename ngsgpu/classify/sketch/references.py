@@ -24,8 +24,8 @@ from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.text.batch import RecordBatch, first_word, printable
 from ngsgpu.io.text.reader import CHUNK_BYTES, read_batches
 
-MOST_TARGETS: Final = (1 << 31) - 1
-MOST_WINDOWS: Final = (1 << 32) - 1
+MAX_TARGETS: Final = (1 << 31) - 1
+MAX_WINDOWS: Final = (1 << 32) - 1
 """Of a partition; a location is the number of a window."""
 
 _ENDINGS: Final = (".fa", ".fna", ".fasta", ".fas", ".ffn", ".fsa")

@@ -24,7 +24,7 @@ __device__ __forceinline__ uint32_t warp_sort(uint32_t value, uint32_t lane) {
     return value;
 }
 
-// Hash of the canonical k-mer at ``text``; kNone where it has an unknown base.
+// Hash of the canonical k-mer at ``text``; kNone where it has an ambiguous base.
 __device__ __forceinline__ uint32_t feature_at(const u8* text, int kmer, const u8* codes) {
     uint32_t forward = 0, backward = 0, unknown = 0;
     for (int i = 0; i < kmer; ++i) {

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 _FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
-_MOST_BYTES: Final = 1 << 14
+_MAX_BYTES: Final = 1 << 14
 _LONGEST_TEXT: Final = 200
 _LARGEST_NUMBER: Final = (1 << 31) - 1
 
@@ -108,7 +108,7 @@ def is_at(file: int, path: Path) -> bool:
 def read_document(file: int) -> dict[str, object]:
     """What a file says, if that is a short JSON object; else nothing."""
     try:
-        content = json.loads(os.pread(file, _MOST_BYTES, 0).decode(errors="replace"))
+        content = json.loads(os.pread(file, _MAX_BYTES, 0).decode(errors="replace"))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -33,7 +33,7 @@ _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 _GATE_PATIENCE = 5.0
 _FILE_MODE: Final = 0o666
 _HOLDER: Final = ("pid", "user", "host", "command")
-_MOST_TRIES: Final = 100
+_MAX_TRIES: Final = 100
 
 
 class FolderUnusableError(Exception):
@@ -275,7 +275,7 @@ class LockFolder:
         (fs.protected_regular), even if the file exists and anyone may write it.
         """
         path = self._path_of(name)
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_TRIES):
             try:
                 file = open_file(path)
             except FileNotFoundError:

@@ -125,14 +125,14 @@ def _run(
     )
 
 
-_MOST_STEPS: Final = 64
+_MAX_STEPS: Final = 64
 
 
 def _thresholds(scores: NDArray[np.int64]) -> list[int]:
     """Numbers of hits at which the curve is drawn: all that occur, thinned out evenly."""
     steps = np.unique(scores)
-    if len(steps) > _MOST_STEPS:
-        steps = steps[np.linspace(0, len(steps) - 1, _MOST_STEPS).round().astype(np.int64)]
+    if len(steps) > _MAX_STEPS:
+        steps = steps[np.linspace(0, len(steps) - 1, _MAX_STEPS).round().astype(np.int64)]
     return [int(step) for step in steps]
 
 

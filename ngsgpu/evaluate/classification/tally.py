@@ -15,7 +15,7 @@ from ngsgpu.evaluate.classification.calls import read_calls
 from ngsgpu.evaluate.truth.origins import Origins
 from ngsgpu.taxonomy.tree import Taxonomy
 
-_MOST_PARTS: Final = 16
+_MAX_PARTS: Final = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def read_tally(
         origin = np.full(count, -1, np.int32) if origins is None else origins.of(block.lines)
         rows = np.stack([origin, block.node, block.lines.score, np.ones(count)], axis=1)
         parts.append(_merged(rows.astype(np.int64)))
-        if len(parts) > _MOST_PARTS:
+        if len(parts) > _MAX_PARTS:
             parts = [_merged(np.concatenate(parts))]
     rows = _merged(np.concatenate(parts))
     if origins is not None and not (rows[:, 0] >= 0).any():

@@ -16,7 +16,7 @@ from ngsgpu.evaluate.truth.indels import (
     oriented_code,
 )
 from ngsgpu.jit import njit
-from ngsgpu.sequence.codec import UNKNOWN
+from ngsgpu.sequence.codec import AMBIGUOUS
 
 TP, FP, FN, TN = 0, 1, 2, 3
 
@@ -89,7 +89,7 @@ def compare(
             scratch[1, p] = o
             scratch[2, p] = t
             changed += i != o
-            if t == UNKNOWN:
+            if t == AMBIGUOUS:
                 unknown += 1
             else:
                 before += i != t
@@ -158,7 +158,7 @@ def _count_bases(
         o = scratch[1, p]
         t = scratch[2, p]
         bases[indel, t, i, o] += 1
-        if indel == 1 or t == UNKNOWN:
+        if indel == 1 or t == AMBIGUOUS:
             continue
         right = o == t
         outcome = (TN if right else FP) if i == t else (TP if right else FN)

@@ -27,7 +27,7 @@ from ngsgpu.evaluate.merging.result import (
 from ngsgpu.evaluate.truth.indels import oriented_code
 from ngsgpu.evaluate.truth.matching import same_name
 from ngsgpu.jit import njit
-from ngsgpu.sequence.codec import UNKNOWN
+from ngsgpu.sequence.codec import AMBIGUOUS
 
 
 class Texts(NamedTuple):
@@ -61,7 +61,7 @@ def _code(codes: NDArray[np.uint8], texts: Texts, i: int, position: int) -> np.u
 @njit(nogil=True, cache=True)
 def _count(truth: np.uint8, called: np.uint8, counts: NDArray[np.int64]) -> None:
     """Count a base, and whether it is wrong, unless the truth is not known."""
-    if truth != UNKNOWN:
+    if truth != AMBIGUOUS:
         counts[BASES] += 1
         counts[ERRORS] += truth != called
 
@@ -143,7 +143,7 @@ def compare(
                         truth = _code(codes, true_first, pair, k)
                     else:
                         truth = _code(codes, true_second, pair, span - 1 - k)
-                        truth = truth if truth == UNKNOWN else np.uint8(3 - truth)
+                        truth = truth if truth == AMBIGUOUS else np.uint8(3 - truth)
                     row = IN_OVERLAP if span - length2 <= k < length1 else ALONE
                     score = np.int64(merged.data[merged_qualities[at] + k]) - 33
                     _count(truth, _code(codes, merged, at, k), qualities[row, score])

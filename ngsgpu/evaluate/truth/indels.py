@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import njit
-from ngsgpu.sequence.codec import CODES, UNKNOWN
+from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 
 GAP_OPEN = 3
 """What the first base of an insertion or deletion costs, in mismatches (each further one: 1)."""
@@ -42,7 +42,7 @@ def oriented_code(
     if not reverse:
         return codes[data[start + position]]
     code = codes[data[start + length - 1 - position]]
-    return code if code == UNKNOWN else np.uint8(3 - code)
+    return code if code == AMBIGUOUS else np.uint8(3 - code)
 
 
 @njit(nogil=True, cache=True)
@@ -57,7 +57,7 @@ def gapped_mismatches(
 
     A mismatch costs 1, a gap of g bases ``GAP_OPEN + g - 1``; what is left of one sequence when
     the other ends is free, and with ``free_start`` what comes before the other begins; without
-    it they start together. Positions with ``UNKNOWN`` truth match everything. Diagonals further
+    it they start together. Positions with ``AMBIGUOUS`` truth match everything. Diagonals further
     than ``BAND`` from the main one are not looked at.
 
     Args:
@@ -87,7 +87,7 @@ def gapped_mismatches(
             if j >= 1:
                 # Row 0 matched, 1 extra base in the read, 2 base missing from the read.
                 before = min(rows[old, d], rows[old + 1, d], rows[old + 2, d])
-                same = read[i - 1] == truth[j - 1] or truth[j - 1] == UNKNOWN
+                same = read[i - 1] == truth[j - 1] or truth[j - 1] == AMBIGUOUS
                 rows[new, d] = before + (0 if same else 1)
             if d + 1 < width:
                 opened = min(rows[old, d + 1], rows[old + 2, d + 1]) + GAP_OPEN
@@ -172,5 +172,5 @@ def _find(  # type: ignore[no-untyped-def]
         for p in range(length):
             scratch[0, p] = codes[data[start[r] + p]]
             scratch[1, p] = oriented_code(codes, truth, truth_start[r], length, reverse[r], p)
-            mismatches += scratch[1, p] != UNKNOWN and scratch[0, p] != scratch[1, p]
+            mismatches += scratch[1, p] != AMBIGUOUS and scratch[0, p] != scratch[1, p]
         found[r] = has_indel(scratch[0], scratch[1], length, mismatches, scratch[2:], rows)

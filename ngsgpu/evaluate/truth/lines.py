@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ngsgpu.io.text.lines import LineBlock
 from ngsgpu.jit import njit
 
-MOST_SCORE: Final = 1 << 20
+MAX_SCORE: Final = 1 << 20
 """Scores above count as this."""
 
 _TAB: Final = 9
@@ -136,7 +136,7 @@ def _cut(  # type: ignore[no-untyped-def]
                 for i in range(begin, end):
                     if data[i] < 48 or data[i] > 57:
                         break
-                    number = min(number * 10 + data[i] - 48, MOST_SCORE)
+                    number = min(number * 10 + data[i] - 48, MAX_SCORE)
                 scores[count] = number
             at += 1
             if data[at - 1] == _LF:

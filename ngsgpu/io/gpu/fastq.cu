@@ -18,7 +18,7 @@ struct Found {
     u32 bad;      // number of the first bad record, or kNone
     u32 min_length;
     u32 max_length;
-    u32 unknown;      // letters that are not ACGT
+    u32 ambiguous;      // letters that are not ACGT
     u32 low_quality;  // of the records that are sampled
     u32 high_quality;
     u32 full;  // whether there are more lines than there is room for
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const u32 lane = threadIdx.x & 31;
     const u32 warps = gridDim.x * (kThreads / 32);
     const u32 groups = found->full ? 0 : found->lines / 4 / unit * unit;
-    u32 shortest = kNone, longest = 0, unknown = 0, low = 255, high = 0, bad = kNone;
+    u32 shortest = kNone, longest = 0, ambiguous = 0, low = 255, high = 0, bad = kNone;
     for (u32 record = (blockIdx.x * kThreads + threadIdx.x) / 32; record <= groups;
          record += warps) {
         const u32 start = record_start(line_end, begin, record);
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const u8 letter = letters[raw[bases + i]];
                 const u32 quality = raw[quals + i];
                 good = good && letter != kNoBase;
-                unknown += letter == kUnknown;
+                ambiguous += letter == kAmbiguous;
                 own_low = min(own_low, quality);
                 own_high = max(own_high, quality);
             }
@@ -137,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             lengths[record] = length;
         }
     }
-    unknown = __reduce_add_sync(kAll, unknown);
+    ambiguous = __reduce_add_sync(kAll, ambiguous);
     low = __reduce_min_sync(kAll, low);
     high = __reduce_max_sync(kAll, high);
     if (lane != 0) return;
@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         atomicMin(&found->min_length, shortest);
         atomicMax(&found->max_length, longest);
     }
-    if (unknown) atomicAdd(&found->unknown, unknown);
+    if (ambiguous) atomicAdd(&found->ambiguous, ambiguous);
     if (low != 255) atomicMin(&found->low_quality, low);
     if (high) atomicMax(&found->high_quality, high);
 }
@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // ``planes_done + plane_start[entry]`` of ``planes``, where entry is ``mate + i * step``, or
 // entry times the words of a read where ``uniform_length`` is not negative; so do its quality
 // codes. Everything is written whole, so that nothing has to be zero before. ``bins``: uint8[256],
-// the code of each score. Letters that are not ACGT are appended to ``unknown`` as
+// the code of each score. Letters that are not ACGT are appended to ``ambiguous`` as
 // read << 15 | position, in any order.
 //
 // Grid: any; block: kThreads, one warp a read. Bytes: bases and qualities in (from L2); 16 for each
@@ -204,8 +204,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                  u32 record, u32 records, u32 mate, u32 step, i64 read, const u8* classes,
                  const u8* bins, int phred_offset, int quality_bits, int uniform_length,
                  const i64* plane_start, const i64* quality_start, i64 planes_done,
-                 i64 qualities_done, u64* planes, u8* qualities, int* read_lengths, u64* unknown,
-                 u64* unknown_count) {
+                 i64 qualities_done, u64* planes, u8* qualities, int* read_lengths, u64* ambiguous,
+                 u64* ambiguous_count) {
     __shared__ u8 letters[256];
     __shared__ u8 codes[256];
     for (u32 i = threadIdx.x; i < 256; i += kThreads) {
@@ -234,17 +234,18 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const int position = base + half + int(lane);
                 const bool inside = position < length;
                 u32 letter = inside ? letters[bases[position]] : 0;
-                const bool is_unknown = letter == kUnknown;
-                const u32 strangers = __ballot_sync(kAll, is_unknown);
+                const bool is_ambiguous = letter == kAmbiguous;
+                const u32 strangers = __ballot_sync(kAll, is_ambiguous);
                 if (strangers) {
-                    append(unknown, unknown_count, strangers, lane, u64(number) << 15 | position);
-                    if (is_unknown) letter = u32(mix64(u64(number) << 15 | position)) & 3;
+                    append(ambiguous, ambiguous_count, strangers, lane,
+                           u64(number) << 15 | position);
+                    if (is_ambiguous) letter = u32(mix64(u64(number) << 15 | position)) & 3;
                 }
                 low_word |= u64(__ballot_sync(kAll, letter & 1)) << half;
                 high_word |= u64(__ballot_sync(kAll, letter & 2)) << half;
                 if (quality_bits == 0 || base + half >= length) continue;
                 const int score =
-                    inside && !is_unknown ? max(0, int(quals[position]) - phred_offset) : 0;
+                    inside && !is_ambiguous ? max(0, int(quals[position]) - phred_offset) : 0;
                 const u32 code = inside ? codes[score] : 0;
                 write_codes(target, code, base + half, length, quality_bits, lane);
             }

@@ -13,7 +13,7 @@ constexpr u32 kBytes = 64;                 // of a chunk, for each thread
 constexpr u32 kTile = kThreads * kBytes;   // for each block
 constexpr u32 kAll = 0xFFFFFFFFu;          // lanes of a warp
 constexpr u32 kNone = 0xFFFFFFFFu;
-constexpr u8 kUnknown = 4;                 // class of a letter that is not ACGT
+constexpr u8 kAmbiguous = 4;                 // class of a letter that is not ACGT
 constexpr u8 kNoBase = 255;                // class of a byte that no sequence may have
 
 // Bit i is set where byte ``at + i`` is a line feed and in [begin, end), for 64 bytes.

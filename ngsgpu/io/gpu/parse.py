@@ -35,7 +35,7 @@ HEADROOM: Final = 1 << 17
 SLOTS: Final = 3
 """Chunks of a file on the device: one in use, and two on their way."""
 
-_BYTES_A_LINE: Final = 8
+_BYTES_PER_LINE: Final = 8
 """Room is made for lines of so many bytes on average; files of shorter ones are left to the CPU."""
 
 _LINES_AT_LEAST: Final = 1 << 16
@@ -43,7 +43,7 @@ _PAD: Final = 64
 _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE = 1, 2, 3
 
 # The words of the kernels' struct Found.
-_LINES, _RECORDS, _TAIL, _BAD, _MIN, _MAX, _UNKNOWN, _LOW, _HIGH, _FULL = range(10)
+_LINES, _RECORDS, _TAIL, _BAD, _MIN, _MAX, _AMBIGUOUS, _LOW, _HIGH, _FULL = range(10)
 _NONE: Final = 0xFFFFFFFF
 
 
@@ -67,7 +67,7 @@ class Slot:
         import cupy
 
         size = HEADROOM + chunk_bytes
-        self.room = max(_LINES_AT_LEAST, chunk_bytes // _BYTES_A_LINE)
+        self.room = max(_LINES_AT_LEAST, chunk_bytes // _BYTES_PER_LINE)
         self.raw = cupy.empty(size + _PAD, dtype=cupy.uint8)
         self.line_end = cupy.empty(self.room, dtype=cupy.uint32)
         self.tile_lines = cupy.empty(size // TILE + 2, dtype=cupy.uint32)
@@ -81,7 +81,7 @@ class Slot:
 
 def slot_bytes(chunk_bytes: int) -> int:
     """Device memory that one slot takes."""
-    room = max(_LINES_AT_LEAST, chunk_bytes // _BYTES_A_LINE)
+    room = max(_LINES_AT_LEAST, chunk_bytes // _BYTES_PER_LINE)
     return HEADROOM + chunk_bytes + 7 * room
 
 
@@ -96,7 +96,7 @@ class ParsedChunk:
         first_record: number in the file of the first.
         min_length: shortest read, bases.
         max_length: longest read, bases.
-        unknown: letters that are not ACGT.
+        ambiguous: letters that are not ACGT.
         offset: place in the file of ``slot.raw[0]``; may be negative.
         start: place in the file of the first record.
         end: end of the last one there; of all, in the last chunk.
@@ -108,7 +108,7 @@ class ParsedChunk:
     first_record: int
     min_length: int
     max_length: int
-    unknown: int
+    ambiguous: int
     offset: int
     start: int
     end: int
@@ -270,7 +270,7 @@ class Parser:
             first_record=first_record,
             min_length=found[_MIN],
             max_length=found[_MAX],
-            unknown=found[_UNKNOWN],
+            ambiguous=found[_AMBIGUOUS],
             offset=offset,
             start=offset + begin,
             end=chunk.offset + chunk.size - 1 if chunk.last else tail,

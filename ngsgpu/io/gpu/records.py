@@ -22,8 +22,8 @@ from ngsgpu.io.text.diagnose import PhredOffset
 CHUNK_BYTES: Final = 16 << 20
 """Small enough for the L2 cache of a GPU, and for many threads to have one each."""
 
-SMALLEST_CHUNK: Final = 1 << 16
-MOST_READERS: Final = 12
+MIN_CHUNK: Final = 1 << 16
+MAX_READERS: Final = 12
 NO_PAIR: Final = 2**64 - 1
 
 

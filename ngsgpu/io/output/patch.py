@@ -24,7 +24,7 @@ from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import PieceReader, check_same, open_again
 from ngsgpu.jit import njit
-from ngsgpu.sequence.codec import CODES, LETTERS, UNKNOWN
+from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
 from ngsgpu.sequence.types import Integer
 
 PIECE_BYTES: Final = 1 << 20
@@ -51,12 +51,12 @@ class EditCounts:
 
     Attributes:
         reads: reads with edits.
-        unknown: replaced letters that were not A, C, G or T.
+        ambiguous: replaced letters that were not A, C, G or T.
         by_position: int64[mates, length], bases replaced at each position.
     """
 
     reads: int
-    unknown: int
+    ambiguous: int
     by_position: NDArray[np.int64]
 
 
@@ -70,7 +70,7 @@ def replace_bases(
     edits: Edits,
     by_position: NDArray[np.int64],
 ) -> tuple[Integer, Integer]:
-    """Replace bases in bytes of a file; return (reads changed, unknown bases decided).
+    """Replace bases in bytes of a file; return (reads changed, ambiguous bases decided).
 
     Args:
         data: uint8, changed in place.
@@ -95,7 +95,7 @@ def replace_bases(
         for i in range(edits.starts[read], edits.starts[read] + count):
             position = np.int64(edits.values[i] >> 2)
             old = data[begin + position]
-            decided += CODES[old] == UNKNOWN
+            decided += CODES[old] == AMBIGUOUS
             # A lower-case letter stays one; the bit that tells them is also set in a dot.
             data[begin + position] = LETTERS[edits.values[i] & 3] | (old & 0x20 if old >= 64 else 0)
             row[position] += 1
@@ -283,7 +283,7 @@ class _Run:
             counts.by_position,
         )
         counts.reads += int(changed)
-        counts.unknown += int(decided)
+        counts.ambiguous += int(decided)
 
     def _workspace(self) -> _Workspace:
         own: _Workspace | None = getattr(self._own, "workspace", None)
@@ -315,7 +315,7 @@ class _Run:
         total = EditCounts(0, 0, np.zeros(self._shape, dtype=np.int64))
         for counts in self._counts:
             total.reads += counts.reads
-            total.unknown += counts.unknown
+            total.ambiguous += counts.ambiguous
             total.by_position += counts.by_position
         return total
 

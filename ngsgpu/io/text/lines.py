@@ -14,7 +14,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import HEADROOM, Source
 
 BLOCK_BYTES: Final = 8 << 20
-LONGEST_LINE: Final = 256 << 20
+MAX_LINE_BYTES: Final = 256 << 20
 
 _LF: Final = 10
 
@@ -64,8 +64,8 @@ def read_line_blocks(
             data = np.concatenate([rest, chunk.buffer[HEADROOM : HEADROOM + chunk.size]])
             end = _after_last_line(data)
             rest = data[end:].copy()
-            if len(rest) > LONGEST_LINE:
-                cause = f"the line is longer than {LONGEST_LINE:,} bytes"
+            if len(rest) > MAX_LINE_BYTES:
+                cause = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
                 raise InputError(source.path, cause, "check that this is a text file",
                                  line=done + 1)  # fmt: skip
             if end > 0:

@@ -147,7 +147,7 @@ class _Splitter:
         self._quality_decided = phred_offset != "auto"
         self._records = 0
         self._lines = 0
-        self._bytes_a_record = 64.0
+        self._bytes_per_record = 64.0
 
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the file's batches."""
@@ -166,7 +166,7 @@ class _Splitter:
             batch, rest = self._fastq(data, eof) if is_fastq else self._fasta(data, eof)
             if len(batch) > 0:
                 self._records += len(batch)
-                self._bytes_a_record = len(batch.data) / len(batch)
+                self._bytes_per_record = len(batch.data) / len(batch)
             if is_fastq:
                 self._check_offset(self._records, eof=eof)
             if held is not None:  # only blank lines follow
@@ -246,7 +246,7 @@ class _Splitter:
 
     def _expected(self, size: int) -> int:
         """How many records to make room for; more are made room for when needed."""
-        return int(size / self._bytes_a_record * 1.05) + 16
+        return int(size / self._bytes_per_record * 1.05) + 16
 
     def _check_offset(self, records: int, *, eof: bool) -> None:
         """Refuse a file that looks like Phred+64 as soon as enough of it was seen."""

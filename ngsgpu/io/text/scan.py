@@ -16,7 +16,7 @@ from ngsgpu.jit import njit
 
 BASES: Final = b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv."
 """Letters a sequence may have: the IUPAC nucleotide codes in both cases, and ``.``, which old
-Illumina pipelines wrote for N. Everything but ACGT (in either case) is an unknown base."""
+Illumina pipelines wrote for N. Everything but ACGT (in either case) is an ambiguous base."""
 
 END: Final = 0
 """The chunk ended where a record ended."""
