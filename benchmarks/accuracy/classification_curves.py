@@ -177,7 +177,7 @@ def judge(engine: Any, call: Any, truth: list[dict[str, str]]) -> Any:
 def peers(wanted: argparse.Namespace) -> list[dict[str, Any]]:
     """Precision and sensitivity of other programs' calls."""
     from ngsgpu.evaluate.classification import evaluate_classification
-    from ngsgpu.taxonomy.tree import load_taxonomy
+    from ngsgpu.taxonomy.dump import load_taxonomy
 
     if not wanted.peer:
         return []

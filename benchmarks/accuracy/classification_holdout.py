@@ -231,7 +231,8 @@ class Genome:
 
 def read_genomes(wanted: argparse.Namespace) -> list[Genome]:
     """All genomes whose sequences have a taxon."""
-    from ngsgpu.taxonomy.tree import GENUS, SPECIES, load_taxonomy
+    from ngsgpu.taxonomy.dump import load_taxonomy
+    from ngsgpu.taxonomy.tree import GENUS, SPECIES
     from scripts.simulation_chunks import read_fasta
 
     tree = load_taxonomy(wanted.taxonomy)
@@ -389,7 +390,7 @@ def genome_bases(path: Path) -> int:
 def evaluate(calls: Path, taxonomy: Path, truth: Path, references: Path) -> dict[str, Any]:
     """Counts at species and genus, as ``ngsgpu evaluate classification`` gives them."""
     from ngsgpu.evaluate.classification import evaluate_classification
-    from ngsgpu.taxonomy.tree import load_taxonomy
+    from ngsgpu.taxonomy.dump import load_taxonomy
 
     evaluation = evaluate_classification(
         [("run", calls)], load_taxonomy(taxonomy), truth=truth, references=references, ranks=RANKS

@@ -274,7 +274,7 @@ def version_of(program: Program, folder: Path) -> str:
 def count_calls(work: Path, names: Sequence[str], taxonomy: Path) -> dict[str, dict[str, int]]:
     """How many reads each program saw and left unclassified, from its output."""
     from ngsgpu.evaluate.classification.tally import read_tally
-    from ngsgpu.taxonomy.tree import load_taxonomy
+    from ngsgpu.taxonomy.dump import load_taxonomy
 
     tree = load_taxonomy(taxonomy)
     found = {}

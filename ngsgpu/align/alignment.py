@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ngsgpu.align.rules import Rules
 from ngsgpu.align.weights import WEIGHT_BITS
 from ngsgpu.jit import njit
-from ngsgpu.minhash.tables import FoundArrays
+from ngsgpu.minhash.cpu import FoundArrays
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, read_length
 from ngsgpu.sequence.bits import popcount
@@ -144,7 +144,7 @@ def align_candidates(
         rules: the parameters as integers.
         anchor_planes: the anchor's two planes, from index 0.
         anchor_length: in bases.
-        found: the entries (``ngsgpu.minhash.tables.FoundArrays``).
+        found: the entries (``ngsgpu.minhash.cpu.FoundArrays``).
         count: how many there are.
         reverse_complemented: uint64 workspace for the planes of a reverse complement.
         result: where the candidates go (``Alignments``).

@@ -195,7 +195,7 @@ def classification(
     from ngsgpu.classify.call.abundance import rank_code
     from ngsgpu.evaluate.classification import DEFAULT_RANKS, evaluate_classification
     from ngsgpu.evaluate.output import print_tables
-    from ngsgpu.taxonomy.tree import load_taxonomy
+    from ngsgpu.taxonomy.dump import load_taxonomy
 
     ranks = rank or list(DEFAULT_RANKS)
     for word in (*ranks, abundance_rank):

@@ -18,9 +18,8 @@ from ngsgpu.align.msa import Columns, support_of
 from ngsgpu.align.rules import Rules
 from ngsgpu.align.weights import Q20_WEIGHT
 from ngsgpu.jit import njit
-from ngsgpu.minhash.cpu import find_candidates
+from ngsgpu.minhash.cpu import FoundArrays, TableArrays, find_candidates
 from ngsgpu.minhash.params import MAX_ENTRIES
-from ngsgpu.minhash.tables import FoundArrays, TableArrays
 from ngsgpu.readset import AmbiguousBases, ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS, set_base

@@ -8,25 +8,62 @@ that a read that looks for its neighbours walks to both ends of its bucket and s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import njit
-from ngsgpu.readset.cpu import read_length
+from ngsgpu.minhash.params import MAX_ENTRIES
+from ngsgpu.readset.cpu import ReadArrays, read_length
 from ngsgpu.readset.kmers import canonical_kmers
 from ngsgpu.sequence.hashing import mix64, unmix64
 from ngsgpu.sequence.types import Integer
-
-if TYPE_CHECKING:
-    from ngsgpu.minhash.tables import FoundArrays, TableArrays
-    from ngsgpu.readset import ReadArrays
 
 BUCKET_START = np.uint32(1 << 31)
 READ_MASK = np.uint32((1 << 31) - 1)
 NO_SLOT = np.uint32(0xFFFFFFFF)
 DIGIT_BITS = 11
+
+
+class TableArrays(NamedTuple):
+    """The tables as kernels take them.
+
+    Attributes:
+        ids: uint32[hashes, reads + 1], read numbers in bucket order, top bit at bucket starts.
+        places: uint16[hashes, reads + 1], 2 x position + strand of each entry's k-mer.
+        slots: uint32[reads, hashes], entry of each read in each table, or ``NO_SLOT``.
+    """
+
+    ids: NDArray[np.uint32]
+    places: NDArray[np.uint16]
+    slots: NDArray[np.uint32]
+
+
+class FoundArrays(NamedTuple):
+    """Workspace and result of ``find_candidates``.
+
+    Attributes:
+        key: uint64, distinct entries: read << 17 | (shift + 32768) << 1 | turned.
+        cells: int32, open-addressing hash table of indices into ``key``, -1 where free.
+        used: int32, cells in use.
+    """
+
+    key: NDArray[np.uint64]
+    cells: NDArray[np.int32]
+    used: NDArray[np.int32]
+
+    @classmethod
+    def allocate(cls, capacity: int = MAX_ENTRIES) -> FoundArrays:
+        """Workspace for up to ``capacity`` distinct entries."""
+        cells = 64
+        while cells < 2 * capacity:
+            cells *= 2
+        return cls(
+            key=np.empty(capacity, dtype=np.uint64),
+            cells=np.full(cells, -1, dtype=np.int32),
+            used=np.empty(capacity, dtype=np.int32),
+        )
 
 
 @njit(nogil=True, cache=True)
@@ -196,12 +233,12 @@ def find_candidates(
 
     Args:
         reads: the read arrays.
-        tables: the tables (``ngsgpu.minhash.tables.TableArrays``).
+        tables: the tables (``TableArrays``).
         anchor: number of the anchor.
         k: k-mer length.
         max_bucket_size: reads in a bucket above which it is that of a repeat.
         window: entries of a bucket that are looked at, at most ``max_bucket_size``.
-        found: workspace and result (``ngsgpu.minhash.tables.FoundArrays``).
+        found: workspace and result (``FoundArrays``).
         bounds: int64[hashes, 2], workspace.
 
     Returns:

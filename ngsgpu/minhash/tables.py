@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.minhash import cpu
-from ngsgpu.minhash.params import MAX_ENTRIES, MinhashParameters
+from ngsgpu.minhash.cpu import TableArrays
+from ngsgpu.minhash.params import MinhashParameters
 from ngsgpu.readset import ReadSet
 
 ENTRY_BYTES = 4 + 2 + 4
@@ -20,46 +20,6 @@ ENTRY_BYTES = 4 + 2 + 4
 
 FUNCTIONS_PER_PASS = 8
 """Signatures of this many functions are made in one pass over the reads."""
-
-
-class TableArrays(NamedTuple):
-    """The tables as kernels take them.
-
-    Attributes:
-        ids: uint32[hashes, reads + 1], read numbers in bucket order, top bit at bucket starts.
-        places: uint16[hashes, reads + 1], 2 x position + strand of each entry's k-mer.
-        slots: uint32[reads, hashes], entry of each read in each table, or ``cpu.NO_SLOT``.
-    """
-
-    ids: NDArray[np.uint32]
-    places: NDArray[np.uint16]
-    slots: NDArray[np.uint32]
-
-
-class FoundArrays(NamedTuple):
-    """Workspace and result of ``cpu.find_candidates``.
-
-    Attributes:
-        key: uint64, distinct entries: read << 17 | (shift + 32768) << 1 | turned.
-        cells: int32, open-addressing hash table of indices into ``key``, -1 where free.
-        used: int32, cells in use.
-    """
-
-    key: NDArray[np.uint64]
-    cells: NDArray[np.int32]
-    used: NDArray[np.int32]
-
-    @classmethod
-    def allocate(cls, capacity: int = MAX_ENTRIES) -> FoundArrays:
-        """Workspace for up to ``capacity`` distinct entries."""
-        cells = 64
-        while cells < 2 * capacity:
-            cells *= 2
-        return cls(
-            key=np.empty(capacity, dtype=np.uint64),
-            cells=np.full(cells, -1, dtype=np.int32),
-            used=np.empty(capacity, dtype=np.int32),
-        )
 
 
 @dataclass(frozen=True, slots=True)

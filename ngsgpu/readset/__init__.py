@@ -1,5 +1,6 @@
 """All reads of a run in memory: packed bases, qualities, lengths, and who is whose mate."""
 
-from ngsgpu.readset.readset import AmbiguousBases, ReadArrays, ReadSet, ReadSetBuilder
+from ngsgpu.readset.cpu import ReadArrays
+from ngsgpu.readset.readset import AmbiguousBases, ReadSet, ReadSetBuilder
 
 __all__ = ["AmbiguousBases", "ReadArrays", "ReadSet", "ReadSetBuilder"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,6 @@ from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.types import Integer
-
-if TYPE_CHECKING:
-    from ngsgpu.readset.readset import ReadArrays
 
 QUALITY_BINS = {
     8: np.arange(256, dtype=np.uint8),
@@ -26,6 +23,28 @@ QUALITY_BINS = {
 
 BIN_SCORES = {8: np.arange(256), 2: np.array([3, 7, 16, 24]), 1: np.array([7, 20])}
 """Phred score that each stored code stands for."""
+
+
+class ReadArrays(NamedTuple):
+    """The arrays of a read set as kernels take them.
+
+    Attributes:
+        planes: uint64, the two bit planes of each read, one read after the other.
+        plane_start: int64[reads], first word of each read; empty where all lengths are equal.
+        qualities: uint8, ``quality_bits`` bits a base, each read on a byte boundary.
+        quality_start: int64[reads], first byte of each read; empty where all lengths are equal.
+        lengths: int32[reads]; empty where all are equal.
+        uniform_length: the length of all reads, or -1.
+        quality_bits: 8, 2, 1, or 0 without qualities.
+    """
+
+    planes: NDArray[np.uint64]
+    plane_start: NDArray[np.int64]
+    qualities: NDArray[np.uint8]
+    quality_start: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    uniform_length: int
+    quality_bits: int
 
 
 @njit(nogil=True, cache=True, inline="always")

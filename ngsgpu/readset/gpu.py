@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 from ngsgpu.device.gpu_memory import mapped_copy
-from ngsgpu.readset.readset import AmbiguousBases, ReadArrays, ReadSet
+from ngsgpu.readset.cpu import ReadArrays
+from ngsgpu.readset.readset import AmbiguousBases, ReadSet
 
 Movable = Literal["qualities", "planes"]
 """Arrays of a read set that may lie on the host, where kernels read them over the bus."""

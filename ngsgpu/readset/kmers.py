@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import njit
-from ngsgpu.readset.cpu import plane_start, read_length
-from ngsgpu.readset.readset import ReadArrays, ReadSet
+from ngsgpu.readset.cpu import ReadArrays, plane_start, read_length
+from ngsgpu.readset.readset import ReadSet
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.types import Integer
 

@@ -20,33 +20,12 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.batch import MAX_READ_LENGTH, RecordBatch
 from ngsgpu.readset import cpu
+from ngsgpu.readset.cpu import ReadArrays
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 MAX_READS = 2**31 - 1
 """Read numbers are kept in 31 bits; one more bit marks the first read of a bucket."""
-
-
-class ReadArrays(NamedTuple):
-    """The arrays of a read set as kernels take them.
-
-    Attributes:
-        planes: uint64, the two bit planes of each read, one read after the other.
-        plane_start: int64[reads], first word of each read; empty where all lengths are equal.
-        qualities: uint8, ``quality_bits`` bits a base, each read on a byte boundary.
-        quality_start: int64[reads], first byte of each read; empty where all lengths are equal.
-        lengths: int32[reads]; empty where all are equal.
-        uniform_length: the length of all reads, or -1.
-        quality_bits: 8, 2, 1, or 0 without qualities.
-    """
-
-    planes: NDArray[np.uint64]
-    plane_start: NDArray[np.int64]
-    qualities: NDArray[np.uint8]
-    quality_start: NDArray[np.int64]
-    lengths: NDArray[np.int32]
-    uniform_length: int
-    quality_bits: int
 
 
 class AmbiguousBases(NamedTuple):

@@ -45,8 +45,8 @@ _LF: Final = 10
 _CLASS: Final = np.frombuffer(b"scientific name", dtype=np.uint8)
 
 
-def read_dump(directory: str | Path) -> Taxonomy:
-    """Read a taxonomy from NCBI's files; ``taxonomy.load_taxonomy`` is the same.
+def load_taxonomy(directory: str | Path) -> Taxonomy:
+    """Read a taxonomy from NCBI's files.
 
     Args:
         directory: holds ``nodes.dmp`` and ``names.dmp``, and ``merged.dmp`` if there is one; each

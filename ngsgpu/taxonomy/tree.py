@@ -45,7 +45,7 @@ def rank_name(rank: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Taxonomy:
-    """A rooted tree of taxa; it was checked when it was read (``load_taxonomy``).
+    """A rooted tree of taxa; it was checked when it was read (``dump.load_taxonomy``).
 
     Attributes:
         taxid: int64[n], ascending.
@@ -172,20 +172,6 @@ class Taxonomy:
 
     def _arrays(self) -> list[tuple[str, NDArray[Any]]]:
         return [(field.name, getattr(self, field.name)) for field in fields(self)]
-
-
-def load_taxonomy(directory: str | Path) -> Taxonomy:
-    """Read a taxonomy from NCBI's files nodes.dmp, names.dmp and, if there, merged.dmp.
-
-    Args:
-        directory: holds the files; each may be compressed (``nodes.dmp.gz``).
-
-    Raises:
-        InputError: see ``dump.read_dump``.
-    """
-    from ngsgpu.taxonomy.dump import read_dump
-
-    return read_dump(directory)
 
 
 _DTYPES: Final[dict[str, type[np.generic]]] = {

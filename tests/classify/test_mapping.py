@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted
+from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.mapping import map_targets
-from ngsgpu.taxonomy.tree import Taxonomy, load_taxonomy
+from ngsgpu.taxonomy.tree import Taxonomy
 from tests.classify import trees
 from tests.properties import examples
 from tests.support import DATA

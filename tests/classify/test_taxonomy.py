@@ -12,7 +12,8 @@ from hypothesis import given
 
 from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted
-from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, RANKS, Taxonomy, load_taxonomy
+from ngsgpu.taxonomy.dump import load_taxonomy
+from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, RANKS, Taxonomy
 from tests.classify import trees
 from tests.properties import examples
 from tests.support import DATA

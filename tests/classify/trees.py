@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from ngsgpu.classify.call.labels import Labels
 from ngsgpu.classify.params import SketchParameters
-from ngsgpu.taxonomy.tree import NO_RANK, RANKS, ROOT, Taxonomy, load_taxonomy
+from ngsgpu.taxonomy.dump import load_taxonomy
+from ngsgpu.taxonomy.tree import NO_RANK, RANKS, ROOT, Taxonomy
 
 NODES = """\
 1 1 no rank root

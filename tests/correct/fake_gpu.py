@@ -25,7 +25,7 @@ from ngsgpu.correct import gpu as correct_gpu
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import cpu as minhash_cpu
 from ngsgpu.minhash import gpu as minhash_gpu
-from ngsgpu.minhash.tables import TableArrays
+from ngsgpu.minhash.cpu import TableArrays
 from ngsgpu.readset import ReadArrays, ReadSet
 
 ALIGNMENT = 512

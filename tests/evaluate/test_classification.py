@@ -127,7 +127,7 @@ def test_metacache_names_that_two_taxa_have(tmp_path: Path) -> None:
         (5, 1, "genus", "Bacillus"),
         (6, 1, "species", "Bacillus"),
     ]
-    from ngsgpu.taxonomy.tree import load_taxonomy
+    from ngsgpu.taxonomy.dump import load_taxonomy
 
     taxonomy = load_taxonomy(trees.write_dump(tmp_path, nodes))
     path = write(tmp_path / "calls", "a\t|\tspecies:Bacillus\nb\t|\tgenus:Bacillus\n")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.minhash import MinhashParameters, build_tables
-from ngsgpu.minhash.cpu import find_candidates
+from ngsgpu.minhash.cpu import FoundArrays, find_candidates
 from ngsgpu.minhash.params import MAX_ENTRIES
-from ngsgpu.minhash.tables import FoundArrays, planned_bytes
+from ngsgpu.minhash.tables import planned_bytes
 from ngsgpu.readset import ReadSet
 from tests.minhash import oracle
 from tests.minhash.test_tables import make_reads, reads_with_much_in_common

@@ -37,7 +37,7 @@ from ngsgpu.classify.sketch.references import (
 )
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.run.progress import Progress
-from ngsgpu.taxonomy.tree import load_taxonomy
+from ngsgpu.taxonomy.dump import load_taxonomy
 
 
 def add_references(

@@ -62,7 +62,7 @@ from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.text.batch import first_word
 from ngsgpu.run.progress import Progress
-from ngsgpu.taxonomy.tree import load_taxonomy
+from ngsgpu.taxonomy.dump import load_taxonomy
 
 logger = logging.getLogger("ngsgpu")
 

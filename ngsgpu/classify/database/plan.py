@@ -43,7 +43,8 @@ from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.errors import UsageError
 from ngsgpu.io.text.batch import printable
 from ngsgpu.run.progress import Progress
-from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy, load_taxonomy
+from ngsgpu.taxonomy.dump import load_taxonomy
+from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
 
 logger = logging.getLogger("ngsgpu")
 
