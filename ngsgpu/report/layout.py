@@ -11,77 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ngsgpu.errors import InputError
-from ngsgpu.report.study import EXTENDERS, VARIANTS, Sample, SampleFiles, Study
-
-
-def layout_files(
-    sample: str, results: Path, benchmarks: Path | None, names: set[str]
-) -> SampleFiles:
-    """Files of one sample that are present in the workflow's layout.
-
-    ``results/{sample}/correct/stats.json``, ``evaluate/correction.json``,
-    ``merge/stats.json``, ``evaluate/merging.json``,
-    ``extend/stats.json``, ``evaluate/extension_{ngsgpu,konnector}.json``,
-    ``quast_extended/report.tsv``,
-    ``kmers/{raw,corrected}.tsv``, ``assembly/{raw,corrected}/contigs.fasta`` (or ``.fa``),
-    ``quast/report.tsv`` or ``quast/{raw,corrected}/report.tsv``,
-    ``{sample}.kraken2.report.txt``, ``{abundance,coverage}.tsv`` and ``{stats,evaluation}.json``
-    in ``classify/{database}`` (in ``classify`` itself for a database without a name), and
-    ``benchmarks/{rule}/{sample}*.tsv`` (also ``benchmarks/{rule}/{sample}/{variant}.tsv``).
-
-    Args:
-        sample: name of the sample.
-        results: the results directory.
-        benchmarks: the directory of benchmark files, if any.
-        names: names of all samples, so that ``ecoli`` does not take what is ``ecoli.2``'s.
-    """
-    folder = results / sample
-
-    def present(*candidates: Path) -> Path | None:
-        return next((path for path in candidates if path.is_file()), None)
-
-    def both(*patterns: str) -> dict[str, Path]:
-        found = {v: present(*(folder / p.format(v) for p in patterns)) for v in VARIANTS}
-        return {variant: path for variant, path in found.items() if path is not None}
-
-    joint = present(folder / "quast/report.tsv")
-    extended = {name: present(folder / f"evaluate/extension_{name}.json") for name in EXTENDERS}
-    return SampleFiles(
-        correct=present(folder / "correct/stats.json"),
-        evaluation=present(folder / "evaluate/correction.json"),
-        merge=present(folder / "merge/stats.json"),
-        merging=present(folder / "evaluate/merging.json"),
-        extend=present(folder / "extend/stats.json"),
-        quast_extended=present(folder / "quast_extended/report.tsv"),
-        extension={name: path for name, path in extended.items() if path is not None},
-        kmers=both("kmers/{}.tsv"),
-        contigs=both("assembly/{}/contigs.fasta", "assembly/{}/contigs.fa"),
-        quast={"all": joint} if joint is not None else both("quast/{}/report.tsv"),
-        classification=_layout_classification(sample, folder),
-        benchmarks=_layout_benchmarks(sample, benchmarks, names) if benchmarks else {},
-    )
-
-
-def _layout_classification(sample: str, folder: Path) -> dict[str, dict[str, Path]]:
-    """Files of each database that the sample was classified with."""
-    report = f"{sample}.kraken2.report.txt"
-    calls = folder / "classify"
-    folders = {path.parent.name: path.parent for path in sorted(calls.glob(f"*/{report}"))}
-    if (calls / report).is_file():
-        folders = {"": calls} | folders
-    found = {}
-    for database, home in folders.items():
-        files = {
-            "report": home / report,
-            "abundance": home / "abundance.tsv",
-            "coverage": home / "coverage.tsv",
-            "stats": home / "stats.json",
-            "evaluation": home / "evaluation.json",
-        }
-        if not database and not files["evaluation"].is_file():
-            files["evaluation"] = folder / "evaluate/classification.json"
-        found[database] = {name: path for name, path in files.items() if path.is_file()}
-    return found
+from ngsgpu.report.model import VARIANTS, Sample, SampleFiles, Study
+from ngsgpu.report.sections import STAGES
 
 
 def _layout_benchmarks(sample: str, folder: Path, names: set[str]) -> dict[str, tuple[Path, ...]]:
@@ -99,27 +30,33 @@ def _layout_benchmarks(sample: str, folder: Path, names: set[str]) -> dict[str, 
 
 
 def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None) -> Study:
-    """Add the files found in a results directory to samples that do not name them themselves."""
+    """Add the files found in a results directory to samples that do not name them themselves.
+
+    Each stage knows where its files lie (``Stage.find``); benchmarks lie at
+    ``{rule}/{sample}*.tsv`` or ``{rule}/{sample}/{variant}.tsv``.
+
+    Args:
+        study: the study.
+        results: the results directory.
+        benchmarks: the directory of benchmark files, if any.
+    """
     names = {sample.name for sample in study.samples}
 
     def filled(sample: Sample) -> Sample:
-        found = layout_files(sample.name, results, benchmarks, names)
         given = sample.files
-        files = SampleFiles(
-            correct=given.correct or found.correct,
-            evaluation=given.evaluation or found.evaluation,
-            merge=given.merge or found.merge,
-            merging=given.merging or found.merging,
-            extend=given.extend or found.extend,
-            quast_extended=given.quast_extended or found.quast_extended,
-            extension=given.extension or found.extension,
-            kmers=given.kmers or found.kmers,
-            contigs=given.contigs or found.contigs,
-            quast=given.quast or found.quast,
-            classification=given.classification or found.classification,
-            benchmarks=given.benchmarks or found.benchmarks,
-        )
-        return replace(sample, files=files)
+        paths: dict[tuple[str, ...], Path] = {}
+        for stage in STAGES:
+            found = stage.find(sample.name, results / sample.name)
+            for spec in stage.files:
+                own, other = (
+                    {key: path for key, path in files.items() if key[0] == spec.name}
+                    for files in (given.paths, found)
+                )
+                paths |= own or other
+        measured = given.benchmarks
+        if benchmarks and not measured:
+            measured = _layout_benchmarks(sample.name, benchmarks, names)
+        return replace(sample, files=SampleFiles(paths, measured))
 
     return replace(study, samples=tuple(filled(sample) for sample in study.samples))
 

@@ -55,6 +55,11 @@ def mebibytes(value: float | None) -> str:
     return f"{value:,.0f} MiB" if value < 1024 else f"{value / 1024:,.2f} GiB"
 
 
+def bytes_as_mebibytes(value: float | None) -> str:
+    """Bytes as MiB or GiB."""
+    return mebibytes(None if value is None else value / 2**20)
+
+
 def number_words(value: int, what: str) -> str:
     """``one sample``, ``two samples``, ``13 samples``."""
     words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ngsgpu.evaluate.extension.result import ExtensionEvaluation
 from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, extend_files
-from ngsgpu.report.extension import assembly_table
 from ngsgpu.report.layout import fill_from_layout
+from ngsgpu.report.quast import read_quast
 from ngsgpu.report.render import render_report
-from ngsgpu.report.sources import read_quast
+from ngsgpu.report.sections.extension import assembly_table
 from ngsgpu.report.study import read_study
 from tests.extend.data import INSERT, simulated_pairs, write_pairs
 from tests.report.conftest import write_json, write_text
@@ -88,8 +88,8 @@ def test_manifest_names_files_of_one_program_or_several(tmp_path: Path) -> None:
             },
         )
         study = read_study(path)
-        assert study.samples[0].files.extension == found
-        assert study.samples[0].files.quast_extended == tmp_path / "q.tsv"
+        assert study.samples[0].files.group("extension") == found
+        assert study.samples[0].files.one("quast_extended") == tmp_path / "q.tsv"
         study.write(tmp_path / "again.json")
         assert read_study(tmp_path / "again.json") == study
 

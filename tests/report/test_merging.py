@@ -62,7 +62,7 @@ def test_no_section_without_merging(manifest: Path, results: Path) -> None:
 def test_manifest_names_the_files(manifest: Path, merged: Path, tmp_path: Path) -> None:
     study = fill_from_layout(read_study(manifest), merged)
     study.write(tmp_path / "full.json")
-    assert read_study(tmp_path / "full.json").samples[0].files.merging is not None
+    assert read_study(tmp_path / "full.json").samples[0].files.one("merging") is not None
     (merged / "sim/merge/stats.json").unlink()
     page = Page(render_report(read_study(tmp_path / "full.json")))
     assert "statistics of merging (stats.json is not there)" in page.text

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.report import multiqc, plots, words
-from ngsgpu.report.sources import Spectrum
+from ngsgpu.report import multiqc, words
+from ngsgpu.report.sections.correction import plots
+from ngsgpu.report.sections.correction.files import Spectrum
 from tests.report.conftest import statistics
 
 

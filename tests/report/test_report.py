@@ -13,8 +13,9 @@ import pytest
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
 from ngsgpu.report.layout import fill_from_layout
+from ngsgpu.report.model import Study
 from ngsgpu.report.render import render_report
-from ngsgpu.report.study import Study, read_study
+from ngsgpu.report.study import read_study
 from tests.report.conftest import statistics, write_json, write_text
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}

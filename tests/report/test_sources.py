@@ -7,16 +7,19 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.errors import InputError
-from ngsgpu.report import sources
+from ngsgpu.report.quast import join_quast, read_quast
+from ngsgpu.report.sections.assembly import read_contig_lengths
+from ngsgpu.report.sections.correction.files import read_spectrum
+from ngsgpu.report.sections.cost import Benchmark, read_benchmarks
 from tests.report.conftest import QUAST, write_text
 
 
 def test_spectrum(tmp_path: Path) -> None:
     text = "# k=21 sampled=1/16\nmultiplicity\tcount\n1\t500\n3\t7\n"
-    spectrum = sources.read_spectrum(write_text(tmp_path / "a.tsv", text))
+    spectrum = read_spectrum(write_text(tmp_path / "a.tsv", text))
     assert (spectrum.k, spectrum.sampled, spectrum.once) == (21, 1 / 16, 500)
     assert spectrum.multiplicity.tolist() == [1, 3]
-    empty = sources.read_spectrum(write_text(tmp_path / "b.tsv", "multiplicity\tcount\n"))
+    empty = read_spectrum(write_text(tmp_path / "b.tsv", "multiplicity\tcount\n"))
     assert (empty.once, len(empty.count), empty.sampled) == (0, 0, 1.0)
 
 
@@ -33,25 +36,25 @@ def test_spectrum(tmp_path: Path) -> None:
 )
 def test_damaged_spectra(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        sources.read_spectrum(write_text(tmp_path / "a.tsv", text))
+        read_spectrum(write_text(tmp_path / "a.tsv", text))
 
 
 def test_contig_lengths(tmp_path: Path) -> None:
     text = ">a\nACGT\nAC\n\n>b\n>c\nACGTACGT\r\n"
-    lengths = sources.read_contig_lengths(write_text(tmp_path / "a.fa", text))
+    lengths = read_contig_lengths(write_text(tmp_path / "a.fa", text))
     assert lengths.tolist() == [8, 6, 0]
-    assert len(sources.read_contig_lengths(write_text(tmp_path / "b.fa", ""))) == 0
+    assert len(read_contig_lengths(write_text(tmp_path / "b.fa", ""))) == 0
     with pytest.raises(InputError, match="line 1: this is not FASTA"):
-        sources.read_contig_lengths(write_text(tmp_path / "c.fa", "ACGT\n>a\n"))
+        read_contig_lengths(write_text(tmp_path / "c.fa", "ACGT\n>a\n"))
     with pytest.raises(InputError, match="No such file"):
-        sources.read_contig_lengths(tmp_path / "d.fa")
+        read_contig_lengths(tmp_path / "d.fa")
 
 
 def test_quast_both_ways_round(tmp_path: Path) -> None:
-    quast = sources.read_quast(write_text(tmp_path / "report.tsv", QUAST))
+    quast = read_quast(write_text(tmp_path / "report.tsv", QUAST))
     columns = zip(*(line.split("\t") for line in QUAST.splitlines()), strict=True)
     transposed = "".join("\t".join(column) + "\n" for column in columns)
-    assert sources.read_quast(write_text(tmp_path / "t.tsv", transposed)) == quast
+    assert read_quast(write_text(tmp_path / "t.tsv", transposed)) == quast
     assert quast.number("N50", "raw") == 20110
     assert quast.number("# unaligned contigs", "corrected") == 0
     assert quast.number("LA90", "raw") is None
@@ -60,19 +63,17 @@ def test_quast_both_ways_round(tmp_path: Path) -> None:
 
 def test_quast_tables_of_one_assembly_each(tmp_path: Path) -> None:
     reports = {
-        name: sources.read_quast(
-            write_text(tmp_path / f"{name}.tsv", f"Assembly\tcontigs\nN50\t{value}\n")
-        )
+        name: read_quast(write_text(tmp_path / f"{name}.tsv", f"Assembly\tcontigs\nN50\t{value}\n"))
         for name, value in (("raw", 10), ("corrected", 20))
     }
-    joint = sources.join_quast(reports)
+    joint = join_quast(reports)
     assert joint.metrics == {"N50": {"raw": "10", "corrected": "20"}}
 
 
 @pytest.mark.parametrize("name", ["sim raw", "sim_uncorrected", "Raw"])
 def test_quast_names_of_assemblies(tmp_path: Path, name: str) -> None:
     text = f"Assembly\t{name}\tsim corrected\nN50\t1\t2\n"
-    quast = sources.read_quast(write_text(tmp_path / "report.tsv", text))
+    quast = read_quast(write_text(tmp_path / "report.tsv", text))
     assert quast.metrics["N50"] == {"raw": "1", "corrected": "2"}
 
 
@@ -87,16 +88,16 @@ def test_quast_names_of_assemblies(tmp_path: Path, name: str) -> None:
 )
 def test_damaged_quast_tables(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        sources.read_quast(write_text(tmp_path / "report.tsv", text))
+        read_quast(write_text(tmp_path / "report.tsv", text))
 
 
 def test_benchmarks(tmp_path: Path) -> None:
     head = "s\th:m:s\tmax_rss\tcpu_time\n"
     first = write_text(tmp_path / "1.tsv", f"{head}2.5\t0:00:02\t100\t3\n9\t0:00:09\t900\t9\n")
     second = write_text(tmp_path / "2.tsv", f"{head}0.5\t0:00:00\t-\tNA\n")
-    cost = sources.read_benchmarks((first, second))
-    assert cost == sources.Benchmark(2, 3.0, 3.0, 100.0)
-    assert sources.read_benchmarks((second,)).max_rss_mib is None
+    cost = read_benchmarks((first, second))
+    assert cost == Benchmark(2, 3.0, 3.0, 100.0)
+    assert read_benchmarks((second,)).max_rss_mib is None
 
 
 @pytest.mark.parametrize(
@@ -104,4 +105,4 @@ def test_benchmarks(tmp_path: Path) -> None:
 )
 def test_damaged_benchmarks(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match=r"benchmark file of Snakemake|not a number"):
-        sources.read_benchmarks((write_text(tmp_path / "1.tsv", text),))
+        read_benchmarks((write_text(tmp_path / "1.tsv", text),))

@@ -18,11 +18,11 @@ from tests.report.conftest import write_json, write_text
 def test_files_come_from_the_layout(manifest: Path, results: Path) -> None:
     study = fill_from_layout(read_study(manifest), results, results / "benchmarks")
     sim, real = study.samples
-    assert sim.files.correct == results / "sim/correct/stats.json"
-    assert sim.files.evaluation == results / "sim/evaluate/correction.json"
-    assert real.files.evaluation is None
-    assert set(sim.files.kmers) == set(sim.files.contigs) == {"raw", "corrected"}
-    assert sim.files.quast == {"all": results / "sim/quast/report.tsv"}
+    assert sim.files.one("correct") == results / "sim/correct/stats.json"
+    assert sim.files.one("evaluation") == results / "sim/evaluate/correction.json"
+    assert real.files.one("evaluation") is None
+    assert set(sim.files.group("kmers")) == set(sim.files.group("contigs")) == {"raw", "corrected"}
+    assert sim.files.group("quast") == {"all": results / "sim/quast/report.tsv"}
     assert set(sim.files.benchmarks) == {
         "assemble_reads (raw)", "assemble_reads (corrected)", "correct_reads",
     }  # fmt: skip
@@ -37,8 +37,8 @@ def test_written_and_read_again(manifest: Path, results: Path, tmp_path: Path) -
     assert json.loads(target.read_text())["samples"][0]["files"]["correct"].startswith("../results")
     assert again.title == study.title and again.versions == study.versions
     for a, b in zip(again.samples, study.samples, strict=True):
-        assert a.files.correct is not None and b.files.correct is not None
-        assert a.files.correct.resolve() == b.files.correct.resolve()
+        assert a.files.one("correct") is not None and b.files.one("correct") is not None
+        assert a.files.one("correct").resolve() == b.files.one("correct").resolve()
         assert set(a.files.benchmarks) == set(b.files.benchmarks)
         assert a.parameters == b.parameters
 
@@ -48,9 +48,9 @@ def test_what_the_manifest_names_stays(manifest: Path, results: Path) -> None:
     document["samples"][0]["files"] = {"correct": "mine.json", "quast": "q.tsv"}
     study = read_study(write_json(manifest, document))
     filled = fill_from_layout(study, results).samples[0].files
-    assert filled.correct == manifest.parent / "mine.json"
-    assert filled.quast == {"all": manifest.parent / "q.tsv"}
-    assert filled.evaluation is not None and not filled.benchmarks
+    assert filled.one("correct") == manifest.parent / "mine.json"
+    assert filled.group("quast") == {"all": manifest.parent / "q.tsv"}
+    assert filled.one("evaluation") is not None and not filled.benchmarks
 
 
 def test_samples_from_the_layout_alone(results: Path) -> None:
@@ -80,8 +80,8 @@ def test_other_names_of_files(tmp_path: Path, manifest: Path) -> None:
     for variant in ("raw", "corrected"):
         write_text(folder / f"sim/quast/{variant}/report.tsv", "")
     files = fill_from_layout(read_study(manifest), folder).samples[0].files
-    assert set(files.contigs) == {"raw"}
-    assert set(files.quast) == {"raw", "corrected"}
+    assert set(files.group("contigs")) == {"raw"}
+    assert set(files.group("quast")) == {"raw", "corrected"}
 
 
 @pytest.mark.parametrize(

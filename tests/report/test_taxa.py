@@ -9,13 +9,11 @@ from xml.etree import ElementTree
 import pytest
 
 from ngsgpu.errors import InputError
-from ngsgpu.report.classification import deviation_table, most_covered, rank_table, taxon_table
-from ngsgpu.report.content import Table
 from ngsgpu.report.layout import study_from_layout
+from ngsgpu.report.page import Table
 from ngsgpu.report.render import render_report
-from ngsgpu.report.study import read_study
-from ngsgpu.report.taxa import read_composition, read_coverage, read_shares
-from ngsgpu.report.taxon_plots import (
+from ngsgpu.report.sections.classification.files import read_composition, read_coverage, read_shares
+from ngsgpu.report.sections.classification.plots import (
     RINGS,
     abundance_bars,
     arcs_of,
@@ -23,6 +21,13 @@ from ngsgpu.report.taxon_plots import (
     rings_of,
     sunburst,
 )
+from ngsgpu.report.sections.classification.section import (
+    deviation_table,
+    most_covered,
+    rank_table,
+    taxon_table,
+)
+from ngsgpu.report.study import read_study
 from ngsgpu.report.words import NOTHING
 from tests.report.conftest import statistics, write_json, write_text
 
@@ -182,7 +187,7 @@ def test_tables() -> None:
 
 def test_page(results: Path, tmp_path: Path) -> None:
     study = study_from_layout(results)
-    assert set(study.samples[0].files.classification[""]) == {
+    assert set(study.samples[0].files.by_database("classification")[""]) == {
         "report", "abundance", "coverage", "evaluation",
     }  # fmt: skip
     page = render_report(study)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ngsgpu.report.drawing import draw
 from ngsgpu.report.palette import AFTER, AMBER, BLUE, CYCLE, GREEN, GRID, INK, MUTED, PURPLE, SKY
-from ngsgpu.report.plots import draw
-from ngsgpu.report.taxa import Composition, Share, TargetCoverage, Taxon
+from ngsgpu.report.sections.classification.files import Composition, Share, TargetCoverage, Taxon
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,8 +9,8 @@ from pathlib import Path
 from ngsgpu.errors import InputError
 from ngsgpu.report import words
 from ngsgpu.report.absent import read_note
-from ngsgpu.report.collect import Json
-from ngsgpu.report.content import Table
+from ngsgpu.report.files import Json
+from ngsgpu.report.page import Table
 
 
 def database_table(databases: Mapping[str, Path]) -> Table | None:

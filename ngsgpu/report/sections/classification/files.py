@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.classification.result import SCHEMA, SCHEMA_VERSION
 from ngsgpu.report.absent import is_present
-from ngsgpu.report.sources import numbered_lines
-from ngsgpu.report.study import read_json
+from ngsgpu.report.files import numbered_lines, read_json
+
+FILES = ("report", "abundance", "coverage", "stats", "evaluation")
+"""Kraken's report, tables of abundances and coverage, statistics, comparison with the truth."""
 
 _STATISTICS = ("ngsgpu.classify", 1)
 _REMEDY = "make the file again with ngsgpu classify"
@@ -201,7 +203,7 @@ def collect_classification(
 
     Args:
         database: name of the database, empty if it has none.
-        files: paths by the names of ``study.CLASSIFICATION_FILES``.
+        files: paths by the names of ``FILES``.
         missing: gets what was named and is not there.
 
     Raises:

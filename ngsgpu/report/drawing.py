@@ -1,0 +1,138 @@
+"""Drawing of plots, as SVG text that stands in the page, and what several stages draw.
+
+Matplotlib draws them; the same data give the same bytes. Text stays text, so that the page's
+fonts, search and screen readers apply.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ngsgpu.errors import UsageError
+from ngsgpu.report.palette import AFTER, BEFORE, GRID, INK, MUTED
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+VARIANT_COLOURS = {"raw": BEFORE, "corrected": AFTER}
+VARIANT_LABELS = {"raw": "uncorrected", "corrected": "corrected"}
+
+SMALL = (4.5, 3.0)
+"""Inches of a figure that shares its line with another, or with a table."""
+
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.8,
+    "lines.solid_capstyle": "round",
+}
+
+
+def draw(name: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
+    """Draw a figure and return it as an ``<svg>`` element.
+
+    Args:
+        name: prefix of every id in the figure, so that no two figures of a page share one.
+        size: width and height in inches.
+        paint: puts axes and data into the figure.
+    """
+    try:
+        import matplotlib as mpl
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UsageError(
+            "the report's plots need matplotlib; install it with pip install 'ngsgpu[report]'"
+        ) from error
+    style: Any = {**_STYLE, "svg.hashsalt": name}
+    with mpl.rc_context(style):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasSVG(figure)
+        paint(figure)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
+    return _inline(buffer.getvalue(), name)
+
+
+def _inline(svg: str, name: str) -> str:
+    """An SVG document as an element: without prolog and metadata, with ids of its own."""
+    element = svg[svg.index("<svg") :]
+    element = re.sub(r"\s*<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+    element = re.sub(r'\bid="', f'id="{name}-', element)
+    element = re.sub(r"url\(#", f"url(#{name}-", element)
+    element = re.sub(r'href="#', f'href="#{name}-', element)
+    # The size comes from the page; the viewBox keeps the proportions.
+    element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
+    element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
+    return element.strip()
+
+
+def thousands(axis: Any) -> None:
+    """Label an axis with whole numbers that have separators."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def plain_decades(axis: Any) -> None:
+    """Label the decades of a logarithmic axis in full, as 0.01, 10 or 1,000."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    def label(value: float, _: object) -> str:
+        return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+    axis.set_major_locator(LogLocator(numticks=8))
+    axis.set_major_formatter(FuncFormatter(label))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def fragment_lengths(name: str, counts: Sequence[tuple[int, int]]) -> str:
+    """How many fragments have which length.
+
+    Args:
+        name: prefix of ids.
+        counts: lengths, ascending, and their counts.
+    """
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        first, last = counts[0][0], counts[-1][0]
+        heights = np.zeros(last - first + 1)
+        for length, count in counts:
+            heights[length - first] = count
+        edges = np.arange(first, last + 2) - 0.5
+        axes.stairs(heights, edges, fill=True, color=AFTER, linewidth=0)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("length of the fragment (bases)")
+        axes.set_ylabel("pairs")
+        thousands(axes.yaxis)
+
+    return draw(name, SMALL, paint)

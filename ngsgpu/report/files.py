@@ -1,0 +1,149 @@
+"""Reading JSON and lines for the report; each says clearly when a file is damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.report.absent import is_present
+
+
+def numbered_lines(path: Path, remedy: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a text file, read at once."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error), "check the path") from error
+    except UnicodeDecodeError as error:
+        raise InputError(path, "it is not UTF-8 text", remedy) from error
+    return iter(enumerate(text.splitlines(), 1))
+
+
+def read_json(path: Path, schema: str, version: int) -> dict[str, Any]:
+    """Read a JSON object and check its ``schema`` and ``schema_version``.
+
+    Raises:
+        InputError: when it cannot be read, is not JSON, or is of another kind or newer version.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error), "check the path") from error
+    except UnicodeDecodeError as error:
+        raise InputError(path, "it is not UTF-8 text", "make the file again") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            path, f"it is not valid JSON ({error.msg})", "make the file again", line=error.lineno
+        ) from error
+    if not isinstance(document, dict) or document.get("schema") != schema:
+        raise InputError(path, f"it is not of the schema {schema}", "give the right file")
+    found = document.get("schema_version")
+    if not isinstance(found, int) or not 1 <= found <= version:
+        raise InputError(
+            path,
+            f"its schema_version {found!r} is not known here (at most {version})",
+            "make the file with this version of ngsgpu",
+        )
+    return document
+
+
+_LARGEST_VALUE: Final = 10_000_000
+"""Of a histogram, which is drawn value by value: no fragment is longer."""
+
+
+class Json:
+    """A JSON object with access by path and checks that name the file and the entry.
+
+    Args:
+        path: the file it was read from.
+        document: its content.
+    """
+
+    def __init__(self, path: Path, document: dict[str, Any]) -> None:
+        self.path = path
+        self.document = document
+
+    def get(self, key: str) -> Any:
+        """The entry at a dotted path, ``None`` if there is none."""
+        value: Any = self.document
+        for name in key.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+
+    def number(self, key: str) -> float | None:
+        """A number; ``None`` if there is none.
+
+        Raises:
+            InputError: something else is there.
+        """
+        value = self.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong(key, "is not a number")
+        return value
+
+    def array(self, key: str) -> NDArray[np.float64]:
+        """A list of numbers; empty if there is none.
+
+        Raises:
+            InputError: something else is there.
+        """
+        return self.as_array(self.get(key), key)
+
+    def as_array(self, value: Any, key: str) -> NDArray[np.float64]:
+        """Check that a value is a list of numbers, and turn it into an array."""
+        numbers = value if value is not None else []
+        if not isinstance(numbers, list) or not all(
+            isinstance(n, int | float) and not isinstance(n, bool) for n in numbers
+        ):
+            raise self._wrong(key, "is not a list of numbers")
+        return np.array(numbers, dtype=np.float64)
+
+    def histogram(self, key: str) -> list[tuple[int, int]]:
+        """A list of values, ascending, each with its count; empty if there is none.
+
+        Raises:
+            InputError: something else is there.
+        """
+        rows = [self.as_array(row, key) for row in self.entries(key)]
+        last = -1.0
+        for row in rows:
+            if len(row) != 2 or not (last < row[0] <= _LARGEST_VALUE and 0 <= row[1] < np.inf):
+                raise self._wrong(key, "is not a list of ascending values and their counts")
+            last = row[0]
+        return [(int(value), int(count)) for value, count in rows]
+
+    def entries(self, key: str) -> list[Any]:
+        """A list; empty if there is none.
+
+        Raises:
+            InputError: something else is there.
+        """
+        value = self.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self._wrong(key, "is not a list")
+        return value
+
+    def _wrong(self, key: str, what: str) -> InputError:
+        return InputError(self.path, f"{key} {what}", "make the file again")
+
+
+def json_if_present(path: Path | None, what: str, schema: str, missing: list[str]) -> Json | None:
+    """Read a result; if it is not there, ``missing`` gets what it is and why it is not.
+
+    Raises:
+        InputError: it is there, but damaged or of another kind.
+    """
+    if not is_present(path, what, missing):
+        return None
+    assert path is not None
+    return Json(path, read_json(path, schema, 1))

@@ -1,0 +1,24 @@
+"""The stages of a study, in the order of the page: a file or folder each.
+
+A new stage is a subclass of ``stage.Stage`` in a module here, and a line in ``STAGES``. It names
+its files, reads them, and says what it found as sentences, tables and plots.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ngsgpu.report.sections.assembly import AssemblyStage
+from ngsgpu.report.sections.classification.section import ClassificationStage
+from ngsgpu.report.sections.correction.section import CorrectionStage
+from ngsgpu.report.sections.extension import ExtensionStage
+from ngsgpu.report.sections.merging import MergingStage
+from ngsgpu.report.stage import Stage
+
+STAGES: Final[tuple[Stage, ...]] = (
+    CorrectionStage(),
+    MergingStage(),
+    ExtensionStage(),
+    AssemblyStage(),
+    ClassificationStage(),
+)

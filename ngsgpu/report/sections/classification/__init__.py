@@ -1,0 +1,1 @@
+"""Classification in the report: its files, databases, plots and section."""

@@ -1,0 +1,313 @@
+"""What the report says of classification: composition, abundances, coverage, calls and truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ngsgpu.report import words
+from ngsgpu.report.model import FileSpec, Sample, SampleResults, Study
+from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
+from ngsgpu.report.sections.classification import plots
+from ngsgpu.report.sections.classification.databases import database_table
+from ngsgpu.report.sections.classification.files import (
+    FILES,
+    Classification,
+    Composition,
+    TargetCoverage,
+    collect_classification,
+)
+from ngsgpu.report.stage import Stage
+
+_MAX_STRIPS: Final = 10
+_MAX_TAXA: Final = 15
+
+
+@dataclass(eq=False)
+class Classifications:
+    """What there is of a sample's classification, by database."""
+
+    found: dict[str, Classification] = field(default_factory=dict)
+
+
+class ClassificationStage(Stage):
+    """Classification with any number of databases."""
+
+    name = "classification"
+    title = "Classification"
+    files = (FileSpec("classification", keys=FILES, by_database=True),)
+    intro = (
+        "<p>Reads are called as the lowest taxon that the reference sequences which they "
+        "share features\n  with have in common. [4]</p>"
+    )
+
+    def find(self, sample: str, folder: Path) -> dict[tuple[str, ...], Path]:
+        """Files of each database that the sample was classified with, by its folder's name."""
+        report = f"{sample}.kraken2.report.txt"
+        calls = folder / "classify"
+        homes = {path.parent.name: path.parent for path in sorted(calls.glob(f"*/{report}"))}
+        if (calls / report).is_file():
+            homes = {"": calls} | homes
+        found: dict[tuple[str, ...], Path] = {}
+        for database, home in homes.items():
+            files = {
+                "report": home / report,
+                "abundance": home / "abundance.tsv",
+                "coverage": home / "coverage.tsv",
+                "stats": home / "stats.json",
+                "evaluation": home / "evaluation.json",
+            }
+            if not database and not files["evaluation"].is_file():
+                files["evaluation"] = folder / "evaluate/classification.json"
+            for name, path in files.items():
+                if path.is_file():
+                    found["classification", database, name] = path
+        return found
+
+    def read(self, sample: Sample, missing: list[str]) -> Classifications:
+        """Read what classification with each database wrote."""
+        by_database = sample.files.by_database("classification")
+        return Classifications(
+            {
+                database: collect_classification(database, paths, missing)
+                for database, paths in by_database.items()
+            }
+        )
+
+    def sections(self, samples: Sequence[SampleResults]) -> list[SampleSection]:
+        """One section for each sample and database, named after both."""
+        pairs = [
+            (results.sample, database, found)
+            for results in samples
+            for database, found in results.of(Classifications).found.items()
+        ]
+        return [
+            _section(sample.name, labelled(sample.label, database), sample.kind, found, number)
+            for number, (sample, database, found) in enumerate(pairs)
+        ]
+
+    def table(self, study: Study) -> Table | None:
+        """The databases."""
+        return database_table(study.databases)
+
+    def say(self, results: SampleResults, finding: Finding) -> None:
+        """How much was classified with each database, and as what."""
+        for database, found in results.of(Classifications).found.items():
+            if found.composition is not None:
+                _say_composition(database, found.composition, found.unit, finding)
+
+    def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
+        """The share that was classified with each database."""
+        found = [results.of(Classifications).found for results in samples]
+        columns = []
+        for database in dict.fromkeys(name for databases in found for name in databases):
+            cells = []
+            for databases in found:
+                one = databases[database].composition if database in databases else None
+                cells.append(words.share(one.root.clade, one.total) if one else words.NOTHING)
+            columns.append(Column(f"classified{_with(database)}", cells))
+        return columns
+
+
+def _with(database: str) -> str:
+    """Names a database that has a name."""
+    return f" with {database}" if database else ""
+
+
+def classified(samples: Sequence[SampleResults]) -> str:
+    """How much of all samples was classified, by database, in a sentence; empty for none."""
+    clauses = []
+    found = [results.of(Classifications).found for results in samples]
+    for database in dict.fromkeys(name for databases in found for name in databases):
+        of = [databases[database] for databases in found if database in databases]
+        counted = [(c.composition, c.unit) for c in of if c.composition is not None]
+        if not counted:
+            continue
+        units = words.listed(sorted({unit for _, unit in counted}, reverse=True))
+        called = sum(composition.root.clade for composition, _ in counted)
+        total = sum(composition.total for composition, _ in counted)
+        clauses.append(f"{called:,} of {total:,} {units} were classified{_with(database)}")
+    return f"{', '.join(clauses)}." if clauses else ""
+
+
+def labelled(label: str, database: str) -> str:
+    """A sample's label with the database that it was classified with."""
+    return f"{label}, with {database}" if database else label
+
+
+def _section(name: str, label: str, kind: str, found: Classification, number: int) -> SampleSection:
+    """Tables and figures of one sample and one database."""
+    section = SampleSection(name, label, kind)
+    unit = found.unit
+    arcs = [] if found.composition is None else plots.arcs_of(found.composition)
+    if found.composition is not None and arcs:
+        figure = plots.sunburst(f"sunburst{number}", found.composition, unit)
+        names = [plots.RING_NAMES[ring] for ring in plots.rings_of(arcs)]
+        rings = words.listed(names) + (", from the inside out" if len(names) > 1 else "")
+        section.figures.append(
+            Plot(
+                figure,
+                f"What the {unit} are: {rings}. Grey: not classified. {unit.capitalize()} called "
+                "above a rank leave its ring empty.",
+                is_wide=True,
+            )
+        )
+    if found.shares and found.composition is not None:
+        figure = plots.abundance_bars(
+            f"abundance{number}", [(label, found.shares, found.composition.total)], unit
+        )
+        caption = (
+            f"Estimated abundances. {unit.capitalize()} called above the rank are shared out among "
+            "the taxa below; a taxon with none below it stays as it is."
+        )
+        section.figures.append(Plot(figure, caption, is_wide=True))
+    strips = most_covered(found.coverage)
+    if strips:
+        figure = plots.genome_coverage(f"coverage{number}", strips, unit)
+        section.figures.append(
+            Plot(
+                figure,
+                f"Where on the reference sequences {unit} were mapped, of each species the "
+                "sequence with most covered windows. Even coverage speaks for the species, a few "
+                "covered places speak against it.",
+                is_wide=True,
+            )
+        )
+    if found.evaluation:
+        for rank in _SHOWN:
+            table = rank_table(found.evaluation, rank)
+            if table.rows:
+                section.tables.append((f"Calls at {rank} against the truth", table))
+        _add_trade_off(section, found.evaluation, number)
+        deviation = deviation_table(found.evaluation)
+        if deviation is not None:
+            section.details.append(("Abundances beside the composition", deviation))
+    if found.composition is not None:
+        section.tables.append(("Most frequent taxa", taxon_table(found.composition, unit)))
+    return section
+
+
+def most_covered(targets: Sequence[TargetCoverage]) -> list[TargetCoverage]:
+    """Of each species the reference sequence with most covered windows, most covered first."""
+    best: dict[str, TargetCoverage] = {}
+    for target in targets:
+        if target.name not in best or target.covered > best[target.name].covered:
+            best[target.name] = target
+    return sorted(best.values(), key=lambda target: -target.covered)[:_MAX_STRIPS]
+
+
+def taxon_table(composition: Composition, unit: str = "reads") -> Table:
+    """Genera and species with most reads or pairs."""
+    found = [taxon for taxon in composition.root.walk() if taxon.code in ("G", "S")]
+    found.sort(key=lambda taxon: (-taxon.clade, taxon.code, taxon.name))
+    rank = {"G": "genus", "S": "species"}
+    rows = [
+        (
+            taxon.name, rank[taxon.code], words.count(taxon.clade),
+            words.share(taxon.clade, composition.total),
+        )
+        for taxon in found[:_MAX_TAXA]
+    ]  # fmt: skip
+    rows.append(
+        (
+            "unclassified",
+            "",
+            words.count(composition.unclassified),
+            words.share(composition.unclassified, composition.total),
+        )
+    )
+    return Table(("taxon", "rank", unit, "of all"), rows, text_columns=frozenset({1}))
+
+
+_SHOWN: Final = ("species", "genus")
+
+
+def rank_table(evaluation: Mapping[str, Any], rank: str) -> Table:
+    """Precision, sensitivity and F1 of each run at a rank."""
+    rows = []
+    for run in evaluation.get("runs", []):
+        rates = run["ranks"].get(rank)
+        if rates is not None:
+            cells = (rates.get(rate) for rate in ("precision", "sensitivity", "f1"))
+            rows.append((str(run["name"]), *(words.decimal(cell, 3) for cell in cells)))
+    return Table(("run", "precision", "sensitivity", "F1"), rows)
+
+
+def _add_trade_off(section: SampleSection, evaluation: Mapping[str, Any], number: int) -> None:
+    rank = "species"
+    runs = [run for run in evaluation.get("runs", []) if rank in run["ranks"]]
+    if not any("curve" in run for run in runs):
+        return
+    curves = {
+        run["name"]: (
+            run["curve"]["ranks"][rank]["precision"],
+            run["curve"]["ranks"][rank]["sensitivity"],
+        )
+        for run in runs
+        if "curve" in run
+    }
+    points = {
+        run["name"]: (run["ranks"][rank]["precision"], run["ranks"][rank]["sensitivity"])
+        for run in runs
+    }
+    section.figures.append(
+        Plot(
+            plots.trade_off(f"tradeoff{number}", curves, points, rank),
+            "Precision and sensitivity if reads of fewer hits were left unclassified; diamonds are "
+            "the runs as they are.",
+        )
+    )
+
+
+def deviation_table(evaluation: Mapping[str, Any]) -> Table | None:
+    """Shares of the taxa, expected and found by each run; None if no run has them."""
+    runs = [run for run in evaluation.get("runs", []) if run.get("abundance")]
+    if not runs:
+        return None
+    expected: dict[str, float] = {}
+    observed: list[dict[str, float]] = []
+    for run in runs:
+        shares = run["abundance"]["taxa"]
+        expected |= {share["name"]: share["expected"] for share in shares if share["expected"]}
+        observed.append({share["name"]: share["observed"] for share in shares})
+    others = {taxon for shares in observed for taxon in shares if taxon not in expected}
+    largest = {taxon: max(shares.get(taxon, 0.0) for shares in observed) for taxon in others}
+    taxa_shown = [*expected, *sorted(others, key=lambda taxon: (-largest[taxon], taxon))]
+    rows = [
+        (
+            taxon,
+            words.percent(expected.get(taxon, 0.0)),
+            *(words.percent(shares.get(taxon, 0.0)) for shares in observed),
+        )
+        for taxon in taxa_shown[:40]
+    ]
+    for what, name in (("false positives", "false_positives"), ("all deviations", "deviation")):
+        found = (words.percent(run["abundance"][name]) for run in runs)
+        rows.append((f"sum of {what}", "", *found))
+    return Table(("taxon", "expected", *(str(run["name"]) for run in runs)), rows)
+
+
+def _say_composition(
+    database: str,
+    composition: Composition,
+    unit: str,
+    finding: Finding,
+) -> None:
+    total, which = composition.total, _with(database)
+    if total == 0:
+        finding.sentences.append(f"There were no {unit} to classify{which}.")
+        return
+    share = words.share(composition.root.clade, total)
+    sentence = f"{words.count(composition.root.clade)} of {words.count(total)} {unit} ({share})"
+    sentence += f" were classified{which}"
+    species = sorted(
+        (taxon for taxon in composition.root.walk() if taxon.code == "S"),
+        key=lambda taxon: (-taxon.clade, taxon.name),
+    )[:3]
+    if species:
+        shown = [f"{taxon.name} ({words.share(taxon.clade, total)})" for taxon in species]
+        sentence += f", most of them as {words.listed(shown)}"
+    finding.sentences.append(f"{sentence}.")
+    finding.figures.append((f"{unit} classified{which}", share))

@@ -1,0 +1,1 @@
+"""Correction in the report: its files, plots, section and parameters."""

@@ -1,0 +1,193 @@
+"""What the report says of run time and memory, as Snakemake measured them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ngsgpu.errors import InputError
+from ngsgpu.report import words
+from ngsgpu.report.drawing import draw, thousands
+from ngsgpu.report.files import numbered_lines
+from ngsgpu.report.model import Sample, SampleResults
+from ngsgpu.report.page import Plot, Table
+from ngsgpu.report.palette import CYCLE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What a rule took, over all its jobs for a sample.
+
+    Attributes:
+        jobs: number of jobs.
+        seconds: wall time, summed over jobs; ``None`` if no file has it.
+        cpu_seconds: CPU time, summed.
+        max_rss_mib: largest resident memory of any job, in MiB.
+    """
+
+    jobs: int
+    seconds: float | None
+    cpu_seconds: float | None
+    max_rss_mib: float | None
+
+
+@dataclass(eq=False)
+class Cost:
+    """Time and memory of the jobs for a sample, by rule."""
+
+    rules: dict[str, Benchmark] = field(default_factory=dict)
+
+
+def read_cost(sample: Sample, missing: list[str]) -> Cost:
+    """Read the benchmark files of a sample that are there.
+
+    Raises:
+        InputError: one is damaged.
+    """
+    found = Cost()
+    for rule, paths in sample.files.benchmarks.items():
+        there = tuple(path for path in paths if path.is_file())
+        if there:
+            found.rules[rule] = read_benchmarks(there)
+    if not found.rules:
+        missing.append("run times and memory")
+    return found
+
+
+def read_benchmarks(paths: tuple[Path, ...]) -> Benchmark:
+    """Read Snakemake's benchmark files of the jobs of one rule and add them up.
+
+    Of repeated measurements (``repeat``) the first counts. Values that Snakemake could not take
+    (``-``, ``NA``) count as missing.
+
+    Raises:
+        InputError: a file cannot be read or is not such a table.
+    """
+    rows = [_read_benchmark(path) for path in paths]
+
+    def values(name: str) -> list[float]:
+        return [row[name] for row in rows if name in row]
+
+    seconds, cpu, rss = values("s"), values("cpu_time"), values("max_rss")
+    return Benchmark(
+        jobs=len(rows),
+        seconds=sum(seconds) if seconds else None,
+        cpu_seconds=sum(cpu) if cpu else None,
+        max_rss_mib=max(rss) if rss else None,
+    )
+
+
+def _read_benchmark(path: Path) -> dict[str, float]:
+    remedy = "run the rule again"
+    rows = [line.split("\t") for _, line in numbered_lines(path, remedy) if line]
+    if len(rows) < 2 or rows[0][0] != "s" or len(rows[0]) != len(rows[1]):
+        raise InputError(path, "it is not a benchmark file of Snakemake", remedy, line=1)
+    found = {}
+    for name, cell in zip(rows[0], rows[1], strict=True):
+        if name not in ("s", "max_rss", "cpu_time") or cell in ("-", "NA", ""):
+            continue
+        try:
+            found[name] = float(cell)
+        except ValueError as error:
+            raise InputError(path, f"{name} is not a number: {cell}", remedy, line=2) from error
+    return found
+
+
+def _by_time(samples: Sequence[SampleResults]) -> list[str]:
+    """All rules with a benchmark, those that took longest over all samples first."""
+    total: dict[str, float] = {}
+    for results in samples:
+        for rule, cost in results.of(Cost).rules.items():
+            total[rule] = total.get(rule, 0.0) + (cost.seconds or 0.0)
+    return sorted(total, key=lambda rule: (-total[rule], rule))
+
+
+def cost_table(samples: Sequence[SampleResults]) -> Table:
+    """Time and memory of every rule for every sample."""
+    rows = []
+    for rule in _by_time(samples):
+        for results in samples:
+            cost = results.of(Cost).rules.get(rule)
+            if cost is None:
+                continue
+            load = None
+            if cost.cpu_seconds is not None and cost.seconds:
+                load = cost.cpu_seconds / cost.seconds
+            rows.append(
+                (
+                    rule,
+                    results.sample.label,
+                    words.count(cost.jobs),
+                    words.duration(cost.seconds),
+                    words.duration(cost.cpu_seconds),
+                    words.decimal(load, 2),
+                    words.mebibytes(cost.max_rss_mib),
+                )
+            )
+    headings = ("rule", "sample", "jobs", "wall time", "CPU time", "mean load", "peak memory")
+    return Table(headings, rows, text_columns=frozenset({1}))
+
+
+def cost_figure(samples: Sequence[SampleResults]) -> Plot | None:
+    """Time and memory of all rules and samples; None where nothing was measured."""
+    having = [results for results in samples if results.of(Cost).rules]
+    rules = _by_time(having)
+    if not rules:
+        return None
+    values = {
+        results.sample.label: {
+            rule: (cost.seconds or 0.0, cost.max_rss_mib or 0.0)
+            for rule, cost in results.of(Cost).rules.items()
+        }
+        for results in having
+    }
+    return Plot(
+        _draw("costs", rules, values),
+        "Wall time (summed where a rule runs in parts) and the largest resident memory of any job, "
+        "as Snakemake measured them.",
+        is_wide=True,
+    )
+
+
+def _draw(
+    name: str, rules: Sequence[str], samples: Mapping[str, Mapping[str, tuple[float, float]]]
+) -> str:
+    """Run time and peak memory by rule, one bar a sample.
+
+    Args:
+        name: prefix of ids.
+        rules: rules in the order shown.
+        samples: label to rule to seconds and MiB (0 where not known).
+    """
+
+    def paint(figure: Figure) -> None:
+        panels = figure.subplots(1, 2, sharey=True)
+        height = 0.8 / len(samples)
+        for panel, (axes, title) in enumerate(
+            zip(panels, ("wall time (s)", "peak memory (MiB)"), strict=True)
+        ):
+            for number, (label, values) in enumerate(samples.items()):
+                at = np.arange(len(rules)) + (number - (len(samples) - 1) / 2) * height
+                widths = [values.get(rule, (0.0, 0.0))[panel] for rule in rules]
+                axes.barh(at, widths, height=height * 0.9, color=CYCLE[number % len(CYCLE)],
+                          label=label)  # fmt: skip
+            axes.set_xlabel(title)
+            axes.grid(axis="y", visible=False)
+            thousands(axes.xaxis)
+        panels[0].set_yticks(range(len(rules)), rules)
+        for axes in panels:
+            axes.tick_params(axis="y", length=0)
+        panels[0].set_ylim(len(rules) - 0.4, -0.6)
+        if len(samples) > 1:
+            figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left",
+                          ncols=min(len(samples), 4))  # fmt: skip
+
+    bars = len(rules) * max(len(samples), 1.6)
+    return draw(name, (8.6, 1.1 + 0.17 * bars), paint)

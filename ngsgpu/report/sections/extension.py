@@ -1,0 +1,167 @@
+"""What the report says of extension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ngsgpu.report import words
+from ngsgpu.report.absent import is_present
+from ngsgpu.report.drawing import fragment_lengths
+from ngsgpu.report.files import Json, json_if_present
+from ngsgpu.report.model import FileSpec, Sample, SampleResults
+from ngsgpu.report.page import Plot, SampleSection, Table
+from ngsgpu.report.quast import Quast, quast_rows, read_quast
+from ngsgpu.report.stage import Stage
+
+PROGRAMS = {"ngsgpu": "ngsgpu", "konnector": "Konnector"}
+"""Programs whose extended reads may be compared with the truth."""
+
+_CONNECTED_ONLY = (
+    "Lengths of the extended reads, that is, of connected pairs only: those with longer fragments "
+    "are connected less often."
+)
+USES = {"single": "as single reads", "merged": "as merged pairs"}
+"""How the assembler got extended reads."""
+
+
+@dataclass(eq=False)
+class Extension:
+    """What there is of the extension of a sample's pairs.
+
+    Attributes:
+        stats: statistics of the run.
+        truths: comparisons of extended reads with the truth, by program.
+        quast: QUAST's metrics of the assemblies of extended reads, beside the others.
+    """
+
+    stats: Json | None = None
+    truths: dict[str, Json] = field(default_factory=dict)
+    quast: Quast | None = None
+
+
+class ExtensionStage(Stage):
+    """Extension of pairs, its truth, and assemblies of extended reads."""
+
+    name = "extension"
+    title = "Extension"
+    files = (
+        FileSpec("extend", ("extend/stats.json",)),
+        FileSpec("quast_extended", ("quast_extended/report.tsv",)),
+        FileSpec("extension", ("evaluate/extension_{}.json",), tuple(PROGRAMS), alone="ngsgpu"),
+    )
+    intro = (
+        "<p>Both reads of a pair and what lies between them were made one long read, by the "
+        "consensus of the\n  other reads. The reads' own bases stay as they were. Where "
+        "assemblies are shown, the assembler got\n  extended reads as single reads or as "
+        "merged pairs, and the remaining pairs as pairs; the best value\n  of each line is "
+        'marked <span class="better">✓</span>.</p>'
+    )
+
+    def read(self, sample: Sample, missing: list[str]) -> Extension:
+        """Read statistics, comparisons with the truth and metrics; not every study has them."""
+        found, files = Extension(), sample.files
+        if path := files.one("extend"):
+            what = "statistics of extension"
+            found.stats = json_if_present(path, what, "ngsgpu.extend", missing)
+        for program, path in files.group("extension").items():
+            what, schema = (
+                f"truth of the reads that {program} extended",
+                "ngsgpu.evaluate.extension",
+            )
+            truth = json_if_present(path, what, schema, missing)
+            if truth is not None:
+                found.truths[program] = truth
+        path = files.one("quast_extended")
+        if path is not None and is_present(path, "QUAST's table on extended reads", missing):
+            found.quast = read_quast(path)
+        return found
+
+    def section(self, results: SampleResults, number: int) -> SampleSection:
+        """Tables of the truth, the run and the assemblies, and lengths of extended reads."""
+        found, section = results.of(Extension), super().section(results, number)
+        if found.truths:
+            section.tables.append(("Against the truth", _truth_table(found.truths)))
+        if found.stats is not None:
+            section.tables.append(("What extension did", _process_table(found.stats)))
+            lengths = found.stats.histogram("length_histogram")
+            if lengths:
+                figure = fragment_lengths(f"extended{number}", lengths)
+                section.figures.append(Plot(figure, _CONNECTED_ONLY))
+        if (quast := found.quast) is not None:
+            section.tables.append(("Assemblies (QUAST)", assembly_table(quast)))
+            section.details.append(("All metrics of QUAST", assembly_table(quast, everything=True)))
+        return section
+
+
+def _process_table(stats: Json) -> Table:
+    """What extension saw and did."""
+
+    def line(label: str, key: str, of: str) -> tuple[str, str, str]:
+        value = stats.number(f"pairs.{key}")
+        share = words.share(value, stats.number(f"pairs.{of}")) if value is not None else ""
+        return label, words.count(value), share
+
+    rows = [
+        line("pairs", "total", "total"),
+        line("connected", "connected", "total"),
+        line("… by both sides alike", "both", "connected"),
+        line("… by one side, confirmed by the other", "confirmed", "connected"),
+        line("… by one side", "one", "connected"),
+        line("… by both sides, differently", "differ", "connected"),
+        line("… by merging both sides", "merged", "connected"),
+    ]
+    for label, key in (("mean", "mean"), ("standard deviation", "sd")):
+        value = words.decimal(stats.number(f"insert.{key}"), 1)
+        rows.append((f"{label} of the fragments' lengths, {_origin(stats)}", value, ""))
+    return Table(("", "number", "share"), rows)
+
+
+def _origin(stats: Json) -> str:
+    """Which fragments a mean length speaks for."""
+    if not stats.get("insert.estimated"):
+        return "as given"
+    return f"estimated from {words.count(stats.number('insert.pairs'))} pairs that were connected"
+
+
+def _truth_table(truths: Mapping[str, Json]) -> Table:
+    """Extended reads and their gaps against the truth, a column a program."""
+
+    def line(label: str, key: str) -> tuple[str, ...]:
+        cells = []
+        for truth in truths.values():
+            value = truth.number(key)
+            share = words.share(value or 0, truth.number("pairs"))
+            cells.append(f"{words.count(value)} ({share})")
+        return label, *cells
+
+    def rate(label: str, key: str) -> tuple[str, ...]:
+        return label, *(words.rate(truth.number(f"rates.{key}")) for truth in truths.values())
+
+    return Table(
+        ("", *(PROGRAMS.get(name, name) for name in truths)),
+        [
+            ("pairs", *(words.count(truth.number("pairs")) for truth in truths.values())),
+            line("connected", "connected"),
+            line("gaps without an error", "counts.error_free"),
+            line("gaps with at most 2 edits", "counts.few_edits"),
+            line("gaps of the right length", "counts.right_length"),
+            rate("error rate in gaps", "error_rate"),
+            rate("… without differences of length", "error_rate_without_length"),
+        ],
+    )
+
+
+def assembly_table(quast: Quast, *, everything: bool = False) -> Table:
+    """QUAST's metrics of assemblies of extended reads and of others, the best ones marked."""
+    names = list(dict.fromkeys(name for values in quast.metrics.values() for name in values))
+    rows, marks = quast_rows(quast, names, everything=everything)
+    return Table(("", *map(assembly_words, names)), rows, marks)
+
+
+def assembly_words(name: str) -> str:
+    """What an assembly was made from, in words."""
+    program, _, use = name.rpartition("_")
+    if program in PROGRAMS and use in USES:
+        return f"{PROGRAMS[program]}, {USES[use]}"
+    return {"raw": "uncorrected"}.get(name, name)

@@ -1,0 +1,174 @@
+"""What the report says of merging."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ngsgpu.report import words
+from ngsgpu.report.drawing import SMALL, draw, fragment_lengths
+from ngsgpu.report.files import Json, json_if_present
+from ngsgpu.report.model import FileSpec, Sample, SampleResults
+from ngsgpu.report.page import Plot, SampleSection, Table
+from ngsgpu.report.palette import AFTER, AMBER, MUTED
+from ngsgpu.report.stage import Stage
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MERGED_ONLY = (
+    "Lengths of the fragments of merged pairs; those of the others are not known, and longer ones "
+    "do not overlap."
+)
+_PARTS = {"overlap": "in overlaps", "alone": "outside of overlaps"}
+
+
+@dataclass(eq=False)
+class Merging:
+    """What there is of the merging of a sample's pairs.
+
+    Attributes:
+        stats: statistics of the run.
+        truth: comparison of merged reads with the truth.
+    """
+
+    stats: Json | None = None
+    truth: Json | None = None
+
+
+class MergingStage(Stage):
+    """Merging of pairs, and its truth."""
+
+    name = "merging"
+    title = "Merging"
+    files = (
+        FileSpec("merge", ("merge/stats.json",)),
+        FileSpec("merging", ("evaluate/merging.json",)),
+    )
+    intro = (
+        "<p>Pairs whose reads overlap were made one read each. A fragment's length is known "
+        "once its pair is\n  merged.</p>"
+    )
+
+    def read(self, sample: Sample, missing: list[str]) -> Merging:
+        """Read statistics and the comparison with the truth; not every study has them."""
+        found, files = Merging(), sample.files
+        if path := files.one("merge"):
+            found.stats = json_if_present(path, "statistics of merging", "ngsgpu.merge", missing)
+        if path := files.one("merging"):
+            schema = "ngsgpu.evaluate.merging"
+            found.truth = json_if_present(path, "truth of merged reads", schema, missing)
+        return found
+
+    def section(self, results: SampleResults, number: int) -> SampleSection:
+        """Tables of the truth and the run, lengths of fragments, calibration of qualities."""
+        found, section = results.of(Merging), super().section(results, number)
+        if found.truth is not None:
+            section.tables.append(("Against the truth", _truth_table(found.truth)))
+        if found.stats is not None:
+            section.tables.append(("What merging did", _process_table(found.stats)))
+            sizes = found.stats.histogram("histograms.insert_sizes")
+            if sizes:
+                figure = fragment_lengths(f"fragments{number}", sizes)
+                section.figures.append(Plot(figure, _MERGED_ONLY))
+        if found.truth is not None:
+            parts = {label: _observed(found.truth, name) for name, label in _PARTS.items()}
+            if any(parts.values()):
+                figure = _calibration(f"calibration{number}", parts)
+                caption = (
+                    "Qualities of merged bases: given, and observed by their errors. On the dotted "
+                    "line a quality says what it means; above it bases are better than it says. "
+                    "Larger dots stand for more bases; qualities without an error are not shown."
+                )
+                section.figures.append(Plot(figure, caption))
+        return section
+
+
+def _observed(truth: Json, part: str) -> list[tuple[float, float, float]]:
+    """Given quality, observed quality and bases, where there were errors."""
+    rows = []
+    for entry in truth.entries(f"calibration.{part}"):
+        row = Json(truth.path, entry if isinstance(entry, dict) else {})
+        given, observed, bases = (row.number(key) for key in ("quality", "observed", "bases"))
+        if given is not None and observed is not None and bases is not None:
+            rows.append((given, observed, bases))
+    return rows
+
+
+def _process_table(stats: Json) -> Table:
+    """What merging saw and did."""
+
+    def line(label: str, key: str, of: str | None = None) -> tuple[str, str, str]:
+        value = stats.number(key)
+        share = words.share(value or 0, stats.number(of)) if of and value is not None else ""
+        return label, words.count(value), share
+
+    rows = [
+        line("pairs", "pairs.total"),
+        line("merged", "pairs.merged", "pairs.total"),
+        line("… of these pointing outwards", "pairs.outward", "pairs.merged"),
+        line("without a similar overlap", "pairs.dissimilar", "pairs.total"),
+        line("too short for an overlap", "pairs.too_short", "pairs.total"),
+        line("bases in overlaps", "overlaps.bases"),
+        line("… that mismatch", "overlaps.mismatches", "overlaps.bases"),
+        line("bases of adapters trimmed", "trimmed.bases"),
+    ]
+    for label, key in (("mean", "mean"), ("standard deviation", "deviation")):
+        value = words.decimal(stats.number(f"insert_size.{key}"), 1)
+        rows.append((f"{label} of the lengths of merged pairs' fragments", value, ""))
+    return Table(("", "number", "share"), rows)
+
+
+def _truth_table(truth: Json) -> Table:
+    """Merged reads and their bases against the truth."""
+
+    def number(label: str, key: str) -> tuple[str, str]:
+        return label, words.count(truth.number(f"pairs.{key}"))
+
+    return Table(
+        ("", "number"),
+        [
+            number("pairs that overlap", "overlapping"),
+            number("merged to the right length", "right"),
+            number("merged, up to 3 bases off", "near"),
+            number("merged to a wrong length", "wrong"),
+            number("not merged", "missed"),
+            number("pairs that do not overlap", "apart"),
+            number("… merged all the same", "apart_merged"),
+            ("sensitivity", words.decimal(truth.number("rates.sensitivity"), 4)),
+            ("precision", words.decimal(truth.number("rates.precision"), 4)),
+            ("error rate of the reads", words.rate(truth.number("rates.error_rate_before"))),
+            ("error rate of the merged reads", words.rate(truth.number("rates.error_rate_after"))),
+        ],
+    )
+
+
+def _calibration(name: str, parts: Mapping[str, Sequence[tuple[float, float, float]]]) -> str:
+    """Quality that the errors speak for, by the quality given.
+
+    Args:
+        name: prefix of ids.
+        parts: label to given quality, observed quality and bases.
+    """
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        highest = max((max(row[:2]) for rows in parts.values() for row in rows), default=1.0)
+        axes.plot([0, highest], [0, highest], color=MUTED, linewidth=0.8, linestyle=":")
+        most = max((row[2] for rows in parts.values() for row in rows), default=1.0)
+        for colour, (label, rows) in zip((AFTER, AMBER), parts.items(), strict=True):
+            given, observed, bases = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+            sizes = 8 + 60 * np.sqrt(bases / most)
+            axes.scatter(
+                given, observed, s=sizes, color=colour, label=label, alpha=0.8, linewidth=0
+            )
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("quality given")
+        axes.set_ylabel("quality observed")
+        axes.legend(loc="upper left")
+
+    return draw(name, SMALL, paint)

@@ -1,0 +1,117 @@
+"""What the report has to know of a stage; ``sections`` has a file for each of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ngsgpu.report.absent import is_present
+from ngsgpu.report.drawing import VARIANT_LABELS
+from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleFiles, SampleResults, Study
+from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
+
+
+class Stage(ABC):
+    """A stage: its files, what they say of a sample, and its section of the page.
+
+    Attributes:
+        name: of the section in links.
+        title: its heading.
+        files: what the manifest names for each sample.
+        intro: text of the section before its figures and tables, HTML.
+        is_expected: whether the report says what is missing of samples that do not name it.
+        is_conclusion: whether what it says comes last among a sample's main results.
+    """
+
+    name: str
+    title: str
+    files: tuple[FileSpec, ...] = ()
+    intro = ""
+    is_expected = False
+    is_conclusion = False
+
+    def find(self, sample: str, folder: Path) -> dict[tuple[str, ...], Path]:
+        """The files that lie where the workflow puts them.
+
+        Args:
+            sample: name of the sample.
+            folder: its results.
+        """
+        found: dict[tuple[str, ...], Path] = {}
+        for spec in self.files:
+            for key in spec.keys or ("",):
+                paths = (folder / place.format(key) for place in spec.layout)
+                path = next((path for path in paths if path.is_file()), None)
+                if path is not None:
+                    found[(spec.name, key) if key else (spec.name,)] = path
+        return found
+
+    @abstractmethod
+    def read(self, sample: Sample, missing: list[str]) -> object:
+        """Read a sample's files; ``missing`` gets what there is not, in words.
+
+        Raises:
+            InputError: a file is there, but damaged.
+        """
+
+    def section(self, results: SampleResults, number: int) -> SampleSection:
+        """Tables and figures of one sample; empty where there are none.
+
+        Args:
+            results: of the sample.
+            number: of the sample, for the names of figures.
+        """
+        sample = results.sample
+        return SampleSection(sample.name, sample.label, sample.kind)
+
+    def sections(self, samples: Sequence[SampleResults]) -> list[SampleSection]:
+        """The sections of samples that have results, and of others from which they are expected.
+
+        They are not expected of samples that were only classified, or failed.
+        """
+        made = [(results, self.section(results, number)) for number, results in enumerate(samples)]
+        return [
+            section
+            for results, section in made
+            if not section.is_empty
+            or (self.is_expected and not results.sample.is_classified and not results.notes)
+        ]
+
+    def figure(self, samples: Sequence[SampleResults]) -> Plot | None:
+        """A figure of all samples, before their sections."""
+        return None
+
+    def table(self, study: Study) -> Table | None:
+        """A table of the whole study, before the samples' sections."""
+        return None
+
+    def intro_for(self, samples: Sequence[SampleResults]) -> str:
+        """The text before figures and tables."""
+        return self.intro
+
+    def say(self, results: SampleResults, finding: Finding) -> None:  # noqa: B027
+        """Add a sample's main results."""
+
+    def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
+        """Columns of the table of main results."""
+        return []
+
+
+def variants(
+    files: SampleFiles, name: str, what: str, missing: list[str]
+) -> Iterator[tuple[str, Path]]:
+    """The files of the uncorrected and the corrected reads that are there.
+
+    Args:
+        files: of the sample.
+        name: of the files.
+        what: what they are, with ``{}`` for the reads; ``missing`` gets it of others.
+        missing: what there is not, in words.
+    """
+    paths = files.group(name)
+    for variant in VARIANTS:
+        path = paths.get(variant)
+        if is_present(path, what.format(VARIANT_LABELS[variant]), missing):
+            assert path is not None
+            yield variant, path

@@ -1,0 +1,154 @@
+"""What the report says of all stages together: samples, main results, what failed or is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ngsgpu.report import words
+from ngsgpu.report.absent import explained, read_note
+from ngsgpu.report.model import Sample, SampleResults
+from ngsgpu.report.page import Column, Finding, Table
+from ngsgpu.report.sections import STAGES
+from ngsgpu.report.sections.assembly import Assembly
+from ngsgpu.report.sections.classification.section import classified
+from ngsgpu.report.sections.correction.section import Correction
+from ngsgpu.report.sections.cost import Cost, read_cost
+
+
+def collect(sample: Sample) -> SampleResults:
+    """Read all files of a sample.
+
+    Raises:
+        InputError: a file that is there is damaged.
+    """
+    results = SampleResults(sample)
+    noted = (read_note(path) for path in sample.files.results())
+    results.notes = list(dict.fromkeys(note for note in noted if note is not None))
+    # Where reads were only classified, it is no lack that nothing corrected them.
+    is_only_classified = sample.files.one("correct") is None and sample.is_classified
+    for stage in sorted(STAGES, key=lambda stage: not stage.is_expected):
+        hidden = stage.is_expected and is_only_classified
+        part = stage.read(sample, [] if hidden else results.missing)
+        results.parts[type(part)] = part
+    results.parts[Cost] = read_cost(sample, results.missing)
+    return results
+
+
+def lead(samples: Sequence[SampleResults]) -> str:
+    """What ran, on what, in one paragraph."""
+    kinds = [
+        words.number_words(number, f"set of {kind} reads")
+        if number == 1
+        else words.number_words(number, f"sets of {kind} read")
+        for kind in ("real", "simulated")
+        if (number := sum(s.sample.kind == kind for s in samples))
+    ]
+    corrected = [s for r in samples if (s := r.of(Correction).stats) is not None]
+    reads = sum(c.number("reads.total") or 0 for c in corrected)
+    bases = sum(c.number("reads.bases") or 0 for c in corrected)
+    text = f"{words.listed(kinds).capitalize()}"
+    if corrected:
+        versions = sorted({str(c.get("version")) for c in corrected if c.get("version")})
+        backends = sorted({str(c.get("backend")) for c in corrected if c.get("backend")})
+        program = f"ngsgpu {words.listed(versions)}" if versions else "ngsgpu"
+        backend = f" on {words.listed(backends).upper()}" if backends else ""
+        text += (
+            f", {reads:,.0f} reads with {bases:,.0f} bases in all, went through error "
+            f"correction by {program} (the CARE algorithm{backend})."
+        )
+    elif any(results.sample.is_classified for results in samples):
+        text += "."
+    else:
+        text += "; no statistics of their correction were found."
+    if calls := classified(samples):
+        text = f"{text} {calls}" if corrected else f"{text.rstrip('.')}; {calls}"
+    assembled = sum(bool(results.of(Assembly).contigs) for results in samples)
+    if assembled:
+        which = "Each was" if assembled == len(samples) else f"{assembled} of {len(samples)} were"
+        text += f" {which} assembled from the uncorrected and from the corrected reads."
+    if any(results.of(Correction).truth is not None for results in samples):
+        text += (
+            " Where the reads are simulated, every base was compared with the truth; on real reads "
+            "k-mer spectra and assemblies have to tell."
+        )
+    return text
+
+
+def failures(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:
+    """By sample, what failed and why."""
+    found = [
+        (s.sample.label, explained(note for note in s.notes if note.is_failure)) for s in samples
+    ]
+    return [(label, notes) for label, notes in found if notes]
+
+
+def finding(results: SampleResults) -> Finding:
+    """The main results of a sample."""
+    sample = results.sample
+    found = Finding(sample.name, sample.label, sample.kind)
+    for stage in sorted(STAGES, key=lambda stage: stage.is_conclusion):
+        stage.say(results, found)
+    for kind, is_failure in (("Failed", True), ("Skipped", False)):
+        notes = explained(note for note in results.notes if note.is_failure == is_failure)
+        found.sentences.extend(f"{kind}: {text}." for text in notes)
+    if not found.sentences:
+        found.sentences.append("No results were found for this sample.")
+    return found
+
+
+def overview(samples: Sequence[SampleResults]) -> Table:
+    """One line a sample: the table that most readers look for."""
+    stats = [results.of(Correction).stats for results in samples]
+    seconds = (s.number("time_s.total") if s else None for s in stats)
+    memory = (s.number("memory.peak_rss_bytes") if s else None for s in stats)
+    columns = [
+        Column("sample", [results.sample.label for results in samples]),
+        *(column for stage in STAGES for column in stage.columns(samples)),
+        Column("correction time", [words.duration(value) for value in seconds]),
+        Column("peak memory", [words.bytes_as_mebibytes(value) for value in memory]),
+    ]
+    # Narrow pages break cells before an arrow, nowhere else.
+    cells = [
+        [c.replace(" %", "\N{NO-BREAK SPACE}%").replace("→ ", _ARROW) for c in column.cells]
+        for column in columns
+    ]
+    headings = tuple(column.heading for column in columns)
+    return Table(headings, list(zip(*cells, strict=True))).without_empty_columns()
+
+
+_ARROW = "→\N{NO-BREAK SPACE}"
+
+
+def sample_table(samples: Sequence[SampleResults]) -> Table:
+    """What the samples are."""
+    rows = []
+    for results in samples:
+        sample, stats = results.sample, results.of(Correction).stats
+        low, high = (
+            (stats.number("reads.min_length"), stats.number("reads.max_length"))
+            if stats
+            else (None, None)
+        )
+        length = words.count(low) if low == high else f"{words.count(low)} to {words.count(high)}"
+        coverage = words.NOTHING
+        if stats is not None and (value := stats.number("coverage.value")) is not None:
+            origin = "estimated" if stats.get("coverage.estimated") else "given"
+            coverage = f"{words.decimal(value, 1)} ({origin})"
+        rows.append(
+            (
+                sample.label,
+                sample.kind,
+                words.count(stats.number("reads.total") if stats else None),
+                words.count(stats.number("reads.bases") if stats else None),
+                length,
+                coverage,
+                "; ".join(f"{k}: {v}" for k, v in words.flat(dict(sample.parameters)).items()),
+            )
+        )
+    headings = ("sample", "kind", "reads", "bases", "read length", "coverage", "parameters")
+    return Table(headings, rows, text_columns=frozenset({1, 6})).without_empty_columns()
+
+
+def missing_table(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:
+    """What there is not, by sample."""
+    return [(s.sample.label, s.missing) for s in samples if s.missing]
