@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import Generic, TypeVar
 
@@ -20,10 +20,11 @@ def map_ahead(
     ahead: int,
     *,
     in_order: bool = True,
-) -> Iterator[_Result]:
+) -> Generator[_Result, None, None]:
     """Results of ``work`` on each item, at most ``ahead`` items under way at a time.
 
-    Where a task fails, or the results are not taken any more, tasks that wait are cancelled.
+    Where a task fails, or the results are not taken any more, tasks that wait are cancelled. Where
+    there is no further item because of an error, that comes after the results of those before.
 
     Args:
         pool: runs the work.
@@ -33,13 +34,24 @@ def map_ahead(
         in_order: whether results come in the order of the items, or as they are done.
     """
     running: deque[Future[_Result]] = deque()
+    failure: Exception | None = None
+    source = iter(items)
     try:
-        for item in items:
+        while True:
+            try:
+                item = next(source)
+            except StopIteration:
+                break
+            except Exception as error:
+                failure = error
+                break
             running.append(pool.submit(work, item))
             while len(running) >= ahead or (running and running[0].done()):
                 yield _next(running, in_order).result()
         while running:
             yield _next(running, in_order).result()
+        if failure is not None:
+            raise failure
     finally:
         for future in running:
             future.cancel()

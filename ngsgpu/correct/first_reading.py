@@ -84,7 +84,7 @@ def read_within(
         for mates in batches(lane):
             builder.add(*mates)
             advance(sum(map(len, mates)))
-            done += sum(len(batch.data) for batch in mates)
+            done += sum(len(batch.text) for batch in mates)
             found = Contents(builder.reads, builder.bases, builder.longest, builder.nbytes)
             needed = plan(found)
             if needed.total_bytes > needed.budget_bytes:

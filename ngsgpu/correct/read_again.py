@@ -91,7 +91,7 @@ class ReadAgain(Run):
                     check_unchanged(mates, read_lengths, first_read)
                     for mate, batch in enumerate(mates):
                         _edit(batch, first_read + mate, len(mates), corrections, counts)
-                        outputs.write(lane.outputs[mate], batch.data)
+                        outputs.write(lane.outputs[mate], batch.text)
                     first_read += sum(map(len, mates))
                     stage.advance(sum(map(len, mates)))
         check_complete(lanes, read_lengths, first_read)

@@ -63,7 +63,7 @@ class Mates(NamedTuple):
     @classmethod
     def of(cls, batch: RecordBatch, first: int, step: int) -> Mates:
         """Every ``step``-th record of a batch, from ``first`` on."""
-        ends = np.append(batch.header_start[1:] - 1, len(batch.data))
+        ends = np.append(batch.header_start[1:] - 1, batch.end)
         rows = slice(first, None, step)
         qualities = batch.qual_start if batch.qual_start is not None else np.zeros(0, np.int64)
         arrays = (

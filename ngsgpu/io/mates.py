@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.compress.source import HEADROOM, Source
+from ngsgpu.io.compress.source import Source
 
 if TYPE_CHECKING:
     from ngsgpu.io.gpu.records import Files
@@ -72,7 +72,7 @@ def _mate_numbers(path: str) -> list[int]:
         source.close()
     if chunk is None:
         return []
-    lines = chunk.buffer[HEADROOM : HEADROOM + chunk.size].tobytes().splitlines()
+    lines = chunk.data.tobytes().splitlines()
     if chunk.size == _LOOKED_AT:
         del lines[-1:]  # may be cut short
     names = lines[::4] if lines[:1] and lines[0][:1] == b"@" else lines

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.compress.source import HEADROOM, Source
+from ngsgpu.io.compress.source import Source
 from ngsgpu.io.layout import FileIdentity, FileLayout, identify
 
 Fill: TypeAlias = Callable[[NDArray[np.uint8]], None]
@@ -168,7 +168,7 @@ class InflatingReader:
                 chunk = next(self._chunks, None)
                 if chunk is None:
                     raise changed(self._file.path)
-                self._rest = chunk.buffer[HEADROOM : HEADROOM + chunk.size]
+                self._rest = chunk.data
             pieces.append(self._rest[:missing])
             self._rest = self._rest[missing:]
             missing -= len(pieces[-1])

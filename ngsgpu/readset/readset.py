@@ -106,6 +106,8 @@ class ReadSet:
         count = len(letters)
         batch = RecordBatch(
             data=np.frombuffer(b"".join(parts), dtype=np.uint8),
+            begin=0,
+            end=int(sizes.sum()),
             header_start=starts[:count],
             header_end=starts[:count],
             seq_start=starts[:count],

@@ -23,7 +23,7 @@ from ngsgpu.extend.sections import (
     read_sections,
     with_results,
 )
-from ngsgpu.io.compress.source import HEADROOM, Source
+from ngsgpu.io.compress.source import Source
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.layout import ReadFilesLayout
 from ngsgpu.io.text.batch import RecordBatch
@@ -43,7 +43,7 @@ def kept(lane: ReadFilesLayout) -> ReadFilesLayout:
     for file in lane.files:
         if file.compression != "plain":
             source = Source(file.path, threads=1, chunk_bytes=3000)
-            parts = [chunk.buffer[HEADROOM : HEADROOM + chunk.size] for chunk in source.chunks()]
+            parts = [chunk.data for chunk in source.chunks()]
             source.close()
             file = replace(file, kept=tuple(parts))
         files.append(file)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ngsgpu.io.compress.bgzf import EOF_BLOCK
+from ngsgpu.io.compress.source import Source
 from ngsgpu.io.text.batch import RecordBatch
 
 BASES = b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv."
@@ -41,7 +42,7 @@ def records_of(batches: Iterable[RecordBatch]) -> tuple[list[Record], bytes]:
                 start = int(batch.qual_start[i])
                 qualities = text[start : start + int(batch.seq_len[i])]
             records.append(Record(titles[i], bases, qualities))
-        data += text
+        data += batch.text.tobytes()
     return records, data
 
 
@@ -101,3 +102,9 @@ def members(data: bytes, size: int) -> bytes:
 def write(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     return path
+
+
+def compression(path: Path) -> str:
+    source = Source(path, threads=1, chunk_bytes=1)
+    source.close()
+    return source.compression

@@ -179,6 +179,6 @@ def patch_on_host(
                 )
                 counts.reads += changed
                 counts.ambiguous += decided
-                outputs[lane.outputs[mate]] += batch.data.tobytes()
+                outputs[lane.outputs[mate]] += batch.text.tobytes()
             read += sum(map(len, mates))
     return outputs, counts

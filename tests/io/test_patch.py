@@ -19,8 +19,8 @@ from ngsgpu.io.layout import FileLayout, ReadFilesLayout, Segment, identify
 from ngsgpu.io.output.patch import EditCounts, Edits, pieces_of, write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.text.reader import PhredOffset, probe
-from tests.io.helpers import fastq, reads, write
+from ngsgpu.io.text.reader import PhredOffset
+from tests.io.helpers import compression, fastq, reads, write
 from tests.io.random_fastq import Style, patch_on_host, random_edits, random_lanes, read_on_host
 
 
@@ -35,15 +35,15 @@ def places_of(lanes: list[ReadFiles], phred_offset: PhredOffset = "auto") -> lis
         for mates in lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=3000):
             for mate, batch in enumerate(mates):
                 at = segments[mate][-1].end if segments[mate] else 0
-                end = at + len(batch.data)
+                end = at + len(batch.text)
                 # The base is arbitrary, as long as the entries fit.
                 segments[mate].append(Segment(at, end, at - 7, batch.first_record, len(batch)))
-                starts[mate].append((batch.seq_start + 7).astype(np.uint32))
+                starts[mate].append((batch.seq_start - batch.begin + 7).astype(np.uint32))
             read += sum(map(len, mates))
         files = tuple(
             FileLayout(
                 path,
-                probe(path).compression,
+                compression(Path(path)),
                 identify(path),
                 tuple(segments[mate]),
                 np.concatenate([np.zeros(0, dtype=np.uint32), *starts[mate]]),

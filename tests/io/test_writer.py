@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from ngsgpu.errors import OutputError, UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, is_bgzf
 from ngsgpu.io.output.writer import OutputGroup, OutputSet, check_distinct, write_text_atomically
-from ngsgpu.io.text.reader import probe, read_batches
-from tests.io.helpers import fastq, reads, records_of
+from ngsgpu.io.text.reader import read_batches
+from tests.io.helpers import compression, fastq, reads, records_of
 
 
 def names(folder: Path) -> list[str]:
@@ -142,7 +142,7 @@ def test_bgzf_output_is_read_by_others(tmp_path: Path) -> None:
         assert file.read(len(data) + 1) == data
     with pysam.FastxFile(str(path)) as file:
         assert sum(1 for _ in file) == 30_000
-    assert probe(path).compression == "bgzf"
+    assert compression(path) == "bgzf"
     done = subprocess.run(["gzip", "-t", path], capture_output=True, check=False)
     assert done.returncode == 0
     assert records_of(read_batches(path, threads=2, chunk_bytes=100_000))[1] == data

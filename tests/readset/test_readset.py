@@ -149,6 +149,8 @@ def batch(letters: list[str], first_record: int = 0, width: int = 1000) -> Recor
     begins, ends, lengths = np.array(starts, dtype=np.int64).reshape(-1, 3).T
     return RecordBatch(
         data=np.frombuffer(text, dtype=np.uint8),
+        begin=0,
+        end=len(text),
         header_start=begins - 3,
         header_end=begins - 2,
         seq_start=begins,

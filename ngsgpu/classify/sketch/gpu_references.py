@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.sketch.references import TargetSink
 from ngsgpu.device.gpu_memory import PinnedPool
-from ngsgpu.io.compress.source import HEADROOM, Source
+from ngsgpu.io.compress.source import Source
 from ngsgpu.io.gpu.feed import IrregularInputError
 from ngsgpu.io.text.reader import DEFAULT_LIMITS
 
@@ -194,7 +194,7 @@ class PieceReader:
         parts: list[tuple[NDArray[np.uint8], NDArray[np.int64]]] = []
         try:
             for chunk in task.file.chunks():
-                data = chunk.buffer[HEADROOM : HEADROOM + chunk.size]
+                data = chunk.data
                 for begin in range(0, chunk.size, self._pinned.size):
                     part = data[begin : begin + self._pinned.size]
                     parts.append((part, np.flatnonzero(part == _MARK)))

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.truth.indels import CLAIM_INDEL, CLAIM_NO_INDEL, CLAIM_NONE
-from ngsgpu.io.compress.source import HEADROOM, Source
+from ngsgpu.io.compress.source import Source
 from ngsgpu.jit import njit
 
 BLOCK_BYTES = 16 << 20
@@ -88,7 +88,7 @@ def read_tables(path: str | Path, block_bytes: int = BLOCK_BYTES) -> Iterator[Re
     """
     source = Source(path, threads=1, chunk_bytes=block_bytes)
     try:
-        chunks = (chunk.buffer[HEADROOM : HEADROOM + chunk.size] for chunk in source.chunks())
+        chunks = (chunk.data for chunk in source.chunks())
         first = next(chunks, None)
         if first is None:
             raise _not_alignments(path)

@@ -12,6 +12,7 @@ import io
 import lzma
 import os
 import queue
+import stat
 import threading
 import zlib
 from collections.abc import Iterator
@@ -26,10 +27,6 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.bgzf import BgzfError, BgzfStream, gunzip, is_bgzf
 from ngsgpu.io.compress.prefixed import Prefixed
-
-HEADROOM: Final = 1 << 16
-"""Free bytes in front of each chunk, so that what is left of the chunk before it (the beginning
-of a record) can be put there without copying the chunk."""
 
 _MAGIC_BYTES: Final = 32
 _READ_AHEAD: Final = 2
@@ -80,12 +77,20 @@ class Chunk:
     """Decompressed bytes of a file that follow on those of the chunk before.
 
     Attributes:
-        buffer: uint8 [HEADROOM + size], the first HEADROOM bytes are free.
-        size: number of bytes.
+        buffer: uint8 [size + overlap], the chunk and the first bytes of the next one, which has
+            them again.
+        size: number of bytes of the chunk itself.
+        ends: whether the file is known to end with the buffer.
     """
 
     buffer: NDArray[np.uint8]
     size: int
+    ends: bool
+
+    @property
+    def data(self) -> NDArray[np.uint8]:
+        """The chunk itself."""
+        return self.buffer[: self.size]
 
 
 class Source:
@@ -95,26 +100,33 @@ class Source:
         path: the file; ``-`` is standard input.
         threads: threads that inflate, for BGZF; other formats use one.
         chunk_bytes: size of a chunk.
+        overlap: bytes of the next chunk that a chunk's buffer holds as well.
 
     Attributes:
         path: the file's name as given.
         compression: ``plain``, ``gzip``, ``bgzf``, ``bzip2`` or ``xz``.
+        takes_offsets: whether chunks can be read in any order, with ``chunk_at``.
 
     Raises:
         InputError: the file is not there, is a directory, may not be read, or is compressed with
             something that is not read.
     """
 
-    def __init__(self, path: str | Path, *, threads: int, chunk_bytes: int) -> None:
+    def __init__(
+        self, path: str | Path, *, threads: int, chunk_bytes: int, overlap: int = 0
+    ) -> None:
         self.path = str(path)
         self._chunk_bytes = chunk_bytes
-        raw = _open(self.path)
+        self._room = chunk_bytes + overlap
+        self._raw = raw = _open(self.path)
         try:
             head = _read_head(self.path, raw)
             self.compression = _recognise(self.path, head)
+            is_regular = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
         except BaseException:
             raw.close()
             raise
+        self.takes_offsets = self.compression == "plain" and is_regular and self.path != "-"
         self._stream = _stream(Prefixed(head, raw), self.path, self.compression, threads)
         self._queue: queue.Queue[Chunk | BaseException | None] = queue.Queue(_READ_AHEAD)
         self._stopped = threading.Event()
@@ -131,6 +143,30 @@ class Source:
             if isinstance(item, BaseException):
                 raise item
             yield item
+
+    def chunk_at(self, index: int) -> Chunk:
+        """One of the file's chunks, empty behind its end; may be called in any thread.
+
+        Raises:
+            InputError: the disk fails.
+        """
+        buffer = np.empty(self._room, dtype=np.uint8)
+        place = index * self._chunk_bytes
+        done = 0
+        try:
+            while done < self._room:
+                count = os.preadv(self._raw.fileno(), [buffer.data[done:]], place + done)
+                if count == 0:
+                    break
+                done += count
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        return self._chunk(buffer, done)
+
+    def _chunk(self, buffer: NDArray[np.uint8], filled: int) -> Chunk:
+        if filled < self._room:
+            return Chunk(buffer[:filled], filled, ends=True)
+        return Chunk(buffer, self._chunk_bytes, ends=False)
 
     def _next(self) -> Chunk | BaseException | None:
         """The next item of the thread, if it lives to give one."""
@@ -153,9 +189,12 @@ class Source:
             self._thread.join(_PATIENCE)
 
     def _run(self) -> None:
+        carried = np.empty(0, dtype=np.uint8)
         try:
-            while (chunk := self._read_chunk()).size > 0 and self._put(chunk):
-                pass
+            while (chunk := self._read_chunk(carried)).size > 0 and self._put(chunk):
+                if chunk.ends:
+                    break
+                carried = chunk.buffer[chunk.size :]
             self._put(None)
         except BaseException as error:
             self._put(error)
@@ -172,10 +211,12 @@ class Source:
             return True
         return False
 
-    def _read_chunk(self) -> Chunk:
-        buffer = np.empty(HEADROOM + self._chunk_bytes, dtype=np.uint8)
-        view = buffer.data[HEADROOM:]
-        size = 0
+    def _read_chunk(self, carried: NDArray[np.uint8]) -> Chunk:
+        """The next chunk, whose first bytes were read with the one before."""
+        buffer = np.empty(self._room, dtype=np.uint8)
+        buffer[: len(carried)] = carried
+        view = buffer.data
+        size = len(carried)
         try:
             while size < len(view) and not self._stopped.is_set():
                 count = self._stream.readinto(view[size:])
@@ -188,7 +229,7 @@ class Source:
             if error.errno is None:
                 raise self._damaged(error) from error
             raise _unreadable(self.path, error) from error
-        return Chunk(buffer, size)
+        return self._chunk(buffer, size)
 
     def _damaged(self, error: Exception) -> InputError:
         name = "BGZF" if self.compression == "bgzf" else self.compression

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.gpu_memory import pinned_empty
-from ngsgpu.io.compress.source import HEADROOM, Chunk, Source
+from ngsgpu.io.compress.source import Chunk, Source
 from ngsgpu.io.layout import FileIdentity, identify
 
 LINE_ENDS: Final = b"\r\n"
@@ -249,6 +249,7 @@ class InflatedFeed:
         self.size: int | None = None
         self._chunks: Iterator[Chunk] = source.chunks()
         self._next = next(self._chunks, None)
+        self._chunk_bytes = chunk_bytes
         self._buffers = deque(PinnedBuffer(chunk_bytes + 1) for _ in range(2))
         self._offset = 0
 
@@ -267,12 +268,12 @@ class InflatedFeed:
         if current is None:
             return None
         self._next = next(self._chunks, None)
-        buffer = self._buffers.popleft() if self._buffers else PinnedBuffer(len(current.buffer))
+        buffer = self._buffers.popleft() if self._buffers else PinnedBuffer(self._chunk_bytes + 1)
         buffer.wait()
-        data = current.buffer[HEADROOM : HEADROOM + current.size]
+        data = current.data
         np.copyto(buffer.array[: current.size], data)
         if self.kept is not None:
-            if self._keeper.reserve(len(current.buffer)):
+            if self._keeper.reserve(self._chunk_bytes):
                 self.kept.append(data)
             else:
                 self.kept = None

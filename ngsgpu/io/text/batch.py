@@ -17,12 +17,14 @@ MAX_READ_LENGTH: Final = 32_767
 class RecordBatch:
     """Consecutive records of one file, as the file's own bytes and offsets into them.
 
-    Concatenating ``data`` of all batches of a file gives the whole (decompressed) file, byte for
+    Concatenating ``text`` of all batches of a file gives the whole (decompressed) file, byte for
     byte: record ``i`` owns the bytes from its ``@`` or ``>`` up to that of record ``i + 1``, the
-    last record of a batch those up to the end of ``data``.
+    last record of a batch those up to ``end``.
 
     Attributes:
-        data: uint8 [bytes], decompressed.
+        data: uint8 [bytes], decompressed; may hold more than these records.
+        begin: first byte of the records in ``data``.
+        end: end of their bytes in ``data``.
         header_start: int64 [n], first byte of the header, after the ``@`` or ``>``.
         header_end: int64 [n], end of the header, before its line end (LF or CR LF).
         seq_start: int64 [n], first base.
@@ -36,6 +38,8 @@ class RecordBatch:
     """
 
     data: NDArray[np.uint8]
+    begin: int
+    end: int
     header_start: NDArray[np.int64]
     header_end: NDArray[np.int64]
     seq_start: NDArray[np.int64]
@@ -48,11 +52,13 @@ class RecordBatch:
     def __len__(self) -> int:
         return len(self.header_start)
 
-    def slice(self, start: int, stop: int) -> RecordBatch:
-        """Records ``start`` up to ``stop`` as a batch of its own.
+    @property
+    def text(self) -> NDArray[np.uint8]:
+        """The bytes of these records."""
+        return self.data[self.begin : self.end]
 
-        ``data`` is a view and is cut so that consecutive slices still concatenate to the same
-        bytes. Offsets are new arrays only where they have to shift.
+    def slice(self, start: int, stop: int) -> RecordBatch:
+        """Records ``start`` up to ``stop`` as a batch that shares all arrays with this one.
 
         Args:
             start: first record, 0 <= start <= stop.
@@ -62,16 +68,16 @@ class RecordBatch:
             raise IndexError(f"slice {start}:{stop} of a batch of {len(self)} records")
         if start == 0 and stop == len(self):
             return self
-        low, high = self._cut(start), self._cut(stop)
-        qual_start = self.qual_start
         return RecordBatch(
-            data=self.data[low:high],
-            header_start=self.header_start[start:stop] - low,
-            header_end=self.header_end[start:stop] - low,
-            seq_start=self.seq_start[start:stop] - low,
-            seq_end=self.seq_end[start:stop] - low,
+            data=self.data,
+            begin=self._cut(start),
+            end=self._cut(stop),
+            header_start=self.header_start[start:stop],
+            header_end=self.header_end[start:stop],
+            seq_start=self.seq_start[start:stop],
+            seq_end=self.seq_end[start:stop],
             seq_len=self.seq_len[start:stop],
-            qual_start=None if qual_start is None else qual_start[start:stop] - low,
+            qual_start=None if self.qual_start is None else self.qual_start[start:stop],
             first_record=self.first_record + start,
             path=self.path,
         )
@@ -79,16 +85,16 @@ class RecordBatch:
     def _cut(self, record: int) -> int:
         """Offset in ``data`` at which the bytes of ``record`` begin."""
         if record == 0:
-            return 0
+            return self.begin
         if record == len(self):
-            return len(self.data)
+            return self.end
         return int(self.header_start[record]) - 1
 
     def names(self) -> list[bytes]:
         """First word of each header: for messages and tests, one Python object a record."""
-        text = self.data.tobytes()
+        text = self.data.data
         spans = zip(self.header_start.tolist(), self.header_end.tolist(), strict=True)
-        return [first_word(text[start:end]) for start, end in spans]
+        return [first_word(text[start:end].tobytes()) for start, end in spans]
 
     def name(self, record: int) -> str:
         """First word of one header, for messages; see ``printable``."""
@@ -116,8 +122,10 @@ def concatenate(batches: Sequence[RecordBatch]) -> RecordBatch:
     """
     if len(batches) == 1:
         return batches[0]
-    ends = np.cumsum([len(batch.data) for batch in batches])
-    shifts = [0, *ends[:-1].tolist()]
+    texts = [batch.text for batch in batches]
+    ends = np.cumsum([len(text) for text in texts]).tolist()
+    begins = (batch.begin for batch in batches)
+    shifts = [end - len(text) - begin for end, text, begin in zip(ends, texts, begins, strict=True)]
 
     def joined(field: str) -> NDArray[np.int64]:
         return np.concatenate(
@@ -125,7 +133,9 @@ def concatenate(batches: Sequence[RecordBatch]) -> RecordBatch:
         )
 
     return RecordBatch(
-        data=np.concatenate([batch.data for batch in batches]),
+        data=np.concatenate(texts),
+        begin=0,
+        end=ends[-1],
         header_start=joined("header_start"),
         header_end=joined("header_end"),
         seq_start=joined("seq_start"),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.compress.source import HEADROOM, Source
+from ngsgpu.io.compress.source import Source
 
 BLOCK_BYTES: Final = 8 << 20
 MAX_LINE_BYTES: Final = 256 << 20
@@ -61,7 +61,7 @@ def read_line_blocks(
     done = 0
     try:
         for chunk in source.chunks():
-            data = np.concatenate([rest, chunk.buffer[HEADROOM : HEADROOM + chunk.size]])
+            data = np.concatenate([rest, chunk.data])
             end = _after_last_line(data)
             rest = data[end:].copy()
             if len(rest) > MAX_LINE_BYTES:

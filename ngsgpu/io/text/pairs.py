@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.batch import RecordBatch, concatenate
-from ngsgpu.io.text.reader import CHUNK_BYTES, DEFAULT_LIMITS, PhredOffset, ReadLimits, read_batches
+from ngsgpu.io.text.reader import (
+    CHUNK_BYTES,
+    DEFAULT_LIMITS,
+    PhredOffset,
+    ReadLimits,
+    read_batches,
+    reading_pool,
+)
 from ngsgpu.jit import njit
+from ngsgpu.pool import map_ahead
 
 _AGREE: Final = 0
 _DIFFER: Final = 1
@@ -137,10 +146,10 @@ def read_pairs(
     Args:
         path1: file of mates 1.
         path2: file of mates 2.
-        threads: threads that inflate BGZF blocks, for each file.
+        threads: threads that read and split the files, and that inflate BGZF blocks of each.
         chunk_bytes: as for ``read_batches``.
-        batch_reads_hint: at most this many pairs a batch; by default as many as the first file's
-            chunks hold.
+        batch_reads_hint: at most this many pairs a batch; by default as many as batches of both
+            files share.
         phred_offset: as for ``read_batches``.
         limits: as for ``read_batches``.
 
@@ -151,19 +160,45 @@ def read_pairs(
         InputError: as ``read_batches``; or the names of mates do not agree, or one file has fewer
             records than the other.
     """
-    batches1 = read_batches(
-        path1, threads=threads, chunk_bytes=chunk_bytes, phred_offset=phred_offset, limits=limits
-    )
-    batches2 = read_batches(
-        path2, threads=threads, chunk_bytes=chunk_bytes, phred_offset=phred_offset, limits=limits
-    )
-    with closing(batches1), closing(batches2):
-        for first, second in _in_step(batches1, batches2, path1, path2):
-            check_mates(first, second)
-            step = batch_reads_hint or len(first)
-            for start in range(0, len(first), step):
-                stop = min(start + step, len(first))
-                yield first.slice(start, stop), second.slice(start, stop)
+    how = _How(threads, chunk_bytes, phred_offset, limits)
+    with _opened([path1, path2], how) as ((batches1, batches2), pool):
+        pairs = _in_step(batches1, batches2, path1, path2)
+        with closing(map_ahead(pool, _checked_pair, pairs, threads + 2)) as checked:
+            for first, second in checked:
+                step = batch_reads_hint or len(first)
+                for start in range(0, len(first), step):
+                    stop = min(start + step, len(first))
+                    yield first.slice(start, stop), second.slice(start, stop)
+
+
+class _How(NamedTuple):
+    """Arguments of ``read_batches``."""
+
+    threads: int
+    chunk_bytes: int
+    phred_offset: PhredOffset
+    limits: ReadLimits
+
+
+@contextmanager
+def _opened(
+    paths: Sequence[str | Path], how: _How
+) -> Iterator[tuple[list[Generator[RecordBatch, None, None]], ThreadPoolExecutor]]:
+    """The batches of files, and the threads that read them all."""
+    pool = reading_pool(how.threads)
+    with ExitStack() as opened:
+        files = [
+            opened.enter_context(closing(read_batches(path, **how._asdict(), pool=pool)))
+            for path in paths
+        ]
+        # Before the files are closed.
+        opened.callback(pool.shutdown, wait=True, cancel_futures=True)
+        yield files, pool
+
+
+def _checked_pair(mates: tuple[RecordBatch, RecordBatch]) -> tuple[RecordBatch, RecordBatch]:
+    check_mates(*mates)
+    return mates
 
 
 def _in_step(
@@ -172,22 +207,28 @@ def _in_step(
     path1: str | Path,
     path2: str | Path,
 ) -> Iterator[tuple[RecordBatch, RecordBatch]]:
-    """Cut the second file's batches to the lengths of the first file's."""
-    rest: RecordBatch | None = None
-    pairs = 0
+    """Cut the batches of both files to the records of which both are at hand."""
+    second: RecordBatch | None = None
+    pairs = at = 0
     for first in batches1:
-        held = [] if rest is None else [rest]
-        count = sum(map(len, held))
-        while count < len(first) and (more := next(batches2, None)) is not None:
-            held.append(more)
-            count += len(more)
-        if count < len(first):
-            raise _ends_early(path2, path1, pairs + count)
-        second = concatenate(held)
-        rest = second.slice(len(first), count) if count > len(first) else None
-        yield first, second.slice(0, len(first))
-        pairs += len(first)
-    if rest is not None or next(batches2, None) is not None:
+        done = 0
+        while done < len(first):
+            if second is None or at == len(second):
+                second, at = next(batches2, None), 0
+            if second is None:
+                raise _ends_early(path2, path1, pairs)
+            count = min(len(first) - done, len(second) - at)
+            following = second
+            if done + count < len(first):  # names count only where the second file goes on
+                more = next(batches2, None)
+                if more is None:
+                    raise _ends_early(path2, path1, pairs + count)
+                following = more
+            yield first.slice(done, done + count), second.slice(at, at + count)
+            second, at = following, at + count if following is second else 0
+            done += count
+            pairs += count
+    if (second is not None and at < len(second)) or next(batches2, None) is not None:
         raise _ends_early(path1, path2, pairs)
 
 
@@ -210,19 +251,28 @@ def read_interleaved(
         InputError: as ``read_batches``; or the names of mates do not agree, or the number of
             records is odd.
     """
+    with _opened([path], _How(threads, chunk_bytes, phred_offset, limits)) as ((batches,), pool):
+        even = _even(batches, path)
+        with closing(map_ahead(pool, _checked_batch, even, threads + 2)) as checked:
+            yield from checked
+
+
+def _checked_batch(batch: RecordBatch) -> RecordBatch:
+    check_interleaved(batch)
+    return batch
+
+
+def _even(batches: Iterator[RecordBatch], path: str | Path) -> Iterator[RecordBatch]:
+    """Cut batches between pairs; a pair that lies in two batches becomes one of its own."""
     rest: RecordBatch | None = None
-    batches = read_batches(
-        path, threads=threads, chunk_bytes=chunk_bytes, phred_offset=phred_offset, limits=limits
-    )
-    with closing(batches):
-        for read in batches:
-            batch = read if rest is None else concatenate([rest, read])
-            even = len(batch) // 2 * 2
-            rest = batch.slice(even, len(batch)) if even < len(batch) else None
-            if even > 0:
-                batch = batch.slice(0, even)
-                check_interleaved(batch)
-                yield batch
+    for batch in batches:
+        begin = 0 if rest is None else 1
+        if rest is not None:
+            yield concatenate([rest, batch.slice(0, 1)])
+        end = begin + (len(batch) - begin) // 2 * 2
+        if end > begin:
+            yield batch.slice(begin, end)
+        rest = batch.slice(end, len(batch)) if end < len(batch) else None
     if rest is not None:
         total = rest.first_record + 1
         raise InputError(

@@ -1,8 +1,8 @@
 """FASTQ and FASTA files as batches of records.
 
-The source reads and decompresses ahead in a thread of its own; here each chunk is split into
-records by one kernel call. What is left of a chunk, the beginning of a record, is put in front of
-the next one.
+The threads of a pool split chunks into records, each from a guess of where its first record begins
+(see ``split``), and read them, too, where the file can be read in any order. Here the chunks come
+together: guesses are verified, records and lines are counted, and faults are put into words.
 """
 
 from __future__ import annotations
@@ -10,34 +10,41 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, count
 from pathlib import Path
-from typing import Final, Literal, NoReturn, TypeVar
+from typing import Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.compress.source import HEADROOM, Chunk, Source
+from ngsgpu.io.compress.source import Chunk, Source
 from ngsgpu.io.text import diagnose, scan
-from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.batch import RecordBatch, concatenate
 from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.io.text.split import OVERLAP, Split, Splitter
+from ngsgpu.pool import map_ahead
 
 __all__ = [
     "CHUNK_BYTES",
     "DEFAULT_LIMITS",
-    "InputFormat",
     "PhredOffset",
     "ReadLimits",
-    "probe",
     "read_batches",
+    "reading_pool",
 ]
 
 logger = logging.getLogger("ngsgpu")
 
-_Number = TypeVar("_Number", np.int32, np.int64)
-
 CHUNK_BYTES: Final = 32 << 20
+_BATCH_BYTES: Final = 4 << 20
+"""Most bytes a batch: enough for its records to cost more than Python's share of the work, and
+few enough for many threads. The allocator uses memory of this size again without asking the
+kernel for pages."""
+
 SAMPLED_RECORDS: Final = 10_000
 """Records whose qualities decide whether a file looks like Phred+64. A fixed number, so that the
 size of the chunks decides nothing."""
@@ -62,38 +69,9 @@ class ReadLimits:
 DEFAULT_LIMITS: Final = ReadLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class InputFormat:
-    """What an input is, found from its content.
-
-    Attributes:
-        layout: ``fastq`` or ``fasta``, ``empty`` if there is nothing in the file.
-        compression: ``plain``, ``gzip``, ``bgzf``, ``bzip2`` or ``xz``.
-    """
-
-    layout: Literal["fastq", "fasta", "empty"]
-    compression: str
-
-
-def probe(path: str | Path) -> InputFormat:
-    """Recognise a file without reading more than its beginning.
-
-    For regular files only: what is read from a pipe or standard input cannot be given back.
-
-    Raises:
-        InputError: the file cannot be opened, or is neither FASTQ nor FASTA.
-    """
-    source = Source(path, threads=1, chunk_bytes=1 << 16)
-    try:
-        for chunk in source.chunks():
-            data = chunk.buffer[HEADROOM : HEADROOM + chunk.size]
-            if data[0] not in b"@>":
-                fault = diagnose.neither(data[:4096].tobytes())
-                raise InputError(source.path, fault.cause, fault.remedy, record=1, line=1)
-            return InputFormat("fastq" if data[0] == ord("@") else "fasta", source.compression)
-        return InputFormat("empty", source.compression)
-    finally:
-        source.close()
+def reading_pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that read files and split them."""
+    return ThreadPoolExecutor(max(1, threads), thread_name_prefix="ngsgpu-split")
 
 
 def read_batches(
@@ -103,6 +81,7 @@ def read_batches(
     chunk_bytes: int = CHUNK_BYTES,
     phred_offset: PhredOffset = "auto",
     limits: ReadLimits = DEFAULT_LIMITS,
+    pool: ThreadPoolExecutor | None = None,
 ) -> Generator[RecordBatch, None, None]:
     """Read a file's records in order, in batches of about ``chunk_bytes``.
 
@@ -112,11 +91,14 @@ def read_batches(
 
     Args:
         path: the file; ``-`` is standard input.
-        threads: threads that inflate BGZF blocks. The result does not depend on it.
-        chunk_bytes: decompressed bytes a batch; a longer record makes a longer batch.
+        threads: threads that read, inflate BGZF blocks and split into records. The result does not
+            depend on it.
+        chunk_bytes: most decompressed bytes a batch, up to 4 MB; a longer record makes a longer
+            batch.
         phred_offset: ``auto`` takes qualities as Phred+33 and refuses a file that looks like
             Phred+64; 33 never suspects that; 64 takes them as Phred+64 (or Solexa+64).
         limits: sizes beyond which a file is refused.
+        pool: the threads, where others read with them, too.
 
     Yields:
         Batches of at least one record, whose arrays are the caller's to keep or change.
@@ -125,135 +107,149 @@ def read_batches(
         InputError: the file cannot be opened, decompressed or understood; with the number of the
             record and of the line where the trouble is.
     """
-    source = Source(path, threads=threads, chunk_bytes=chunk_bytes)
+    chunk_bytes = min(chunk_bytes, _BATCH_BYTES)
+    source = Source(
+        path, threads=threads, chunk_bytes=chunk_bytes, overlap=min(chunk_bytes, OVERLAP)
+    )
+    own = reading_pool(threads) if pool is None else pool
     try:
-        yield from _Splitter(source, phred_offset, limits).batches()
+        yield from _Reader(source, phred_offset, limits).batches(own, threads + 2)
     finally:
+        if pool is None:
+            own.shutdown(wait=True, cancel_futures=True)
         source.close()
 
 
-class _Splitter:
-    """Splits one source's chunks into batches; holds what is carried from chunk to chunk."""
+class _Reader:
+    """Puts one source's chunks together; holds what is carried from chunk to chunk."""
 
     def __init__(self, source: Source, phred_offset: PhredOffset, limits: ReadLimits) -> None:
+        self._source = source
         self._path = source.path
-        self._chunks = source.chunks()
-        self._next: Chunk | None = None
         self._phred_offset = phred_offset
-        self._lowest = 59 if phred_offset == 64 else 33
         self._limits = limits
-        self._is_base = scan.base_table()
-        self._quality_range = np.array([255, 0], dtype=np.uint8)
+        self._qualities = 255, 0
         self._quality_decided = phred_offset != "auto"
         self._records = 0
         self._lines = 0
-        self._bytes_per_record = 64.0
 
-    def batches(self) -> Iterator[RecordBatch]:
-        """Yield the file's batches."""
-        self._next = next(self._chunks, None)
-        if self._next is None:
+    def batches(self, pool: ThreadPoolExecutor, ahead: int) -> Iterator[RecordBatch]:
+        """Yield the file's batches; ``ahead`` chunks are under way at a time."""
+        tasks = self._tasks()
+        first = next(tasks, _no_chunk)()
+        if first.size == 0:
             logger.warning("%s: the file is empty", _shown(self._path))
             return
-        if self._next.buffer[HEADROOM] not in b"@>":
-            fault = diagnose.neither(self._look_ahead(self._next.buffer[:0], 4096))
+        if first.buffer[0] not in b"@>":
+            following = (task() for task in tasks)
+            fault = diagnose.neither(_look_ahead(first.data, first.ends, following, 4096))
             raise InputError(self._path, fault.cause, fault.remedy, record=1, line=1)
-        is_fastq = self._next.buffer[HEADROOM] == ord("@")
-        rest = self._next.buffer[:0]
+        self._splitter = splitter = Splitter(
+            is_fastq=first.buffer[0] == ord("@"),
+            lowest=59 if self._phred_offset == 64 else 33,
+            longest_header=self._limits.header_bytes,
+        )
+        self._quality_decided |= not splitter.is_fastq
+
+        def split_first() -> tuple[Chunk, Split]:
+            return first, splitter.split(first.buffer, 0, first.size, first.ends)
+
+        def split(task: Callable[[], Chunk]) -> tuple[Chunk, Split]:
+            chunk = task()
+            return chunk, splitter.guess(chunk)
+
+        if first.ends:  # what is small is not worth other threads
+            yield from self._join(iter([split_first()]))
+            return
+        work: Iterator[Callable[[], tuple[Chunk, Split]]]
+        work = chain([split_first], (partial(split, task) for task in tasks))
+        with contextlib.closing(map_ahead(pool, _call, work, ahead)) as pieces:
+            yield from self._join(pieces)
+
+    def _tasks(self) -> Iterator[Callable[[], Chunk]]:
+        """Each gives a chunk; where a file can be read in any order, they do not end."""
+        if self._source.takes_offsets:
+            return (partial(self._source.chunk_at, index) for index in count())
+        return (partial(_as_it_is, chunk) for chunk in self._source.chunks())
+
+    def _join(self, pieces: Iterator[tuple[Chunk, Split]]) -> Iterator[RecordBatch]:
+        """Batches of chunks that were split, verified, or split again."""
+        carried: list[NDArray[np.uint8]] = []  # of a record longer than a chunk's overlap
+        wanted = 0  # so many bytes more are taken before that is looked at again
+        done = 0  # bytes of the chunk that belong to the batch before
         held: RecordBatch | None = None
-        while True:
-            data, eof = self._data(rest)
-            batch, rest = self._fastq(data, eof) if is_fastq else self._fasta(data, eof)
+        for chunk, split in pieces:
+            data, size = chunk.buffer, chunk.size
+            if carried:
+                self._check_length(carried)
+                wanted -= size
+                if wanted > 0 and not chunk.ends:
+                    carried.append(chunk.data)
+                    continue
+                size += sum(map(len, carried))
+                data = np.concatenate([*carried, data])
+                carried = []
+                split = self._splitter.split(data, 0, size, chunk.ends)
+            elif done >= size:
+                done -= size
+                if chunk.ends:
+                    break
+                continue
+            elif split.start != done:
+                split = self._splitter.split(data, done, size, chunk.ends)
+            batch = split.batch(data, self._records, self._path)
+            self._count(batch, split, ends=chunk.ends)
+            if split.status == scan.BAD:
+                following = (chunk for chunk, _ in pieces)
+                bad = data[split.end : size]
+                self._refuse(_look_ahead(bad, chunk.ends, following, _LOOK_AHEAD))
+            done = max(0, split.end - size)
+            if split.end < size:
+                carried, wanted = [data[split.end : size]], size - split.end
+            if held is not None and len(batch) == 0:
+                batch = concatenate([held, batch])
+            elif held is not None:
+                yield held
+            held = None
             if len(batch) > 0:
-                self._records += len(batch)
-                self._bytes_per_record = len(batch.data) / len(batch)
-            if is_fastq:
-                self._check_offset(self._records, eof=eof)
-            if held is not None:  # only blank lines follow
-                batch = replace(held, data=np.concatenate([held.data, batch.data]))
-            held = batch if self._blank_lines_follow(rest) else None
-            if held is None and len(batch) > 0:
-                yield batch
-            if eof:
-                return
+                # Blank lines at the end of the file belong to its last batch.
+                known = split.end < len(data)
+                if data[split.end] in b"\r\n" if known else not chunk.ends:
+                    held = batch
+                else:
+                    yield batch
+            if chunk.ends:
+                break
+        self._check_offset(ends=True)
+        if held is not None:
+            yield held
 
-    def _blank_lines_follow(self, rest: NDArray[np.uint8]) -> bool:
-        """Whether the file's last records were read, but not the blank lines after them."""
-        if len(rest) == 0 and self._next is not None:
-            rest = self._next.buffer[HEADROOM:]
-        return len(rest) > 0 and rest[0] in b"\r\n"
-
-    def _data(self, rest: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], bool]:
-        """What is left of the last chunk and the next one, and whether the file ends there."""
-        if len(rest) > self._limits.record_bytes:
+    def _check_length(self, carried: list[NDArray[np.uint8]]) -> None:
+        """Refuse a record that does not end."""
+        if sum(map(len, carried)) > self._limits.record_bytes:
             raise InputError(
                 self._path,
                 f"the record is longer than {self._limits.record_bytes:,} bytes",
                 "check that this is a file of reads",
                 record=self._records + 1,
             )
-        chunk = self._next
-        assert chunk is not None
-        self._next = next(self._chunks, None)
-        if len(rest) <= HEADROOM:
-            start = HEADROOM - len(rest)
-            chunk.buffer[start:HEADROOM] = rest
-            return chunk.buffer[start : HEADROOM + chunk.size], self._next is None
-        # A record longer than the headroom: take chunks until the bytes have doubled, so that a
-        # long record is looked at few times.
-        parts = [rest, chunk.buffer[HEADROOM : HEADROOM + chunk.size]]
-        length = chunk.size
-        while length < len(rest) and self._next is not None:
-            parts.append(self._next.buffer[HEADROOM : HEADROOM + self._next.size])
-            length += self._next.size
-            self._next = next(self._chunks, None)
-        return np.concatenate(parts), self._next is None
 
-    def _fastq(self, data: NDArray[np.uint8], eof: bool) -> tuple[RecordBatch, NDArray[np.uint8]]:
-        found = _Offsets(self._expected(len(data)), with_qualities=True)
-        sampled = 0 if self._quality_decided else max(0, SAMPLED_RECORDS - self._records)
-        count = at = 0
-        while True:
-            status, count, at = scan.scan_fastq(
-                data, at, eof, self._is_base, self._lowest, self._limits.header_bytes,
-                sampled, self._quality_range, found.header_start, found.header_end,
-                found.seq_start, found.seq_end, found.seq_len, found.qual_start, count,
-            )  # fmt: skip
-            if status != scan.FULL:
-                break
-            found.grow()
-        if status == scan.BAD:
-            self._check_offset(self._records + count, eof=False)
-            self._refuse(data[at:], count, 4 * (self._records + count), diagnose.fastq_fault)
-        batch = found.batch(data[:at], count, self._records, self._path)
-        return batch, data[at:]
+    def _count(self, batch: RecordBatch, split: Split, *, ends: bool) -> None:
+        """Count the records and lines of a batch, and look at qualities of the first records."""
+        if not self._quality_decided:
+            sampled = min(len(batch), max(0, SAMPLED_RECORDS - self._records))
+            low, high = scan.quality_range(batch.data, batch.qual_start, batch.seq_len, sampled)
+            self._qualities = min(self._qualities[0], low), max(self._qualities[1], high)
+        self._records += len(batch)
+        self._lines += split.lines if batch.qual_start is None else 4 * len(batch)
+        self._check_offset(ends=ends and split.status != scan.BAD)
 
-    def _fasta(self, data: NDArray[np.uint8], eof: bool) -> tuple[RecordBatch, NDArray[np.uint8]]:
-        found = _Offsets(self._expected(len(data)), with_qualities=False)
-        count = at = 0
-        while True:
-            status, count, at, lines = scan.scan_fasta(
-                data, at, eof, self._is_base, self._limits.header_bytes, found.header_start,
-                found.header_end, found.seq_start, found.seq_end, found.seq_len, count,
-            )  # fmt: skip
-            self._lines += lines
-            if status != scan.FULL:
-                break
-            found.grow()
-        if status == scan.BAD:
-            self._refuse(data[at:], count, self._lines, diagnose.fasta_fault)
-        return found.batch(data[:at], count, self._records, self._path), data[at:]
-
-    def _expected(self, size: int) -> int:
-        """How many records to make room for; more are made room for when needed."""
-        return int(size / self._bytes_per_record * 1.05) + 16
-
-    def _check_offset(self, records: int, *, eof: bool) -> None:
+    def _check_offset(self, *, ends: bool) -> None:
         """Refuse a file that looks like Phred+64 as soon as enough of it was seen."""
-        if self._quality_decided or not (eof or records >= SAMPLED_RECORDS):
+        if self._quality_decided or not (ends or self._records >= SAMPLED_RECORDS):
             return
         self._quality_decided = True
-        low, high = (int(quality) for quality in self._quality_range)
+        low, high = self._qualities
         if diagnose.looks_like_phred64(low, high):
             raise InputError(
                 self._path,
@@ -262,81 +258,41 @@ class _Splitter:
                 "give --phred-offset 64, or --phred-offset 33 if they are Phred+33 all the same",
             )
 
-    def _refuse(
-        self,
-        data: NDArray[np.uint8],
-        count: int,
-        lines: int,
-        find: Callable[[bytes, PhredOffset, int], diagnose.Fault],
-    ) -> NoReturn:
-        """Raise the error that says what is wrong with the record at the start of ``data``.
-
-        Args:
-            data: what the chunk has of the record, and what follows.
-            count: records before it in this chunk.
-            lines: lines before it in the file.
-            find: finds the fault.
-        """
-        text = self._look_ahead(data, _LOOK_AHEAD)
+    def _refuse(self, text: bytes) -> NoReturn:
+        """Raise the error that says what is wrong with the record that ``text`` begins with."""
+        find = diagnose.fastq_fault if self._splitter.is_fastq else diagnose.fasta_fault
         fault = find(text, self._phred_offset, self._limits.header_bytes)
         raise InputError(
             self._path,
             fault.cause,
             fault.remedy,
-            record=self._records + count + 1,
-            line=lines + fault.line + 1,
-        )
-
-    def _look_ahead(self, data: NDArray[np.uint8], size: int) -> bytes:
-        """Bytes from the start of ``data`` on, up to ``size`` of them or the end of the file."""
-        text = data[:size].tobytes()
-        with contextlib.suppress(InputError):  # damage further on is not what is wrong here
-            while len(text) < size and self._next is not None:
-                text += self._next.buffer[HEADROOM : HEADROOM + self._next.size].tobytes()
-                self._next = next(self._chunks, None)
-        return text[:size]
-
-
-class _Offsets:
-    """The arrays that a kernel fills, which can grow."""
-
-    def __init__(self, capacity: int, *, with_qualities: bool) -> None:
-        self._with_qualities = with_qualities
-        self.header_start = np.empty(capacity, dtype=np.int64)
-        self.header_end = np.empty(capacity, dtype=np.int64)
-        self.seq_start = np.empty(capacity, dtype=np.int64)
-        self.seq_end = np.empty(capacity, dtype=np.int64)
-        self.seq_len = np.empty(capacity, dtype=np.int32)
-        self.qual_start = np.empty(capacity if with_qualities else 0, dtype=np.int64)
-
-    def grow(self) -> None:
-        """Make room for twice as many records."""
-        self.header_start = _doubled(self.header_start)
-        self.header_end = _doubled(self.header_end)
-        self.seq_start = _doubled(self.seq_start)
-        self.seq_end = _doubled(self.seq_end)
-        self.seq_len = _doubled(self.seq_len)
-        self.qual_start = _doubled(self.qual_start)
-
-    def batch(
-        self, data: NDArray[np.uint8], count: int, first_record: int, path: str
-    ) -> RecordBatch:
-        """The first ``count`` records, which are those in ``data``."""
-        return RecordBatch(
-            data=data,
-            header_start=self.header_start[:count],
-            header_end=self.header_end[:count],
-            seq_start=self.seq_start[:count],
-            seq_end=self.seq_end[:count],
-            seq_len=self.seq_len[:count],
-            qual_start=self.qual_start[:count] if self._with_qualities else None,
-            first_record=first_record,
-            path=path,
+            record=self._records + 1,
+            line=self._lines + fault.line + 1,
         )
 
 
-def _doubled(array: NDArray[_Number]) -> NDArray[_Number]:
-    return np.concatenate([array, np.empty_like(array)])
+def _look_ahead(
+    data: NDArray[np.uint8], ends: bool, following: Iterator[Chunk], size: int
+) -> bytes:
+    """The first ``size`` bytes of ``data`` and, unless the file ends there, of what follows."""
+    text = data[:size].tobytes()
+    with contextlib.suppress(InputError):  # damage further on is not what is wrong here
+        while not ends and len(text) < size and (chunk := next(following, None)) is not None:
+            text += chunk.data.tobytes()
+            ends = chunk.ends
+    return text[:size]
+
+
+def _no_chunk() -> Chunk:
+    return Chunk(np.empty(0, dtype=np.uint8), 0, ends=True)
+
+
+def _as_it_is(chunk: Chunk) -> Chunk:
+    return chunk
+
+
+def _call(work: Callable[[], tuple[Chunk, Split]]) -> tuple[Chunk, Split]:
+    return work()
 
 
 def _shown(path: str) -> str:

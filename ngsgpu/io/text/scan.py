@@ -88,21 +88,93 @@ def _only_line_ends(data, at):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def _are_plain(data, start, count):  # type: ignore[no-untyped-def]
+    """Whether bytes are all A, C, G, T or N; a loop without branches, which becomes vector code."""
+    begin = np.uint64(start)
+    others = np.uint8(0)
+    for k in range(np.uint64(count)):
+        byte = data[begin + k]
+        is_plain = (byte == 65) | (byte == 67) | (byte == 71) | (byte == 84) | (byte == 78)
+        others |= np.uint8(0) if is_plain else np.uint8(1)
+    return others == 0
+
+
+@njit(nogil=True, cache=True)
+def _range(data, start, end):  # type: ignore[no-untyped-def]
+    """Lowest and highest of some bytes."""
+    begin = np.uint64(start)
+    low = np.uint8(255)
+    high = np.uint8(0)
+    for k in range(np.uint64(end - start)):
+        byte = data[begin + k]
+        low = byte if byte < low else low
+        high = byte if byte > high else high
+    return low, high
+
+
+@njit(nogil=True, cache=True)
+def quality_range(data, qual_start, seq_len, records):  # type: ignore[no-untyped-def]
+    """Lowest and highest quality byte of the first ``records`` records; 255 and 0 if none."""
+    lowest = np.uint8(255)
+    highest = np.uint8(0)
+    for i in range(records):
+        low, high = _range(data, qual_start[i], qual_start[i] + seq_len[i])
+        lowest = min(lowest, low)
+        highest = max(highest, high)
+    return lowest, highest
+
+
+@njit(nogil=True, cache=True)
+def find_fastq(data, end):  # type: ignore[no-untyped-def]
+    """Guess the first record that begins at a line start before ``end``; -1 if none is seen.
+
+    A line that begins with ``@`` is a header or qualities. The line after the next begins with
+    ``+`` for a header only: after qualities it is a sequence.
+    """
+    at = 0
+    while True:
+        while at < end and data[at] != _LF:
+            at += 1
+        at += 1
+        if at >= end:
+            return -1
+        if data[at] != 64:
+            continue
+        line = at
+        for _ in range(2):
+            while line < data.size and data[line] != _LF:
+                line += 1
+            line += 1
+        if line >= data.size:
+            return -1
+        if data[line] == 43:
+            return at
+
+
+@njit(nogil=True, cache=True)
+def find_fasta(data, end):  # type: ignore[no-untyped-def]
+    """The first record that begins after a line end before ``end``; -1 if there is none."""
+    for at in range(1, end):
+        if data[at] == 62 and data[at - 1] == _LF:
+            return at
+    return -1
+
+
+@njit(nogil=True, cache=True)
 def scan_fastq(  # type: ignore[no-untyped-def]
-    data, start, eof, is_base, lowest, max_header, sampled, quality_range,
+    data, start, end, eof, is_base, lowest, max_header,
     header_start, header_end, seq_start, seq_end, seq_len, qual_start, count,
 ):  # fmt: skip
     """Split FASTQ bytes into records of four lines.
 
     Args:
-        data: uint8 [bytes], the chunk; record 0 of the batch begins at its start.
+        data: uint8 [bytes], the chunk and some of what follows it.
         start: where to go on.
-        eof: whether the file ends where the chunk ends.
+        end: records that begin here or further on are left out.
+        eof: whether the file ends where ``data`` ends.
         is_base: bool [256], see ``base_table``.
         lowest: lowest byte allowed as a quality; the highest is 126.
         max_header: longest header allowed, bytes.
-        sampled: records with an index below this are looked at for ``quality_range``.
-        quality_range: uint8 [2], lowest and highest quality byte seen so far; updated.
         header_start: int64 [capacity], filled from index ``count``; so are ``header_end``,
             ``seq_start``, ``seq_end``, ``qual_start`` and the int32 ``seq_len``.
         header_end: see ``header_start``.
@@ -117,7 +189,8 @@ def scan_fastq(  # type: ignore[no-untyped-def]
     """
     n = data.size
     at = start
-    while at < n:
+    length = 0
+    while at < end:
         if data[at] != 64:
             # Blank lines are allowed at the end of the file only.
             if _only_line_ends(data, at):
@@ -136,6 +209,9 @@ def scan_fastq(  # type: ignore[no-untyped-def]
 
         bases = lf + 1
         i = bases
+        # Most reads have the length of the one before.
+        if bases + length < n and _are_plain(data, bases, length):
+            i += length
         while i < n and is_base[data[i]]:
             i += 1
         bases_end = i
@@ -162,12 +238,7 @@ def scan_fastq(  # type: ignore[no-untyped-def]
 
         length = bases_end - bases
         qualities_end = min(i + length, n)
-        low = 255
-        high = 0
-        for j in range(i, qualities_end):
-            quality = data[j]
-            low = min(low, quality)
-            high = max(high, quality)
+        low, high = _range(data, i, qualities_end)
         if qualities_end > i and (low < lowest or high > 126):
             return BAD, count, at
         if qualities_end - i < length:
@@ -175,9 +246,6 @@ def scan_fastq(  # type: ignore[no-untyped-def]
         following = _line_end(data, qualities_end, eof)
         if following < 0:
             return (INCOMPLETE if following == -1 else BAD), count, at
-        if count < sampled and length > 0:
-            quality_range[0] = min(quality_range[0], low)
-            quality_range[1] = max(quality_range[1], high)
 
         header_start[count] = at + 1
         header_end[count] = title_end
@@ -192,7 +260,7 @@ def scan_fastq(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def scan_fasta(  # type: ignore[no-untyped-def]
-    data, start, eof, is_base, max_header,
+    data, start, end, eof, is_base, max_header,
     header_start, header_end, seq_start, seq_end, seq_len, count,
 ):  # fmt: skip
     """Split FASTA bytes into records; sequences may be wrapped and have blank lines.
@@ -206,7 +274,7 @@ def scan_fasta(  # type: ignore[no-untyped-def]
     n = data.size
     at = start
     lines = 0
-    while at < n:
+    while at < end:
         if data[at] != 62:
             return BAD, count, at, lines
         if count == header_start.size:
