@@ -26,7 +26,7 @@ from benchmarks.harness.measuring import describe_commit, describe_machine
 from benchmarks.harness.tables import markdown
 from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.gpu import THREADS, to_device
-from ngsgpu.classify.index.gpu_words import KERNELS, WORD_TILE, KeyRange, grid_of_tiles
+from ngsgpu.classify.index.gpu_pairs import KERNELS, PAIR_TILE, KeyRange, grid_of_tiles
 from ngsgpu.classify.index.index import keys_of_locations
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.device.sort import radix_sort
@@ -93,7 +93,7 @@ def measure_sort(words: Any) -> dict[str, Any]:
     own = words.copy()
     pool.free_all_blocks()
     before = pool.total_bytes() - own.nbytes
-    tiles = -(-len(words) // WORD_TILE)
+    tiles = -(-len(words) // PAIR_TILE)
     sums = [cupy.empty(tiles + 1, dtype=cupy.uint32) for _ in range(2)]
     none = cupy.empty(0, dtype=cupy.uint64)
 
@@ -127,7 +127,7 @@ def measure_table(words: Any, slots: int, bucket: int) -> dict[str, Any]:
             insert += timed(table.insert, batch)[0]
         inserting.append(insert)
         sorting.append(sort)
-        elapsed, back = timed(table.words, KeyRange(0, 0))
+        elapsed, back = timed(table.pairs, KeyRange(0, 0))
         choosing.append(elapsed)
     used, spilled = table.used()
     if len(words) <= _CHECKED:

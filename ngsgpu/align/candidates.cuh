@@ -11,7 +11,7 @@
 // One table; in device memory or in page-locked memory of the host, which kernels read as well.
 struct Table {
     const uint32_t* ids;     // [entries + 1 + LOOK_AHEAD]; what is behind the mark means nothing
-    const uint16_t* places;  // as many
+    const uint16_t* positions;  // as many
 };
 
 struct Tables {
@@ -118,12 +118,12 @@ struct Around {
 __device__ __forceinline__ Around look_around(const Tables& tables, int table, uint32_t slot,
                                               int lane) {
     const uint32_t* ids = tables.table[table].ids;
-    const uint16_t* places = tables.table[table].places;
+    const uint16_t* positions = tables.table[table].positions;
     const int64_t back = int64_t(slot) - lane, ahead = int64_t(slot) + 1 + lane;
-    Around around = {BUCKET_START, ids[ahead], 0, places[ahead]};
+    Around around = {BUCKET_START, ids[ahead], 0, positions[ahead]};
     if (back >= 0) {
         around.back = ids[back];
-        around.back_place = places[back];
+        around.back_place = positions[back];
     }
     return around;
 }
@@ -147,14 +147,14 @@ __device__ __noinline__ void insert_large_bucket(const Reads& reads, const Table
                                                  int64_t anchor, int table, uint32_t slot,
                                                  int* crowded_any, int lane) {
     const uint32_t* ids = tables.table[table].ids;
-    const uint16_t* places = tables.table[table].places;
+    const uint16_t* positions = tables.table[table].positions;
     int64_t low, high;
     bool crowded;
     bucket_window(ids, slot, rules.max_bucket_size, rules.window, lane, low, high, crowded);
     if (crowded && lane == 0) *crowded_any = 1;
-    const int own = places[slot];
+    const int own = positions[slot];
     for (int64_t at = low + lane; at < high; at += 32)
-        insert_neighbour(reads, rules, c, anchor, own, ids[at], places[at]);
+        insert_neighbour(reads, rules, c, anchor, own, ids[at], positions[at]);
 }
 
 // Collect the distinct entries of an anchor; the block's warps take the tables in turn.

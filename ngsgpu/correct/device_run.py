@@ -38,13 +38,13 @@ class DeviceRun(ReadAgain):
     Attributes:
         reads: the reads, once they were read; on the host where the GPU cannot hold them.
         host: reads, counts and writes then.
-        places: where their sequences lie in the files; None where that is not known.
+        layouts: where their sequences lie in the files; None where that is not known.
         precopy: copies the inputs meanwhile, where their places are known.
     """
 
     backend = "cuda"
     reads: DeviceReadSet | ReadSet
-    places: tuple[ReadFilesLayout, ...] | None = None
+    layouts: tuple[ReadFilesLayout, ...] | None = None
     precopy: Precopy | None = None
     host: HostRun | None = None
 
@@ -73,10 +73,10 @@ class DeviceRun(ReadAgain):
         if found is None:
             self.reads = self._on_host().read(lanes, outputs)
             return self.reads
-        self.reads, self.places = found.reads, found.places
-        if self.places is not None:
+        self.reads, self.layouts = found.reads, found.layouts
+        if self.layouts is not None:
             targets = [lane.outputs for lane in lanes]
-            precopy = Precopy(self.places, targets, outputs, self.options.threads)
+            precopy = Precopy(self.layouts, targets, outputs, self.options.threads)
             self.precopy = self._open.enter_context(precopy)
         return self.reads
 
@@ -135,12 +135,12 @@ class DeviceRun(ReadAgain):
         if isinstance(reads, ReadSet):
             assert self.host is not None
             return self.host.write(lanes, corrections, outputs)
-        if self.places is None or self.precopy is None:
+        if self.layouts is None or self.precopy is None:
             return self.write_again(lanes, ReadLengths.of(reads), corrections, outputs)
         edits = Edits(corrections.edit_start, corrections.edit_count, corrections.edits)
         with self.writing(reads.reads) as stage:
             return write_patched(
-                self.places,
+                self.layouts,
                 [lane.outputs for lane in lanes],
                 outputs,
                 edits,

@@ -20,7 +20,7 @@ from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes, EditFetcher
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.device.arena import lasting
+from ngsgpu.device.arena import persistent
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.gpu import DeviceTables
@@ -105,7 +105,7 @@ def correct_on_gpu(
 
     corrector = AnchorCorrector(reads, tables, parameters, coverage, sizes)
     corrector.run(AnchorBatches(len(corrector.anchors), corrector.batch), advance)
-    corrector.give_back()
+    corrector.release()
     return combine([corrector])
 
 
@@ -199,7 +199,7 @@ class AnchorCorrector:
         self.tiers = tiers_for(reads.max_length, parameters.margin, self.mates)
         self.threads = block_threads(reads.max_length, parameters.margin)
         anchors = anchors_in_bucket_order(reads, tables)
-        with lasting():
+        with persistent():
             self.anchors = anchors.copy()
             del anchors
             self.results = {
@@ -245,7 +245,7 @@ class AnchorCorrector:
                 self._correct(anchors)
                 advance(len(anchors) * self.mates)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Let go of the memory that only batches need."""
         self._edits.buffer = None
         del self._workspace, self._crowded, self._left

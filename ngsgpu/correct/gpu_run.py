@@ -310,4 +310,4 @@ class _Gpu:
         """Correct batches of anchors until there are no more."""
         with self.in_use():
             self.corrector.run(batches, advance)
-            self.corrector.give_back()
+            self.corrector.release()

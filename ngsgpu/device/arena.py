@@ -71,7 +71,7 @@ class Extents:
             return at
         return None
 
-    def give_back(self, at: int) -> None:
+    def release(self, at: int) -> None:
         """Free a part that ``take`` gave."""
         size = self._taken.pop(at)
         self.used -= size
@@ -133,7 +133,7 @@ class Arena:
 
     def _settle(self) -> None:
         while self._ended:
-            self._extents.give_back(self._ended.popleft())
+            self._extents.release(self._ended.popleft())
 
     def _take(self, size: int, device: int) -> int:
         from cupy import cuda
@@ -150,7 +150,7 @@ class Arena:
 
 
 @contextlib.contextmanager
-def lasting() -> Iterator[None]:
+def persistent() -> Iterator[None]:
     """Arrays made inside stay until the run ends; without an arena in use this changes nothing."""
     arena: Arena | None = getattr(_current, "arena", None)
     if arena is None:

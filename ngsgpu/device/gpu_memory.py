@@ -267,7 +267,7 @@ class PinnedPool:
             self._left.release()
             raise
 
-    def give_back(self, buffer: NDArray[np.uint8]) -> None:
+    def release(self, buffer: NDArray[np.uint8]) -> None:
         """Let others have a buffer that ``take`` gave."""
         if buffer.nbytes != self.size:
             raise ValueError(f"a buffer of {buffer.nbytes} bytes is not from this pool")
@@ -282,7 +282,7 @@ class PinnedPool:
         try:
             yield buffer
         finally:
-            self.give_back(buffer)
+            self.release(buffer)
 
 
 class PinnedBuffers(PinnedPool):

@@ -27,7 +27,7 @@ from ngsgpu.extend.host_run import HostRun
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.run import Run
-from ngsgpu.extend.sections import Section, can_place, placed_sections, read_sections, with_results
+from ngsgpu.extend.sections import Section, can_seek, indexed_sections, read_sections, with_results
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.layout import ReadFilesLayout
 from ngsgpu.io.reread import check_same
@@ -44,13 +44,13 @@ class DeviceRun(Run):
     """See ``Run``.
 
     Attributes:
-        places: where the reads' sequences lie in the files; None where that is not known.
+        layouts: where the reads' sequences lie in the files; None where that is not known.
         team: the GPUs, when the tables are built.
     """
 
     backend = "cuda"
     reads: DeviceReadSet | ReadSet
-    places: tuple[ReadFilesLayout, ...] | None = None
+    layouts: tuple[ReadFilesLayout, ...] | None = None
     team: GpuTeam
 
     def __enter__(self) -> Self:
@@ -72,7 +72,7 @@ class DeviceRun(Run):
                     keep_bytes=self.options.kept_bytes,
                     advance=stage.advance,
                 )
-            self.reads, self.places = found.reads, found.places
+            self.reads, self.layouts = found.reads, found.layouts
         except DeviceMemoryError as error:
             say_read_by_cpu(error)
             host = HostRun(self.parameters, self.options, self.phred_offset, self.progress)
@@ -122,12 +122,12 @@ class DeviceRun(Run):
             ExitStack() as opened,
             ThreadPoolExecutor(self.options.threads, thread_name_prefix="ngsgpu-text") as pool,
         ):
-            if self.places is not None and can_place(self.places):
-                sections = placed_sections(self.places, read_lengths, opened)
+            if self.layouts is not None and can_seek(self.layouts):
+                sections = indexed_sections(self.layouts, read_lengths, opened)
             else:
                 sections = read_sections(lanes, read_lengths, self.batches)
             together = with_results(sections, self.results(rules, pairs))
             yield from map_ahead(pool, work, together, 2 * self.options.threads + 2)
-        for lane in self.places or ():
+        for lane in self.layouts or ():
             for file in lane.files:
                 check_same(file)

@@ -82,13 +82,13 @@ def read_sections(
     check_complete(lanes, read_lengths, 2 * pair)
 
 
-def can_place(lanes: Sequence[ReadFilesLayout]) -> bool:
+def can_seek(lanes: Sequence[ReadFilesLayout]) -> bool:
     """Whether pieces of all files can be read in any order."""
     files = [file for lane in lanes for file in lane.files]
     return all(file.compression == "plain" or file.kept is not None for file in files)
 
 
-def placed_sections(
+def indexed_sections(
     lanes: Sequence[ReadFilesLayout],
     read_lengths: ReadLengths,
     opened: ExitStack,
@@ -98,7 +98,7 @@ def placed_sections(
     """Sections of files whose records' places are known.
 
     Args:
-        lanes: the files; those of ``can_place``.
+        lanes: the files; those of ``can_seek``.
         read_lengths: what is known from the first reading.
         opened: closes the files, after all sections were loaded.
         pairs: how many a section has.
@@ -181,15 +181,15 @@ class _Piece(NamedTuple):
         """
         first, last = records
         before, behind = min(first, 1), int(last < len(file.starts))
-        places = file.sequence_offsets(first - before, last + behind)
-        start = int(places[0]) if before else 0
-        end = int(places[-1]) if behind else file.size
+        offsets = file.sequence_offsets(first - before, last + behind)
+        start = int(offsets[0]) if before else 0
+        end = int(offsets[-1]) if behind else file.size
         if read_lengths.uniform_length >= 0:
             lengths = np.full(last - first, read_lengths.uniform_length, dtype=np.int32)
         else:
             numbers = slice(first_read + stride * first, first_read + stride * last, stride)
             lengths = np.ascontiguousarray(read_lengths.lengths[numbers])
-        seq_start = places[before : before + last - first] - start
+        seq_start = offsets[before : before + last - first] - start
         fill = reader.prepare(start, end)
         return cls(file.path, end - start, fill, seq_start, lengths, not behind)
 

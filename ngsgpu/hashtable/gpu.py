@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.gpu import THREADS, grid_of, grid_of_threads
-from ngsgpu.classify.index.gpu_words import WORD_TILE, KeyRange, empty_words, grid_of_tiles
+from ngsgpu.classify.index.gpu_pairs import PAIR_TILE, KeyRange, empty_pairs, grid_of_tiles
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.errors import DeviceError
 
@@ -64,18 +64,18 @@ class HashTable:
         """Bytes of GPU memory."""
         return table_bytes(self.slots, self._bucket)
 
-    def insert(self, words: Any) -> None:
+    def insert(self, pairs: Any) -> None:
         """Insert a batch.
 
         Args:
-            words: CuPy uint64, sorted. Of each key, the windows that are inserted in later batches
+            pairs: CuPy uint64, sorted. Of each key, the windows that are inserted in later batches
                 come after these.
         """
         kernel = f"insert_words_{self._bucket}"
-        tiles = grid_of(len(words), THREADS)[0]
+        tiles = grid_of(len(pairs), THREADS)[0]
         KERNELS.launch(
             kernel, (min(tiles, KERNELS.resident_blocks(kernel, THREADS)),), (THREADS,),
-            (words, np.int64(len(words)), np.uint32(self._most), *self._arrays()),
+            (pairs, np.int64(len(pairs)), np.uint32(self._most), *self._arrays()),
         )  # fmt: skip
 
     def used(self) -> tuple[int, int]:
@@ -88,7 +88,7 @@ class HashTable:
         """Whether words were lost."""
         return self.used()[1] > len(self._spill)
 
-    def words(self, keys: KeyRange) -> Any:
+    def pairs(self, keys: KeyRange) -> Any:
         """The words of a range of keys, CuPy uint64, in no order.
 
         Raises:
@@ -104,15 +104,15 @@ class HashTable:
         counts = cupy.empty(2, dtype=cupy.uint64)
         counts.data.memset_async(0, counts.nbytes)
         self._choose(keys, np.uint64(0), counts[:1])
-        words = empty_words(int(counts[:1].get()[0]))
-        self._choose(keys, words, counts[1:])
-        return words
+        pairs = empty_pairs(int(counts[:1].get()[0]))
+        self._choose(keys, pairs, counts[1:])
+        return pairs
 
-    def _choose(self, keys: KeyRange, words: Any, count: Any) -> None:
+    def _choose(self, keys: KeyRange, pairs: Any, count: Any) -> None:
         places = self.slots * self._bucket + len(self._spill)
         KERNELS.launch(
-            f"choose_slots_{self._bucket}", grid_of_tiles(-(-places // WORD_TILE)), (THREADS,),
-            (*self._arrays(), np.int32(keys.bits), np.uint32(keys.number), words, count),
+            f"choose_slots_{self._bucket}", grid_of_tiles(-(-places // PAIR_TILE)), (THREADS,),
+            (*self._arrays(), np.int32(keys.bits), np.uint32(keys.number), pairs, count),
         )  # fmt: skip
 
     def _arrays(self) -> tuple[Any, ...]:
@@ -132,21 +132,21 @@ def _spill_room(slots: int) -> int:
     return 64 + slots // _SLOTS_PER_SPILLED
 
 
-def slots_taken(words: Any, most: int) -> NDArray[np.int64]:
+def slots_taken(pairs: Any, most: int) -> NDArray[np.int64]:
     """Slots that sorted words take, with buckets of each size in ``BUCKETS``; int64.
 
     Args:
-        words: CuPy uint64.
+        pairs: CuPy uint64.
         most: windows of a key that are kept.
     """
     import cupy
 
     slots = cupy.empty(len(BUCKETS), dtype=cupy.uint64)
     slots.data.memset_async(0, slots.nbytes)
-    if len(words) > 0:
+    if len(pairs) > 0:
         KERNELS.launch(
-            "count_slots", grid_of_threads(len(words)), (THREADS,),
-            (words, np.int64(len(words)), np.uint32(most), slots),
+            "count_slots", grid_of_threads(len(pairs)), (THREADS,),
+            (pairs, np.int64(len(pairs)), np.uint32(most), slots),
         )  # fmt: skip
     return np.asarray(slots.get(), dtype=np.int64)
 

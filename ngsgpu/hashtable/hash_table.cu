@@ -7,7 +7,7 @@
 // take care. No two insert the same key at a time, and slots are never given up. Therefore all
 // slots of a key but the last one in its order are full, and which of its windows the table holds
 // does not depend on what happens to other keys. Windows beyond a number of them are left out.
-#include "ngsgpu/classify/index/words.cuh"
+#include "ngsgpu/classify/index/pairs.cuh"
 
 namespace {
 

@@ -81,14 +81,14 @@ class FileLayout:
 
     def sequence_offsets(self, first: int, last: int) -> NDArray[np.int64]:
         """Where the sequences of records ``first`` to ``last``, exclusive, begin in the file."""
-        places = self.starts[first:last].astype(np.int64)
+        offsets = self.starts[first:last].astype(np.int64)
         index = bisect.bisect_right(self.segments, first, key=lambda one: one.first_record) - 1
         for segment in itertools.islice(self.segments, index, None):
             if segment.first_record >= last:
                 break
             begin = max(0, segment.first_record - first)
-            places[begin : segment.first_record + segment.records - first] += segment.base
-        return places
+            offsets[begin : segment.first_record + segment.records - first] += segment.base
+        return offsets
 
     @property
     def size(self) -> int:

@@ -58,7 +58,7 @@ def merge_on_gpu(
     tables: QualityTables,
     wanted: Wanted,
     files: OutputSet,
-    places: Mapping[int, int],
+    file_numbers: Mapping[int, int],
     *,
     phred_offset: PhredOffset,
     threads: int = 1,
@@ -74,7 +74,7 @@ def merge_on_gpu(
         tables: scores of merged bases.
         wanted: what is written.
         files: the outputs.
-        places: for each output of the kernels that is written, its index in ``files``.
+        file_numbers: for each output of the kernels that is written, its index in ``files``.
         phred_offset: as for ``ngsgpu.io.text.reader.read_batches``.
         threads: threads that read and write.
         chunk_bytes: bytes of a file that are handled at a time; the result does not depend on it.
@@ -96,7 +96,7 @@ def merge_on_gpu(
         DeviceWriter(files, threads=readers) as writer,
         ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool,
     ):
-        run = _Run(rules, tables, wanted, writer, places, chunk_bytes, advance)
+        run = _Run(rules, tables, wanted, writer, file_numbers, chunk_bytes, advance)
         for lane in lanes:
             run.merge_lane(lane, pool, readers, phred_offset)
         run.finish()
@@ -162,14 +162,14 @@ class _Run:
         tables: QualityTables,
         wanted: Wanted,
         writer: DeviceWriter,
-        places: Mapping[int, int],
+        file_numbers: Mapping[int, int],
         chunk_bytes: int,
         advance: Callable[[int], None],
     ) -> None:
         import cupy
 
         self._writer = writer
-        self._places = places
+        self._file_numbers = file_numbers
         self._chunk_bytes = chunk_bytes
         self._advance = advance
         self._rules = cupy.asarray(flat_rules(rules, wanted))
@@ -303,7 +303,7 @@ class _Run:
         sizes = batch.sizes()
         batch.copied = [
             self._writer.put(index, batch.outputs[number], sizes[number], batch.made)
-            for number, index in self._places.items()
+            for number, index in self._file_numbers.items()
             if sizes[number]
         ]
 
@@ -322,5 +322,5 @@ class _Run:
 def _records(chunk: ParsedChunk, record: int) -> tuple[Any, ...]:
     """A chunk's records from one on, as the kernels take them."""
     slot = chunk.slot
-    places = (slot.raw, slot.line_end, slot.seq_start, slot.qual_start, slot.lengths)
-    return *places, np.uint32(chunk.begin), np.uint32(record)
+    file_numbers = (slot.raw, slot.line_end, slot.seq_start, slot.qual_start, slot.lengths)
+    return *file_numbers, np.uint32(chunk.begin), np.uint32(record)

@@ -290,15 +290,15 @@ class _Run:
         return statistics
 
     @property
-    def _places(self) -> dict[int, int]:
+    def _file_numbers(self) -> dict[int, int]:
         """For each output of the kernels that is written, its index among the files."""
         return {number: index for index, number in enumerate(self.outputs.reads)}
 
     def _merge_on_cpu(self, files: OutputSet) -> Tally:
-        places = self._places
+        file_numbers = self._file_numbers
 
         def write(pieces: Pieces) -> None:
-            for number, index in places.items():
+            for number, index in file_numbers.items():
                 if len(pieces[number]):
                     files.write(index, pieces[number])
 
@@ -337,7 +337,7 @@ class _Run:
                 tables,
                 self.outputs.wanted,
                 files,
-                self._places,
+                self._file_numbers,
                 phred_offset=self.phred_offset,
                 threads=self.options.threads,
                 chunk_bytes=min(self.options.chunk_bytes, _GPU_CHUNK_BYTES),

@@ -1,7 +1,7 @@
 """Numba kernels of the minhash tables: signatures, sorting, buckets, look-up.
 
 Read them in that order. A table is two arrays in bucket order: ``ids`` holds read numbers, whose
-top bit marks the first entry of a bucket, and ``places`` the position and the strand of the
+top bit marks the first entry of a bucket, and ``positions`` the position and the strand of the
 k-mer that brought the read there. ``slots[read, table]`` is the entry of a read in a table, so
 that a read that looks for its neighbours walks to both ends of its bucket and searches nothing.
 """
@@ -31,12 +31,12 @@ class TableArrays(NamedTuple):
 
     Attributes:
         ids: uint32[hashes, reads + 1], read numbers in bucket order, top bit at bucket starts.
-        places: uint16[hashes, reads + 1], 2 x position + strand of each entry's k-mer.
+        positions: uint16[hashes, reads + 1], 2 x position + strand of each entry's k-mer.
         slots: uint32[reads, hashes], entry of each read in each table, or ``NO_SLOT``.
     """
 
     ids: NDArray[np.uint32]
-    places: NDArray[np.uint16]
+    positions: NDArray[np.uint16]
     slots: NDArray[np.uint32]
 
 
@@ -83,13 +83,13 @@ def sign_reads(
     k: int,
     first_function: int,
     keys: NDArray[np.uint64],
-    places: NDArray[np.uint16],
+    positions: NDArray[np.uint16],
     canonical: NDArray[np.uint64],
     forward: NDArray[np.uint64],
 ) -> None:
     """Signatures of reads ``first`` to ``last`` under ``len(keys)`` consecutive functions.
 
-    ``keys[f, read]`` becomes the low 2k bits of the smallest hash, ``places[f, read]`` twice the
+    ``keys[f, read]`` becomes the low 2k bits of the smallest hash, ``positions[f, read]`` twice the
     (first) position of its k-mer, plus 1 where the k-mer is the reverse complement of the
     canonical one. Reads shorter than k are left as they are.
     """
@@ -107,7 +107,7 @@ def sign_reads(
             while canonical[position] != kmer:
                 position += 1
             keys[function, read] = smallest & mask
-            places[function, read] = 2 * position + (forward[position] != kmer)
+            positions[function, read] = 2 * position + (forward[position] != kmer)
 
 
 @njit(nogil=True, cache=True)
@@ -152,10 +152,10 @@ def sort_by_key(
 def fill_table(
     keys: NDArray[np.uint64],
     ids: NDArray[np.uint32],
-    places: NDArray[np.uint16],
+    positions: NDArray[np.uint16],
     table: int,
     table_ids: NDArray[np.uint32],
-    table_places: NDArray[np.uint16],
+    table_positions: NDArray[np.uint16],
     slots: NDArray[np.uint32],
 ) -> tuple[int, int]:
     """Turn sorted (key, id) pairs into a table; return its number of entries and of buckets.
@@ -175,7 +175,7 @@ def fill_table(
             for i in range(begin, end):
                 read = ids[i]
                 table_ids[entries] = read | BUCKET_START if i == begin else read
-                table_places[entries] = places[read]
+                table_positions[entries] = positions[read]
                 slots[read, table] = entries
                 entries += 1
             buckets += 1
@@ -270,12 +270,12 @@ def find_candidates(
         end = bounds[table, 1]
         if begin == end:
             continue
-        own = np.int64(tables.places[table, np.int64(tables.slots[anchor, table])])
+        own = np.int64(tables.positions[table, np.int64(tables.slots[anchor, table])])
         for entry in range(begin, end):
             read = np.int64(tables.ids[table, entry] & READ_MASK)
             if read == anchor:
                 continue
-            place = np.int64(tables.places[table, entry])
+            place = np.int64(tables.positions[table, entry])
             reverse_complemented = (own ^ place) & 1
             position = place >> 1
             if reverse_complemented:

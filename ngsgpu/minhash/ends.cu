@@ -15,7 +15,7 @@ __device__ __forceinline__ uint64_t cell_of_key(uint64_t key, int below) {
 // Grid: any; block: any, one thread an end. Bytes: the planes once, 9 out an end. Operations: about
 // 30 for each k-mer, which bounds it.
 extern "C" __global__ void sign_ends(const Reads* reads_in, int64_t ends, int k, int window,
-                                     uint64_t function, uint64_t* keys, uint8_t* places) {
+                                     uint64_t function, uint64_t* keys, uint8_t* positions) {
     const Reads reads = *reads_in;
     const uint64_t mask = k == 32 ? ~0ull : (1ull << (2 * k)) - 1;
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
@@ -24,7 +24,7 @@ extern "C" __global__ void sign_ends(const Reads* reads_in, int64_t ends, int k,
         const int length = read_length(reads, read);
         if (length < window) {
             keys[end] = ~0ull;
-            places[end] = 0;
+            positions[end] = 0;
             continue;
         }
         const int words = (length + 63) >> 6;
@@ -50,7 +50,7 @@ extern "C" __global__ void sign_ends(const Reads* reads_in, int64_t ends, int k,
             }
         }
         keys[end] = smallest & mask;
-        places[end] = uint8_t(place);
+        positions[end] = uint8_t(place);
     }
 }
 
@@ -59,14 +59,14 @@ extern "C" __global__ void sign_ends(const Reads* reads_in, int64_t ends, int k,
 //
 // Grid: any; block: any, one thread an entry. Bytes: 17 in, 8 out an entry, the places at random.
 extern "C" __global__ void fill_ends(const uint64_t* keys, const int64_t* members, int64_t count,
-                                     const uint8_t* places, int below, uint64_t* entries) {
+                                     const uint8_t* positions, int below, uint64_t* entries) {
     const int shift = below > kMarkBits ? below - kMarkBits : 0;
     const uint64_t mask = (1ull << kMarkBits) - 1;
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
         const uint64_t end = uint64_t(members[i]);
         const uint64_t mark = (keys[i] >> shift) & mask;
-        entries[i] = (mark << 40) | (uint64_t(places[end]) << 32) | end;
+        entries[i] = (mark << 40) | (uint64_t(positions[end]) << 32) | end;
     }
 }
 

@@ -187,11 +187,11 @@ def sign_ends(
     window: int,
     first_function: int,
     keys: NDArray[np.uint64],
-    places: NDArray[np.uint8],
+    positions: NDArray[np.uint8],
 ) -> None:
     """Signatures of both ends of reads ``first`` to ``last`` under ``len(keys)`` functions.
 
-    ``keys[f, end]`` becomes the low 2k bits of the smallest hash, ``places[f, end]`` the (first)
+    ``keys[f, end]`` becomes the low 2k bits of the smallest hash, ``positions[f, end]`` the (first)
     position of its k-mer in the end. Reads shorter than the window get ``NO_KEY``.
     """
     mask = ~np.uint64(0) if k == 32 else (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
@@ -220,7 +220,7 @@ def sign_ends(
                     value = mix64(kmer + np.uint64(first_function + function))
                     if value < smallest[function]:
                         smallest[function] = value
-                        places[function, end] = position - (k - 1)
+                        positions[function, end] = position - (k - 1)
             for function in range(len(keys)):
                 keys[function, end] = smallest[function] & mask
 
@@ -238,7 +238,7 @@ def split_key(key: np.uint64, k: int, cell_bits: int) -> tuple[np.int64, np.uint
 def fill_ends(
     keys: NDArray[np.uint64],
     ends: NDArray[np.uint32],
-    places: NDArray[np.uint8],
+    positions: NDArray[np.uint8],
     k: int,
     cell_bits: int,
     entries: NDArray[np.uint64],
@@ -251,7 +251,7 @@ def fill_ends(
         while at <= cell:
             cells[at] = i
             at += 1
-        place = np.uint64(places[ends[i]])
+        place = np.uint64(positions[ends[i]])
         entries[i] = (mark << np.uint64(40)) | (place << np.uint64(32)) | np.uint64(ends[i])
     while at < len(cells):
         cells[at] = len(keys)
@@ -290,7 +290,7 @@ def build_end_tables(
     count, hashes = 2 * reads.reads, parameters.hashes
     bits = cell_bits_for(reads.reads, parameters.kmer)
     keys = np.empty((hashes, count), dtype=np.uint64)
-    places = np.zeros((hashes, count), dtype=np.uint8)
+    positions = np.zeros((hashes, count), dtype=np.uint8)
     pieces = np.linspace(0, reads.reads, 4 * threads + 1).astype(np.int64).tolist()
 
     def sign(bounds: tuple[int, int]) -> None:
@@ -301,7 +301,7 @@ def build_end_tables(
             parameters.window,
             parameters.first_function,
             keys,
-            places,
+            positions,
         )
 
     with ThreadPoolExecutor(threads) as pool:
@@ -320,7 +320,7 @@ def build_end_tables(
             if sort_by_key(own, ends, spare, spare_ends, 2 * parameters.kmer):
                 own, ends = spare, spare_ends
             fill_ends(
-                own, ends, places[function], parameters.kmer, bits, entries[function],
+                own, ends, positions[function], parameters.kmer, bits, entries[function],
                 cells[function],
             )  # fmt: skip
             advance(1)

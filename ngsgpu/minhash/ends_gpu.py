@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from ngsgpu.device.arena import lasting
+from ngsgpu.device.arena import persistent
 from ngsgpu.device.kernels import KernelModule, grid_for
 from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, EndParameters, cell_bits_for
@@ -89,20 +89,20 @@ def build_end_tables_on_gpu(
     all_long = reads.reads == 0 or reads.min_length >= parameters.window
     long_enough = None
     entries = None
-    with lasting():
+    with persistent():
         cells = cupy.empty((hashes, (1 << bits) + 1), dtype=cupy.uint32)
     for function in range(hashes):
         keys = cupy.empty(count, dtype=cupy.uint64)
-        places = cupy.empty(count, dtype=cupy.uint8)
-        _sign(reads, parameters, function, keys, places)
+        positions = cupy.empty(count, dtype=cupy.uint8)
+        _sign(reads, parameters, function, keys, positions)
         if not all_long:
             if long_enough is None:
                 long_enough = cupy.flatnonzero(keys != NO_KEY)
             keys = keys[long_enough]
         if entries is None:
-            with lasting():
+            with persistent():
                 entries = cupy.empty((hashes, len(keys)), dtype=cupy.uint64)
-        _fill(keys, places, long_enough, parameters, bits, entries[function], cells[function])
+        _fill(keys, positions, long_enough, parameters, bits, entries[function], cells[function])
         advance(1)
     return DeviceEndTables(
         entries, cells, parameters.kmer, parameters.window, parameters.first_function, bits
@@ -110,7 +110,7 @@ def build_end_tables_on_gpu(
 
 
 def _sign(
-    reads: DeviceReadSet, parameters: EndParameters, function: int, keys: Any, places: Any
+    reads: DeviceReadSet, parameters: EndParameters, function: int, keys: Any, positions: Any
 ) -> None:
     KERNELS.launch(
         "sign_ends",
@@ -123,14 +123,14 @@ def _sign(
             np.int32(parameters.window),
             np.uint64(parameters.first_function + function),
             keys,
-            places,
+            positions,
         ),
     )
 
 
 def _fill(
     keys: Any,
-    places: Any,
+    positions: Any,
     long_enough: Any,
     parameters: EndParameters,
     bits: int,
@@ -143,7 +143,7 @@ def _fill(
         members = radix_argsort(keys)
         if long_enough is not None:
             members = long_enough[members]
-        arguments = (keys, members, np.int64(count), places, below, entries)
+        arguments = (keys, members, np.int64(count), positions, below, entries)
         KERNELS.launch("fill_ends", _grid(count), (THREADS,), arguments)
     KERNELS.launch(
         "find_cells",

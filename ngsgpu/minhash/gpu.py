@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ngsgpu.device.arena import lasting, room
+from ngsgpu.device.arena import persistent, room
 from ngsgpu.device.gpu_memory import free_unused, mapped_empty
 from ngsgpu.device.kernels import KernelModule, grid_for
 from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
@@ -54,7 +54,7 @@ class DeviceTables:
 
     Attributes:
         ids: for each table uint32[its entries + 1 + LOOK_AHEAD].
-        places: for each table uint16, as many; what is behind the entries means nothing.
+        positions: for each table uint16, as many; what is behind the entries means nothing.
         slots: uint32[reads, hashes].
         entries: entries of each table.
         pointers: int64[hashes, 2], where ids and places of each table lie.
@@ -62,7 +62,7 @@ class DeviceTables:
     """
 
     ids: list[Any]
-    places: list[Any]
+    positions: list[Any]
     slots: Any
     entries: list[int]
     pointers: Any
@@ -138,9 +138,9 @@ class _Builder:
         self._slots_on_device = slots_on_device
         self.entries: list[int] = []
         self._ids: list[Any] = []
-        self._places: list[Any] = []
+        self._positions: list[Any] = []
         shape = (reads.reads, parameters.hashes)
-        with lasting():
+        with persistent():
             if slots_on_device:
                 self._slots = cupy.full(shape, int(NO_SLOT), dtype=cupy.uint32)
             else:
@@ -160,7 +160,7 @@ class _Builder:
 
     def forget(self, first: int) -> None:
         """Drop the tables from ``first`` on."""
-        del self.entries[first:], self._ids[first:], self._places[first:]
+        del self.entries[first:], self._ids[first:], self._positions[first:]
 
     def build(self, first: int, functions: int) -> None:
         """Build the tables from ``first`` on in one pass."""
@@ -168,8 +168,8 @@ class _Builder:
 
         count = self._reads.reads
         keys = [cupy.empty(count, dtype=cupy.uint64) for _ in range(functions)]
-        places = [cupy.empty(count, dtype=cupy.uint16) for _ in range(functions)]
-        _sign(self._reads, self._parameters, first, keys, places)
+        positions = [cupy.empty(count, dtype=cupy.uint16) for _ in range(functions)]
+        _sign(self._reads, self._parameters, first, keys, positions)
         # Slots are written at random, for which the bus is too slow: they cross it in order.
         slots = self._slots
         if not self._slots_on_device:
@@ -177,11 +177,11 @@ class _Builder:
         for function in range(functions):
             column = first + function if self._slots_on_device else function
             # Taken out of the lists, so that each is gone when its table is there.
-            self._build_table(keys.pop(0), places.pop(0), slots, column)
+            self._build_table(keys.pop(0), positions.pop(0), slots, column)
         if not self._slots_on_device:
             self._slots[:, first : first + functions] = slots
 
-    def _build_table(self, keys: Any, own_places: Any, slots: Any, column: int) -> None:
+    def _build_table(self, keys: Any, own_positions: Any, slots: Any, column: int) -> None:
         import cupy
 
         if self._long_enough is not None:
@@ -197,7 +197,7 @@ class _Builder:
         stays = cupy.empty(count, dtype=cupy.int32)
         KERNELS.launch("mark_shared", grid, (256,), (keys, np.int64(count), stays))
         entry = cupy.cumsum(stays, dtype=cupy.int32)
-        table_ids, table_places = self._append(int(entry[-1]))
+        table_ids, table_positions = self._append(int(entry[-1]))
         KERNELS.launch(
             "fill_table",
             grid,
@@ -208,11 +208,11 @@ class _Builder:
                 np.int64(count),
                 stays,
                 entry,
-                own_places,
+                own_positions,
                 np.int32(column),
                 np.int32(slots.shape[1]),
                 table_ids,
-                table_places,
+                table_positions,
                 slots,
             ),
         )
@@ -222,30 +222,30 @@ class _Builder:
         import cupy
 
         size = table_bytes(entries)
-        with lasting():
+        with persistent():
             if len(self.entries) < self._on_device:
                 table = cupy.empty(size, dtype=cupy.uint8)
             else:
                 table = mapped_empty(size, cupy.uint8)
         ids_bytes = size // ENTRY_BYTES * 4
         self._ids.append(table[:ids_bytes].view(cupy.uint32))
-        self._places.append(table[ids_bytes:].view(cupy.uint16))
+        self._positions.append(table[ids_bytes:].view(cupy.uint16))
         self.entries.append(entries)
-        return self._ids[-1], self._places[-1]
+        return self._ids[-1], self._positions[-1]
 
     def tables(self) -> DeviceTables:
         """The tables, when all are built."""
         import cupy
 
-        pairs = zip(self._ids, self._places, strict=True)
-        with lasting():
+        pairs = zip(self._ids, self._positions, strict=True)
+        with persistent():
             pointers = cupy.array(
-                [[ids.data.ptr, places.data.ptr] for ids, places in pairs], dtype=cupy.int64
+                [[ids.data.ptr, positions.data.ptr] for ids, positions in pairs], dtype=cupy.int64
             )
             struct = cupy.array(
                 [pointers.data.ptr, self._slots.data.ptr, len(self.entries)], dtype=cupy.int64
             )
-        return DeviceTables(self._ids, self._places, self._slots, self.entries, pointers, struct)
+        return DeviceTables(self._ids, self._positions, self._slots, self.entries, pointers, struct)
 
 
 def table_bytes(entries: int) -> int:
@@ -274,7 +274,7 @@ def _sign(
     parameters: MinhashParameters,
     first: int,
     keys: list[Any],
-    places: list[Any],
+    positions: list[Any],
 ) -> None:
     import cupy
 
@@ -287,7 +287,7 @@ def _sign(
     if reads.reads == 0:
         return
     block_reads = max(1, min(THREADS // len(keys), SHARED_BYTES // a_read))
-    pointers = cupy.array([[array.data.ptr for array in arrays] for arrays in (keys, places)])
+    pointers = cupy.array([[array.data.ptr for array in arrays] for arrays in (keys, positions)])
     KERNELS.launch(
         "sign_reads",
         grid_for(reads.reads, block_reads, BLOCKS_PER_MULTIPROCESSOR),

@@ -1,7 +1,7 @@
 // Minhash signatures and tables; the reference is ngsgpu/minhash/cpu.py.
 #include "ngsgpu/readset/reads.cuh"
 
-// Signatures of a run of reads under blockDim.x consecutive functions; ``keys`` and ``places`` point
+// Signatures of reads under blockDim.x consecutive functions; ``keys`` and ``positions`` point
 // to an array for each function.
 //
 // Grid: any; block: (functions, reads). A block keeps the canonical k-mers of its blockDim.y reads
@@ -11,7 +11,7 @@
 // k-mer and function, which bounds it.
 extern "C" __global__ void sign_reads(const Reads* reads_in, int64_t first, int64_t last, int k,
                                       uint64_t first_function, int max_kmers,
-                                      uint64_t* const* keys, uint16_t* const* places) {
+                                      uint64_t* const* keys, uint16_t* const* positions) {
     extern __shared__ uint64_t kmers[];
     const Reads reads = *reads_in;
     uint64_t* canonical = kmers + threadIdx.y * 2 * max_kmers;
@@ -50,7 +50,7 @@ extern "C" __global__ void sign_reads(const Reads* reads_in, int64_t first, int6
         int position = 0;
         while (canonical[position] != kmer) ++position;
         keys[threadIdx.x][read] = smallest & mask;
-        places[threadIdx.x][read] = 2 * position + (forward[position] != kmer);
+        positions[threadIdx.x][read] = 2 * position + (forward[position] != kmer);
     }
 }
 
@@ -72,8 +72,8 @@ extern "C" __global__ void mark_shared(const uint64_t* keys, int64_t count, int3
 // at random.
 extern "C" __global__ void fill_table(const uint64_t* keys, const int64_t* ids, int64_t count,
                                       const int32_t* stays, const int32_t* entry,
-                                      const uint16_t* places, int column, int columns,
-                                      uint32_t* table_ids, uint16_t* table_places,
+                                      const uint16_t* positions, int column, int columns,
+                                      uint32_t* table_ids, uint16_t* table_positions,
                                       uint32_t* slots) {
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -83,7 +83,7 @@ extern "C" __global__ void fill_table(const uint64_t* keys, const int64_t* ids, 
         const uint32_t target = entry[i] - 1;
         const bool begins = i == 0 || keys[i - 1] != keys[i];
         table_ids[target] = begins ? read | 0x80000000u : read;
-        table_places[target] = places[read];
+        table_positions[target] = positions[read];
         slots[int64_t(read) * columns + column] = target;
     }
 }

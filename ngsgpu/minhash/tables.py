@@ -64,7 +64,7 @@ def build_tables(
     arrays = TableArrays(
         # Pages that no table reaches are never touched, so they take no memory.
         ids=np.empty((parameters.hashes, count + 1), dtype=np.uint32),
-        places=np.empty((parameters.hashes, count + 1), dtype=np.uint16),
+        positions=np.empty((parameters.hashes, count + 1), dtype=np.uint16),
         slots=np.full((count, parameters.hashes), cpu.NO_SLOT, dtype=np.uint32),
     )
     long_enough = _reads_with_kmers(reads, parameters.kmer)
@@ -74,24 +74,24 @@ def build_tables(
         for first in range(0, parameters.hashes, FUNCTIONS_PER_PASS):
             functions = min(FUNCTIONS_PER_PASS, parameters.hashes - first)
             keys = np.empty((functions, count), dtype=np.uint64)
-            places = np.empty((functions, count), dtype=np.uint16)
-            _sign(reads, parameters, first, keys, places, pool, threads)
+            positions = np.empty((functions, count), dtype=np.uint16)
+            _sign(reads, parameters, first, keys, positions, pool, threads)
 
             def build(
                 function: int,
                 first: int = first,
                 keys: NDArray[np.uint64] = keys,
-                places: NDArray[np.uint16] = places,
+                positions: NDArray[np.uint16] = positions,
             ) -> None:
                 table = first + function
                 sorted_keys, ids = _sorted(keys[function], long_enough, 2 * parameters.kmer)
                 entries[table], buckets[table] = cpu.fill_table(
                     sorted_keys,
                     ids,
-                    places[function],
+                    positions[function],
                     table,
                     arrays.ids[table],
-                    arrays.places[table],
+                    arrays.positions[table],
                     arrays.slots,
                 )
                 advance(1)
@@ -115,7 +115,7 @@ def _sign(
     parameters: MinhashParameters,
     first_table: int,
     keys: NDArray[np.uint64],
-    places: NDArray[np.uint16],
+    positions: NDArray[np.uint16],
     pool: ThreadPoolExecutor,
     threads: int,
 ) -> None:
@@ -129,7 +129,7 @@ def _sign(
             parameters.kmer,
             parameters.first_function + first_table,
             keys,
-            places,
+            positions,
             canonical,
             np.empty_like(canonical),
         )

@@ -68,12 +68,12 @@ class DeviceInput:
 
     Attributes:
         reads: the reads.
-        places: where each lane's sequences lie, for ``ngsgpu.io.output.patch``; None where the
+        layouts: where each lane's sequences lie, for ``ngsgpu.io.output.patch``; None where the
             CPU's reader had to read, as FASTA.
     """
 
     reads: DeviceReadSet
-    places: tuple[ReadFilesLayout, ...] | None
+    layouts: tuple[ReadFilesLayout, ...] | None
 
 
 def read_to_device(
@@ -141,7 +141,7 @@ def working_bytes(files: int, chunk_bytes: int = CHUNK_BYTES) -> int:
     return files * SLOTS * slot_bytes(chunk_bytes)
 
 
-class _Places:
+class _LayoutBuilder:
     """Where the sequences of a file lie."""
 
     def __init__(self) -> None:
@@ -203,11 +203,11 @@ class _Reader:
         self._input_bytes = total_bytes([path for lane in self._lanes for path in lane.inputs])
         readers = min(self._threads, MAX_READERS)
         with ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool:
-            places = tuple(self._read_lane(lane, pool, readers) for lane in self._lanes)
+            layouts = tuple(self._read_lane(lane, pool, readers) for lane in self._lanes)
         reads = self._packer.finish(paired=self._lanes[0].paired)
         for path in self._empty:
             logger.warning("%s: the file is empty", path)
-        return DeviceInput(reads, places)
+        return DeviceInput(reads, layouts)
 
     def _read_lane(
         self, lane: ReadFiles, pool: ThreadPoolExecutor, readers: int
@@ -225,10 +225,10 @@ class _Reader:
             host_cache=self.host_cache,
         ) as device_lane:
             cursors = device_lane.cursors
-            places = {cursor.path: _Places() for cursor in cursors}
+            layouts = {cursor.path: _LayoutBuilder() for cursor in cursors}
 
             def note(cursor: Cursor, chunk: ParsedChunk) -> None:
-                places[cursor.path].note(chunk)
+                layouts[cursor.path].note(chunk)
                 if chunk.records:
                     self._packer.expect_ambiguous(chunk.ambiguous)
 
@@ -236,8 +236,8 @@ class _Reader:
                 self._packer.input_bytes = self._input_bytes
             for batch in device_lane.batches(note):
                 self._pack(batch, len(cursors))
-            self._empty += [path for path, own in places.items() if not own.segments]
-            found = tuple(places[cursor.path].finish(cursor) for cursor in cursors)
+            self._empty += [path for path, own in layouts.items() if not own.segments]
+            found = tuple(layouts[cursor.path].finish(cursor) for cursor in cursors)
             return ReadFilesLayout(found, first_read)
 
     def _pack(self, batch: DeviceRecordBatch, files: int) -> None:

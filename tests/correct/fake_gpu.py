@@ -317,18 +317,18 @@ class FakeGpus:
 
     def _sign_reads(
         self, struct: Any, first: Any, last: Any, k: Any, function: Any, kmers: Any, keys: Any,
-        places: Any,
+        positions: Any,
     ) -> None:  # fmt: skip
         own_keys = np.empty((len(keys), last), np.uint64)
-        own_places = np.empty((len(keys), last), np.uint16)
+        own_positions = np.empty((len(keys), last), np.uint16)
         spaces = [np.empty(kmers, np.uint64) for _ in range(2)]
         arrays = self._read_arrays(struct)
         minhash_cpu.sign_reads(
-            arrays, int(first), int(last), int(k), int(function), own_keys, own_places, *spaces
+            arrays, int(first), int(last), int(k), int(function), own_keys, own_positions, *spaces
         )
         for row in range(len(keys)):
             at(keys[row], np.uint64, last)[:] = own_keys[row]
-            at(places[row], np.uint16, last)[:] = own_places[row]
+            at(positions[row], np.uint16, last)[:] = own_positions[row]
 
     def _mark_shared(self, keys: Any, count: Any, stays: Any) -> None:
         assert len(keys) == count
@@ -338,8 +338,8 @@ class FakeGpus:
         stays[:-1] |= same
 
     def _fill_table(
-        self, keys: Any, ids: Any, count: Any, stays: Any, entry: Any, places: Any, column: Any,
-        columns: Any, table_ids: Any, table_places: Any, slots: Any,
+        self, keys: Any, ids: Any, count: Any, stays: Any, entry: Any, positions: Any, column: Any,
+        columns: Any, table_ids: Any, table_positions: Any, slots: Any,
     ) -> None:  # fmt: skip
         assert slots.shape[1] == columns
         table_ids[entry[-1]] = 1 << 31
@@ -348,7 +348,7 @@ class FakeGpus:
         begins[1:] = keys[1:] != keys[:-1]
         reads = ids[kept].astype(np.uint32)
         table_ids[: len(kept)] = reads | (begins[kept].astype(np.uint32) << np.uint32(31))
-        table_places[: len(kept)] = places[reads]
+        table_positions[: len(kept)] = positions[reads]
         slots[reads, column] = np.arange(len(kept))
 
     def table_arrays(self, struct: Any) -> TableArrays:
@@ -356,12 +356,12 @@ class FakeGpus:
         pointers, slots, hashes = struct.tolist()
         count = self.reads.reads
         ids = np.zeros((hashes, count + 1), np.uint32)
-        places = np.zeros((hashes, count + 1), np.uint16)
+        positions = np.zeros((hashes, count + 1), np.uint16)
         both = at(pointers, np.int64, 2 * hashes).reshape(hashes, 2).tolist()
         for table, entries in enumerate(self.tables.entries):
             ids[table, : entries + 1] = at(both[table][0], np.uint32, entries + 1)
-            places[table, :entries] = at(both[table][1], np.uint16, entries)
-        return TableArrays(ids, places, at(slots, np.uint32, count * hashes).reshape(-1, hashes))
+            positions[table, :entries] = at(both[table][1], np.uint16, entries)
+        return TableArrays(ids, positions, at(slots, np.uint32, count * hashes).reshape(-1, hashes))
 
     def _correct_anchors(
         self, reads: Any, ambiguous: Any, tables: Any, weights: Any, rules: Any, results: Any,

@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.device.arena import Extents, lasting, room
+from ngsgpu.device.arena import Extents, persistent, room
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from([0, 1, 50, 400]))
@@ -20,7 +20,7 @@ def test_parts_never_overlap_and_free_ones_join(seed: int, size: int) -> None:
     for _ in range(200):
         if taken and random.random() < 0.45:
             at = random.choice(list(taken))
-            extents.give_back(at)
+            extents.release(at)
             del taken[at]
         else:
             wanted = random.randrange(1, 40)
@@ -38,7 +38,7 @@ def test_parts_never_overlap_and_free_ones_join(seed: int, size: int) -> None:
         peak = max(peak, extents.used)
     assert extents.peak == peak
     for at in taken:
-        extents.give_back(at)
+        extents.release(at)
     assert (extents.used, extents.largest) == (0, size)
 
 
@@ -47,7 +47,7 @@ def test_lasting_parts_lie_at_the_beginning() -> None:
     assert extents.take(10, from_end=True) == 90
     assert extents.take(10, from_end=False) == 0
     assert extents.take(10, from_end=True) == 80
-    extents.give_back(90)
+    extents.release(90)
     assert extents.take(5, from_end=True) == 95
     assert extents.take(71, from_end=False) is None
     assert extents.take(70, from_end=False) == 10
@@ -55,5 +55,5 @@ def test_lasting_parts_lie_at_the_beginning() -> None:
 
 def test_without_an_arena() -> None:
     assert room() is None
-    with lasting():
+    with persistent():
         assert room() is None

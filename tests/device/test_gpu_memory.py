@@ -117,13 +117,13 @@ def test_buffers_are_used_again(cuda):
     pool = PinnedPool(100, 2)
     first = pool.take()
     assert (first.shape, first.dtype.str, first.flags.writeable) == ((100,), "|u1", True)
-    pool.give_back(first)
+    pool.release(first)
     with pool.borrowed() as second:
         assert second is first
         pool.take()
     assert cuda.made == [100, 100]
     with pytest.raises(ValueError, match="not from this pool"):
-        pool.give_back(second[:50])
+        pool.release(second[:50])
 
 
 def test_who_asks_for_more_waits(cuda):
@@ -134,7 +134,7 @@ def test_who_asks_for_more_waits(cuda):
     thread.start()
     thread.join(0.1)
     assert not taken
-    pool.give_back(buffer)
+    pool.release(buffer)
     thread.join(10)
     assert taken[0] is buffer
 

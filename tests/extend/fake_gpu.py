@@ -25,7 +25,7 @@ from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_read import DeviceInput
 from tests.correct.fake_gpu import Device, FakeGpus, OutOfMemoryError
 from tests.extend.test_sections import kept
-from tests.io.test_patch import places_of
+from tests.io.test_patch import layouts_of
 
 WORKSPACE_BYTES = 1 << 20
 
@@ -80,25 +80,25 @@ class ExtendingGpus(FakeGpus):
         reads = DeviceReadSet.from_host(read_on_host(lanes, **options))
         options["advance"](reads.reads)
         fasta = Path(lanes[0].inputs[0]).read_bytes()[:1] == b">"
-        places = tuple(kept(lane) for lane in places_of(list(lanes))) if not fasta else None
-        return DeviceInput(reads, places if self.placed else None)
+        layouts = tuple(kept(lane) for lane in layouts_of(list(lanes))) if not fasta else None
+        return DeviceInput(reads, layouts if self.placed else None)
 
     def _sign_ends(
-        self, struct: Any, count: Any, k: Any, window: Any, function: Any, keys: Any, places: Any
+        self, struct: Any, count: Any, k: Any, window: Any, function: Any, keys: Any, positions: Any
     ) -> None:
-        places[:] = 0
+        positions[:] = 0
         ends.sign_ends(
             self._read_arrays(struct), 0, int(count) // 2, int(k), int(window), int(function),
-            np.asarray(keys)[None], np.asarray(places)[None],
+            np.asarray(keys)[None], np.asarray(positions)[None],
         )  # fmt: skip
 
     def _fill_ends(
-        self, keys: Any, members: Any, count: Any, places: Any, below: Any, entries: Any
+        self, keys: Any, members: Any, count: Any, positions: Any, below: Any, entries: Any
     ) -> None:
         assert count == len(keys) == len(members) == len(entries)
         shift = np.uint64(max(0, int(below) - ends.MARK_BITS))
         marks = (np.asarray(keys) >> shift) & np.uint64((1 << ends.MARK_BITS) - 1)
-        own = np.asarray(places)[members].astype(np.uint64)
+        own = np.asarray(positions)[members].astype(np.uint64)
         entries[:] = (marks << np.uint64(40)) | (own << np.uint64(32)) | members.astype(np.uint64)
 
     def _find_cells(self, keys: Any, count: Any, below: Any, cells: Any, first: Any) -> None:

@@ -98,7 +98,7 @@ def test_files_are_those_of_the_cpu(
     gpus.placed = placed
     monkeypatch.setattr(gpu_run, "MAX_PAIRS", 128)
     monkeypatch.setattr(gpu_run, "MIN_PAIRS", 128)
-    monkeypatch.setattr(sections.placed_sections, "__kwdefaults__", {"pairs": 50})
+    monkeypatch.setattr(sections.indexed_sections, "__kwdefaults__", {"pairs": 50})
     assert run(inputs, tmp_path / "gpu", threads=2, backend="cuda") == expected
     statistics = [json.loads((tmp_path / name / "stats").read_text()) for name in ("cpu", "gpu")]
     assert [one["backend"] for one in statistics] == ["cpu", "cuda"]

@@ -18,8 +18,8 @@ from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.extend.records import Mates
 from ngsgpu.extend.sections import (
     Section,
-    can_place,
-    placed_sections,
+    can_seek,
+    indexed_sections,
     read_sections,
     with_results,
 )
@@ -30,7 +30,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
 from tests.io.helpers import fastq, reads, write
 from tests.io.random_fastq import Style, random_lanes, read_on_host
-from tests.io.test_patch import places_of
+from tests.io.test_patch import layouts_of
 
 
 def batches(lane: ReadFiles, phred_offset: PhredOffset = 33) -> Iterator[tuple[RecordBatch, ...]]:
@@ -83,19 +83,19 @@ def test_both_ways_give_the_same_records(tmp_path: Path, seed: int) -> None:
     shape = ReadLengths.of(read_on_host(lanes, phred_offset=style.phred_offset))
     expected = contents(read_sections(lanes, shape, lambda lane: batches(lane, style.phred_offset)))
     assert len(expected) == shape.reads // 2
-    places = [kept(lane) for lane in places_of(lanes, style.phred_offset)]
-    assert can_place(places)
+    layouts = [kept(lane) for lane in layouts_of(lanes, style.phred_offset)]
+    assert can_seek(layouts)
     with ExitStack() as opened:
-        sections = placed_sections(places, shape, opened, pairs=rng.choice([1, 3, 17, 4096]))
+        sections = indexed_sections(layouts, shape, opened, pairs=rng.choice([1, 3, 17, 4096]))
         assert contents(sections) == expected
 
 
 def test_what_is_not_kept_cannot_be_read_in_any_order(tmp_path: Path) -> None:
     rng = random.Random(1)
     lanes = random_lanes(rng, tmp_path, Style.random(rng), "pairs")
-    places = places_of(lanes)
-    plain = all(file.compression == "plain" for lane in places for file in lane.files)
-    assert can_place(places) == plain
+    layouts = layouts_of(lanes)
+    plain = all(file.compression == "plain" for lane in layouts for file in lane.files)
+    assert can_seek(layouts) == plain
 
 
 @pytest.fixture
@@ -106,16 +106,16 @@ def lane(tmp_path: Path) -> ReadFiles:
 
 def test_records_that_moved_are_refused(tmp_path: Path, lane: ReadFiles) -> None:
     shape = ReadLengths.of(read_on_host([lane]))
-    places = places_of([lane])
+    layouts = layouts_of([lane])
     first = Path(lane.inputs[0])
     data = first.read_bytes()
     with ExitStack() as opened:
-        sections = list(placed_sections(places, shape, opened))
+        sections = list(indexed_sections(layouts, shape, opened))
         first.write_bytes(b"@longer" + data[1 : len(data) - 6])
         with pytest.raises(InputError, match="the file changed during the run"):
             sections[0].load()
     with pytest.raises(InputError, match="changed during the run"), ExitStack() as opened:
-        list(placed_sections(places, shape, opened))
+        list(indexed_sections(layouts, shape, opened))
 
 
 def test_files_that_end_early_are_refused(lane: ReadFiles) -> None:
@@ -136,7 +136,7 @@ def test_results_are_laid_beside_their_pairs(lane: ReadFiles, sizes: tuple[int, 
     cut = [results.rows(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
     for chunk in (2, 30, 4096):
         with ExitStack() as opened:
-            sections = placed_sections(places_of([lane]), shape, opened, pairs=chunk)
+            sections = indexed_sections(layouts_of([lane]), shape, opened, pairs=chunk)
             numbers: list[int] = []
             for section, part in with_results(sections, iter(cut)):
                 assert section.pairs == len(part.kind)

@@ -89,7 +89,7 @@ def test_equals_the_cpu(seed: int) -> None:
             device_tables.ids[table][: entries + 1].get(), tables.arrays.ids[table, : entries + 1]
         )
         assert np.array_equal(
-            device_tables.places[table][:entries].get(), tables.arrays.places[table, :entries]
+            device_tables.positions[table][:entries].get(), tables.arrays.positions[table, :entries]
         )
     found = correct_on_gpu(device_reads, device_tables, parameters, coverage)
     for field in fields(expected):

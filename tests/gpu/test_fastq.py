@@ -46,7 +46,7 @@ def read(
         threads=3,
         chunk_bytes=chunk_bytes,
     )
-    assert (found.places is not None) == regular
+    assert (found.layouts is not None) == regular
     return found.reads.to_host()
 
 
@@ -70,13 +70,13 @@ def test_reads_and_patches_as_the_cpu_does(tmp_path: Path, seed: int, layout: st
         keep_bytes=rng.choice([0, 5000, 1 << 30]),
     )
     assert_equal_reads(found.reads.to_host(), expected)
-    assert found.places is not None
+    assert found.layouts is not None
     edits = random_edits(rng, expected)
     contents, counts = patch_on_host(lanes, expected, edits, style.phred_offset)
     paths = [tmp_path / "out_1.fq", tmp_path / "out_2.fq"][: 2 if layout == "pairs" else 1]
     with OutputSet(paths) as outputs:
         patched = write_patched(
-            found.places,
+            found.layouts,
             [lane.outputs for lane in lanes],
             outputs,
             edits,

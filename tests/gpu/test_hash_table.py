@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ngsgpu.classify.index.gpu_words import KeyRange
+from ngsgpu.classify.index.gpu_pairs import KeyRange
 from ngsgpu.device.sort import radix_sort
 from ngsgpu.errors import DeviceError
 from ngsgpu.hashtable.gpu import (
@@ -26,23 +26,23 @@ EVERYTHING = KeyRange(0, 0)
 LAST_KEY = (1 << 32) - 1
 
 
-def on_device(words: Sequence[int] | NDArray[np.uint64]) -> Any:
+def on_device(pairs: Sequence[int] | NDArray[np.uint64]) -> Any:
     import cupy
 
-    return cupy.asarray(np.array(words, dtype=np.uint64))
+    return cupy.asarray(np.array(pairs, dtype=np.uint64))
 
 
 def filled(batches: Sequence[Sequence[int]], slots: int, bucket: int, most: int) -> HashTable:
     table = HashTable(slots, bucket, most)
     for batch in batches:
-        words = on_device(batch)
-        radix_sort(words)
-        table.insert(words)
+        pairs = on_device(batch)
+        radix_sort(pairs)
+        table.insert(pairs)
     return table
 
 
 def held(table: HashTable, keys: KeyRange = EVERYTHING) -> list[int]:
-    return sorted(table.words(keys).get().tolist())
+    return sorted(table.pairs(keys).get().tolist())
 
 
 def first_of_each_key(batches: Sequence[Sequence[int]], most: int) -> dict[int, list[int]]:
@@ -62,16 +62,16 @@ def made_up(
     if source.random() < 0.5:  # close neighbours
         some = list(range(some[0] % 1000, some[0] % 1000 + keys))
     few = some[: max(1, keys // 20)]
-    words = [
+    pairs = [
         (source.choice(few if source.random() < heavy else some) << 32) | window
         for window in range(locations)
     ]
     bounds = sorted(source.randrange(locations + 1) for _ in range(batches - 1))
-    return [words[begin:end] for begin, end in zip([0, *bounds], [*bounds, locations], strict=True)]
+    return [pairs[begin:end] for begin, end in zip([0, *bounds], [*bounds, locations], strict=True)]
 
 
 def slots_needed(lists: dict[int, list[int]], bucket: int) -> int:
-    return sum(-(-len(words) // bucket) for words in lists.values())
+    return sum(-(-len(pairs) // bucket) for pairs in lists.values())
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -87,18 +87,18 @@ def test_holds_the_first_locations_of_each_key(seed: int):
     )
     most = source.choice([1, 2, 3, 9, 254, 1 << 16])
     expected = first_of_each_key(batches, most)
-    words = sorted(word for own in expected.values() for word in own)
+    pairs = sorted(word for own in expected.values() for word in own)
     for bucket in BUCKETS:
         needed = slots_needed(expected, bucket)
         table = filled(batches, int(needed / source.uniform(0.3, 0.95)), bucket, most)
         used, spilled = table.used()
         assert spilled == 0 or table.slots < 64
         assert used == needed or spilled > 0
-        assert held(table) == words
+        assert held(table) == pairs
         bits = source.choice([1, 3, 10])
-        number = source.choice([0, (1 << bits) - 1, words[0] >> (64 - bits)])
+        number = source.choice([0, (1 << bits) - 1, pairs[0] >> (64 - bits)])
         assert held(table, KeyRange(number, bits)) == [
-            word for word in words if word >> (64 - bits) == number
+            word for word in pairs if word >> (64 - bits) == number
         ]
         everything = on_device(sorted(word for batch in batches for word in batch))
         assert slots_taken(everything, most)[BUCKETS.index(bucket)] == needed
@@ -123,7 +123,7 @@ def test_a_full_table_says_so(bucket: int):
     table = filled(made_up(source, 5000, 5000, 3, 0.0), 100, bucket, 254)
     assert table.is_full
     with pytest.raises(DeviceError, match="full"):
-        table.words(EVERYTHING)
+        table.pairs(EVERYTHING)
 
 
 def test_the_key_that_marks_free_slots_has_locations_too():
@@ -143,8 +143,8 @@ def test_empty_batches_and_tables():
 
 
 def test_one_key_with_very_many_locations():
-    words = [(12345 << 32) | window for window in range(30_000)]
-    batches = [words[:1], words[1:20_000], words[20_000:]]
+    pairs = [(12345 << 32) | window for window in range(30_000)]
+    batches = [pairs[:1], pairs[1:20_000], pairs[20_000:]]
     for bucket in (4, 8):
-        assert held(filled(batches, 9000, bucket, 40_000)) == words
-        assert held(filled(batches, 9000, bucket, 20_001)) == words[:20_001]
+        assert held(filled(batches, 9000, bucket, 40_000)) == pairs
+        assert held(filled(batches, 9000, bucket, 20_001)) == pairs[:20_001]

@@ -54,11 +54,14 @@ def test_little_memory_changes_nothing(
         (gpu,) = run._gpus
         assert gpu._tables is not None
         for table, entries in enumerate(tables.entries):
-            ids, places = gpu._tables.ids[table], gpu._tables.places[table]
-            expected_ids, expected_places = tables.arrays.ids[table], tables.arrays.places[table]
+            ids, positions = gpu._tables.ids[table], gpu._tables.positions[table]
+            expected_ids, expected_positions = (
+                tables.arrays.ids[table],
+                tables.arrays.positions[table],
+            )
             assert is_on_host(ids) == (table >= placement.tables)
             assert np.array_equal(values(ids[: entries + 1]), expected_ids[: entries + 1])
-            assert np.array_equal(values(places[:entries]), expected_places[:entries])
+            assert np.array_equal(values(positions[:entries]), expected_positions[:entries])
         assert is_on_host(gpu._tables.slots) == (not placement.slots)
         assert np.array_equal(values(gpu._tables.slots), tables.arrays.slots)
         assert gpu._reads is not None

@@ -24,7 +24,7 @@ from tests.io.helpers import compression, fastq, reads, write
 from tests.io.random_fastq import Style, patch_on_host, random_edits, random_lanes, read_on_host
 
 
-def places_of(lanes: list[ReadFiles], phred_offset: PhredOffset = "auto") -> list[ReadFilesLayout]:
+def layouts_of(lanes: list[ReadFiles], phred_offset: PhredOffset = "auto") -> list[ReadFilesLayout]:
     """Places as a first pass on the CPU sees them."""
     found = []
     read = 0
@@ -69,7 +69,7 @@ def test_writes_what_the_cpu_writes(tmp_path: Path, seed: int) -> None:
     read_set = read_on_host(lanes, phred_offset=style.phred_offset)
     edits = random_edits(rng, read_set)
     expected, counts = patch_on_host(lanes, read_set, edits, style.phred_offset)
-    places = places_of(lanes, style.phred_offset)
+    layouts = layouts_of(lanes, style.phred_offset)
     names = [rng.choice(["out_1.fq", "out_1.fq.gz"]), rng.choice(["out_2.fq", "out_2.fq.gz"])]
     paths = [tmp_path / name for name in names[: 2 if layout == "pairs" else 1]]
     advanced: list[int] = []
@@ -78,10 +78,10 @@ def test_writes_what_the_cpu_writes(tmp_path: Path, seed: int) -> None:
         copied = None
         # Nothing else may write to the outputs meanwhile, so it is all or nothing.
         if rng.random() < 0.5:
-            precopy = stack.enter_context(Precopy(places, targets, outputs, 2))
+            precopy = stack.enter_context(Precopy(layouts, targets, outputs, 2))
             copied = precopy.finish()
         found = write_patched(
-            places,
+            layouts,
             targets,
             outputs,
             edits,
@@ -107,10 +107,10 @@ def no_edits(count: int) -> Edits:
     )
 
 
-def copy(places: list[ReadFilesLayout], path: Path, count: int, threads: int = 2) -> None:
+def copy(layouts: list[ReadFilesLayout], path: Path, count: int, threads: int = 2) -> None:
     with OutputSet([path]) as outputs:
         write_patched(
-            places, [(0,)], outputs, no_edits(count), paired=False, max_length=20,
+            layouts, [(0,)], outputs, no_edits(count), paired=False, max_length=20,
             threads=threads, piece_bytes=300,
         )  # fmt: skip
 
@@ -122,28 +122,28 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_changed_file_is_refused(tmp_path: Path, file: Path) -> None:
-    places = places_of([ReadFiles((str(file),), (0,))])
+    layouts = layouts_of([ReadFiles((str(file),), (0,))])
     write(file, file.read_bytes()[:-10])
     with pytest.raises(InputError, match=r"in\.fq: the file changed during the run"):
-        copy(places, tmp_path / "out.fq", 100)
+        copy(layouts, tmp_path / "out.fq", 100)
     assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]
     file.unlink()
     with pytest.raises(InputError, match="the file changed"):
-        copy(places, tmp_path / "out.fq", 100)
+        copy(layouts, tmp_path / "out.fq", 100)
 
 
 def test_a_file_that_ends_early_is_refused(tmp_path: Path, file: Path) -> None:
-    places = places_of([ReadFiles((str(file),), (0,))])
+    layouts = layouts_of([ReadFiles((str(file),), (0,))])
     longer = write(tmp_path / "longer.fq", file.read_bytes())
-    segment = places[0].files[0].segments[0]
+    segment = layouts[0].files[0].segments[0]
     shorter = fastq(reads(50))
     write(longer, gzip.compress(shorter) if file.read_bytes()[:1] == b"\x1f" else shorter)
     wrong = FileLayout(
         str(longer),
-        places[0].files[0].compression,
+        layouts[0].files[0].compression,
         identify(str(longer)),
         (segment,),
-        places[0].files[0].starts,
+        layouts[0].files[0].starts,
     )
     with pytest.raises(InputError, match="the file changed"):
         copy([ReadFilesLayout((wrong,), 0)], tmp_path / "out.fq", 100)
@@ -151,9 +151,9 @@ def test_a_file_that_ends_early_is_refused(tmp_path: Path, file: Path) -> None:
 
 def test_a_full_disk_is_an_output_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path / "in.fq", fastq(reads(100)))
-    places = places_of([ReadFiles((str(file),), (0,))])
+    layouts = layouts_of([ReadFiles((str(file),), (0,))])
     with pytest.raises(OutputError, match="the disk is full"):
-        copy(places, Path("/dev/full"), 100)
+        copy(layouts, Path("/dev/full"), 100)
 
     def no_space(fd: int, data: memoryview, offset: int) -> int:
         if offset > 2000:
@@ -162,14 +162,14 @@ def test_a_full_disk_is_an_output_error(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "pwrite", no_space)
     with pytest.raises(OutputError, match=r"out\.fq: the disk is full"):
-        copy(places, tmp_path / "out.fq", 100)
+        copy(layouts, tmp_path / "out.fq", 100)
     assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]
 
 
 def test_kept_bytes_are_not_read_again(tmp_path: Path) -> None:
     data = fastq(reads(100))
     file = write(tmp_path / "in.fq", data)
-    (lane,) = places_of([ReadFiles((str(file),), (0,))])
+    (lane,) = layouts_of([ReadFiles((str(file),), (0,))])
     write(file, b"x" * len(data))
     array = np.frombuffer(data, dtype=np.uint8)
     (known,) = lane.files
@@ -185,12 +185,12 @@ def test_kept_bytes_are_not_read_again(tmp_path: Path) -> None:
 def test_pieces_cover_the_file_and_hold_their_sequences(tmp_path: Path, piece_bytes: int) -> None:
     data = fastq(reads(100)) + b"\n\n"
     file = write(tmp_path / "in.fq", data)
-    ((places,),) = (lane.files for lane in places_of([ReadFiles((str(file),), (0,))]))
+    ((layouts,),) = (lane.files for lane in layouts_of([ReadFiles((str(file),), (0,))]))
     at = record = 0
-    for piece in pieces_of(places, piece_bytes):
+    for piece in pieces_of(layouts, piece_bytes):
         assert (piece.start, piece.first_record) == (at, record)
         at, record = piece.end, piece.last_record
-        for start in places.starts[piece.first_record : piece.last_record]:
+        for start in layouts.starts[piece.first_record : piece.last_record]:
             begin = int(start) + piece.base
             assert piece.start <= begin and begin + 20 <= piece.end
             assert data[begin - 1 : begin] == b"\n" and data[begin + 20 : begin + 22] == b"\n+"

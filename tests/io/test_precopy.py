@@ -14,7 +14,7 @@ from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
 from tests.io.helpers import fastq, reads, write
-from tests.io.test_patch import places_of
+from tests.io.test_patch import layouts_of
 
 
 def lanes_of(*paths: Path) -> list[ReadFiles]:
@@ -28,7 +28,7 @@ def test_lanes_follow_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     out = tmp_path / "out.fq"
     lanes = lanes_of(*files)
     with OutputSet([out]) as outputs:
-        with Precopy(places_of(lanes), [(0,)] * 3, outputs, 2) as precopy:
+        with Precopy(layouts_of(lanes), [(0,)] * 3, outputs, 2) as precopy:
             copied = precopy.finish()
         assert copied[0].tobytes() == b"".join(content)
         copied[0][1] = ord("X")
@@ -40,22 +40,25 @@ def test_outputs_that_cannot_be_mapped_are_left_to_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(tmp_path / "in.fq", fastq(reads(100)))
-    places = places_of(lanes_of(file))
-    with OutputSet([tmp_path / "out.fq.gz"]) as outputs, Precopy(places, [(0,)], outputs, 2) as one:
+    layouts = layouts_of(lanes_of(file))
+    with (
+        OutputSet([tmp_path / "out.fq.gz"]) as outputs,
+        Precopy(layouts, [(0,)], outputs, 2) as one,
+    ):
         assert one.finish() == {}
     monkeypatch.setattr(AtomicFile, "free_space", lambda self: 0)
-    with OutputSet([tmp_path / "out.fq"]) as outputs, Precopy(places, [(0,)], outputs, 2) as two:
+    with OutputSet([tmp_path / "out.fq"]) as outputs, Precopy(layouts, [(0,)], outputs, 2) as two:
         assert two.finish() == {}
 
 
 def test_a_changed_input_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "in.fq", fastq(reads(100)))
-    places = places_of(lanes_of(file))
+    layouts = layouts_of(lanes_of(file))
     write(file, fastq(reads(99)))
     with (
         pytest.raises(InputError, match="the file changed during the run"),
         OutputSet([tmp_path / "out.fq"]) as outputs,
-        Precopy(places, [(0,)], outputs, 2) as precopy,
+        Precopy(layouts, [(0,)], outputs, 2) as precopy,
     ):
         precopy.finish()
     assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]
@@ -66,7 +69,7 @@ def test_a_full_disk_is_told_and_what_waits_is_dropped(
 ) -> None:
     monkeypatch.setattr("ngsgpu.io.output.precopy.COPIED_AT_ONCE", 100)
     file = write(tmp_path / "in.fq", fastq(reads(1000)))
-    places = places_of(lanes_of(file))
+    layouts = layouts_of(lanes_of(file))
 
     def no_space(fd: int, data: memoryview, offset: int) -> int:
         raise OSError(errno.ENOSPC, "")
@@ -75,7 +78,7 @@ def test_a_full_disk_is_told_and_what_waits_is_dropped(
     with (
         pytest.raises(OutputError, match="the disk is full"),
         OutputSet([tmp_path / "out.fq"]) as outputs,
-        Precopy(places, [(0,)], outputs, 2) as precopy,
+        Precopy(layouts, [(0,)], outputs, 2) as precopy,
     ):
         precopy.finish()
     assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]

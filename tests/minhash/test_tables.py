@@ -47,7 +47,7 @@ def as_dicts(tables: MinhashTables) -> list[list[list[oracle.Entry]]]:
         for entry in range(entries):
             if ids[entry] & cpu.BUCKET_START:
                 buckets.append([])
-            place = int(tables.arrays.places[table, entry])
+            place = int(tables.arrays.positions[table, entry])
             read = int(ids[entry] & cpu.READ_MASK)
             buckets[-1].append(oracle.Entry(read, place >> 1, bool(place & 1)))
         assert ids[entries] & cpu.BUCKET_START, "walks end behind the last entry"
@@ -127,17 +127,17 @@ def test_radix_sort_is_a_stable_sort(data: st.DataObject, bits: int, count: int)
 def test_reads_alone_in_a_bucket_are_left_out(keys: list[int]) -> None:
     count = len(keys)
     ids = np.arange(count, dtype=np.uint32)[::-1].copy()
-    places = (np.arange(count) * 3).astype(np.uint16)
+    positions = (np.arange(count) * 3).astype(np.uint16)
     table_ids = np.zeros(count + 1, dtype=np.uint32)
-    table_places = np.zeros(count + 1, dtype=np.uint16)
+    table_positions = np.zeros(count + 1, dtype=np.uint16)
     slots = np.full((count, 2), cpu.NO_SLOT, dtype=np.uint32)
     entries, buckets = cpu.fill_table(
-        np.array(keys, dtype=np.uint64), ids, places, 1, table_ids, table_places, slots
+        np.array(keys, dtype=np.uint64), ids, positions, 1, table_ids, table_positions, slots
     )
     sizes = Counter(keys)
     kept = [int(read) for read, key in zip(ids, keys, strict=True) if sizes[key] > 1]
     assert (table_ids[:entries] & cpu.READ_MASK).tolist() == kept
-    assert table_places[:entries].tolist() == [3 * read for read in kept]
+    assert table_positions[:entries].tolist() == [3 * read for read in kept]
     assert buckets == sum(size > 1 for size in sizes.values())
     assert {r: int(s) for r, s in enumerate(slots[:, 1]) if s != cpu.NO_SLOT} == {
         read: slot for slot, read in enumerate(kept)

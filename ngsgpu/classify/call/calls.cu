@@ -269,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // ``sizes``: as find_candidates writes them. ``kept`` and ``accepted``: u8[targets], or null where all targets are. ``calls``: as in
 // results.py. ``best``: the candidate of the call; target -1 of none. ``counts``: queries by call,
 // those without one last; ``bases``: of all. ``window_reads``: by window, or null. ``wanted``: bit
-// kTableLines, kKrakenLines; of each of them ``places`` takes, for every query, where its line
+// kTableLines, kKrakenLines; of each ``line_offsets`` takes, for every query, where its line
 // begins in those of its block, and ``tile_bytes`` the bytes of each block's lines.
 //
 // Grid: a block for kThreads queries; block: kThreads, one thread a query. Bytes: 16 a candidate
@@ -279,7 +279,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                  const Rules* rules_in, const Texts* texts_in, const u8* kept, const u8* accepted,
                  const uint32_t* name_length, int paired, const int64_t* first_window, int32_t* window_reads,
                  int32_t* calls, Candidate* best_out, unsigned long long* counts_of,
-                 unsigned long long* bases, int wanted, uint32_t* places, uint32_t* tile_bytes) {
+                 unsigned long long* bases, int wanted, uint32_t* line_offsets,
+                 uint32_t* tile_bytes) {
     __shared__ uint32_t sums[2][kThreads / 32];
     const Rules rules = *rules_in;
     const Texts texts = *texts_in;
@@ -342,7 +343,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             total += sums[i][j];
         }
         if (query < queries)
-            places[int64_t(i) * queries + query] = before + sum[i] - size[i];
+            line_offsets[int64_t(i) * queries + query] = before + sum[i] - size[i];
         if (threadIdx.x == 0) tile_bytes[i * gridDim.x + blockIdx.x] = total;
     }
 }
@@ -385,7 +386,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 extern "C" __global__ void __launch_bounds__(kThreads)
     write_table(uint32_t queries, const int32_t* calls, const Candidate* best_of,
                 const Rules* rules_in, const Texts* texts_in, const u8* names,
-                const uint32_t* name_start, const uint32_t* name_length, const uint32_t* places,
+                const uint32_t* name_start, const uint32_t* name_length,
+                const uint32_t* line_offsets,
                 const uint32_t* tile_start, u8* lines) {
     const Rules rules = *rules_in;
     const Texts texts = *texts_in;
@@ -394,7 +396,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (uint32_t query = (blockIdx.x * kThreads + threadIdx.x) / 32; query < queries;
          query += warps) {
         const Candidate best = best_of[query];
-        u8* out = lines + tile_start[query / kThreads] + places[query];
+        u8* out = lines + tile_start[query / kThreads] + line_offsets[query];
         out = put(out, names + name_start[query], name_length[query], lane);
         if (texts.shown & 1) {
             const int64_t row = row_of(texts, rules, calls[query]);
@@ -429,7 +431,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 extern "C" __global__ void __launch_bounds__(kThreads)
     write_kraken(uint32_t queries, const int32_t* calls, const Candidate* best_of,
                  const Rules* rules_in, const Texts* texts_in, const u8* names,
-                 const uint32_t* name_start, const uint32_t* name_length, const uint32_t* places,
+                 const uint32_t* name_start, const uint32_t* name_length,
+                 const uint32_t* line_offsets,
                  const uint32_t* tile_start, const int32_t* sizes, int paired, u8* lines) {
     const Rules rules = *rules_in;
     const Texts texts = *texts_in;
@@ -439,7 +442,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
          query += warps) {
         const Candidate best = best_of[query];
         const int call = calls[query];
-        u8* out = lines + tile_start[query / kThreads] + places[query];
+        u8* out = lines + tile_start[query / kThreads] + line_offsets[query];
         out = put_letter(out, call >= 0 ? 'C' : 'U', lane);
         out = put_letter(out, '\t', lane);
         out = put(out, names + name_start[query], name_length[query], lane);

@@ -87,7 +87,7 @@ class CalledBatch:
         batch: the queries.
         calls: int32[queries].
         best: int32[queries, 4], the candidate of the call.
-        places: uint32[KINDS, queries], where lines begin in their tiles.
+        line_offsets: uint32[KINDS, queries], where lines begin in their tiles.
         tile_start: uint32[KINDS, tiles], where tiles begin.
         totals: uint32[KINDS] on the host, in page-locked memory: bytes of all lines.
         counted: CUDA event after which ``totals`` is there.
@@ -96,7 +96,7 @@ class CalledBatch:
     batch: DeviceBatch
     calls: Any
     best: Any
-    places: Any
+    line_offsets: Any
     tile_start: Any
     totals: NDArray[np.uint32]
     counted: Any
@@ -156,7 +156,7 @@ class DeviceCaller:
             batch=batch,
             calls=cupy.empty(queries, dtype=cupy.int32),
             best=cupy.empty((queries, 4), dtype=cupy.int32),
-            places=cupy.empty((KINDS, queries), dtype=cupy.uint32),
+            line_offsets=cupy.empty((KINDS, queries), dtype=cupy.uint32),
             tile_start=cupy.empty((KINDS, tiles), dtype=cupy.uint32),
             totals=cupyx.empty_pinned(KINDS, dtype=np.uint32),
             counted=cupy.cuda.Event(disable_timing=True),
@@ -170,7 +170,7 @@ class DeviceCaller:
                 np.int32(batch.candidates.shape[1]), self._rules, self._texts, self._kept,
                 self._believed, batch.names.length, np.int32(batch.paired), self._first_window,
                 self._window_reads, called.calls, called.best, self._counts, self._bases,
-                self._wanted, called.places, called.tile_start,
+                self._wanted, called.line_offsets, called.tile_start,
             ),
         )  # fmt: skip
         totals = cupy.empty(KINDS, dtype=cupy.uint32)
@@ -193,7 +193,7 @@ class DeviceCaller:
         text = cupy.empty(int(called.totals[kind]), dtype=cupy.uint8)
         common = (
             np.uint32(len(batch)), called.calls, called.best, self._rules, self._texts,
-            batch.names.text, batch.names.start, batch.names.length, called.places[kind],
+            batch.names.text, batch.names.start, batch.names.length, called.line_offsets[kind],
             called.tile_start[kind],
         )  # fmt: skip
         more = (batch.sizes, np.int32(batch.paired)) if kind == 1 else ()

@@ -1,6 +1,6 @@
 // Indexes of partitions, from features on; the reference is ngsgpu/classify/index/index.py.
-#include "ngsgpu/classify/sketch/places.cuh"
-#include "ngsgpu/classify/index/words.cuh"
+#include "ngsgpu/classify/sketch/positions.cuh"
+#include "ngsgpu/classify/index/pairs.cuh"
 
 namespace {
 

@@ -31,17 +31,17 @@ from ngsgpu.classify.index.gpu_destination import (
     copy_arrays,
     wait_for_all,
 )
-from ngsgpu.classify.index.gpu_plan import BuildPlan, TableWords, plan_build
-from ngsgpu.classify.index.gpu_words import (
+from ngsgpu.classify.index.gpu_pairs import (
     KERNELS,
     MAX_PART_BITS,
-    WORD_TILE,
+    PAIR_TILE,
     KeyRange,
-    SketchWords,
-    WordSource,
+    PairSource,
+    SketchPairs,
     grid_of_tiles,
     on_gpu,
 )
+from ngsgpu.classify.index.gpu_plan import BuildPlan, TablePairs, plan_build
 from ngsgpu.classify.index.index import Limits, WindowTaxa, directory_bits
 from ngsgpu.classify.sketch.gpu import KERNELS as SKETCH_KERNELS
 from ngsgpu.classify.sketch.gpu import DeviceSketches
@@ -63,7 +63,7 @@ class _Part:
     Attributes:
         keys: the range.
         device: number of the GPU that handles it.
-        words: CuPy uint64, sorted; None where they are made anew.
+        pairs: CuPy uint64, sorted; None where they are made anew.
         removed: CuPy uint64, keys that lose all locations, in the upper halves.
         sums: two arrays of CuPy, uint32: entries and locations before each tile of words.
         sizes: int64[2], entries and locations of the part.
@@ -71,14 +71,14 @@ class _Part:
 
     keys: KeyRange
     device: int
-    words: Any = None
+    pairs: Any = None
     removed: Any = None
     sums: Any = None
     sizes: Any = None
 
     def forget(self) -> None:
         """Give up the arrays on the GPU."""
-        self.words = self.removed = self.sums = None
+        self.pairs = self.removed = self.sums = None
 
     def halves(self) -> Iterator[_Part]:
         """Two parts that are this one."""
@@ -164,26 +164,26 @@ class _PartitionRun:
             int(parameters.remove_overfull),
             0 if taxa is None else parameters.max_taxa,
         )
-        sketch_words = SketchWords(builder._database, number, builder._sketches, builder._gpus)
+        sketch_words = SketchPairs(builder._database, number, builder._sketches, builder._gpus)
         self._first_window = sketch_words.first_window
         self._plan = self._planned(sketch_words)
         self._keep = self._plan.keep
-        self._source: WordSource = sketch_words
+        self._source: PairSource = sketch_words
         if self._plan.table is not None:
-            self._source = TableWords(sketch_words, self._plan.table, self._limits)
+            self._source = TablePairs(sketch_words, self._plan.table, self._limits)
 
-    def _planned(self, words: SketchWords) -> BuildPlan:
+    def _planned(self, pairs: SketchPairs) -> BuildPlan:
         """How to go about it."""
         builder = self._builder
         room = None
-        if builder._memory is not None or 4 * int(words.sizes.sum()) > _CERTAINLY_FITS:
+        if builder._memory is not None or 4 * int(pairs.sizes.sum()) > _CERTAINLY_FITS:
             rooms = []
             for gpu in range(builder._gpus):
                 with on_gpu(gpu):
                     free_unused()
                     rooms.append(largest_array_bytes(builder._memory))
             room = min(rooms)
-        return plan_build(words, self._limits, builder._gpus, room, use_table=builder._use_table)
+        return plan_build(pairs, self._limits, builder._gpus, room, use_table=builder._use_table)
 
     def parts(self) -> list[list[_Part]]:
         """The ranges of keys of each GPU, in ascending order."""
@@ -261,11 +261,11 @@ class _PartitionRun:
         import cupy
 
         self._free_unused()
-        part.words = words = self._source.words(part.keys, part.device)
-        radix_sort(words)
+        part.pairs = pairs = self._source.pairs(part.keys, part.device)
+        radix_sort(pairs)
         self._free_unused()
-        part.removed = self._ambiguous(words)
-        tiles = -(-len(words) // WORD_TILE)
+        part.removed = self._ambiguous(pairs)
+        tiles = -(-len(pairs) // PAIR_TILE)
         part.sums = [cupy.empty(tiles + 1, dtype=cupy.uint32) for _ in range(2)]
         KERNELS.launch(
             "count_entries", grid_of_tiles(tiles), (THREADS,), (*self._rule(part), *part.sums)
@@ -277,21 +277,21 @@ class _PartitionRun:
     def _rule(self, part: _Part) -> tuple[Any, ...]:
         """Words, and which of their locations stay, as kernels take them."""
         return (
-            part.words, np.int64(len(part.words)), np.int64(self._limits.locations),
+            part.pairs, np.int64(len(part.pairs)), np.int64(self._limits.locations),
             np.int32(self._limits.remove_overfull), part.removed, np.int64(len(part.removed)),
         )  # fmt: skip
 
-    def _ambiguous(self, words: Any) -> Any:
+    def _ambiguous(self, pairs: Any) -> Any:
         """Keys of too many taxa: CuPy uint64, ascending, in the upper halves."""
         import cupy
 
-        if self._taxa is None or len(words) == 0:
+        if self._taxa is None or len(pairs) == 0:
             return cupy.empty(0, dtype=cupy.uint64)
-        marked = cupy.empty(len(words), dtype=cupy.uint64)
+        marked = cupy.empty(len(pairs), dtype=cupy.uint64)
         KERNELS.launch(
-            "mark_taxa", grid_of_threads(len(words)), (THREADS,),
+            "mark_taxa", grid_of_threads(len(pairs)), (THREADS,),
             (
-                words, np.int64(len(words)), cupy.asarray(self._first_window),
+                pairs, np.int64(len(pairs)), cupy.asarray(self._first_window),
                 np.int64(len(self._taxa.taxon)), cupy.asarray(self._taxa.taxon), marked,
             ),
         )  # fmt: skip
@@ -308,14 +308,14 @@ class _PartitionRun:
         """Add where the arrays of a part belong in bytes, and what they are, by name."""
         import cupy
 
-        if part.words is None:
+        if part.pairs is None:
             self._make(part)
         lines = (1 << bits) >> part.keys.bits
         first_line = lines * part.keys.number
         directory = cupy.empty((lines, 2), dtype=cupy.uint32)
         entries = cupy.empty(int(part.sizes[0]), dtype=cupy.uint32)
         locations = cupy.empty(int(part.sizes[1]), dtype=cupy.uint32)
-        if len(part.words) == 0:
+        if len(part.pairs) == 0:
             directory.set(np.tile(base.astype(np.uint32), (lines, 1)))
         else:
             tiles = len(part.sums[0]) - 1
@@ -332,14 +332,14 @@ class _PartitionRun:
         arrays["locations"] = 4 * int(base[1]), locations
 
 
-def _chosen(words: Any, most: int) -> Any:
+def _chosen(pairs: Any, most: int) -> Any:
     """What ``choose_words`` chooses of sorted words, CuPy uint64."""
     import cupy
 
-    tiles = -(-len(words) // WORD_TILE)
+    tiles = -(-len(pairs) // PAIR_TILE)
     sums = cupy.empty(tiles + 1, dtype=cupy.uint32)
     null = np.uint64(0)
-    rule = words, np.int64(len(words)), np.int64(most)
+    rule = pairs, np.int64(len(pairs)), np.int64(most)
     KERNELS.launch("choose_words", grid_of_tiles(tiles), (THREADS,), (*rule, null, sums, null))
     SKETCH_KERNELS.launch("sum_up", (1,), (THREADS,), (sums, np.uint32(tiles)))
     chosen = cupy.empty(int(sums[-1:].get()[0]), dtype=cupy.uint64)

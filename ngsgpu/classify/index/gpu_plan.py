@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.index.gpu_words import MAX_PART_BITS, KeyRange, SketchWords
+from ngsgpu.classify.index.gpu_pairs import MAX_PART_BITS, KeyRange, SketchPairs
 from ngsgpu.classify.index.index import Limits, directory_bits
 from ngsgpu.device.gpu_memory import free_unused
 from ngsgpu.device.memory import format_size
@@ -31,11 +31,11 @@ from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken, table_bytes
 
 _LOG = logging.getLogger(__name__)
 
-_BYTES_PER_WORD: Final = 17
+_BYTES_PER_PAIR: Final = 17
 """Device memory for a word while it is sorted, or its entry and location are written."""
 
-_BYTES_PER_WORD_WITH_TAXA: Final = 34
-_BYTES_PER_WORD_LENT: Final = 8
+_BYTES_PER_PAIR_WITH_TAXA: Final = 34
+_BYTES_PER_PAIR_LENT: Final = 8
 """And for a word that another GPU waits for."""
 
 _SPARE: Final = 2 << 20
@@ -102,7 +102,7 @@ class BuildPlan:
 
 
 def plan_build(
-    source: SketchWords,
+    source: SketchPairs,
     limits: Limits,
     gpus: int,
     room: int | None,
@@ -148,16 +148,16 @@ def plan_build(
 class _Memory:
     """What ranges of keys take of a GPU's memory."""
 
-    def __init__(self, source: SketchWords, limits: Limits, gpus: int) -> None:
+    def __init__(self, source: SketchPairs, limits: Limits, gpus: int) -> None:
         self.sizes = source.sizes.sum(axis=0)
-        self._words = int(self.sizes.sum())
-        a_word = _BYTES_PER_WORD if limits.taxa == 0 else _BYTES_PER_WORD_WITH_TAXA
-        self.a_word = a_word + (_BYTES_PER_WORD_LENT if gpus > 1 else 0)
+        self._pairs = int(self.sizes.sum())
+        bytes_per_pair = _BYTES_PER_PAIR if limits.taxa == 0 else _BYTES_PER_PAIR_WITH_TAXA
+        self.bytes_per_pair = bytes_per_pair + (_BYTES_PER_PAIR_LENT if gpus > 1 else 0)
 
     def needed(self, bits: int) -> int:
         """Bytes for sorting the words of a range."""
-        directory = (8 << directory_bits(self._words)) >> bits
-        return self.a_word * largest_range(self.sizes, bits) + directory + _SPARE
+        directory = (8 << directory_bits(self._pairs)) >> bits
+        return self.bytes_per_pair * largest_range(self.sizes, bits) + directory + _SPARE
 
     def bits_within(self, room: int, fewest: int) -> int | None:
         """The largest ranges that fit; None if none do."""
@@ -170,13 +170,13 @@ def largest_range(sizes: NDArray[np.int64], bits: int) -> int:
     return int(sizes.reshape(*sizes.shape[:-1], 1 << bits, -1).sum(axis=-1).max(initial=0))
 
 
-def _seconds_to_read(source: SketchWords, bits: int, fewest: int) -> float:
+def _seconds_to_read(source: SketchPairs, bits: int, fewest: int) -> float:
     """Time to read the features on the host, twice for each range unless what is made can stay."""
     return (1 if bits == fewest else 2) * source.bytes_on_host / _BUS * (1 << bits)
 
 
 def _plan_table(
-    source: SketchWords, limits: Limits, memory: _Memory, room: int, sorted_bits: int, fewest: int
+    source: SketchPairs, limits: Limits, memory: _Memory, room: int, sorted_bits: int, fewest: int
 ) -> BuildPlan | None:
     """The plan with the fewest tables; None if there is none.
 
@@ -192,9 +192,9 @@ def _plan_table(
 
     if limits.taxa > 0 or limits.locations > _MAX_IN_TABLE:
         return None
-    words = int(memory.sizes.sum())
-    sample_bits = min(MAX_PART_BITS, max(sorted_bits, (words // _SAMPLE).bit_length()))
-    sample = source.words(KeyRange(0, sample_bits), cupy.cuda.runtime.getDevice())
+    pairs = int(memory.sizes.sum())
+    sample_bits = min(MAX_PART_BITS, max(sorted_bits, (pairs // _SAMPLE).bit_length()))
+    sample = source.pairs(KeyRange(0, sample_bits), cupy.cuda.runtime.getDevice())
     radix_sort(sample)
     taken = slots_taken(sample, max_in_table(limits)) / max(1, len(sample))
     del sample
@@ -210,7 +210,7 @@ def _plan_table(
         )
         batch = max(largest_range(source.sizes, bits), min(_BATCH, largest))
         left = room - least
-        if memory.a_word * batch + _SPARE > left:
+        if memory.bytes_per_pair * batch + _SPARE > left:
             continue
         within = memory.bits_within(left, bits)
         if within is not None:
@@ -224,8 +224,8 @@ def max_in_table(limits: Limits) -> int:
     return limits.locations + limits.remove_overfull
 
 
-class TableWords:
-    """The words of a partition, by way of hash tables: see ``WordSource``.
+class TablePairs:
+    """The words of a partition, by way of hash tables: see ``PairSource``.
 
     A range of keys has a table of its own, which stays until one of another range is needed.
 
@@ -235,13 +235,13 @@ class TableWords:
         limits: which locations stay; others may be missing.
     """
 
-    def __init__(self, source: SketchWords, plan: TablePlan, limits: Limits) -> None:
+    def __init__(self, source: SketchPairs, plan: TablePlan, limits: Limits) -> None:
         self._source = source
         self._plan = plan
         self._most = max_in_table(limits)
         self._tables: dict[int, tuple[KeyRange, HashTable | None]] = {}
 
-    def words(self, keys: KeyRange, device: int) -> Any:
+    def pairs(self, keys: KeyRange, device: int) -> Any:
         """CuPy uint64 on the current GPU, in no order; a full table is done without."""
         own = keys.within(self._plan.bits)
         if device not in self._tables or self._tables[device][0] != own:
@@ -249,17 +249,17 @@ class TableWords:
             free_unused()
             self._tables[device] = own, self._filled(own, device)
         table = self._tables[device][1]
-        return self._source.words(keys, device) if table is None else table.words(keys)
+        return self._source.pairs(keys, device) if table is None else table.pairs(keys)
 
     def _filled(self, keys: KeyRange, device: int) -> HashTable | None:
         """The table of a range; None if it, or the memory, does not suffice."""
         try:
             table = HashTable(self._plan.slots, self._plan.bucket, self._most)
             for batch in self._batches(keys):
-                words = self._source.words(keys, device, batch)
-                radix_sort(words)
-                table.insert(words)
-                del words
+                pairs = self._source.pairs(keys, device, batch)
+                radix_sort(pairs)
+                table.insert(pairs)
+                del pairs
         except MemoryError as error:
             _LOG.debug("%s has no table: %s", keys, error)
             return None

@@ -195,7 +195,7 @@ class _Run:
         with cupy.cuda.Device(self._lane.device):  # an event belongs to the GPU it was made on
             copied = cupy.cuda.Event(disable_timing=True)
             copied.record(self._lane.stream)
-        self._reader.give_back(piece, copied)
+        self._reader.release(piece, copied)
 
     @property
     def _others(self) -> bool:

@@ -126,7 +126,7 @@ class PieceReader:
                     future.exception()
                 unused.file.close()
 
-    def give_back(self, piece: Piece, copied: Any) -> None:
+    def release(self, piece: Piece, copied: Any) -> None:
         """Let the buffer of a piece be used again after a CUDA event."""
         buffer = self._buffers.pop(id(piece))
         self._copied.append((copied, buffer))
@@ -141,7 +141,7 @@ class PieceReader:
         while self._copied and (wait or self._copied[0][0].done):
             copied, buffer = self._copied.popleft()
             copied.synchronize()
-            self._pinned.give_back(buffer)
+            self._pinned.release(buffer)
             wait = False
 
     def _take(self) -> NDArray[np.uint8]:

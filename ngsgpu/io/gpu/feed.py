@@ -119,7 +119,7 @@ class Feed(Protocol):
             IrregularInputError: the file cannot be read, or ends in thousands of blank lines.
         """
 
-    def give_back(self, chunk: PinnedChunk, copied: Any) -> None:
+    def release(self, chunk: PinnedChunk, copied: Any) -> None:
         """Let the buffer of a chunk be used again after a CUDA event."""
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ class PlainFeed:
         """
         return self._reading.popleft().result() if self._reading else None
 
-    def give_back(self, chunk: PinnedChunk, copied: Any) -> None:
+    def release(self, chunk: PinnedChunk, copied: Any) -> None:
         """Let the buffer of a chunk be used again after a CUDA event."""
         chunk.buffer.copied = copied
         if self._submitted < self._chunks:
@@ -281,7 +281,7 @@ class InflatedFeed:
         self._offset += current.size
         return chunk
 
-    def give_back(self, chunk: PinnedChunk, copied: Any) -> None:
+    def release(self, chunk: PinnedChunk, copied: Any) -> None:
         """Let the buffer of a chunk be used again after a CUDA event."""
         chunk.buffer.copied = copied
         self._buffers.append(chunk.buffer)

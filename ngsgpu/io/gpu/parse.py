@@ -184,7 +184,7 @@ class Parser:
         target = slot.raw.data.ptr + HEADROOM
         _copy(target, chunk.buffer.pointer, chunk.size, _HOST_TO_DEVICE, self._copies)
         slot.copied.record(self._copies)
-        self.feed.give_back(chunk, slot.copied)
+        self.feed.release(chunk, slot.copied)
         self._coming.append((slot, chunk))
         return True
 

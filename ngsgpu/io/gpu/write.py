@@ -132,7 +132,7 @@ class DeviceWriter:
             else:
                 target.write_at(buffer[:count].data, place)
         finally:
-            self._pinned.give_back(buffer)
+            self._pinned.release(buffer)
 
     def finish(self) -> None:
         """Wait until everything is written.

@@ -18,8 +18,8 @@ from ngsgpu.device.sort import again_after_freeing
 
 KERNELS: Final = KernelModule("ngsgpu.classify.index", "build.cu")
 
-WORD_TILE: Final = 256
-"""Words or slots that a warp handles at a time; as in ``words.cuh``."""
+PAIR_TILE: Final = 256
+"""Words or slots that a warp handles at a time; as in ``pairs.cuh``."""
 
 MAX_PART_BITS: Final = 10
 """Keys are cut into no more parts than these bits tell apart; as in ``build.cu``."""
@@ -54,10 +54,10 @@ class KeyRange:
         return np.asarray(own, dtype=np.int64)
 
 
-class WordSource(Protocol):
+class PairSource(Protocol):
     """Makes the words of ranges of keys."""
 
-    def words(self, keys: KeyRange, device: int) -> Any:
+    def pairs(self, keys: KeyRange, device: int) -> Any:
         """CuPy uint64 on the current GPU, number ``device``, in no order."""
 
 
@@ -76,7 +76,7 @@ class _Piece:
     taken: NDArray[np.bool_]
 
 
-class SketchWords:
+class SketchPairs:
     """The words of a partition from features, which lie on several GPUs or on the host.
 
     Args:
@@ -112,8 +112,8 @@ class SketchWords:
         """Bytes of features that lie in the memory of the host."""
         return sum(own.sketches.keys.nbytes for own in self._sources if own.sketches.on_host)
 
-    def words(self, keys: KeyRange, device: int, sources: slice = slice(None)) -> Any:
-        """See ``WordSource``; of some sources only."""
+    def pairs(self, keys: KeyRange, device: int, sources: slice = slice(None)) -> Any:
+        """See ``PairSource``; of some sources only."""
         import cupy
         from cupy import cuda
 
@@ -121,21 +121,21 @@ class SketchWords:
         of_gpu: list[list[int]] = [[] for _ in range(self._gpus)]
         for source in range(len(self._sources))[sources]:
             of_gpu[self._sources[source].sketches.device].append(source)
-        words = empty_words(int(counts[sources].sum()))
+        pairs = empty_pairs(int(counts[sources].sum()))
         at = 0
         for gpu, own in enumerate(of_gpu):
             count = int(counts[own].sum())
-            here = words[at : at + count]
+            here = pairs[at : at + count]
             if count > 0 and gpu == device:
                 self._make(own, keys, here)
             elif count > 0:
                 with on_gpu(gpu):
-                    lent = empty_words(count)
+                    lent = empty_pairs(count)
                     self._make(own, keys, lent)
                     cupy.cuda.Stream.null.synchronize()
                 cuda.runtime.memcpyPeer(here.data.ptr, device, lent.data.ptr, gpu, 8 * count)
             at += count
-        return words
+        return pairs
 
     def _count(self, gpu: int) -> None:
         """Count the words of the sources on a GPU."""
@@ -157,7 +157,7 @@ class SketchWords:
                 )  # fmt: skip
             self.sizes[own] = counts.get()
 
-    def _make(self, sources: Sequence[int], keys: KeyRange, words: Any) -> None:
+    def _make(self, sources: Sequence[int], keys: KeyRange, pairs: Any) -> None:
         """Make the words of sources that lie on the current GPU."""
         import cupy
 
@@ -170,7 +170,7 @@ class SketchWords:
                 grid_of(source.sketches.windows * self._sketch, THREADS * 8), (THREADS,),
                 (
                     *self._slots(source), cupy.asarray(source.shift), cupy.asarray(source.taken),
-                    np.int32(keys.bits), np.uint32(keys.number), words, count,
+                    np.int32(keys.bits), np.uint32(keys.number), pairs, count,
                 ),
             )  # fmt: skip
 
@@ -180,7 +180,7 @@ class SketchWords:
         return own.keys, own.counts, own.piece, np.int64(own.windows), np.int32(self._sketch)
 
 
-def empty_words(count: int) -> Any:
+def empty_pairs(count: int) -> Any:
     """CuPy uint64[count] of undefined content."""
     import cupy
 

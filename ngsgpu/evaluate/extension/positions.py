@@ -36,7 +36,7 @@ class TruePairs:
 
 
 @njit(nogil=True, cache=True)
-def parse_places(
+def parse_positions(
     data: NDArray[np.uint8], name_start: NDArray[np.int64], fields: NDArray[np.int64]
 ) -> None:
     """Reference name (begin and end) and position (from 1) of SAM lines; ``fields`` is [3, n]."""
@@ -70,7 +70,7 @@ def read_true_pairs(paths: Sequence[str | Path], reference: Reference) -> TruePa
     for path in paths:
         for table in read_tables(path):
             fields = np.empty((3, len(table)), dtype=np.int64)
-            parse_places(table.data, np.ascontiguousarray(table.name_start), fields)
+            parse_positions(table.data, np.ascontiguousarray(table.name_start), fields)
             names = hashes_of(table.data, fields[0], fields[1])
             found = order[np.searchsorted(known, names, sorter=order) % max(1, len(known))]
             strangers = np.flatnonzero((known[found] != names) | (fields[2] < 1))
