@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""List the files of ngsgpu that a read goes through: those with functions that run.
+
+    scripts/trace_files.py                       all four walks; without a GPU only the first
+    scripts/trace_files.py --checkout FOLDER     those of another version
+
+Four walks on 100 simulated pairs of a genome of 1,500 bases: correct on the CPU, and on a GPU
+correct, db build and classify. Each runs under a profile hook on all threads, and these files
+count:
+
+- Python files of which a function ran, not those that were only imported or that hold only classes
+  of data;
+- files of Numba kernels that were called, and of the kernels that these call in turn;
+- of CUDA kernels the .cu files that were loaded onto the GPU, and the headers that they include.
+
+Files of cli/ are counted apart, since every command has them. Which files these are depends on the
+options (here: pairs, plain text, one GPU, no --stats) and on the size of the data: larger input
+also needs files that spread it, as over the memory of the host.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+_IS_FUNCTION = 1  # CO_OPTIMIZED: the code is no module and no class body
+_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](ngsgpu/[^>"]+)[>"]', re.MULTILINE)
+
+READS = "-i 1.fq -I 2.fq --threads 2 -q"
+WALKS = {
+    "correct, CPU": f"correct {READS} --backend cpu -o c1.fq -O c2.fq",
+    "correct, GPU": f"correct {READS} --backend cuda -o c1.fq -O c2.fq",
+    "db build, GPU": "db build genome.fa -d db --threads 2 -q --backend cuda",
+    "classify, GPU": f"classify -d db {READS} --backend cuda -o calls.tsv",
+}
+
+
+class Trace:
+    """What runs in this process: Python's functions and Numba's kernels."""
+
+    def __init__(self) -> None:
+        self.codes: set[CodeType] = set()
+        self.kernels: dict[int, Any] = {}
+
+    def note(self, frame: FrameType, event: str, argument: object) -> None:
+        """Is called by Python when a function begins or ends."""
+        if event == "call":
+            self.codes.add(frame.f_code)
+            if frame.f_code.co_qualname == "Kernel.__call__":
+                kernel = frame.f_locals["self"]
+                self.kernels[id(kernel)] = kernel
+
+    def python_files(self) -> set[str]:
+        """Files of the functions."""
+        return {code.co_filename for code in self.codes if code.co_flags & _IS_FUNCTION}
+
+    def kernel_files(self) -> set[str]:
+        """Files of the kernels that were called, and of all that they may call."""
+        files: set[str] = set()
+        todo = [kernel.function for kernel in self.kernels.values()]
+        seen: set[int] = set()
+        while todo:
+            function = todo.pop()
+            if id(function) not in seen:
+                seen.add(id(function))
+                files.add(function.__code__.co_filename)
+                todo += called_kernels(function)
+        return files
+
+
+def called_kernels(function: Any) -> Iterator[Any]:
+    """The functions behind the kernels and intrinsics that a kernel names."""
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        values = [value]
+        if isinstance(value, ModuleType):
+            values = [vars(value).get(other) for other in function.__code__.co_names]
+        for one in values:
+            if type(one).__module__ == "ngsgpu.jit":
+                yield one.function
+
+
+def cuda_files(checkout: Path) -> set[str]:
+    """The .cu files that are loaded, and all that they include."""
+    modules = [one for one in gc.get_objects() if type(one).__name__ == "KernelModule"]
+    todo = [Path(module.path) for module in modules if module._modules]
+    files: set[str] = set()
+    while todo:
+        path = todo.pop()
+        if str(path) not in files:
+            files.add(str(path))
+            todo += [checkout / name for name in _INCLUDE.findall(path.read_text())]
+    return files
+
+
+def run_traced(checkout: Path, arguments: list[str]) -> list[str]:
+    """Run a command of ngsgpu in this process; the files that it goes through."""
+    from ngsgpu.cli import main
+
+    trace = Trace()
+    threading.setprofile(trace.note)
+    sys.setprofile(trace.note)
+    try:
+        status = main(arguments)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    if status:
+        sys.exit(status)
+    package = str(checkout / "ngsgpu") + os.sep
+    files = trace.python_files() | trace.kernel_files() | cuda_files(checkout)
+    return sorted(file.removeprefix(package) for file in files if file.startswith(package))
+
+
+def write_inputs(folder: Path) -> None:
+    """100 pairs with errors, and the genome they come from, as ``inputs.write_simulated``."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.versions.inputs import piece_of_genome, write_simulated
+
+    write_simulated(piece_of_genome(folder, 1500), folder, pairs=100)
+    for mate in (1, 2):
+        (folder / f"simulated.{mate}.fq").rename(folder / f"{mate}.fq")
+    (folder / "source.fa").rename(folder / "genome.fa")
+
+
+def has_gpu(environment: dict[str, str]) -> bool:
+    """Whether CuPy finds a GPU."""
+    code = "import cupy; cupy.cuda.runtime.getDeviceCount()"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True).returncode == 0
+
+
+def main() -> int:
+    """Run the walks, each in a process; print and write their files."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--checkout", type=Path, default=ROOT, help="the version [this one]")
+    parser.add_argument("--json", type=Path, help="file to write the lists to")
+    parser.add_argument("--traced", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    checkout = arguments.checkout.resolve()
+    if arguments.traced:
+        files = run_traced(checkout, WALKS[arguments.traced].split())
+        Path("files.json").write_text(json.dumps(files))
+        return 0
+    environment = os.environ | {"PYTHONPATH": str(checkout)}
+    is_gpu_there = has_gpu(environment)
+    walks: dict[str, list[str]] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        write_inputs(Path(temporary))
+        for name in WALKS:
+            if name.endswith("GPU") and not is_gpu_there:
+                print(f"{name}: not run, there is no GPU\n")
+                continue
+            own = ["--checkout", str(checkout), "--traced", name]
+            command = [sys.executable, "-P", str(Path(__file__).resolve()), *own]
+            subprocess.run(command, check=True, cwd=temporary, env=environment)
+            walks[name] = json.loads((Path(temporary) / "files.json").read_text())
+            of_cli = sum(file.startswith("cli/") for file in walks[name])
+            print(f"{name}: {len(walks[name]) - of_cli} files, and {of_cli} of cli/")
+            by_room: dict[str, list[str]] = {}
+            for file in walks[name]:
+                room, _, own_name = file.rpartition("/")
+                by_room.setdefault(room or ".", []).append(own_name)
+            for room, names in by_room.items():
+                print(f"  {room:<18}{len(names):>3}  {' '.join(names)}")
+            print()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(walks, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
