@@ -6,19 +6,8 @@
 // and ngsgpu/align/alignment.py.
 #pragma once
 #include "ngsgpu/align/rules.cuh"
+#include "ngsgpu/minhash/gpu.structs"
 #include "ngsgpu/readset/reads.cuh"
-
-// One table; in device memory or in page-locked memory of the host, which kernels read as well.
-struct Table {
-    const uint32_t* ids;     // [entries + 1 + LOOK_AHEAD]; what is behind the mark means nothing
-    const uint16_t* positions;  // as many
-};
-
-struct Tables {
-    const Table* table;     // [hashes]
-    const uint32_t* slots;  // [reads, hashes]
-    int32_t hashes;
-};
 
 constexpr int LOOK_AHEAD = 32;  // so that a warp may read on behind the last entry
 constexpr uint32_t BUCKET_START = 0x80000000u;

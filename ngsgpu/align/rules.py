@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from ngsgpu.device.structs import Struct, fields_of
 
 SUPPORT_BITS = 20
 """A support of 1 is ``1 << SUPPORT_BITS``."""
@@ -36,3 +38,6 @@ class Rules(NamedTuple):
     position_support: int
     position_max_reads: int
     margin: int
+
+
+RULES: Final = Struct(__name__, "Rules", fields_of(Rules))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.align.rules import Rules
+from ngsgpu.align.rules import RULES
 from ngsgpu.align.weights import quality_weights
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
@@ -22,6 +22,7 @@ from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes, EditFetcher
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import persistent
 from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.structs import Struct
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.gpu import DeviceTables
 from ngsgpu.minhash.params import MAX_ENTRIES
@@ -54,6 +55,22 @@ RESULTS: Final = {
 """What is kept for each read."""
 
 RESULT_BYTES = sum(np.dtype(kind).itemsize for kind in RESULTS.values())
+
+RESULT_ARRAYS: Final = Struct(__name__, "Results", {
+    **{name: f"{np.dtype(kind).name}_t*" for name, kind in RESULTS.items()},
+    "edits": "uint32_t*",
+    "edit_total": "uint64_t*",
+    "counters": "uint64_t*",
+    "crowded": "uint32_t*",
+    "crowded_count": "int32_t*",
+})  # fmt: skip
+"""What a run decides, indexed by read but for ``edits``; ``crowded`` are the anchors whose
+candidates did not fit, ``crowded_count`` has their number and that of the anchors begun."""
+
+SIZES: Final = Struct(
+    __name__, "Sizes", dict.fromkeys(("cells", "limit", "max_length", "margin"), "int32_t")
+)
+"""``Sizes`` of a launch, the same for every block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +169,6 @@ def anchors_in_bucket_order(reads: DeviceReadSet, tables: DeviceTables) -> Any:
     return anchors[(anchors & cupy.uint32(1)) == 0] if reads.paired else anchors
 
 
-def flat_rules(rules: Rules) -> NDArray[np.int32]:
-    """The rules as the kernels' struct: all numbers in order."""
-    numbers: list[int] = []
-    for value in rules:
-        numbers.extend(value if isinstance(value, tuple) else (value,))
-    return np.array(numbers, dtype=np.int32)
-
-
 class AnchorCorrector:
     """Everything on a GPU that correcting anchors there needs, and what was found.
 
@@ -205,14 +214,15 @@ class AnchorCorrector:
             self.results = {
                 name: cupy.zeros(reads.reads, dtype=kind) for name, kind in RESULTS.items()
             }
-            self.rules = cupy.asarray(flat_rules(parameters.rules(coverage, paired=reads.paired)))
+            rules = parameters.rules(coverage, paired=reads.paired)
+            self.rules = RULES.on_device(**rules._asdict())
             self.weights = cupy.asarray(quality_weights(reads.quality_bits))
             self.counters = cupy.zeros(cpu.COUNTERS, dtype=cupy.uint64)
             self._tier_numbers = [
-                cupy.array([tier.cells, tier.limit, tier.max_length, tier.margin], dtype=cupy.int32)
+                SIZES.on_device(**{name: getattr(tier, name) for name in SIZES.fields})
                 for tier in self.tiers
             ]
-            self._ambiguous = _ambiguous_struct(reads)
+            self._ambiguous = reads.ambiguous_struct()
             self._take_batch_memory(sizes)
 
     def _take_batch_memory(self, sizes: BatchSizes) -> None:
@@ -256,23 +266,15 @@ class AnchorCorrector:
         return self._edits.fetched
 
     def _struct(self) -> Any:
-        """The kernel's struct of pointers; edits are counted over all batches."""
-        import cupy
-
-        results = self.results
-        arrays = [
-            *(results[name] for name in list(RESULTS)[:7]),
-            self._edits.buffer,
-            self._edit_total,
-            results["vote_hash"],
-            results["vote_state"],
-            self.counters,
-            self._crowded,
-            self._crowded_count,
-        ]
-        pointers = [array.data.ptr for array in arrays]
-        pointers[7] -= 4 * self._edits.total
-        return cupy.array(pointers, dtype=cupy.int64)
+        """The struct ``RESULT_ARRAYS``; edits are counted over all batches."""
+        return RESULT_ARRAYS.on_device(
+            **self.results,
+            edits=self._edits.buffer.data.ptr - 4 * self._edits.total,
+            edit_total=self._edit_total,
+            counters=self.counters,
+            crowded=self._crowded,
+            crowded_count=self._crowded_count,
+        )
 
     def _correct(self, anchors: Any) -> None:
         """Correct a batch of anchors (first mates where paired)."""
@@ -314,12 +316,3 @@ class AnchorCorrector:
             ),
             shared_bytes=shared_bytes,
         )
-
-
-def _ambiguous_struct(reads: DeviceReadSet) -> Any:
-    """int64[4] on the device: the kernel's struct ``AmbiguousBases``."""
-    import cupy
-
-    ambiguous = reads.ambiguous
-    pointers = [array.data.ptr for array in ambiguous]
-    return cupy.array([*pointers, len(ambiguous.reads)], dtype=cupy.int64)

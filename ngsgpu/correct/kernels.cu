@@ -2,42 +2,13 @@
 #include "ngsgpu/align/candidates.cuh"
 #include "ngsgpu/align/msa.cuh"
 #include "ngsgpu/align/rules.cuh"
+#include "ngsgpu/correct/gpu.structs"
 #include "ngsgpu/readset/reads.cuh"
 
 constexpr int MAX_THREADS = 256;
 constexpr int MIN_BLOCKS = 4;  // a multiprocessor; 5 leave too few registers, measured
 constexpr uint8_t HIGH_QUALITY = 1, LOW_QUALITY = 2;
 constexpr uint32_t VOTE_CONFLICT = 0x80000000u;
-
-struct AmbiguousBases {
-    const uint32_t* reads;
-    const int64_t* start;
-    const int32_t* positions;
-    int64_t count;
-};
-
-// What a run decides, indexed by read but for ``edits``; see ngsgpu.correct.gpu.
-struct Results {
-    uint8_t* classes;
-    int64_t* edit_start;
-    uint16_t* edit_count;
-    int64_t* complete_start;
-    uint16_t* complete_count;
-    uint64_t* edit_hash;
-    uint64_t* complete_hash;
-    uint32_t* edits;
-    uint64_t* edit_total;
-    uint64_t* vote_hash;
-    uint32_t* vote_state;
-    uint64_t* counters;
-    uint32_t* crowded_out;    // anchors whose candidates did not fit
-    int32_t* crowded_count;   // and behind it how many anchors were begun
-};
-
-// Sizes of a launch, the same for every block.
-struct Sizes {
-    int32_t cells, limit, max_length, margin;
-};
 
 // One block's variables beside the dynamic shared memory.
 struct Block {
@@ -429,7 +400,7 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
         __syncthreads();
         if (block.count[0] > sizes.limit || block.count[1] > sizes.limit) {
             if (thread == 0)
-                results.crowded_out[atomicAdd(results.crowded_count, 1)] = uint32_t(anchor);
+                results.crowded[atomicAdd(results.crowded_count, 1)] = uint32_t(anchor);
             continue;
         }
         for (int mate = 0; mate < mates; ++mate)

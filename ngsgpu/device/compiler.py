@@ -1,8 +1,8 @@
 """Compiling CUDA C++ at run time, by NVRTC through CuPy; needs neither a GPU nor a driver.
 
 A kernel file is a ``.cu`` file in a package of ngsgpu. It includes headers by their path from the
-folder above ``ngsgpu``, as ``#include "ngsgpu/sequence/hashing.cuh"``, and may include CUB and
-libcu++, which CuPy brings along.
+folder above ``ngsgpu``, as ``#include "ngsgpu/sequence/hashing.cuh"``, structs by the module that
+declares them (``structs``), and may include CUB and libcu++, which CuPy brings along.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import ngsgpu
+from ngsgpu.device.structs import SUFFIX, declarations
 from ngsgpu.errors import DeviceError, UsageError
 
 ROOT = Path(ngsgpu.__file__).resolve().parents[1]
@@ -84,8 +85,10 @@ def compile_source(source: Path, target: Target, *, warnings_are_errors: bool = 
         DeviceError: the code does not compile; the message holds the compiler's.
     """
     nvrtc = _nvrtc()
-    text = source.read_text(encoding="utf-8")
-    program = nvrtc.createProgram(text, str(source), (), ())
+    files = included(source)
+    made = {name.encode(): text for name, text in files.items() if name.endswith(SUFFIX)}
+    text = files[str(source.absolute())].decode()
+    program = nvrtc.createProgram(text, str(source), tuple(made.values()), tuple(made))
     options = (*OPTIONS, f"-arch={target.architecture}", *(f"-I{path}" for path in _folders()))
     try:
         try:
@@ -122,26 +125,26 @@ def fingerprint(source: Path, target: Target) -> str:
     digest = hashlib.sha256()
     versions = (cupy.__version__, _nvrtc().getVersion())
     digest.update(repr((OPTIONS, target.architecture, versions)).encode())
-    for path in _files(source):
-        content = path.read_bytes()
-        digest.update(f"\0{path.name}\0{len(content)}\0".encode())
+    for name, content in included(source).items():
+        digest.update(f"\0{Path(name).name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
 
 
-def _files(source: Path) -> list[Path]:
-    """The file and the headers of ngsgpu that it includes, in the order of first inclusion."""
-    files, waiting = [], [source]
+def included(source: Path) -> dict[str, bytes]:
+    """The file and the headers of ngsgpu that it includes, by name, as they are first included."""
+    files: dict[str, bytes] = {}
+    waiting = [str(source.absolute())]
     while waiting:
-        path = waiting.pop(0)
-        if path in files:
+        name = waiting.pop(0)
+        if name in files:
             continue
-        files.append(path)
         try:
-            names = _INCLUDE.findall(path.read_bytes())
-        except OSError as error:
-            raise DeviceError(f"{source} includes {path}, which cannot be read: {error}") from error
-        waiting += [ROOT / name.decode() for name in names]
+            made = name.endswith(SUFFIX)
+            files[name] = declarations(name).encode() if made else (ROOT / name).read_bytes()
+        except (OSError, ImportError) as error:
+            raise DeviceError(f"{source} includes {name}, which cannot be read: {error}") from error
+        waiting += [found.decode() for found in _INCLUDE.findall(files[name])]
     return files
 
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from ngsgpu.align.weights import quality_weights
 from ngsgpu.device.gpu_memory import pinned_empty
 from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.structs import Struct
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend.cpu import COUNTERS, Extensions, max_bases
-from ngsgpu.extend.params import Rules
+from ngsgpu.extend.params import RULES, Rules
 from ngsgpu.extend.task import MAX_CANDIDATES
 from ngsgpu.sequence.codec import words_for
 
@@ -40,6 +41,25 @@ ROW_BYTES: Final = 1 + 3 * 4 + 8
 """Of a pair's result, without its bases."""
 
 MAX_READS: Final = (1 << 30) - 1
+
+BATCH: Final = Struct(__name__, "Batch", {
+    "pairs": "const int64_t*",
+    "first_pair": "int64_t",
+    "count": "int64_t",
+    "kind": "uint8_t*",
+    "total": "int32_t*",
+    "left": "int32_t*",
+    "right": "int32_t*",
+    "start": "int64_t*",
+    "codes": "uint8_t*",
+    "qualities": "uint8_t*",
+    "progress": "uint64_t*",
+    "counters": "uint64_t*",
+    "workspace": "char*",
+    "words": "int64_t",
+})  # fmt: skip
+"""A launch's pairs (null: consecutive ones), where their results go, and where warps work; of
+``progress`` see ``_TAKEN`` and so on; ``words`` are those of a plane of a sequence."""
 
 _TAKEN, _WRITTEN, _BUSY, _LONGEST = range(4)
 _PROGRESS: Final = 4
@@ -101,8 +121,8 @@ class DeviceExtender:
         self.reads = reads
         self.tables = tables
         self.rules = rules
-        self._tables = cupy.array(_table_struct(tables))
-        self._rules = cupy.array(np.array(rules, dtype=np.int32))
+        self._tables = tables.struct()
+        self._rules = RULES.on_device(**rules._asdict())
         self._weights = cupy.array(quality_weights(reads.quality_bits).astype(np.uint16))
         self._counters = cupy.zeros(COUNTERS, dtype=cupy.uint64)
         self._workspace: Any = None
@@ -147,16 +167,22 @@ class DeviceExtender:
         listed = None
         if pairs[-1] - pairs[0] + 1 != count or np.any(np.diff(pairs) != 1):
             listed = cupy.array(pairs)
-        fields = [
-            0 if listed is None else listed.data.ptr,
-            int(pairs[0]),
-            count,
-            *(array.data.ptr for array in (kind, *numbers, start, *bases, progress)),
-            self._counters.data.ptr,
-            self._workspace.data.ptr,
-            sequence_words(self.rules, self.reads.max_length),
-        ]
-        batch = cupy.array(np.array(fields, dtype=np.int64))
+        batch = BATCH.on_device(
+            pairs=listed,
+            first_pair=pairs[0],
+            count=count,
+            kind=kind,
+            total=numbers[0],
+            left=numbers[1],
+            right=numbers[2],
+            start=start,
+            codes=bases[0],
+            qualities=bases[1],
+            progress=progress,
+            counters=self._counters,
+            workspace=self._workspace,
+            words=sequence_words(self.rules, self.reads.max_length),
+        )
         arguments = (
             self.reads.struct,
             self._tables,
@@ -180,16 +206,6 @@ class DeviceExtender:
             codes=_to_pinned(bases[0, :written]),
             qualities=_to_pinned(bases[1, :written]),
         )
-
-
-def _table_struct(tables: DeviceEndTables) -> NDArray[np.int64]:
-    """The tables as the kernels' struct ``EndTables``."""
-    wide = [tables.entries.data.ptr, tables.cells.data.ptr]
-    wide += [tables.entries.shape[1], tables.first_function]
-    narrow = [len(tables.entries), tables.kmer, tables.window, tables.cell_bits]
-    return np.concatenate(
-        [np.array(wide, dtype=np.int64), np.array(narrow, dtype=np.int32).view(np.int64)]
-    )
 
 
 def _to_pinned(array: Any) -> NDArray[np.uint8]:

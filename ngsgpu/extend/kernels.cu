@@ -9,6 +9,7 @@
 // sectors of cells and three of entries each; a sector or two of the planes of 7 new candidates, and
 // of qualities where columns are mixed: 2 KB, all at random. With its share of the begin of a task it
 // takes some 9,000 instructions of a warp, two thirds of them for hashes of k-mers and look-ups.
+#include "ngsgpu/extend/gpu.structs"
 #include "ngsgpu/extend/growth.cuh"
 #include "ngsgpu/extend/joining.cuh"
 
@@ -18,23 +19,6 @@ constexpr int MAX_WEIGHTS = 256;
 
 // Counters of a run, in the order of ngsgpu/extend/cpu.py.
 enum Counter { PRIMARY_STEPS = KINDS, AUXILIARY_STEPS, CANDIDATES_TAKEN, AUXILIARY_TASKS, COUNTERS };
-
-// A launch's pairs, where their results go, and where warps work; see ngsgpu.extend.gpu.
-struct Batch {
-    const int64_t* pairs;  // their numbers; null for consecutive ones
-    int64_t first_pair, count;
-    uint8_t* kind;
-    int32_t* total;
-    int32_t* left;
-    int32_t* right;
-    int64_t* start;
-    uint8_t* codes;
-    uint8_t* qualities;
-    unsigned long long* progress;  // pairs taken, bases written, clocks of all warps, of the longest
-    unsigned long long* counters;
-    char* workspace;
-    int64_t words;  // of a plane of a sequence
-};
 
 struct Block {
     Reads reads;

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from ngsgpu.device.structs import Struct, fields_of
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash.ends import EndParameters
 
@@ -51,6 +52,9 @@ class Rules(NamedTuple):
     merge_mismatch_permille: int
     outward: int
     reverse_complemented_input: int
+
+
+RULES: Final = Struct(__name__, "Rules", fields_of(Rules))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,20 +6,10 @@
 // ballots.
 #pragma once
 #include "ngsgpu/align/weights.cuh"
+#include "ngsgpu/extend/params.structs"
 #include "ngsgpu/minhash/ends.cuh"
 
 constexpr int MAX_CANDIDATES = 512;
-
-// Rules of ngsgpu/extend/params.py, in the same order.
-struct Rules {
-    int32_t min_overlap, min_overlap_permille, max_mismatch_permille, start_mismatch_permille;
-    int32_t step, min_reads, branch_reads, branch_permille, bucket_entries;
-    int32_t mate_overlap, mate_permille, mate_mismatches;
-    int32_t min_length, max_length, mean_length, pair_slack;
-    int32_t strict, agreed_doubts, differing_doubts, gap_mismatches;
-    int32_t confirm_permille, confirm_match_permille;
-    int32_t merge_overlap, merge_mismatch_permille, outward, reverse_complemented_input;
-};
 
 // STARTING: it has begun, and its start read is not corrected yet.
 enum Status { RUNNING, STOPPED, FOUND, WAITING, NOT_BEGUN, STARTING };

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.structs import Struct, fields_of
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.io.gpu.parse import HEADROOM, THREADS, WARPS, ParsedChunk, device_classes
 from ngsgpu.io.gpu.records import (
@@ -39,6 +40,11 @@ logger = logging.getLogger("ngsgpu")
 KERNELS: Final = KernelModule("ngsgpu.merge")
 TILE_PAIRS: Final = 64
 """Pairs of a block; kTilePairs of the kernels."""
+
+RULES: Final = Struct(
+    __name__, "Rules", {**fields_of(Rules), "wanted": "int32_t", "interleaved": "int32_t"}
+)
+"""``Rules``, and what is written."""
 
 OUTPUTS: Final = 3
 _PLANES: Final = 3
@@ -103,15 +109,6 @@ def merge_on_gpu(
         return run.tally()
 
 
-def flat_rules(rules: Rules, wanted: Wanted) -> Any:
-    """The rules as the kernels' struct, on the host: int32, one of them a float32's bits."""
-    numbers = [
-        int(value.view(np.int32)) if isinstance(value, np.float32) else int(value)
-        for value in rules
-    ]
-    return np.array([*numbers, int(wanted.unmerged), int(wanted.interleaved)], dtype=np.int32)
-
-
 def plane_words(longest: int) -> int:
     """Words of a plane of a read, with the one behind it."""
     return -(-longest // 32) + 1
@@ -172,7 +169,9 @@ class _Run:
         self._file_numbers = file_numbers
         self._chunk_bytes = chunk_bytes
         self._advance = advance
-        self._rules = cupy.asarray(flat_rules(rules, wanted))
+        self._rules = RULES.on_device(
+            **rules._asdict(), wanted=wanted.unmerged, interleaved=wanted.interleaved
+        )
         self._agree, self._differ = (cupy.asarray(table) for table in tables)
         self._classes = device_classes()
         # The kernel has about a kilobyte besides the planes.

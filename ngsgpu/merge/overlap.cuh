@@ -2,23 +2,9 @@
 #pragma once
 
 #include "ngsgpu/io/gpu/lines.cuh"
+#include "ngsgpu/merge/gpu.structs"
 
 namespace {
-
-// The words of ngsgpu/merge/params.py's Rules, and what is written.
-struct Rules {
-    int min_overlap;
-    int max_overlap;
-    float max_mismatch_density;
-    int outward;
-    int min_outward;
-    int phred_offset;
-    int prefer_first;
-    int never_ambiguous;
-    int correct_only;
-    int wanted;
-    int interleaved;
-};
 
 // A read in the direction of the fragment.
 struct Read {

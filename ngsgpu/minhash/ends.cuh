@@ -7,6 +7,7 @@
 // all their cells as if they were one list, so that the memory is waited for only twice.
 #pragma once
 #include "ngsgpu/device/warp.cuh"
+#include "ngsgpu/minhash/ends_gpu.structs"
 #include "ngsgpu/readset/reads.cuh"
 
 constexpr int MARK_BITS = 24, PLACE_BITS = 8;
@@ -16,15 +17,6 @@ static_assert(MAX_ENDS < 1 << LARGEST_SET, "a full set would be probed for ever"
 constexpr int SET_CELLS = (2 << LARGEST_SET) - (1 << SMALLEST_SET);  // of all sizes together
 constexpr uint32_t MAX_IN_CELL = 1u << 25;
 constexpr uint32_t FREE_CELL = 0xFFFFFFFFu;
-
-// EndTables of ends.py; passed in device memory, filled by ngsgpu.extend.gpu.
-struct EndTables {
-    const uint64_t* entries;
-    const uint32_t* cells;
-    int64_t entries_per_table;
-    int64_t first_function;
-    int32_t hashes, kmer, window, cell_bits;
-};
 
 // Ends that a sequence has met, each with a flag: a hash table of end << 1 | flag, the larger the
 // more there are. Tables of all sizes lie one behind the other.

@@ -10,6 +10,7 @@ import numpy as np
 from ngsgpu.device.arena import persistent
 from ngsgpu.device.kernels import KernelModule, grid_for
 from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
+from ngsgpu.device.structs import Struct
 from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, EndParameters, cell_bits_for
 from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR, SMALL_BYTES
 
@@ -24,6 +25,19 @@ SIGNATURE_BYTES: Final = 8 + 1
 LISTED_BYTES: Final = 8 + 8 + 1 + 8
 """What an end takes besides where some reads are too short: a mask, a list of the others, their
 keys, and the list in the order of the keys."""
+
+
+END_TABLES: Final = Struct(__name__, "EndTables", {
+    "entries": "const uint64_t*",
+    "cells": "const uint32_t*",
+    "entries_per_table": "int64_t",
+    "first_function": "int64_t",
+    "hashes": "int32_t",
+    "kmer": "int32_t",
+    "window": "int32_t",
+    "cell_bits": "int32_t",
+})  # fmt: skip
+"""``DeviceEndTables``, and their shape."""
 
 
 class DeviceEndTables(NamedTuple):
@@ -49,6 +63,11 @@ class DeviceEndTables(NamedTuple):
     def nbytes(self) -> int:
         """Bytes that the tables take."""
         return int(self.entries.nbytes) + int(self.cells.nbytes)
+
+    def struct(self) -> Any:
+        """The struct ``END_TABLES`` on the device."""
+        hashes, entries = self.entries.shape
+        return END_TABLES.on_device(**self._asdict(), entries_per_table=entries, hashes=hashes)
 
     def on_current_device(self) -> DeviceEndTables:
         """A copy on the current GPU of tables of another."""

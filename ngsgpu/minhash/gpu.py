@@ -13,6 +13,7 @@ from ngsgpu.device.arena import persistent, room
 from ngsgpu.device.gpu_memory import free_unused, mapped_empty
 from ngsgpu.device.kernels import KernelModule, grid_for
 from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
+from ngsgpu.device.structs import Struct
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.cpu import NO_SLOT
 from ngsgpu.minhash.params import MinhashParameters
@@ -38,6 +39,17 @@ LOOK_AHEAD = 32
 """Entries behind the last of a table that kernels may read, whatever there is; of
 ``candidates.cuh``."""
 
+TABLE = Struct(__name__, "Table", {"ids": "const uint32_t*", "positions": "const uint16_t*"})
+"""A table, in device memory or in page-locked host memory: ``ids`` and ``positions`` have
+``LOOK_AHEAD`` entries behind the last, which mean nothing."""
+
+TABLES = Struct(__name__, "Tables", {
+    "table": "const Table*",
+    "slots": "const uint32_t*",
+    "hashes": "int32_t",
+})  # fmt: skip
+"""All tables; ``slots`` is a matrix of reads and hashes."""
+
 SLOT_BYTES = 4
 SIGNATURE_BYTES = 8 + 2
 """What a read's signature under one function takes: key and place."""
@@ -57,15 +69,15 @@ class DeviceTables:
         positions: for each table uint16, as many; what is behind the entries means nothing.
         slots: uint32[reads, hashes].
         entries: entries of each table.
-        pointers: int64[hashes, 2], where ids and places of each table lie.
-        struct: int64[3], the struct ``Tables`` of ``candidates.cuh``.
+        table: the structs ``TABLE``, on the device.
+        struct: the struct ``TABLES``, likewise.
     """
 
     ids: list[Any]
     positions: list[Any]
     slots: Any
     entries: list[int]
-    pointers: Any
+    table: Any
     struct: Any
 
 
@@ -238,14 +250,13 @@ class _Builder:
         import cupy
 
         pairs = zip(self._ids, self._positions, strict=True)
+        rows = np.concatenate(
+            [TABLE.pack(ids=ids, positions=positions) for ids, positions in pairs]
+        )
         with persistent():
-            pointers = cupy.array(
-                [[ids.data.ptr, positions.data.ptr] for ids, positions in pairs], dtype=cupy.int64
-            )
-            struct = cupy.array(
-                [pointers.data.ptr, self._slots.data.ptr, len(self.entries)], dtype=cupy.int64
-            )
-        return DeviceTables(self._ids, self._positions, self._slots, self.entries, pointers, struct)
+            table = cupy.asarray(rows.view(np.uint8))
+            struct = TABLES.on_device(table=table, slots=self._slots, hashes=len(self.entries))
+        return DeviceTables(self._ids, self._positions, self._slots, self.entries, table, struct)
 
 
 def table_bytes(entries: int) -> int:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 from ngsgpu.device.gpu_memory import mapped_copy
+from ngsgpu.device.structs import Struct
 from ngsgpu.readset.cpu import ReadArrays
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
 
@@ -15,6 +16,25 @@ Movable = Literal["qualities", "planes"]
 """Arrays of a read set that may lie on the host, where kernels read them over the bus."""
 
 _ARRAYS: Final = ("planes", "plane_start", "qualities", "quality_start", "lengths")
+
+READS: Final = Struct(__name__, "Reads", {
+    "planes": "const uint64_t*",
+    "plane_start": "const int64_t*",
+    "qualities": "const uint8_t*",
+    "quality_start": "const int64_t*",
+    "lengths": "const int32_t*",
+    "uniform_length": "int64_t",
+    "quality_bits": "int64_t",
+})  # fmt: skip
+"""The arrays of a read set, as of ``ReadArrays``."""
+
+AMBIGUOUS: Final = Struct(__name__, "AmbiguousBases", {
+    "reads": "const uint32_t*",
+    "start": "const int64_t*",
+    "positions": "const int32_t*",
+    "count": "int64_t",
+})  # fmt: skip
+"""``DeviceAmbiguousBases``, and how many reads have any."""
 
 
 class DeviceAmbiguousBases(NamedTuple):
@@ -71,11 +91,12 @@ class DeviceReadSet:
 
     @cached_property
     def struct(self) -> Any:
-        """int64[7] on the device: the struct ``Reads`` of ``reads.cuh``."""
-        import cupy
+        """The struct ``READS`` on the device."""
+        return READS.on_device(**{name: getattr(self, name) for name in READS.fields})
 
-        pointers = [array.data.ptr for array in self._arrays]
-        return cupy.array([*pointers, self.uniform_length, self.quality_bits], dtype=cupy.int64)
+    def ambiguous_struct(self) -> Any:
+        """The struct ``AMBIGUOUS`` on the device."""
+        return AMBIGUOUS.on_device(**self.ambiguous._asdict(), count=len(self.ambiguous.reads))
 
     @property
     def _arrays(self) -> tuple[Any, ...]:

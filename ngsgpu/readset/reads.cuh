@@ -1,17 +1,6 @@
 // The read set on the device: ReadArrays of ngsgpu/readset/readset.py, and where a read's data lie.
 #pragma once
-#include "ngsgpu/sequence/hashing.cuh"
-
-// Passed to kernels in device memory; filled by ngsgpu.readset.gpu.
-struct Reads {
-    const uint64_t* planes;
-    const int64_t* plane_start;
-    const uint8_t* qualities;
-    const int64_t* quality_start;
-    const int32_t* lengths;
-    int64_t uniform_length;  // -1 where lengths differ
-    int64_t quality_bits;
-};
+#include "ngsgpu/readset/gpu.structs"
 
 __device__ __forceinline__ int read_length(const Reads& reads, int64_t read) {
     return reads.uniform_length >= 0 ? int(reads.uniform_length) : reads.lengths[read];

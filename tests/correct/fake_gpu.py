@@ -27,6 +27,7 @@ from ngsgpu.minhash import cpu as minhash_cpu
 from ngsgpu.minhash import gpu as minhash_gpu
 from ngsgpu.minhash.cpu import TableArrays
 from ngsgpu.readset import ReadArrays, ReadSet
+from ngsgpu.readset.gpu import READS
 
 ALIGNMENT = 512
 CROWDED_TIERS = {256: 3, 512: 2}
@@ -306,14 +307,13 @@ class FakeGpus:
 
     def _read_arrays(self, struct: Any) -> ReadArrays:
         """The reads as the kernels find them."""
-        *pointers, uniform, bits = struct.tolist()
-        host = self.reads.arrays
-        arrays = [
-            at(pointer, array.dtype, array.size)
-            for pointer, array in zip(pointers, host[:5], strict=True)
-        ]
-        assert (uniform, bits) == host[5:]
-        return ReadArrays(*arrays, uniform, bits)
+        fields = READS.unpack(struct)
+        for name, array in self.reads.arrays._asdict().items():
+            if isinstance(array, np.ndarray):
+                fields[name] = at(fields[name], array.dtype, array.size)
+            else:
+                assert fields[name] == array
+        return ReadArrays(**fields)
 
     def _sign_reads(
         self, struct: Any, first: Any, last: Any, k: Any, function: Any, kmers: Any, keys: Any,
@@ -353,23 +353,25 @@ class FakeGpus:
 
     def table_arrays(self, struct: Any) -> TableArrays:
         """The tables as the kernels find them."""
-        pointers, slots, hashes = struct.tolist()
-        count = self.reads.reads
+        fields = minhash_gpu.TABLES.unpack(struct)
+        hashes, count = fields["hashes"], self.reads.reads
         ids = np.zeros((hashes, count + 1), np.uint32)
         positions = np.zeros((hashes, count + 1), np.uint16)
-        both = at(pointers, np.int64, 2 * hashes).reshape(hashes, 2).tolist()
+        rows = at(fields["table"], minhash_gpu.TABLE.dtype, hashes)
         for table, entries in enumerate(self.tables.entries):
-            ids[table, : entries + 1] = at(both[table][0], np.uint32, entries + 1)
-            positions[table, :entries] = at(both[table][1], np.uint16, entries)
-        return TableArrays(ids, positions, at(slots, np.uint32, count * hashes).reshape(-1, hashes))
+            ids[table, : entries + 1] = at(rows["ids"][table], np.uint32, entries + 1)
+            positions[table, :entries] = at(rows["positions"][table], np.uint16, entries)
+        return TableArrays(
+            ids, positions, at(fields["slots"], np.uint32, count * hashes).reshape(-1, hashes)
+        )
 
     def _correct_anchors(
         self, reads: Any, ambiguous: Any, tables: Any, weights: Any, rules: Any, results: Any,
         numbers: Any, anchors: Any, count: Any, workspace: Any, size: Any,
     ) -> None:  # fmt: skip
         assert count == len(anchors)
-        result = _Results(results.tolist(), self.reads.reads)
-        every = CROWDED_TIERS.get(int(numbers[0]))
+        result = _Results(correct_gpu.RESULT_ARRAYS.unpack(results), self.reads.reads)
+        every = CROWDED_TIERS.get(correct_gpu.SIZES.unpack(numbers)["cells"])
         anchors = np.array(anchors)
         if every:
             later = anchors[::every]
@@ -403,20 +405,17 @@ class FakeGpus:
 class _Results:
     """The struct of results that the kernel takes."""
 
-    def __init__(self, pointers: list[int], reads: int) -> None:
-        kinds = list(correct_gpu.RESULTS.values())
-        by_read = [*pointers[:7], pointers[9], pointers[10]]
-        arrays = [at(one, kind, reads) for one, kind in zip(by_read, kinds, strict=True)]
-        (
-            self.classes, self.edit_start, self.edit_count, self.complete_start,
-            self.complete_count, self.edit_hash, self.complete_hash, self.vote_hash,
-            self.vote_state,
-        ) = arrays  # fmt: skip
-        self.edits = pointers[7]
-        self.edit_total = at(pointers[8], np.uint64, 1)
-        self.counters = at(pointers[11], np.uint64, cpu.COUNTERS)
-        self.crowded = pointers[12]
-        self.crowded_count = at(pointers[13], np.int32, 1)
+    def __init__(self, pointers: dict[str, int], reads: int) -> None:
+        kinds = correct_gpu.RESULTS.items()
+        self.by_read = {name: at(pointers[name], kind, reads) for name, kind in kinds}
+        self.edits = pointers["edits"]
+        self.edit_total = at(pointers["edit_total"], np.uint64, 1)
+        self.counters = at(pointers["counters"], np.uint64, cpu.COUNTERS)
+        self.crowded = pointers["crowded"]
+        self.crowded_count = at(pointers["crowded_count"], np.int32, 1)
+
+    def __getattr__(self, name: str) -> Any:
+        return self.by_read[name]
 
     def _append(self, edits: Any) -> int:
         begin = int(self.edit_total[0])

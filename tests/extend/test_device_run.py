@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +26,6 @@ from ngsgpu.extend import (
 )
 from ngsgpu.extend.gpu_plan import ExtensionGpuPlan
 from ngsgpu.extend.gpu_run import BATCH_BYTES
-from ngsgpu.extend.params import Rules
 from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet
@@ -232,11 +230,3 @@ def test_tables_are_those_of_the_cpu(
     assert found[2:] == expected[2:]
     assert np.array_equal(found.entries, expected.entries)
     assert np.array_equal(found.cells, expected.cells)
-
-
-def test_kernels_have_the_same_rules() -> None:
-    source = (Path(gpu_run.__file__).parent / "task.cuh").read_text()
-    struct = re.search(r"struct Rules \{(.*?)\};", source, re.DOTALL)
-    assert struct is not None
-    names = re.sub(r"int32_t", "", struct[1]).replace(";", ",").split(",")
-    assert [name.strip() for name in names if name.strip()] == list(Rules._fields)

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.correct.gpu import MAX_THREADS, TIERS, block_threads, tiers_for
-from ngsgpu.device.compiler import ROOT
+from ngsgpu.device.compiler import ROOT, included
+from ngsgpu.device.structs import SUFFIX
 
 SOURCE = Path(__file__).with_name("candidate_set.cpp")
 
@@ -23,7 +24,12 @@ def test_a_full_set_is_not_probed_for_ever(tmp_path: Path) -> None:
     if compiler is None:
         pytest.skip("no C++ compiler is installed, which runs the header's code on the host")
     program = tmp_path / "set"
-    command = [compiler, "-std=c++17", "-O1", "-w", f"-I{ROOT}", str(SOURCE), "-o", str(program)]
+    for name, content in included(SOURCE).items():
+        if name.endswith(SUFFIX):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(content)
+    folders = [f"-I{folder}" for folder in (ROOT, tmp_path)]
+    command = [compiler, "-std=c++17", "-O1", "-w", *folders, str(SOURCE), "-o", str(program)]
     subprocess.run(command, check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=20)
     assert done.stdout.split() == ["160", "1", "161", "160"]

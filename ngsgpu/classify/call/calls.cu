@@ -1,5 +1,6 @@
 // From candidates to calls and to lines of text; the references are calls.py, evidence.py,
 // results.py and outputs/reads.py.
+#include "ngsgpu/classify/call/gpu.structs"
 #include "ngsgpu/classify/query/batch.cuh"
 
 namespace {
@@ -30,39 +31,6 @@ __constant__ uint64_t kPowers[20] = {1ull,
                                      100000000000000000ull,
                                      1000000000000000000ull,
                                      10000000000000000000ull};
-
-// The tree, the reference sequences, and what decides; ngsgpu.classify.call.gpu fills it.
-struct Rules {
-    const int32_t* lineages;      // [nodes][ranks]
-    const u8* node_rank;          // [nodes]
-    const int32_t* target_node;   // [targets], -1: none
-    const int32_t* target_taxon;  // [targets], taxon of calls; null where they may be sequences
-    int64_t nodes;
-    int64_t targets;
-    int64_t ranks;
-    int64_t min_hits;
-    int64_t difference;
-    int64_t confidence;
-    int64_t species_confidence;
-    int64_t lowest;
-    int64_t highest;
-    int64_t doubtful_confidence;
-    int64_t best_alone;  // 1: the call is that of the best candidate, whatever else is near
-};
-
-// What lines are made of; ngsgpu.classify.call.gpu fills it.
-struct Texts {
-    const u8* text;             // taxid, rank and name of calls
-    const int64_t* text_start;  // [rows + 1]
-    const int32_t* row;         // [nodes + targets + 1], of each call, and last of none
-    const u8* target_bytes;
-    const int64_t* target_start;   // [targets + 1]
-    const int64_t* target_length;  // [targets]
-    const int64_t* taxid;          // [nodes + targets]
-    int64_t window;
-    int64_t stride;
-    int64_t shown;  // bits: taxon, score, target, range
-};
 
 __device__ __forceinline__ int common_rank(const Rules& rules, int one, int two, int lowest) {
     if (one < 0 || two < 0) return -1;

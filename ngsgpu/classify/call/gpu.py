@@ -17,8 +17,39 @@ from ngsgpu.classify.params import PER_MILLION
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import NULL, DeviceBatch
 from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.structs import Struct
 
 KERNELS: Final = KernelModule("ngsgpu.classify.call", "calls.cu")
+_CALL_RULES: Final = ("min_hits", "difference", "confidence", "species_confidence", "lowest",
+                      "highest", "best_alone")  # fmt: skip
+
+RULES: Final = Struct(__name__, "Rules", {
+    "lineages": "const int32_t*",
+    "node_rank": "const uint8_t*",
+    "target_node": "const int32_t*",
+    "target_taxon": "const int32_t*",
+    **dict.fromkeys(("nodes", "targets", "ranks", "doubtful_confidence", *_CALL_RULES), "int64_t"),
+})  # fmt: skip
+"""The tree (``lineages`` of nodes and ranks), the reference sequences (their nodes, -1 where there
+is none; taxa of calls, null where these may be sequences), and what decides."""
+
+_TEXT_ARRAYS: Final = ("text", "text_start", "row", "target_bytes", "target_start",
+                       "target_length", "taxid")  # fmt: skip
+_TEXT_NUMBERS: Final = ("window", "stride", "shown")
+
+TEXTS: Final = Struct(__name__, "Texts", {
+    "text": "const uint8_t*",
+    "text_start": "const int64_t*",
+    "row": "const int32_t*",
+    "target_bytes": "const uint8_t*",
+    "target_start": "const int64_t*",
+    "target_length": "const int64_t*",
+    "taxid": "const int64_t*",
+    **dict.fromkeys(_TEXT_NUMBERS, "int64_t"),
+})  # fmt: skip
+"""What lines are made of: taxid, rank and name of calls, of which ``row`` holds those of each node
+and target, and last of none; bits of ``shown``: taxon, score, target, range."""
+
 KINDS: Final = 2
 """Kinds of lines: of the table of reads, and Kraken's."""
 
@@ -218,42 +249,41 @@ class DeviceCaller:
 
 
 def _rules_on_device(engine: Engine, doubtful_confidence: float) -> tuple[Any, list[Any]]:
-    """The struct ``Rules``, int64[15], and the arrays that it points to."""
-    import cupy
-
+    """The struct ``RULES``, and the arrays that it points to."""
     rules = engine.rules
     taxa = engine.taxon_of_target
-    arrays = [
-        to_device(array) for array in (engine.lineages, engine.node_rank, engine.target_node, taxa)
+    lineages, node_rank, target_node = arrays = [
+        to_device(array) for array in (engine.lineages, engine.node_rank, engine.target_node)
     ]
-    pointers = [array.data.ptr for array in arrays]
-    if len(taxa) == 0:
-        pointers[-1] = 0
-    numbers = [
-        len(engine.taxonomy), len(engine.target_node), engine.lineages.shape[1], rules.min_hits,
-        rules.difference, rules.confidence, rules.species_confidence, rules.lowest, rules.highest,
-        round(doubtful_confidence * PER_MILLION), rules.best_alone,
-    ]  # fmt: skip
-    return cupy.asarray(np.array([*pointers, *numbers], dtype=np.int64)), arrays
+    if len(taxa) > 0:
+        arrays.append(to_device(taxa))
+    struct = RULES.on_device(
+        lineages=lineages,
+        node_rank=node_rank,
+        target_node=target_node,
+        target_taxon=arrays[3] if len(taxa) > 0 else None,
+        nodes=len(engine.taxonomy),
+        targets=len(engine.target_node),
+        ranks=engine.lineages.shape[1],
+        doubtful_confidence=round(doubtful_confidence * PER_MILLION),
+        **{name: getattr(rules, name) for name in _CALL_RULES},
+    )
+    return struct, arrays
 
 
 def _texts_on_device(
     table: ReadTableWriter | None, kraken: KrakenLinesWriter | None
 ) -> tuple[Any, list[Any]]:
-    """The struct ``Texts``, int64[10], and the arrays that it points to."""
-    import cupy
-
-    arrays: list[Any] = [None] * 7
-    numbers = [0, 0, 0]
+    """The struct ``TEXTS``, and the arrays that it points to."""
+    arrays: dict[str, Any] = {}
+    values: dict[str, Any] = dict.fromkeys(_TEXT_ARRAYS) | dict.fromkeys(_TEXT_NUMBERS, 0)
     if table is not None:
         labels = table.labels
-        arrays[:6] = [
-            *table.texts, labels.target_bytes, labels.target_start, labels.target_length
-        ]  # fmt: skip
+        arrays = dict(zip(_TEXT_ARRAYS[:3], table.texts, strict=True))
+        arrays |= {name: getattr(labels, name) for name in _TEXT_ARRAYS[3:6]}
         shown = int((table.shown << np.arange(len(table.shown))).sum())
-        numbers = [labels.sketch.window, labels.sketch.stride, shown]
+        values |= {"window": labels.sketch.window, "stride": labels.sketch.stride, "shown": shown}
     if kraken is not None:
-        arrays[6] = kraken.taxid
-    there = [None if array is None else to_device(array) for array in arrays]
-    pointers = [0 if array is None else array.data.ptr for array in there]
-    return cupy.asarray(np.array([*pointers, *numbers], dtype=np.int64)), there
+        arrays["taxid"] = kraken.taxid
+    arrays = {name: to_device(array) for name, array in arrays.items()}
+    return TEXTS.on_device(**values | arrays), list(arrays.values())

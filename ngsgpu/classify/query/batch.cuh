@@ -4,27 +4,12 @@
 // the bounds that follow ``bits``. The other arrays were counted by the host.
 #pragma once
 
+#include "ngsgpu/classify/query/gpu_search.structs"
 #include "ngsgpu/classify/sketch/kmers.cuh"
 
 namespace {
 
 constexpr int kBlockBits = 6;  // windows whose target is kept: every 64th
-
-// What kernels take of a partition; ngsgpu.classify.query.gpu_query fills it.
-struct Partition {
-    const uint2* directory;
-    const uint32_t* entries;
-    const uint32_t* locations;
-    const uint32_t* first_window;
-    const int32_t* block_target;
-    const int32_t* target;
-    const int32_t* taxon;            // null where calls may be sequences
-    const int32_t* taxon_of_target;  // by numbers of the database; as ``taxon``
-    int64_t bits;
-    int64_t entry_count;
-    int64_t location_count;
-    int64_t last_window;  // of all targets
-};
 
 // A candidate: target (-1: there is none, nor any after it), hits, first and last window.
 using Candidate = int4;

@@ -14,9 +14,27 @@ from ngsgpu.classify.query.gpu_batch import DeviceReads
 from ngsgpu.device.gpu_memory import gpu_memory, pinned_empty
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.device.sort import radix_sort
+from ngsgpu.device.structs import Struct
 
 KERNELS: Final = KernelModule("ngsgpu.classify.query", "query.cu")
 QUERY_WARPS: Final = 8
+
+PARTITION: Final = Struct(__name__, "Partition", {
+    "directory": "const uint2*",
+    "entries": "const uint32_t*",
+    "locations": "const uint32_t*",
+    "first_window": "const uint32_t*",
+    "block_target": "const int32_t*",
+    "target": "const int32_t*",
+    "taxon": "const int32_t*",
+    "taxon_of_target": "const int32_t*",
+    "bits": "int64_t",
+    "entry_count": "int64_t",
+    "location_count": "int64_t",
+    "last_window": "int64_t",
+})  # fmt: skip
+"""``PartitionArrays``. ``taxon`` and ``taxon_of_target`` (by the database's numbers) are null where
+calls may be sequences; ``last_window`` is that of all targets."""
 
 _LOCATIONS_AT_ONCE: Final = 1 << 26
 """Locations that are sorted together in device memory, about; each takes some 32 bytes."""
@@ -160,27 +178,19 @@ class _DevicePartition:
     """A partition on the device.
 
     Attributes:
-        struct: int64[12], the struct ``Partition``.
+        struct: the struct ``PARTITION``.
     """
 
     def __init__(self, partition: PartitionArrays, taxa: Any) -> None:
-        import cupy
-
-        self._arrays = [
-            to_device(array)
-            for array in (
-                partition.directory, partition.entries, partition.locations,
-                partition.first_window, partition.block_target, partition.target,
-                partition.taxon,
-            )
-        ]  # fmt: skip
-        pointers = [array.data.ptr for array in self._arrays] + [0]
-        if taxa is None:
-            pointers[-2] = 0
-        else:
-            pointers[-1] = taxa.data.ptr
-        numbers = [
-            partition.bits, len(partition.entries), len(partition.locations),
-            max(0, int(partition.first_window[-1]) - 1),
-        ]  # fmt: skip
-        self.struct = cupy.asarray(np.array([*pointers, *numbers], dtype=np.int64))
+        self._arrays = {
+            name: to_device(getattr(partition, name))
+            for name in list(PARTITION.fields)[: 7 if taxa is not None else 6]
+        }
+        self.struct = PARTITION.on_device(
+            **{"taxon": None, **self._arrays},
+            taxon_of_target=taxa,
+            bits=partition.bits,
+            entry_count=len(partition.entries),
+            location_count=len(partition.locations),
+            last_window=max(0, int(partition.first_window[-1]) - 1),
+        )

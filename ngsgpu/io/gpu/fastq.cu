@@ -5,26 +5,9 @@
 // ngsgpu/io/text/scan.py accepts; the packed arrays are those of ngsgpu/readset/cpu.py. A chunk is
 // smaller than the L2 cache, so that all kernels but the first find it there.
 #include "ngsgpu/device/block.cuh"
+#include "ngsgpu/io/gpu/parse.structs"
 #include "ngsgpu/io/gpu/lines.cuh"
 #include "ngsgpu/sequence/hashing.cuh"
-
-namespace {
-
-// What is found out about a chunk; the names of ngsgpu/io/gpu/parse.py.
-struct Found {
-    u32 lines;    // line feeds
-    u32 records;  // records that are complete
-    u32 tail;     // first byte that belongs to none of them
-    u32 bad;      // number of the first bad record, or kNone
-    u32 min_length;
-    u32 max_length;
-    u32 ambiguous;      // letters that are not ACGT
-    u32 low_quality;  // of the records that are sampled
-    u32 high_quality;
-    u32 full;  // whether there are more lines than there is room for
-};
-
-}  // namespace
 
 // Count the line feeds of each tile of a chunk.
 //

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.kernels import KernelModule, grid_for
+from ngsgpu.device.structs import Struct
 from ngsgpu.io.gpu.feed import Feed, IrregularInputError, PinnedChunk
 from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.io.text.diagnose import PhredOffset, looks_like_phred64
@@ -42,8 +43,15 @@ _LINES_AT_LEAST: Final = 1 << 16
 _PAD: Final = 64
 _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE = 1, 2, 3
 
-# The words of the kernels' struct Found.
-_LINES, _RECORDS, _TAIL, _BAD, _MIN, _MAX, _AMBIGUOUS, _LOW, _HIGH, _FULL = range(10)
+FOUND: Final = Struct(__name__, "Found", dict.fromkeys(
+    ("lines", "records", "tail", "bad", "min_length", "max_length", "ambiguous", "low_quality",
+     "high_quality", "full"),
+    "uint32_t",
+))  # fmt: skip
+"""What is found out about a chunk: line feeds; complete records; the first byte that belongs to
+none of them; the number of the first bad record, or ``_NONE``; lengths; letters that are not ACGT;
+qualities of the records that are sampled; whether there are more lines than there is room for."""
+
 _NONE: Final = 0xFFFFFFFF
 
 
@@ -71,7 +79,7 @@ class Slot:
         self.raw = cupy.empty(size + _PAD, dtype=cupy.uint8)
         self.line_end = cupy.empty(self.room, dtype=cupy.uint32)
         self.tile_lines = cupy.empty(size // TILE + 2, dtype=cupy.uint32)
-        self.found = cupy.empty(_FULL + 1, dtype=cupy.uint32)
+        self.found = cupy.empty(FOUND.dtype.itemsize, dtype=cupy.uint8)
         self.seq_start = cupy.empty(self.room // 4, dtype=cupy.uint32)
         self.qual_start = cupy.empty(self.room // 4, dtype=cupy.uint32)
         self.lengths = cupy.empty(self.room // 4, dtype=cupy.int32)
@@ -149,8 +157,7 @@ class Parser:
         self._content_end = 0
         self._quality_range = (255, 0)
         self._classes = device_classes()
-        self._memory = cupy.cuda.alloc_pinned_memory(4 * (_FULL + 1))
-        self._found = np.frombuffer(self._memory, np.uint32, _FULL + 1)
+        self._memory = cupy.cuda.alloc_pinned_memory(FOUND.dtype.itemsize)
 
     def next_chunk(self) -> ParsedChunk | None:
         """The file's next records, none if only blank lines follow; None at its end.
@@ -245,41 +252,41 @@ class Parser:
 
     def _taken(self, slot: Slot, chunk: PinnedChunk, begin: int) -> ParsedChunk:
         """Wait for what was found in the chunk, and judge it."""
-        _copy(self._memory.ptr, slot.found.data.ptr, self._found.nbytes, _DEVICE_TO_HOST,
+        _copy(self._memory.ptr, slot.found.data.ptr, slot.found.nbytes, _DEVICE_TO_HOST,
               self._kernels)  # fmt: skip
         self._kernels.synchronize()
-        found = self._found.tolist()
+        found = FOUND.unpack(self._memory)
         offset = chunk.offset - HEADROOM
-        tail = offset + found[_TAIL]
-        if found[_FULL]:
+        tail = offset + found["tail"]
+        if found["full"]:
             raise IrregularInputError("lines are very short")
-        if found[_BAD] != _NONE:
-            raise IrregularInputError(f"record {self.records + found[_BAD] + 1} is not valid")
-        if found[_RECORDS] % self._unit:
+        if found["bad"] != _NONE:
+            raise IrregularInputError(f"record {self.records + found['bad'] + 1} is not valid")
+        if found["records"] % self._unit:
             raise IrregularInputError("a read has no mate")
         if chunk.last and tail < self._content_end:
             raise IrregularInputError("the file ends within a record")
-        self._left = found[_TAIL], HEADROOM + chunk.size - found[_TAIL]
+        self._left = found["tail"], HEADROOM + chunk.size - found["tail"]
         first_record = self.records
-        self.records += found[_RECORDS]
+        self.records += found["records"]
         self._check_offset(found, end=chunk.last)
         return ParsedChunk(
             slot=slot,
             begin=begin,
-            records=found[_RECORDS],
+            records=found["records"],
             first_record=first_record,
-            min_length=found[_MIN],
-            max_length=found[_MAX],
-            ambiguous=found[_AMBIGUOUS],
+            min_length=found["min_length"],
+            max_length=found["max_length"],
+            ambiguous=found["ambiguous"],
             offset=offset,
             start=offset + begin,
             end=chunk.offset + chunk.size - 1 if chunk.last else tail,
         )
 
-    def _check_offset(self, found: list[int], *, end: bool) -> None:
+    def _check_offset(self, found: dict[str, Any], *, end: bool) -> None:
         """Leave a file that looks like Phred+64 to the CPU's reader, which refuses it."""
         low, high = self._quality_range
-        self._quality_range = min(low, found[_LOW]), max(high, found[_HIGH])
+        self._quality_range = min(low, found["low_quality"]), max(high, found["high_quality"])
         decided = end or self.records >= SAMPLED_RECORDS
         if self._phred_offset == "auto" and decided and looks_like_phred64(*self._quality_range):
             raise IrregularInputError("the qualities look like Phred+64")
