@@ -10,7 +10,7 @@ WORKERS ?= 2
 help:
 	@echo "make demo    set up, run the workflow on the shipped study, say where the report is"
 	@echo "make test    set up and run the tests"
-	@echo "make lint    ruff, mypy, snakefmt and snakemake --lint"
+	@echo "make lint    ruff, mypy, import-linter, snakefmt and snakemake --lint"
 
 demo:
 	@scripts/setup.sh demo
@@ -29,5 +29,6 @@ lint: setup
 	ruff check
 	ruff format --check
 	mypy
+	lint-imports --no-logo
 	snakefmt --check workflow
 	snakemake --lint
