@@ -152,7 +152,7 @@ def check_words(words: Any, back: Any) -> None:
 
 def measure(kind: str, words: NDArray[np.uint64]) -> dict[str, Any]:
     """All ways for the same words."""
-    from ngsgpu.device.gpu_memory import free_unused
+    from ngsgpu.device.team import free_unused
 
     free_unused()
     there = to_device(words)

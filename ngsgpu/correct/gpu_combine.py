@@ -11,6 +11,7 @@ from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections
 from ngsgpu.correct.gpu import RESULTS, AnchorCorrector
 from ngsgpu.device.arena import room
+from ngsgpu.device.team import here
 
 BYTES_PER_READ: Final = 256
 """What combining takes for each read of a part at most."""
@@ -42,7 +43,7 @@ def combine(correctors: Sequence[AnchorCorrector]) -> Corrections:
         length.get(out=edit_count[part])
         numbers += counted.get()
     pieces = [piece for corrector in correctors for piece in corrector.edits]
-    counters = sum(_here(corrector.counters).get().astype(np.int64) for corrector in correctors)
+    counters = sum(here(corrector.counters).get().astype(np.int64) for corrector in correctors)
     return Corrections(
         edit_start,
         edit_count,
@@ -62,23 +63,12 @@ def _joined(correctors: Sequence[AnchorCorrector], part: slice) -> dict[str, Any
     joined: dict[str, Any] = {}
     edits_before = 0
     for corrector in correctors:
-        results = {name: _here(array[part]) for name, array in corrector.results.items()}
+        results = {name: here(array[part]) for name, array in corrector.results.items()}
         for name in ("edit_start", "complete_start"):
             results[name] = results[name] + edits_before
         joined = join(joined, results) if joined else results
         edits_before += sum(map(len, corrector.edits))
     return joined
-
-
-def _here(array: Any) -> Any:
-    """An array on the current GPU, copied if it is on another."""
-    import cupy
-
-    if array.device == cupy.cuda.Device():
-        return array
-    copy = cupy.empty(array.shape, dtype=array.dtype)
-    copy.data.copy_from_device(array.data, array.nbytes)
-    return copy
 
 
 def join(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:

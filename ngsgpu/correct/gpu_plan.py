@@ -16,31 +16,24 @@ from typing import TYPE_CHECKING, Any, Final
 from ngsgpu.correct.gpu import RESULT_BYTES, tiers_for, workspace_block_bytes
 from ngsgpu.correct.gpu_batches import BatchSizes, batch_bytes
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.device.gpu_memory import gpu_memory
 from ngsgpu.device.memory import format_size
+from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
 from ngsgpu.device.sort import ARGSORT_BYTES
 from ngsgpu.errors import DeviceError
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
-from ngsgpu.sequence.codec import words_for
+from ngsgpu.readset.gpu_plan import ReadMemory, reading_bytes
 
 if TYPE_CHECKING:
     from ngsgpu.correct.plan import CorrectionPlan
     from ngsgpu.correct.run import RunOptions
-    from ngsgpu.readset import ReadSet
-    from ngsgpu.readset.gpu import DeviceReadSet, Movable
+    from ngsgpu.readset.gpu import Movable
 
 ANCHOR_BYTES: Final = 4
 ORDERING_BYTES: Final = 40
 """What putting the anchors in order takes for each read, before there are results."""
 
-LENGTH_BYTES: Final = 8 + 8 + 4
-"""Starts and length of a read, where lengths differ."""
-
 SPARE_BYTES: Final = 15 << 20
 """For small arrays."""
-
-ROUNDING_BYTES: Final = 1 << 20
-"""What CuPy's pool takes for the arrays of the reads beyond their size."""
 
 _MAX_FUNCTIONS: Final = 8
 _MIN_FUNCTIONS: Final = 2
@@ -50,67 +43,6 @@ _LEVELS: Final = 5
 """How often what batches take is halved before anything lies on the host."""
 
 _MIN_BLOCKS: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class ReadMemory:
-    """What a read set takes.
-
-    Attributes:
-        reads: number of reads.
-        max_length: longest read, in bases.
-        paired: whether reads have mates.
-        uniform: whether all reads are equally long.
-        planes: bytes of the bases.
-        qualities: bytes of the qualities.
-        other: bytes of lengths and ambiguous bases.
-    """
-
-    reads: int
-    max_length: int
-    paired: bool
-    uniform: bool
-    planes: int
-    qualities: int
-    other: int
-
-    @property
-    def total(self) -> int:
-        """Bytes of it all."""
-        return self.planes + self.qualities + self.other
-
-    @classmethod
-    def of(cls, reads: ReadSet | DeviceReadSet) -> ReadMemory:
-        """That of a read set."""
-        arrays: Any = getattr(reads, "arrays", reads)
-        planes, qualities = int(arrays.planes.nbytes), int(arrays.qualities.nbytes)
-        return cls(
-            reads=reads.reads,
-            max_length=reads.max_length,
-            paired=reads.paired,
-            uniform=arrays.uniform_length >= 0,
-            planes=planes,
-            qualities=qualities,
-            other=int(reads.nbytes) - planes - qualities,
-        )
-
-    @classmethod
-    def expected(
-        cls, reads: int, bases: int, max_length: int, *, paired: bool, quality_bits: int
-    ) -> ReadMemory:
-        """That of reads of which no more is known."""
-        uniform = bases == reads * max_length
-        return cls(
-            reads=reads,
-            max_length=max_length,
-            paired=paired,
-            uniform=uniform,
-            planes=16 * reads * words_for(max_length),
-            qualities=reads * -(-max_length * quality_bits // 8)
-            if uniform
-            else bases * quality_bits // 8 + reads,
-            other=0 if uniform else LENGTH_BYTES * reads,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,45 +72,21 @@ class Placement:
         return tuple(names)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuPlan:
-    """What a correction takes on a GPU; all in bytes but for ``hashes`` and what has own units.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuPlan(MemoryPlan):
+    """What a correction takes on a GPU.
 
     Attributes:
         hashes: number of tables.
         placement: what lies where.
         batches: memory of a batch of anchors.
-        reads: reads on the GPU.
-        tables: tables and slots on the GPU, if every read is in every table.
-        building: what building the tables takes besides.
-        correcting: what correcting takes besides: results, anchors, batches.
-        host: page-locked host memory.
-        budget: that may be taken on the GPU.
-        host_budget: that may be taken on the host.
-        reading: what reading takes beside the reads, before all else; 0 where that is over.
     """
+
+    WORK = "correcting"
 
     hashes: int
     placement: Placement
     batches: BatchSizes
-    reads: int
-    tables: int
-    building: int
-    correcting: int
-    host: int
-    budget: int
-    host_budget: int
-    reading: int = 0
-
-    @property
-    def arena(self) -> int:
-        """What is taken on the GPU for all but the reads."""
-        return self.tables + max(self.building, self.correcting) + SPARE_BYTES
-
-    @property
-    def total(self) -> int:
-        """The most that is in use on the GPU at a time."""
-        return self.reads + ROUNDING_BYTES + self.arena
 
     def check_host(self) -> None:
         """Refuse a plan that takes too much of the host's memory.
@@ -189,43 +97,29 @@ class GpuPlan:
         if self.host > self.host_budget:
             raise DeviceError(
                 f"correcting with {format_size(self.budget)} of GPU memory needs "
-                f"{format_size(self.host)} of page-locked host memory and "
-                f"{format_size(self.host_budget)} may be used; use a GPU with more memory, raise "
-                "--gpu-memory, or use --backend cpu"
+                f"{format_size(self.host)} of pinned host memory and "
+                f"{format_size(self.host_budget)} may be used; {ADVICE}"
             )
 
-    def line(self) -> str:
-        """The plan for people."""
-        parts = [
-            f"reads {format_size(self.reads)}",
-            f"tables {format_size(self.tables)}",
-            f"work {format_size(self.arena - self.tables)}",
-        ]
-        if self.reading:
-            parts.append(f"before that {format_size(self.reading)} to read")
+    @property
+    def moved(self) -> list[str]:
+        """What lies on the host for want of GPU memory."""
         place = self.placement
-        moved: list[str] = [*place.moved]
+        moved: list[str] = [] if place.slots else ["slots"]
         if place.tables < self.hashes:
-            moved.insert(0, f"{self.hashes - place.tables} of {self.hashes} tables")
-        if not place.slots:
-            moved.insert(0, "slots")
-        where = f"; on the host {format_size(self.host)}: {', '.join(moved)}" if moved else ""
-        return f"{format_size(self.total)} of {format_size(self.budget)}: {', '.join(parts)}{where}"
+            moved.append(f"{self.hashes - place.tables} of {self.hashes} tables")
+        return [*moved, *place.moved]
 
     def document(self) -> dict[str, Any]:
         """The plan for the statistics."""
         return {
-            "planned_bytes": self.total,
-            "budget_bytes": self.budget,
-            "read_bytes": self.reads,
-            "table_bytes": self.tables,
-            "building_bytes": self.building,
-            "correcting_bytes": self.correcting,
-            "host_bytes": self.host,
+            # Without arguments, super() does not work in a dataclass with slots.
+            **MemoryPlan.document(self),
             "tables_on_host": self.hashes - self.placement.tables,
             "slots_on_host": not self.placement.slots,
             "reads_on_host": list(self.placement.moved),
-        } | asdict(self.batches)
+            **asdict(self.batches),
+        }
 
 
 def plan_gpu(
@@ -271,7 +165,7 @@ def plan_gpu(
     raise DeviceError(
         f"correcting {reads.reads:,} reads takes at least {format_size(smallest.total)} of GPU "
         f"memory, with {format_size(smallest.host)} on the host, and {format_size(budget)} may be "
-        "used; use a GPU with more memory, raise --gpu-memory, or use --backend cpu"
+        f"used; {ADVICE}"
     )
 
 
@@ -296,14 +190,9 @@ def plan_for_this_gpu(
         paired=run.paired,
         quality_bits=parameters.quality_bits,
     )
-    from ngsgpu.io.gpu.records import CHUNK_BYTES
-    from ngsgpu.readset.gpu_read import working_bytes
-
     budget = gpu_memory(options.gpu_memory).budget
     plan = plan_gpu(reads, parameters, budget=budget, host_budget=options.budget // options.gpus)
-    # Chunks are smaller where the memory is limited, as in ``read_to_device``.
-    chunk = min(CHUNK_BYTES, (options.gpu_memory or budget) // 96)
-    return replace(plan, reading=working_bytes(2 if run.paired else 1, chunk))
+    return replace(plan, reading=reading_bytes(run.paired, options.gpu_memory, budget))
 
 
 def _placements(hashes: int, qualities: int) -> Iterator[Placement]:
@@ -356,13 +245,14 @@ def _plan(
         + (reads.planes if placement.planes else 0),
         tables=placement.tables * a_table + (slots if placement.slots else 0),
         building=signatures + ARGSORT_BYTES * count + listed + SMALL_BYTES,
-        correcting=max(
+        working=max(
             (RESULT_BYTES + ANCHOR_BYTES) * count + work, (ORDERING_BYTES + ANCHOR_BYTES) * count
         ),
         host=on_host * a_table
         + (0 if placement.slots else slots)
         + (0 if placement.qualities else reads.qualities)
         + (0 if placement.planes else reads.planes),
+        spare=SPARE_BYTES,
         budget=budget,
         host_budget=host_budget,
     )

@@ -18,8 +18,8 @@ import logging
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from ngsgpu.device.gpu_memory import each_gpu, free_unused
 from ngsgpu.device.leases import keep_gpus
+from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError
 
 _LOG = logging.getLogger("ngsgpu")
@@ -77,8 +77,7 @@ def _leave_gpus(count: int) -> None:
     """Let others have the GPUs, and what CuPy keeps of their memory."""
     # CUDA may be of no use any more, nor CuPy.
     with contextlib.suppress(Exception):
-        for _ in each_gpu(count):
-            free_unused()
+        Team(count).each(lambda member: free_unused())
     keep_gpus(0)
 
 

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
-from ngsgpu.device.gpu_memory import free_unused
+from ngsgpu.device.team import free_unused
 
 _Result = TypeVar("_Result")
 

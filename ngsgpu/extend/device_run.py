@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from ngsgpu.correct.read_again import ReadLengths
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.fallback import say_read_by_cpu
-from ngsgpu.device.gpu_memory import limited_gpu_memory
+from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.gpu_plan import place_reads
-from ngsgpu.extend.gpu_run import GpuTeam
+from ngsgpu.extend.gpu_run import GpuExtension
 from ngsgpu.extend.host_run import HostRun
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import Rules
@@ -51,7 +51,7 @@ class DeviceRun(Run):
     backend = "cuda"
     reads: DeviceReadSet | ReadSet
     layouts: tuple[ReadFilesLayout, ...] | None = None
-    team: GpuTeam
+    team: GpuExtension
 
     def __enter__(self) -> Self:
         """Limit the memory of the GPUs."""
@@ -101,7 +101,7 @@ class DeviceRun(Run):
             self.gpu = plan.document()
             self.reads = reads
             tables = build_end_tables_on_gpu(reads, self.parameters.ends, advance=stage.advance)
-            self.team = GpuTeam(reads, tables, self.options.gpus, plan.batch_bytes)
+            self.team = GpuExtension(reads, tables, self.options.gpus, plan.batch_bytes)
 
     def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[Extensions]:
         """Extend some pairs; yields the results of consecutive ones, in order."""

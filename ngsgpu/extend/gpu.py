@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.weights import quality_weights
-from ngsgpu.device.gpu_memory import pinned_empty
 from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.device.structs import Struct
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend.cpu import COUNTERS, Extensions, max_bases

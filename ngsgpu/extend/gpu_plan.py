@@ -8,11 +8,11 @@ memory of the host, from where kernels read them over the bus; the rest is read 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from ngsgpu.correct.gpu_plan import ROUNDING_BYTES, ReadMemory
-from ngsgpu.device.gpu_memory import each_gpu, free_unused, gpu_memory
 from ngsgpu.device.memory import available_memory, format_size
+from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
+from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend.gpu_run import BATCH_BYTES, BATCHES_PER_GPU, pairs_per_batch
 from ngsgpu.extend.insert import sampling_parameters
@@ -20,6 +20,7 @@ from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.minhash.ends_gpu import building_bytes, table_bytes
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, Movable
+from ngsgpu.readset.gpu_plan import ReadMemory, reading_bytes
 
 if TYPE_CHECKING:
     from ngsgpu.correct.run import RunOptions
@@ -32,73 +33,26 @@ SPARE_BYTES: Final = 32 << 20
 """For small arrays, and what the pool rounds up."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtensionGpuPlan:
-    """What an extension takes on a GPU, in bytes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionGpuPlan(MemoryPlan):
+    """What an extension takes on a GPU; qualities may lie on the host.
 
     Attributes:
         pairs: number of pairs.
-        tables: number of tables.
-        read_bytes: reads on the GPU.
-        table_bytes: tables.
-        building_bytes: what building the tables takes besides.
-        extending_bytes: what the tasks under way take besides.
-        host_bytes: page-locked host memory, for qualities.
-        budget_bytes: that may be taken on the GPU.
-        host_budget_bytes: that may be taken on the host.
+        hashes: number of tables.
         batch_bytes: what the results of a batch may take.
-        reading_bytes: what reading takes beside the reads, before all else; 0 where that is over.
     """
 
+    WORK = "extending"
+
     pairs: int
-    tables: int
-    read_bytes: int
-    table_bytes: int
-    building_bytes: int
-    extending_bytes: int
-    host_bytes: int
-    budget_bytes: int
-    host_budget_bytes: int
+    hashes: int
     batch_bytes: int
-    reading_bytes: int = 0
 
     @property
-    def working_bytes(self) -> int:
-        """What is taken beside reads and tables, at most."""
-        return max(self.building_bytes, self.extending_bytes) + SPARE_BYTES
-
-    @property
-    def total_bytes(self) -> int:
-        """The most that is in use on the GPU at a time."""
-        return self.read_bytes + ROUNDING_BYTES + self.table_bytes + self.working_bytes
-
-    @property
-    def fits(self) -> bool:
-        """Whether it may be taken."""
-        return self.total_bytes <= self.budget_bytes and self.host_bytes <= self.host_budget_bytes
-
-    def line(self) -> str:
-        """The plan for people."""
-        before = f", before that {format_size(self.reading_bytes)} to read"
-        host = f"; on the host {format_size(self.host_bytes)}: qualities"
-        return (
-            f"{format_size(self.total_bytes)} of {format_size(self.budget_bytes)}: "
-            f"reads {format_size(self.read_bytes)}, tables {format_size(self.table_bytes)}, "
-            f"work {format_size(self.working_bytes)}"
-            f"{before if self.reading_bytes else ''}{host if self.host_bytes else ''}"
-        )
-
-    def document(self) -> dict[str, Any]:
-        """The plan for the statistics."""
-        return {
-            "planned_bytes": self.total_bytes,
-            "budget_bytes": self.budget_bytes,
-            "read_bytes": self.read_bytes,
-            "table_bytes": self.table_bytes,
-            "building_bytes": self.building_bytes,
-            "extending_bytes": self.extending_bytes,
-            "host_bytes": self.host_bytes,
-        }
+    def moved(self) -> list[str]:
+        """What lies on the host for want of GPU memory."""
+        return ["qualities"] if self.host else []
 
     def check(self, parameters: ExtensionParameters) -> None:
         """Refuse a plan that does not fit.
@@ -109,16 +63,15 @@ class ExtensionGpuPlan:
         if self.fits:
             return
         advice = []
-        surplus = self.total_bytes - self.budget_bytes
-        if self.tables > 2 and self.table_bytes // self.tables * (self.tables - 2) >= surplus:
+        surplus = self.total - self.budget
+        if self.hashes > 2 and self.tables // self.hashes * (self.hashes - 2) >= surplus:
             advice.append("try --hashes 2")
-        if self.host_bytes > self.host_budget_bytes and parameters.quality_bits == 8:
+        if self.host > self.host_budget and parameters.quality_bits == 8:
             advice.append("try --quality-bits 2")
-        advice += ["use a GPU with more memory", "raise --gpu-memory", "or use --backend cpu"]
-        host = f", with {format_size(self.host_bytes)} on the host," if self.host_bytes else ""
+        host = f", with {format_size(self.host)} on the host," if self.host else ""
         raise DeviceError(
-            f"extending {self.pairs:,} pairs takes {format_size(self.total_bytes)} of GPU memory"
-            f"{host} and {format_size(self.budget_bytes)} may be used; {', '.join(advice)}"
+            f"extending {self.pairs:,} pairs takes {format_size(self.total)} of GPU memory"
+            f"{host} and {format_size(self.budget)} may be used; {', '.join([*advice, ADVICE])}"
         )
 
 
@@ -140,14 +93,15 @@ def plan_gpu(
     def planned(on_host: int, batch_bytes: int) -> ExtensionGpuPlan:
         return ExtensionGpuPlan(
             pairs=reads.reads // 2,
-            tables=parameters.ends.hashes,
-            read_bytes=reads.total - on_host,
-            table_bytes=table_bytes(reads.reads, parameters.ends),
-            building_bytes=building_bytes(reads.reads, uniform=reads.uniform),
-            extending_bytes=_extending_bytes(reads, parameters, batch_bytes),
-            host_bytes=on_host,
-            budget_bytes=budget,
-            host_budget_bytes=host_budget,
+            hashes=parameters.ends.hashes,
+            reads=reads.total - on_host,
+            tables=table_bytes(reads.reads, parameters.ends),
+            building=building_bytes(reads.reads, uniform=reads.uniform),
+            working=_extending_bytes(reads, parameters, batch_bytes),
+            spare=SPARE_BYTES,
+            host=on_host,
+            budget=budget,
+            host_budget=host_budget,
             batch_bytes=batch_bytes,
         )
 
@@ -166,19 +120,20 @@ def place_reads(
     Raises:
         DeviceError: the memory does not suffice.
     """
-    budgets = []
-    for place in each_gpu(options.gpus):
+
+    def free(member: int) -> int:
         free_unused()
-        there = reads.device_nbytes if place == 0 and isinstance(reads, DeviceReadSet) else 0
-        budgets.append(gpu_memory().budget + there)
-    budget = min(budgets)
+        there = reads.device_nbytes if member == 0 and isinstance(reads, DeviceReadSet) else 0
+        return gpu_memory().budget + there
+
+    budget = min(Team(options.gpus).each(free))
     plan = plan_gpu(
         ReadMemory.of(reads),
         parameters,
         budget=budget if options.gpu_memory is None else min(budget, options.gpu_memory),
         host_budget=available_memory() if options.memory is None else options.memory,
     )
-    moved: tuple[Movable, ...] = ("qualities",) if plan.host_bytes else ()
+    moved: tuple[Movable, ...] = ("qualities",) if plan.host else ()
     if isinstance(reads, DeviceReadSet):
         reads.keep_on_host(moved)
         free_unused()
@@ -199,17 +154,12 @@ def plan_for_this_gpu(
     Raises:
         DeviceError: it does not suffice, or CUDA does not answer.
     """
-    from ngsgpu.io.gpu.records import CHUNK_BYTES
-    from ngsgpu.readset.gpu_read import working_bytes
-
     reads = ReadMemory.expected(
         2 * run.pairs, run.bases, run.max_length, paired=True, quality_bits=parameters.quality_bits
     )
     budget = gpu_memory(options.gpu_memory).budget
     plan = plan_gpu(reads, parameters, budget=budget, host_budget=options.budget)
-    # Chunks are smaller where the memory is limited, as in ``read_to_device``.
-    chunk = min(CHUNK_BYTES, (options.gpu_memory or budget) // 96)
-    return replace(plan, reading_bytes=working_bytes(2, chunk))
+    return replace(plan, reading=reading_bytes(True, options.gpu_memory, budget))
 
 
 def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters, batch_bytes: int) -> int:

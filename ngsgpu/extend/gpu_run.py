@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.gpu_memory import free_unused
+from ngsgpu.device.team import Team, free_unused
 from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.params import Rules
 from ngsgpu.pool import Shared, map_ahead
@@ -53,10 +53,10 @@ class _Held:
     device: Any
     reads: DeviceReadSet
     tables: DeviceEndTables
-    streams: list[Any] = field(default_factory=list)
+    streams: list[Any]
 
 
-class GpuTeam:
+class GpuExtension:
     """GPUs that extend pairs of one read set.
 
     Args:
@@ -78,26 +78,26 @@ class GpuTeam:
         gpus: int = 1,
         batch_bytes: int = BATCH_BYTES,
     ) -> None:
-        import cupy
-
         self._batch_bytes = batch_bytes
-        first = cupy.cuda.runtime.getDevice()
-        self._held = [_Held(cupy.cuda.Device(first), reads, tables)]
-        for number in range(first + 1, first + gpus):
-            with cupy.cuda.Device(number) as device:
-                copies = reads.on_current_device(), tables.on_current_device()
-                self._held.append(_Held(device, *copies))
-        for held in self._held:
-            with held.device:
-                _ = held.reads.struct
-                # Streams of their own neither wait for what was done before nor use its memory.
-                held.device.synchronize()
-                free_unused()
-                held.streams += [
-                    cupy.cuda.Stream(non_blocking=True) for _ in range(BATCHES_PER_GPU)
-                ]
+        self._team = Team(gpus)
+        self._reads, self._tables = reads, tables
+        self._held = self._team.each(self._hold)
         self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
         self.utilisation = 0.0
+
+    def _hold(self, member: int) -> _Held:
+        """What a GPU holds: copies of what the first one has, where it is another."""
+        import cupy
+
+        reads, tables = self._reads, self._tables
+        if member > 0:
+            reads, tables = reads.on_current_device(), tables.on_current_device()
+        _ = reads.struct
+        # Streams of their own neither wait for what was done before nor use its memory.
+        self._team.devices[member].synchronize()
+        free_unused()
+        streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(BATCHES_PER_GPU)]
+        return _Held(self._team.devices[member], reads, tables, streams)
 
     def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[Extensions]:
         """Extend some pairs; yields the results of consecutive ones, in order.
@@ -146,8 +146,7 @@ class GpuTeam:
         """Memory that CuPy has taken of the GPU that has taken most."""
         import cupy
 
-        taken = []
-        for held in self._held:
-            with held.device:
-                taken.append(int(cupy.get_default_memory_pool().total_bytes()))
-        return max(taken)
+        def taken(member: int) -> int:
+            return int(cupy.get_default_memory_pool().total_bytes())
+
+        return max(self._team.each(taken))

@@ -318,7 +318,7 @@ class _Run:
 
     def _merge_on_gpu(self, files: OutputSet) -> Tally:
         from ngsgpu.device.errors import cuda_errors
-        from ngsgpu.device.gpu_memory import limited_gpu_memory
+        from ngsgpu.device.team import limited_gpu_memory
         from ngsgpu.merge.gpu import merge_on_gpu
 
         mean, longest = 0.0, 0

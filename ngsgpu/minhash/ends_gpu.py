@@ -11,6 +11,7 @@ from ngsgpu.device.arena import persistent
 from ngsgpu.device.kernels import KernelModule, grid_for
 from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.device.structs import Struct
+from ngsgpu.device.team import here
 from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, EndParameters, cell_bits_for
 from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR, SMALL_BYTES
 
@@ -71,9 +72,7 @@ class DeviceEndTables(NamedTuple):
 
     def on_current_device(self) -> DeviceEndTables:
         """A copy on the current GPU of tables of another."""
-        from ngsgpu.readset.gpu import copied
-
-        return self._replace(entries=copied(self.entries), cells=copied(self.cells))
+        return self._replace(entries=here(self.entries), cells=here(self.cells))
 
 
 def table_bytes(reads: int, parameters: EndParameters) -> int:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ngsgpu.device.arena import persistent, room
-from ngsgpu.device.gpu_memory import free_unused, mapped_empty
 from ngsgpu.device.kernels import KernelModule, grid_for
+from ngsgpu.device.pinned import mapped_empty
 from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.device.structs import Struct
+from ngsgpu.device.team import free_unused
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.cpu import NO_SLOT
 from ngsgpu.minhash.params import MinhashParameters

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
-from ngsgpu.device.gpu_memory import mapped_copy
+from ngsgpu.device.pinned import mapped_copy
 from ngsgpu.device.structs import Struct
+from ngsgpu.device.team import here
 from ngsgpu.readset.cpu import ReadArrays
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
 
@@ -131,8 +132,8 @@ class DeviceReadSet:
 
     def on_current_device(self) -> DeviceReadSet:
         """A copy on the current GPU of a read set of another; what lies on the host is shared."""
-        arrays = {name: copied(getattr(self, name)) for name in _ARRAYS if name not in self.on_host}
-        ambiguous = DeviceAmbiguousBases(*map(copied, self.ambiguous))
+        arrays = {name: here(getattr(self, name)) for name in _ARRAYS if name not in self.on_host}
+        ambiguous = DeviceAmbiguousBases(*map(here, self.ambiguous))
         return replace(self, **arrays, ambiguous=ambiguous)
 
     @classmethod
@@ -189,12 +190,3 @@ class DeviceReadSet:
             min_length=self.min_length,
             max_length=self.max_length,
         )
-
-
-def copied(array: Any) -> Any:
-    """A copy on the current GPU of an array that may be another's."""
-    import cupy
-
-    copy = cupy.empty(array.shape, dtype=array.dtype)
-    copy.data.copy_from_device(array.data, array.nbytes)
-    return copy

@@ -20,11 +20,10 @@ from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import HostCache, IrregularInputError
-from ngsgpu.io.gpu.parse import SLOTS, ParsedChunk, slot_bytes
+from ngsgpu.io.gpu.parse import ParsedChunk
 from ngsgpu.io.gpu.records import (
     CHUNK_BYTES,
     MAX_READERS,
-    MIN_CHUNK,
     Cursor,
     DeviceReadFiles,
     DeviceRecordBatch,
@@ -36,6 +35,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_pack import Growing, Packer
+from ngsgpu.readset.gpu_plan import chunk_bytes_within
 from ngsgpu.readset.readset import MAX_READS, ReadSetBuilder
 
 logger = logging.getLogger("ngsgpu")
@@ -106,8 +106,7 @@ def read_to_device(
         DeviceError: the GPU's memory does not suffice, or CUDA fails.
     """
     if memory is not None:
-        # The slots take about an eighth of the memory.
-        chunk_bytes = min(chunk_bytes, max(MIN_CHUNK, memory // 96))
+        chunk_bytes = chunk_bytes_within(memory, chunk_bytes)
     try:
         with cuda_errors("reading the input to the GPU"):
             reader = _Reader(lanes, quality_bits, phred_offset, threads, chunk_bytes, advance)
@@ -129,16 +128,6 @@ def read_to_device(
             advance(sum(map(len, mates)))
     with cuda_errors("copying the reads to the GPU"):
         return DeviceInput(DeviceReadSet.from_host(host.finish()), None)
-
-
-def working_bytes(files: int, chunk_bytes: int = CHUNK_BYTES) -> int:
-    """Device memory that reading takes beside the read set.
-
-    Args:
-        files: 2 for pairs in two files, else 1.
-        chunk_bytes: as for ``read_to_device``.
-    """
-    return files * SLOTS * slot_bytes(chunk_bytes)
 
 
 class _LayoutBuilder:

@@ -98,11 +98,13 @@ class Array(np.ndarray[Any, Any]):
     def data(self) -> Any:  # type: ignore[override]
         """A pointer."""
 
-        def copy_from_device(source: Any, size: int) -> None:
+        def copy_from_device(source: Any, size: int, stream: Any = None) -> None:
             ctypes.memmove(self.ctypes.data, source.ptr, size)
 
         pointer = self.ctypes.data if self.size else 0
-        return SimpleNamespace(ptr=pointer, copy_from_device=copy_from_device)
+        return SimpleNamespace(
+            ptr=pointer, copy_from_device=copy_from_device, copy_from_device_async=copy_from_device
+        )
 
     @property
     def device(self) -> Device:  # type: ignore[override]
@@ -175,7 +177,7 @@ class FakeGpus:
 
     Attributes:
         pools: the memory of each.
-        host_bytes: page-locked host memory in use.
+        host_bytes: pinned host memory in use.
         refuse: called with the size of each array; those for which it says True are refused.
         corrected: how many anchors each GPU corrected.
     """

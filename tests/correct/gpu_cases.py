@@ -10,9 +10,10 @@ import numpy as np
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.gpu_plan import GpuPlan, ReadMemory, plan_gpu
+from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
+from ngsgpu.readset.gpu_plan import ReadMemory
 from tests.gpu.test_correct import simulate
 
 COVERAGE = 20.0

@@ -9,8 +9,9 @@ import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.gpu_batches import BatchSizes
-from ngsgpu.correct.gpu_plan import GpuPlan, ReadMemory, plan_gpu
+from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.errors import DeviceError
+from ngsgpu.readset.gpu_plan import ReadMemory
 from tests.correct.gpu_cases import ENOUGH, budgets, largest_budget, plan_with
 
 GIB = 1 << 30
@@ -52,7 +53,7 @@ def test_everything_on_the_gpu() -> None:
     tables = 48 * 6 * (LARGE.reads + 33) + 48 * 4 * LARGE.reads
     assert (plan.reads, plan.tables) == (LARGE.total, tables)
     # Building takes no more than correcting, so that it costs no memory.
-    assert plan.total < LARGE.total + tables + 1.1 * plan.correcting
+    assert plan.total < LARGE.total + tables + 1.1 * plan.working
     assert plan.total < 22.5e9
     assert re.fullmatch(
         r"20\.\d GiB of 130\.0 GiB: reads 3\.8 GiB, tables 13\.7 GiB, work 3\.\d GiB", plan.line()
@@ -123,7 +124,7 @@ def test_eight_gibibytes_suffice_for_thirty_million_reads() -> None:
         "read_bytes": LARGE.total,
         "table_bytes": plan.tables,
         "building_bytes": plan.building,
-        "correcting_bytes": plan.correcting,
+        "correcting_bytes": plan.working,
         "host_bytes": plan.host,
         "tables_on_host": 48 - plan.placement.tables,
         "slots_on_host": True,
@@ -145,7 +146,7 @@ def test_too_little_memory_is_told() -> None:
     with pytest.raises(DeviceError) as caught:
         plan_gpu(LARGE, CorrectionParameters(), budget=8 * GIB, host_budget=GIB)
     assert re.fullmatch(
-        r"correcting with 8\.0 GiB of GPU memory needs [\d.]+ GiB of page-locked host memory and "
+        r"correcting with 8\.0 GiB of GPU memory needs [\d.]+ GiB of pinned host memory and "
         r"1\.0 GiB may be used; .*",
         str(caught.value),
     )

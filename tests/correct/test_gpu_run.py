@@ -16,13 +16,14 @@ from ngsgpu.correct import CorrectionParameters, MinhashParameters, RunOptions, 
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.gpu_batches import BatchSizes
 from ngsgpu.correct.gpu_combine import decide, join
-from ngsgpu.correct.gpu_plan import ReadMemory, plan_for_this_gpu
+from ngsgpu.correct.gpu_plan import plan_for_this_gpu
 from ngsgpu.correct.gpu_run import GpuCorrection, correct_with_gpu
 from ngsgpu.correct.host import correct_on_cpu
 from ngsgpu.correct.plan import plan_correction
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.readset.gpu_plan import ReadMemory
 from tests.correct.fake_gpu import Array, FakeGpus, OutOfMemoryError
 from tests.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
 

@@ -137,14 +137,14 @@ def small_gpu(
     monkeypatch: pytest.MonkeyPatch, inputs: Inputs, spare: int, **options: Any
 ) -> ExtendingGpus:
     """A GPU that has ``spare`` bytes beside what a run takes at least."""
-    from ngsgpu.correct.gpu_plan import ReadMemory
     from ngsgpu.extend.gpu_plan import plan_gpu
+    from ngsgpu.readset.gpu_plan import ReadMemory
 
     gpus = fake(inputs, monkeypatch)
     memory = ReadMemory.of(gpus.reads)
     plan = plan_gpu(memory, PARAMETERS, budget=1 << 50, host_budget=1 << 50)
-    monkeypatch.setattr("ngsgpu.device.gpu_memory._RESERVE", 0)
-    gpus.pools[0].size = plan.total_bytes - memory.qualities + spare
+    monkeypatch.setattr("ngsgpu.device.plan._RESERVE", 0)
+    gpus.pools[0].size = plan.total - memory.qualities + spare
     return gpus
 
 
@@ -159,8 +159,8 @@ def test_qualities_may_lie_on_the_host(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_batches_are_smaller_before_qualities_move(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ngsgpu.correct.gpu_plan import ReadMemory
     from ngsgpu.extend.gpu_plan import plan_gpu
+    from ngsgpu.readset.gpu_plan import ReadMemory
 
     gpu = SimpleNamespace(
         workspace_bytes=lambda rules, longest, pairs: 700 * pairs,
@@ -176,14 +176,14 @@ def test_batches_are_smaller_before_qualities_move(monkeypatch: pytest.MonkeyPat
 
         whole = plan(1 << 40)
         assert whole.batch_bytes == BATCH_BYTES
-        assert whole.extending_bytes >= 2 * 700 * (1 << 17)
-        halved = plan(whole.total_bytes - 1)
+        assert whole.working >= 2 * 700 * (1 << 17)
+        halved = plan(whole.total - 1)
         assert halved.batch_bytes < BATCH_BYTES
-        assert (halved.host_bytes, halved.read_bytes) == (0, memory.total)
-        smallest = plan(halved.total_bytes)
-        while smallest.host_bytes == 0:
-            smallest = plan(smallest.total_bytes - 1)
-        assert smallest.host_bytes == memory.qualities
+        assert (halved.host, halved.reads) == (0, memory.total)
+        smallest = plan(halved.total)
+        while smallest.host == 0:
+            smallest = plan(smallest.total - 1)
+        assert smallest.host == memory.qualities
         with pytest.raises(DeviceError, match="takes"):
             plan(memory.total - memory.qualities)
 

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from ngsgpu.device import compiler, kernels
-from ngsgpu.device.gpu_memory import PinnedPool, gpu_memory, limited_gpu_memory
 from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.pinned import PinnedPool
+from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceError
 
 SOURCE = """

@@ -12,12 +12,12 @@ import pytest
 
 from ngsgpu.cli import main
 from ngsgpu.correct.gpu_batches import BatchSizes
-from ngsgpu.correct.gpu_plan import ReadMemory
 from ngsgpu.correct.gpu_run import GpuCorrection
 from ngsgpu.correct.host import correct_on_cpu
 from ngsgpu.errors import DeviceError
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
+from ngsgpu.readset.gpu_plan import ReadMemory
 from tests.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
 from tests.gpu.test_correct import simulate
 from tests.gpu.test_files import write_fastq
@@ -30,7 +30,7 @@ def exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "ngsgpu.correct.gpu_run.largest_array_bytes", lambda limit, there=0: limit - there
     )
-    monkeypatch.setattr("ngsgpu.device.gpu_memory.limit_pool", lambda limit: 0)
+    monkeypatch.setattr("ngsgpu.device.team.limit_pool", lambda limit: 0)
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])
@@ -51,10 +51,10 @@ def test_little_memory_changes_nothing(
         placement = run.plan.placement
         run.build_tables()
         found = run.correct()
-        (gpu,) = run._gpus
-        assert gpu._tables is not None
+        (gpu,) = run._held
+        assert gpu.tables is not None
         for table, entries in enumerate(tables.entries):
-            ids, positions = gpu._tables.ids[table], gpu._tables.positions[table]
+            ids, positions = gpu.tables.ids[table], gpu.tables.positions[table]
             expected_ids, expected_positions = (
                 tables.arrays.ids[table],
                 tables.arrays.positions[table],
@@ -62,12 +62,11 @@ def test_little_memory_changes_nothing(
             assert is_on_host(ids) == (table >= placement.tables)
             assert np.array_equal(values(ids[: entries + 1]), expected_ids[: entries + 1])
             assert np.array_equal(values(positions[:entries]), expected_positions[:entries])
-        assert is_on_host(gpu._tables.slots) == (not placement.slots)
-        assert np.array_equal(values(gpu._tables.slots), tables.arrays.slots)
-        assert gpu._reads is not None
-        assert is_on_host(gpu._reads.planes) == (not placement.planes)
+        assert is_on_host(gpu.tables.slots) == (not placement.slots)
+        assert np.array_equal(values(gpu.tables.slots), tables.arrays.slots)
+        assert is_on_host(gpu.reads.planes) == (not placement.planes)
         if reads.arrays.qualities.size:
-            assert is_on_host(gpu._reads.qualities) == (not placement.qualities)
+            assert is_on_host(gpu.reads.qualities) == (not placement.qualities)
     assert_equal(found, expected)
 
 
@@ -77,7 +76,7 @@ def values(array: Any) -> Any:
 
 
 def is_on_host(array: Any) -> bool:
-    """Whether an array lies in page-locked host memory."""
+    """Whether an array lies in pinned host memory."""
     import cupy
 
     return isinstance(array.data.mem, cupy.cuda.UnownedMemory)
@@ -129,8 +128,7 @@ def test_no_more_is_taken_than_planned() -> None:
         run.build_tables()
         run.correct()
         taken = cupy.get_default_memory_pool().total_bytes() - before
-        arena = run._gpus[0]._arena
-        assert arena is not None
+        arena = run._held[0].arena
         print(f"planned {run.plan.total:,}, taken {taken:,}, used of the arena {arena.peak:,}")
         assert arena.peak <= run.plan.arena
         assert taken <= run.plan.total

@@ -46,8 +46,10 @@ from ngsgpu.classify.index.index import Limits, WindowTaxa, directory_bits
 from ngsgpu.classify.sketch.gpu import KERNELS as SKETCH_KERNELS
 from ngsgpu.classify.sketch.gpu import DeviceSketches
 from ngsgpu.device.errors import device_error
-from ngsgpu.device.gpu_memory import PinnedPool, free_unused, largest_array_bytes
+from ngsgpu.device.pinned import PinnedPool
+from ngsgpu.device.plan import largest_array_bytes
 from ngsgpu.device.sort import radix_sort
+from ngsgpu.device.team import free_unused
 from ngsgpu.io.output.store import FileList
 
 _LOG = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.index.index import Index, directory_bits
-from ngsgpu.device.gpu_memory import PinnedPool
+from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.io.output.store import ArrayFile, FileList
 
 _DEVICE_TO_HOST: Final = 2

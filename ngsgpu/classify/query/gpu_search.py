@@ -11,8 +11,9 @@ from ngsgpu.classify.gpu import THREADS, grid_of_warps, sketch_numbers, to_devic
 from ngsgpu.classify.query.cpu import PartitionArrays
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import DeviceReads
-from ngsgpu.device.gpu_memory import gpu_memory, pinned_empty
 from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.pinned import pinned_empty
+from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.sort import radix_sort
 from ngsgpu.device.structs import Struct
 

@@ -22,7 +22,7 @@ from ngsgpu.classify.query.gpu_batch import DeviceBatch, batch_of_block
 from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules, SampleRun, TargetFilter
 from ngsgpu.classify.run.samples import SampleOutputs
 from ngsgpu.classify.run.two_pass import TwoPass
-from ngsgpu.device.gpu_memory import gpu_memory
+from ngsgpu.device.plan import gpu_memory
 from ngsgpu.io.gpu.write import DeviceWriter
 from ngsgpu.io.output.writer import OutputSet
 

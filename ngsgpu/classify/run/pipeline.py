@@ -248,7 +248,7 @@ class Classifier:
     def _limited(self) -> AbstractContextManager[None]:
         """Where the memory of all GPUs that take part is limited."""
         from ngsgpu.classify.query.gpu_query import max_gpus
-        from ngsgpu.device.gpu_memory import limited_gpu_memory
+        from ngsgpu.device.team import limited_gpu_memory
 
         gpus = self.options.gpus
         gpus = min(gpus, max_gpus(len(self.engine.partitions)) or gpus)

@@ -26,7 +26,7 @@ from ngsgpu.classify.sketch.gpu_references import (
     TextBatch,
 )
 from ngsgpu.classify.sketch.references import TargetSink, windows_of_lengths
-from ngsgpu.device.gpu_memory import PinnedPool, mapped_copy, pinned_empty
+from ngsgpu.device.pinned import PinnedPool, mapped_copy, pinned_empty
 from ngsgpu.io.gpu.feed import IrregularInputError
 from ngsgpu.io.text.scan import BASES
 

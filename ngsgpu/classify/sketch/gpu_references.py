@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.sketch.references import TargetSink
-from ngsgpu.device.gpu_memory import PinnedPool
+from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.gpu.feed import IrregularInputError
 from ngsgpu.io.text.reader import DEFAULT_LIMITS

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.gpu_memory import pinned_empty
+from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.io.compress.source import Chunk, Source
 from ngsgpu.io.layout import FileIdentity, identify
 

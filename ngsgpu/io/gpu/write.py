@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.gpu_memory import PinnedPool
+from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.writer import OutputSet
 
