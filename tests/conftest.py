@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
+from tests.support.commands import Commands
+
 # A shell starts what runs in the background with Ctrl-C ignored, which children would inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def ngsgpu(capsys: pytest.CaptureFixture[str]) -> Commands:
+    """The command line, in this process."""
+    return Commands(capsys)

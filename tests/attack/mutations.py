@@ -12,8 +12,8 @@ from typing import Final
 from tests.attack.arena import Arena, Case, Verdict
 from tests.attack.judge import difference, files_below
 from tests.attack.world import COMMANDS
-from tests.io.helpers import Record
-from tests.io.oracle import Bad, read_fasta, read_fastq
+from tests.support.io.oracle import Bad, read_fasta, read_fastq
+from tests.support.io.records import Record
 
 _COMMANDS: Final = [command for command in COMMANDS if command.inputs != ["db"]]
 _TOKENS: Final = (

@@ -11,7 +11,7 @@ from benchmarks.accuracy import extension_mapped
 from benchmarks.accuracy.extension import OURS, Sample, extend_sample, is_ahead, table
 from benchmarks.peers.extenders import Library
 from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, extend_files
-from tests.extend.data import INSERT, LENGTH, simulated_pairs, write_pairs
+from tests.support.extend.data import INSERT, LENGTH, simulated_pairs, write_pairs
 
 LIBRARY = Library("HS20", LENGTH, INSERT, 8)
 

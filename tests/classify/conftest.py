@@ -9,7 +9,7 @@ from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.plan import BuildOptions
 from ngsgpu.classify.params import DatabaseParameters
-from tests.classify.world import SKETCH, World, make_world
+from tests.support.classify.world import SKETCH, World, make_world
 
 
 @pytest.fixture(scope="session")

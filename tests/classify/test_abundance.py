@@ -15,8 +15,8 @@ from ngsgpu.classify.call.coverage import CoverageCounter, drop_sparse
 from ngsgpu.classify.call.results import Candidates
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, RANKS, Taxonomy
-from tests.classify import trees
-from tests.properties import examples
+from tests.support.classify import trees
+from tests.support.properties import examples
 
 
 def oracle(taxonomy: Taxonomy, direct: list[int], rank: int) -> dict[int, int]:

@@ -19,8 +19,8 @@ from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample, read_samples
 from ngsgpu.errors import InputError, UsageError
-from tests.classify.oracle import Oracle
-from tests.classify.world import SKETCH, World
+from tests.support.classify.oracle import Oracle
+from tests.support.classify.world import SKETCH, World
 
 ALL = {
     "reads": "reads.tsv",

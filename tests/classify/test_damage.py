@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import random
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from isal import isal_zlib
-from numpy.typing import NDArray
 
 from ngsgpu.classify.database import database as databases
-from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import MANIFEST
-from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.index.blocks import block_sums, check_blocks
 from ngsgpu.classify.index.index import Index
-from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.store import read_json, write_json
-from tests.classify.world import SKETCH, World
-
-Run = Callable[[Path, Path], int]
+from tests.support.classify.damage import (
+    build_healthy,
+    classify,
+    files_of,
+    flip_all,
+    garbled,
+    reads_of,
+)
+from tests.support.classify.world import World
 
 
 @pytest.fixture(scope="module")
@@ -40,78 +40,10 @@ def healthy(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def build_healthy(world: World, folder: Path) -> None:
-    build_database(
-        world.references,
-        folder / "db",
-        parameters=DatabaseParameters(SKETCH),
-        taxonomy=world.taxonomy,
-        maps=[world.map],
-        request=PartitionRequest(number=2),
-    )
-
-
-def reads_of(world: World, backend: str = "cpu") -> list[str]:
-    path = world.folder / "damage.fq"
-    if not path.exists():
-        world.fastq("damage.fq", world.reads)
-    return ["-i", str(path), "-t", "1", "--backend", backend]
-
-
-def classify(world: World, folder: Path, out: Path, *more: str, backend: str = "cpu") -> int:
-    outputs = ["-o", str(out / "calls.tsv"), "--report", str(out / "report.txt")]
-    outputs += ["--coverage", str(out / "coverage.tsv")]
-    reads = reads_of(world, backend)
-    return main(["classify", "-d", str(folder / "db"), *reads, *outputs, "-q", *more])
-
-
 def merge(folder: Path, out: Path, *more: str) -> int:
     files = [str(path) for path in sorted(folder.glob("*.cand"))]
     outputs = ["-o", str(out / "calls.tsv"), "--report", str(out / "report.txt")]
     return main(["classify-merge", "-d", str(folder / "db"), *files, *outputs, "-q", *more])
-
-
-@contextmanager
-def flipped(path: Path, at: int, bits: int) -> Iterator[None]:
-    whole = path.read_bytes()
-    path.write_bytes(whole[:at] + bytes([whole[at] ^ bits]) + whole[at + 1 :])
-    yield
-    path.write_bytes(whole)
-
-
-def flip_all(
-    folder: Path, files: list[Path], flips: int, run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Change a byte of each file in turn: whole outputs, or one line that names it and none."""
-    source = random.Random(20261121)
-    right = folder / "right"
-    right.mkdir()
-    assert run(folder, right) == 0
-    noticed = 0
-    for number in range(flips):
-        path = files[number % len(files)]
-        at, bits = source.randrange(path.stat().st_size), source.randrange(1, 256)
-        what = f"{path.relative_to(folder)}: byte {at} ^ {bits}"
-        out = folder / "out"
-        out.mkdir()
-        capsys.readouterr()
-        with flipped(path, at, bits):
-            status = run(folder, out)
-        said = capsys.readouterr().err
-        if status == 0:
-            for wanted in right.iterdir():
-                assert (out / wanted.name).read_bytes() == wanted.read_bytes(), what
-        else:
-            noticed += 1
-            assert (status, said.count("\n")) == (2, 1), (what, said)
-            assert str(path.parent) in said, (what, said)
-            assert list(out.iterdir()) == [], what
-        shutil.rmtree(out)
-    assert noticed > 0.6 * flips
-
-
-def files_of(folder: Path, pattern: str) -> list[Path]:
-    return [path for path in sorted(folder.rglob(pattern)) if path.is_file()]
 
 
 @pytest.mark.timeout(300)
@@ -144,16 +76,6 @@ def test_a_database_of_an_earlier_version_is_compared_as_a_whole(
     files = files_of(tmp_path / "db" / "partition-0001-0001", "*.npy")
     assert len(files) == 3
     flip_all(tmp_path, files, 12, lambda folder, out: classify(world, folder, out), capsys)
-
-
-def garbled(whole: NDArray[np.uint32], share: float) -> NDArray[np.uint32]:
-    """An array of an index with any numbers in a share of its places, but first and last lines."""
-    array = whole.copy()
-    inner = array[1:-1] if array.ndim == 2 else array
-    source = np.random.default_rng(5)
-    hit = source.random(inner.shape) < share
-    inner[hit] = source.integers(0, 1 << 32, int(hit.sum()), dtype=np.uint32)
-    return array
 
 
 @pytest.mark.parametrize("name", ["directory", "entries", "locations"])

@@ -19,8 +19,8 @@ from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, NgsgpuError, UsageError
-from tests.classify.world import SKETCH, World
 from tests.support import DATA
+from tests.support.classify.world import SKETCH, World
 
 PARAMETERS = DatabaseParameters(SKETCH)
 

@@ -23,8 +23,8 @@ from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.cpu import CandidateArrays
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
-from tests.classify import trees
-from tests.properties import examples
+from tests.support.classify import trees
+from tests.support.properties import examples
 
 RULES = QueryRules(
     min_hits=2, difference=PER_MILLION, confidence=0, species_confidence=0, insert_size=0,

@@ -23,7 +23,7 @@ from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError
-from tests.classify.world import SKETCH, World
+from tests.support.classify.world import SKETCH, World
 
 PARAMETERS = DatabaseParameters(SKETCH)
 SMALL = ["--kmer", "10", "--sketch", "8", "--window", "60", "-q", "-t1"]

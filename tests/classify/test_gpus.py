@@ -19,7 +19,7 @@ from ngsgpu.classify.query.cpu import CandidateArrays, Mates, PartitionArrays, m
 from ngsgpu.classify.query.engine import NO_MATES, Engine, Queries
 from ngsgpu.classify.query.gpu_batch import DeviceMates, DeviceNames, DeviceReads
 from ngsgpu.classify.query.gpu_search import Search
-from tests.classify.world import SKETCH, World, make_world
+from tests.support.classify.world import SKETCH, World, make_world
 
 _current = [0]
 

@@ -17,9 +17,9 @@ from ngsgpu.jit import interpreted
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.mapping import map_targets
 from ngsgpu.taxonomy.tree import Taxonomy
-from tests.classify import trees
-from tests.properties import examples
 from tests.support import DATA
+from tests.support.classify import trees
+from tests.support.properties import examples
 
 
 @pytest.fixture(autouse=True, params=["compiled", "interpreted"])

@@ -24,8 +24,8 @@ from ngsgpu.classify.outputs.reads import GROUPS, KrakenLinesWriter, ReadTableWr
 from ngsgpu.classify.outputs.tree import CountedTree, count_tree, tree_of
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy, rank_name
-from tests.classify import trees
-from tests.properties import examples
+from tests.support.classify import trees
+from tests.support.properties import examples
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from ngsgpu.classify.database.database import Database
 from ngsgpu.classify.database.verify import verify_database
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
-from tests.classify.world import World
-from tests.properties import examples
+from tests.support.classify.world import World
+from tests.support.properties import examples
 
 
 def fasta(text: str) -> Callable[[Path], Path]:

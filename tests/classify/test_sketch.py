@@ -26,8 +26,8 @@ from ngsgpu.classify.sketch.cpu import sketch_sequence, unpack_bases, windows_of
 from ngsgpu.classify.sketch.references import assign_partitions, unpack_batch, windows_of_lengths
 from ngsgpu.errors import UsageError
 from ngsgpu.io.text.reader import read_batches
-from tests.classify import oracle
-from tests.properties import examples
+from tests.support.classify import oracle
+from tests.support.properties import examples
 
 parameters = st.builds(
     lambda kmer, sketch, more, stride: SketchParameters(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.io.output.store import ArrayFile, joined_checksum, save_arrays
-from tests.properties import examples
+from tests.support.properties import examples
 
 
 @examples(50)

@@ -14,9 +14,9 @@ from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, RANKS, Taxonomy
-from tests.classify import trees
-from tests.properties import examples
 from tests.support import DATA
+from tests.support.classify import trees
+from tests.support.properties import examples
 
 
 @pytest.fixture(autouse=True, params=["compiled", "interpreted"])

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from ngsgpu import cli
-from tests.correct.test_interruption import keeps_input
+from tests.support.commands import keeps_input
 
 RECORD = b"@read\nACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIII\n"
 

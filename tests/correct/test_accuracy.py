@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ngsgpu.evaluate import CorrectionEvaluation, evaluate_arrays, evaluate_correction
-from tests.correct.data import Commands
-from tests.readset.simulation import LETTERS, Simulated, random_genome, simulate
+from tests.support.commands import Commands
+from tests.support.readset.simulation import LETTERS, Simulated, random_genome, simulate
 
 MIN_SENSITIVITY = 0.95
 MAX_FP_PER_MILLION = 100

@@ -9,7 +9,7 @@ import pytest
 
 from ngsgpu.correct import Corrections, cpu
 from ngsgpu.correct.corrections import CorrectionCollector
-from tests.correct.bench import edits_of
+from tests.support.correct.bench import edits_of
 
 OWN, COMPLETE, OTHER = 11, 22, 33
 OWN_EDITS, COMPLETE_EDITS = [1 << 2 | 3], [1 << 2 | 3, 4 << 2, 6 << 2 | 1]

@@ -11,8 +11,9 @@ import pytest
 from ngsgpu.cli import main
 from ngsgpu.correct import RunOptions, correct_reads
 from ngsgpu.readset import ReadSet, ReadSetBuilder
-from tests.correct.data import mates, names, simulated_pairs
-from tests.io.helpers import fastq, write
+from tests.support.commands import names
+from tests.support.correct.data import mates, simulated_pairs
+from tests.support.io.records import fastq, write
 
 # Where a thread of a command works: what is replaced, and the command.
 PLACES = {

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from ngsgpu.io.text.reader import read_batches
-from tests.correct.data import Commands, mates, names, read_json, simulated_pairs
-from tests.io.helpers import Record, bgzf, fasta, fastq, members, records_of, write
-from tests.minhash.oracle import reverse_complement
+from tests.support.commands import Commands, names, read_json
+from tests.support.correct.data import mates, simulated_pairs
+from tests.support.io.records import Record, bgzf, fasta, fastq, members, records_of, write
+from tests.support.minhash.oracle import reverse_complement
 
 
 def records_in(path: Path) -> list[Record]:

@@ -24,8 +24,8 @@ from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_plan import ReadMemory
-from tests.correct.fake_gpu import Array, FakeGpus, OutOfMemoryError
-from tests.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
+from tests.support.correct.fake_gpu import Array, FakeGpus, OutOfMemoryError
+from tests.support.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
 
 RESERVE = 512 << 20
 """What is left to CUDA itself."""

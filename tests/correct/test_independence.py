@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters, RunOptions, correct_files
-from tests.correct.data import Commands, mates, simulated_pairs
-from tests.io.helpers import Record, bgzf, fastq, write
+from tests.support.commands import Commands
+from tests.support.correct.data import mates, simulated_pairs
+from tests.support.io.records import Record, bgzf, fastq, write
 
 PARAMETERS = CorrectionParameters(coverage=25)
 

@@ -9,14 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.correct.data import mates, names, simulated_pairs
-from tests.io.helpers import fastq, write
+from tests.support.commands import keeps_input, names
+from tests.support.correct.data import mates, simulated_pairs
+from tests.support.io.records import fastq, write
 
 # Stops in the middle of a stage, says so, and waits.
 STOP_AT = """
@@ -182,16 +183,6 @@ def test_standard_input_that_is_closed(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr == "ngsgpu: error: standard input (-) is closed\n"
     assert names(tmp_path) == []
-
-
-def keeps_input(process: int, folder: Path) -> bool:
-    """Whether a process has a file without a name open in a folder."""
-    files = Path(f"/proc/{process}/fd")
-    targets = []
-    for file in files.iterdir():
-        with suppress(OSError):
-            targets.append(str(file.readlink()))
-    return any(name.startswith(f"{folder}/") and name.endswith("(deleted)") for name in targets)
 
 
 def test_waiting_for_standard_input_can_be_interrupted(tmp_path: Path) -> None:

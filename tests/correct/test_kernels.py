@@ -17,8 +17,8 @@ from ngsgpu.align.alignment import alignment_weight, mismatches_at
 from ngsgpu.align.weights import quality_weights
 from ngsgpu.correct import CorrectionParameters, cpu
 from ngsgpu.readset import ReadSet
-from tests.correct import oracle
-from tests.properties import examples
+from tests.support.correct import oracle
+from tests.support.properties import examples
 
 NO_READS = ReadSet.from_sequences([])
 

@@ -23,8 +23,9 @@ from ngsgpu.extend.pipeline import extend_files
 from ngsgpu.extend.plan import plan_extension
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.readset import ReadSetBuilder
-from tests.correct.data import Commands, mates, names, simulated_pairs
-from tests.io.helpers import fasta, fastq, write
+from tests.support.commands import Commands, names
+from tests.support.correct.data import mates, simulated_pairs
+from tests.support.io.records import fasta, fastq, write
 
 
 def test_dry_run(tmp_path: Path, ngsgpu: Commands) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pysam
 import pytest
 
-from tests.correct.data import Commands, names, read_json
-from tests.io.edge_table import EXPECTED, Parsed
-from tests.io.test_edge_files import decompressed
-from tests.minhash.oracle import reverse_complement
 from tests.support import DATA
+from tests.support.commands import Commands, names, read_json
+from tests.support.io.edge_table import EXPECTED, Parsed
+from tests.support.io.records import decompressed
+from tests.support.minhash.oracle import reverse_complement
 
 
 def records(path: Path) -> list[tuple[str, str | None, str, str | None]]:

@@ -9,8 +9,9 @@ import pytest
 
 from ngsgpu.correct import host_run
 from ngsgpu.errors import InputError
-from tests.correct.data import Commands, mates, names, simulated_pairs
-from tests.io.helpers import Record, fastq, write
+from tests.support.commands import Commands, names
+from tests.support.correct.data import mates, simulated_pairs
+from tests.support.io.records import Record, fastq, write
 
 GOOD = fastq(simulated_pairs()[:40])
 LINES = GOOD.splitlines(keepends=True)

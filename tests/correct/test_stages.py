@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 
 from ngsgpu.align.alignment import Alignments
-from tests.correct import oracle
-from tests.correct.bench import Bench, hash_of, kept_reads, placements
-from tests.correct.scenarios import Scenario, scenarios
-from tests.properties import examples
+from tests.support.correct import oracle
+from tests.support.correct.bench import Bench, hash_of, kept_reads, placements
+from tests.support.correct.scenarios import Scenario, scenarios
+from tests.support.properties import examples
 
 Aligned = dict[int, oracle.Candidate]
 

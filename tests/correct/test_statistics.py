@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import ngsgpu as package
-from tests.correct.data import Commands, mates, read_json, simulated_pairs
-from tests.io.helpers import Record, fasta, fastq, write
+from tests.support.commands import Commands, read_json
+from tests.support.correct.data import mates, simulated_pairs
+from tests.support.io.records import Record, fasta, fastq, write
 
 CLASSES = ("high_quality", "confirmed", "completed", "anchor_only", "rejected")
 

@@ -11,9 +11,9 @@ from ngsgpu.correct import CorrectionParameters, RunOptions, correct_reads, cpu
 from ngsgpu.correct.host import anchors_in_bucket_order, correct_on_cpu
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
-from tests.correct.bench import edits_of
-from tests.correct.scenarios import Scenario, scenarios
-from tests.properties import examples
+from tests.support.correct.bench import edits_of
+from tests.support.correct.scenarios import Scenario, scenarios
+from tests.support.properties import examples
 
 
 def assert_equal(scenario: Scenario, options: RunOptions | None = None) -> Counter[str]:

@@ -8,11 +8,8 @@ from ngsgpu.device import backend, gpus
 from ngsgpu.device.backend import Backend, choose_backend, missing_for_cuda
 from ngsgpu.device.gpus import gpus_of_driver, parse_gpus, visible_gpus
 from ngsgpu.errors import UsageError
+from tests.support.device import TABLE
 
-TABLE = """\
-0, GPU-8f1c3d5e-0000, NVIDIA H200, 143771, 143167, 9.0, 580.82.07
-1, GPU-a9b2c4d6-0000, NVIDIA H200, 143771, 100, 9.0, 580.82.07
-"""
 OLD_TABLE = "0, GPU-1, Tesla K80, 11441, 11441, 3.7, 440.33.01\n"
 BOTH: tuple[backend.BackendName, ...] = ("cpu", "cuda")
 

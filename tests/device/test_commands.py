@@ -17,7 +17,7 @@ import pytest
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest
 from ngsgpu.classify.params import DatabaseParameters
-from tests.classify.world import SKETCH, make_world
+from tests.support.classify.world import SKETCH, make_world
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
 MATES = ["-i", "1.fq", "-I", "2.fq"]

@@ -10,7 +10,7 @@ from ngsgpu.device import backend, diagnosis, gpus, inventory
 from ngsgpu.device.gpus import parse_gpus
 from ngsgpu.device.inventory import Tool, can_write, find_tools, find_version, numba_cache
 from ngsgpu.device.memory import Memory
-from tests.device.test_backend import TABLE
+from tests.support.device import TABLE
 
 GIB = 1 << 30
 

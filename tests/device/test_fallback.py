@@ -23,7 +23,7 @@ from ngsgpu.io.gpu.feed import IrregularInputError
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.merge import pipeline
 from ngsgpu.merge.pipeline import MergeOutputs, MergeRunOptions, merge_files
-from tests.classify.world import make_world
+from tests.support.classify.world import make_world
 
 READ = "ACGTTGCAAGGCTTAACGGATCCTTAGCATGCAAATCGGCTAGCTTACG"
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ngsgpu.evaluate import CorrectionEvaluation, evaluate_arrays
-from tests.evaluate import oracle
+from tests.support.evaluate import oracle
 
 FEW = settings(max_examples=60, deadline=None)
 

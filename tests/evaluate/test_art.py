@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.evaluate import evaluate_arrays, evaluate_correction
-from tests.evaluate import oracle
+from tests.support.evaluate import oracle
 
 Sequences = tuple[list[str], list[bytes]]
 

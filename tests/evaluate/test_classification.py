@@ -20,8 +20,8 @@ from ngsgpu.evaluate.classification.files import (
 )
 from ngsgpu.evaluate.truth.origins import NOWHERE, UNKNOWN, read_origins
 from ngsgpu.taxonomy.tree import RANKS, Taxonomy
-from tests.classify import trees
-from tests.properties import examples
+from tests.support.classify import trees
+from tests.support.properties import examples
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.cli import main
-from tests.evaluate import files
+from tests.support.evaluate import files
 
 
 @pytest.fixture

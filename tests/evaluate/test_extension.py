@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.extension import evaluate_extension, evaluate_mapped
 from ngsgpu.evaluate.extension.distance import edit_distance
-from tests.correct.data import Commands
-from tests.extend.data import LENGTH, Pairs, simulated_pairs
-from tests.minhash.oracle import reverse_complement
-from tests.properties import examples
+from tests.support.commands import Commands
+from tests.support.extend.data import LENGTH, Pairs, simulated_pairs
+from tests.support.minhash.oracle import reverse_complement
+from tests.support.properties import examples
 
 
 def slow_distance(first: str, second: str) -> int:

@@ -13,7 +13,7 @@ import pytest
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.evaluate import CorrectionEvaluation, evaluate_arrays, evaluate_correction
 from ngsgpu.evaluate.truth import records
-from tests.evaluate import files
+from tests.support.evaluate import files
 
 Files = dict[str, Path]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.evaluate import evaluate_arrays
 from ngsgpu.evaluate.truth import indels
-from tests.evaluate import oracle
+from tests.support.evaluate import oracle
 
 bases = st.text("ACGT", min_size=1, max_size=24)
 

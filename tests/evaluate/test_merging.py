@@ -13,8 +13,8 @@ from ngsgpu.cli import main
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.merging import evaluate_merging
 from ngsgpu.evaluate.merging.result import OUTCOMES, MergingEvaluation
-from tests.io.helpers import Record, fastq, write
-from tests.merge.data import reverse_complement
+from tests.support.io.records import Record, fastq, write
+from tests.support.merge.data import reverse_complement
 
 LENGTH = 40
 

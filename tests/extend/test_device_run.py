@@ -30,9 +30,9 @@ from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
-from tests.extend.data import INSERT, simulated_pairs, write_pairs
-from tests.extend.fake_gpu import ExtendingGpus, read_on_host
-from tests.io.helpers import fastq, write
+from tests.support.extend.data import INSERT, simulated_pairs, write_pairs
+from tests.support.extend.fake_gpu import ExtendingGpus, read_on_host
+from tests.support.io.records import fastq, write
 
 PARAMETERS = ExtensionParameters(insert_mean=float(INSERT), insert_sd=8.0)
 Inputs = tuple[list[Path], list[Path]]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, RunOptions, extend_files, host_run
-from tests.correct.data import Commands
-from tests.extend.data import INSERT, LENGTH, Pairs, simulated_pairs, write_pairs
-from tests.io.helpers import Record, fastq, write
-from tests.minhash.oracle import reverse_complement
+from tests.support.commands import Commands
+from tests.support.extend.data import INSERT, LENGTH, Pairs, simulated_pairs, write_pairs
+from tests.support.io.records import Record, fastq, write
+from tests.support.minhash.oracle import reverse_complement
 
 GIVEN = ("--insert-size", INSERT, "--insert-sd", 8)
 
@@ -21,11 +21,6 @@ GIVEN = ("--insert-size", INSERT, "--insert-sd", 8)
 @pytest.fixture
 def pairs() -> Pairs:
     return simulated_pairs()
-
-
-@pytest.fixture
-def ngsgpu(capsys: pytest.CaptureFixture[str]) -> Commands:
-    return Commands(capsys)
 
 
 def records(path: Path, lines: int = 4) -> list[list[str]]:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from ngsgpu.extend import EndParameters, ExtensionParameters, RunOptions, extend_reads
 from ngsgpu.extend.records import KIND_WORDS
 from ngsgpu.readset import ReadSet
-from tests.correct.oracle import make_reads
-from tests.correct.scenarios import make_genome, sequence
-from tests.extend.oracle import Extender, Result
-from tests.minhash.oracle import reverse_complement
-from tests.properties import examples
+from tests.support.correct.oracle import make_reads
+from tests.support.correct.scenarios import make_genome, sequence
+from tests.support.extend.oracle import Extender, Result
+from tests.support.minhash.oracle import reverse_complement
+from tests.support.properties import examples
 
 
 def simulated(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,31 +22,16 @@ from ngsgpu.extend.sections import (
     read_sections,
     with_results,
 )
-from ngsgpu.io.compress.source import Source
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.layout import ReadFilesLayout
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
-from tests.io.helpers import fastq, reads, write
-from tests.io.random_fastq import Style, random_lanes, read_on_host
-from tests.io.test_patch import layouts_of
+from tests.support.io.layouts import kept, layouts_of
+from tests.support.io.random_fastq import Style, random_lanes, read_on_host
+from tests.support.io.records import fastq, reads, write
 
 
 def batches(lane: ReadFiles, phred_offset: PhredOffset = 33) -> Iterator[tuple[RecordBatch, ...]]:
     return lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=2000)
-
-
-def kept(lane: ReadFilesLayout) -> ReadFilesLayout:
-    """With the inflated data of compressed files in memory."""
-    files = []
-    for file in lane.files:
-        if file.compression != "plain":
-            source = Source(file.path, threads=1, chunk_bytes=3000)
-            parts = [chunk.data for chunk in source.chunks()]
-            source.close()
-            file = replace(file, kept=tuple(parts))
-        files.append(file)
-    return replace(lane, files=tuple(files))
 
 
 def text(data: np.ndarray, begin: int, end: int) -> bytes:

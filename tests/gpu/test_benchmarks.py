@@ -13,8 +13,7 @@ from benchmarks.kernels import extension
 from benchmarks.kernels.correction import describe_kernel, measure_kernels
 from benchmarks.kernels.models import EXTENSION_MODELS, MODELS, Load
 from ngsgpu.extend import ExtensionParameters
-from tests.gpu.test_correct import simulate
-from tests.gpu.test_files import write_fastq
+from tests.support.correct.random_reads import simulate, write_fastq
 
 pytestmark = pytest.mark.gpu
 

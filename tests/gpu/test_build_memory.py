@@ -20,7 +20,7 @@ from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameter
 from ngsgpu.classify.sketch import gpu_references
 from ngsgpu.device.sort import radix_sort
 from ngsgpu.errors import DeviceError
-from tests.classify.world import SKETCH, World, make_world
+from tests.support.classify.world import SKETCH, World, make_world
 
 
 @pytest.fixture(scope="module")

@@ -32,8 +32,8 @@ from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample
 from ngsgpu.cli import main
-from tests.classify.world import SKETCH, World, make_world, mutated
 from tests.support import DATA
+from tests.support.classify.world import SKETCH, World, make_world, mutated
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.classify.test_damage import build_healthy, classify, files_of, flip_all, garbled
-from tests.classify.world import World, make_world
+from tests.support.classify.damage import build_healthy, classify, files_of, flip_all, garbled
+from tests.support.classify.world import World, make_world
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.host import correct_on_cpu
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
-from tests.correct.gpu_cases import assert_equal
+from tests.support.correct.gpu_cases import assert_equal
 
 pytestmark = pytest.mark.gpu
 

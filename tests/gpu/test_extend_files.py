@@ -17,10 +17,10 @@ from ngsgpu.minhash.ends import EndParameters, build_end_tables
 from ngsgpu.minhash.ends_gpu import DeviceEndTables, build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
-from tests.extend.data import INSERT, Pairs, simulated_pairs
-from tests.io.helpers import Record, fastq
-from tests.io.random_fastq import Style, random_lanes
-from tests.minhash.oracle import reverse_complement
+from tests.support.extend.data import INSERT, Pairs, simulated_pairs
+from tests.support.io.random_fastq import Style, random_lanes
+from tests.support.io.records import Record, fastq
+from tests.support.minhash.oracle import reverse_complement
 
 pytestmark = pytest.mark.gpu
 

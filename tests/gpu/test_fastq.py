@@ -15,8 +15,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
-from tests.io.helpers import fasta, fastq, reads, write
-from tests.io.random_fastq import (
+from tests.support.io.random_fastq import (
     Style,
     assert_equal_reads,
     patch_on_host,
@@ -24,6 +23,7 @@ from tests.io.random_fastq import (
     random_lanes,
     read_on_host,
 )
+from tests.support.io.records import fasta, fastq, reads, write
 
 CHUNKS = [1, 300, 3000, 1 << 20]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from pathlib import Path
@@ -10,20 +9,9 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.cli import main
-from tests.gpu.test_correct import simulate
+from tests.support.correct.random_reads import simulate, write_fastq
 
 pytestmark = pytest.mark.gpu
-
-
-def write_fastq(path: Path, sequences: list[str], qualities: list[str], line_end: str) -> None:
-    records = zip(sequences, qualities, strict=True)
-    text = "".join(
-        line_end.join([f"@read{number}", sequence, "+", quality, ""])
-        for number, (sequence, quality) in enumerate(records)
-    )
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "wb") as file:  # type: ignore[operator]
-        file.write(text.encode())
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -18,9 +18,8 @@ from ngsgpu.errors import DeviceError
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu_plan import ReadMemory
-from tests.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
-from tests.gpu.test_correct import simulate
-from tests.gpu.test_files import write_fastq
+from tests.support.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
+from tests.support.correct.random_reads import simulate, write_fastq
 
 pytestmark = pytest.mark.gpu
 

@@ -13,11 +13,9 @@ import pytest
 
 from ngsgpu.errors import InputError
 from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
-from tests.io.helpers import Record, fastq, write
-from tests.merge.data import simulated_pairs, write_pairs
-from tests.merge.test_flash import REAL
-from tests.merge.test_kernels import random_parameters
 from tests.support import DATA
+from tests.support.io.records import Record, fastq, write
+from tests.support.merge.data import REAL, random_parameters, simulated_pairs, write_pairs
 
 pytestmark = pytest.mark.gpu
 

@@ -13,7 +13,7 @@ import pytest
 
 from ngsgpu.cli import main
 from ngsgpu.io.inputs import ReadFiles
-from tests.io.random_fastq import Style, random_lanes
+from tests.support.io.random_fastq import Style, random_lanes
 
 pytestmark = pytest.mark.gpu
 

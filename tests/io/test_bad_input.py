@@ -12,7 +12,7 @@ import pytest
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.reader import ReadLimits, read_batches
-from tests.io.helpers import (
+from tests.support.io.records import (
     Record,
     bgzf,
     compression,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 from pathlib import Path
 
 import pyfastx
@@ -14,22 +11,11 @@ import pytest
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
 from ngsgpu.io.text.reader import PhredOffset, read_batches
-from tests.io.edge_table import EXPECTED, INTERLEAVED, PAIRS, Parsed, Refused
-from tests.io.helpers import Record, name_of, records_of
 from tests.support import DATA
+from tests.support.io.edge_table import EXPECTED, INTERLEAVED, PAIRS, Parsed, Refused
+from tests.support.io.records import Record, decompressed, name_of, records_of
 
 CHUNKS = [13, 512, 32 << 20]
-
-
-def decompressed(path: Path) -> bytes:
-    data = path.read_bytes()
-    if data.startswith(b"\x1f\x8b"):
-        return gzip.decompress(data)
-    if data.startswith(b"BZh"):
-        return bz2.decompress(data)
-    if data.startswith(b"\xfd7zXZ"):
-        return lzma.decompress(data)
-    return data
 
 
 def as_pysam_sees(content: bytes, folder: Path) -> list[Record]:

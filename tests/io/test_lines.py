@@ -14,7 +14,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.text import lines
 from ngsgpu.io.text.keys import KeyTable
 from ngsgpu.io.text.lines import read_line_blocks
-from tests.properties import examples
+from tests.support.properties import examples
 
 
 @given(

@@ -15,43 +15,19 @@ import pytest
 
 from ngsgpu.errors import InputError, OutputError
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.layout import FileLayout, ReadFilesLayout, Segment, identify
+from ngsgpu.io.layout import FileLayout, ReadFilesLayout, identify
 from ngsgpu.io.output.patch import EditCounts, Edits, pieces_of, write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.text.reader import PhredOffset
-from tests.io.helpers import compression, fastq, reads, write
-from tests.io.random_fastq import Style, patch_on_host, random_edits, random_lanes, read_on_host
-
-
-def layouts_of(lanes: list[ReadFiles], phred_offset: PhredOffset = "auto") -> list[ReadFilesLayout]:
-    """Places as a first pass on the CPU sees them."""
-    found = []
-    read = 0
-    for lane in lanes:
-        first_read = read
-        segments: list[list[Segment]] = [[] for _ in lane.inputs]
-        starts: list[list[np.ndarray]] = [[] for _ in lane.inputs]
-        for mates in lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=3000):
-            for mate, batch in enumerate(mates):
-                at = segments[mate][-1].end if segments[mate] else 0
-                end = at + len(batch.text)
-                # The base is arbitrary, as long as the entries fit.
-                segments[mate].append(Segment(at, end, at - 7, batch.first_record, len(batch)))
-                starts[mate].append((batch.seq_start - batch.begin + 7).astype(np.uint32))
-            read += sum(map(len, mates))
-        files = tuple(
-            FileLayout(
-                path,
-                compression(Path(path)),
-                identify(path),
-                tuple(segments[mate]),
-                np.concatenate([np.zeros(0, dtype=np.uint32), *starts[mate]]),
-            )
-            for mate, path in enumerate(lane.inputs)
-        )
-        found.append(ReadFilesLayout(files, first_read))
-    return found
+from tests.support.io.layouts import layouts_of
+from tests.support.io.random_fastq import (
+    Style,
+    patch_on_host,
+    random_edits,
+    random_lanes,
+    read_on_host,
+)
+from tests.support.io.records import fastq, reads, write
 
 
 def assert_same_counts(found: EditCounts, expected: EditCounts) -> None:

@@ -13,8 +13,8 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
-from tests.io.helpers import fastq, reads, write
-from tests.io.test_patch import layouts_of
+from tests.support.io.layouts import layouts_of
+from tests.support.io.records import fastq, reads, write
 
 
 def lanes_of(*paths: Path) -> list[ReadFiles]:

@@ -15,7 +15,7 @@ import pytest
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
 from ngsgpu.io.text.reader import read_batches
-from tests.io.helpers import Record, bgzf, fasta, fastq, reads, records_of, write
+from tests.support.io.records import Record, bgzf, fasta, fastq, reads, records_of, write
 
 COUNT_STDIN = """
 from ngsgpu.io.text.reader import read_batches

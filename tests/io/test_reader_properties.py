@@ -14,8 +14,8 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.text.batch import concatenate
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
 from ngsgpu.io.text.reader import read_batches
-from tests.io import oracle
-from tests.io.helpers import BASES, Record, bgzf, fasta, fastq, members, records_of, write
+from tests.support.io import oracle
+from tests.support.io.records import BASES, Record, bgzf, fasta, fastq, members, records_of, write
 
 quick = settings(
     max_examples=150,

@@ -21,7 +21,7 @@ from ngsgpu.errors import OutputError, UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, is_bgzf
 from ngsgpu.io.output.writer import OutputGroup, OutputSet, check_distinct, write_text_atomically
 from ngsgpu.io.text.reader import read_batches
-from tests.io.helpers import compression, fastq, reads, records_of
+from tests.support.io.records import compression, fastq, reads, records_of
 
 
 def names(folder: Path) -> list[str]:

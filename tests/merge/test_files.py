@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.correct.data import Commands
-from tests.io.helpers import Record, fastq, write
-from tests.merge.data import simulated_pairs, write_pairs
+from tests.support.commands import Commands
+from tests.support.io.records import Record, fastq, write
+from tests.support.merge.data import simulated_pairs, write_pairs
 
 
 @pytest.fixture

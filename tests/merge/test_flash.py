@@ -11,18 +11,9 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
-from tests.io.helpers import Record, write
-from tests.merge.data import reverse_complement, simulated_pairs, write_pairs
 from tests.support import DATA
-
-REAL = (
-    "merge_16S_v4_dada2_sam1",
-    "merge_16S_v4_dada2_sam2",
-    "merge_16S_v4_miseqsop_F3D0",
-    "merge_BCR_miseq_Sample1",
-    "sarscov2_artic_miseq",
-    "sarscov2_miseq_MN908947_3",
-)
+from tests.support.io.records import Record, write
+from tests.support.merge.data import REAL, reverse_complement, simulated_pairs, write_pairs
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.merge import MergeParameters, MergeRunOptions
-from tests.io.helpers import Record, fastq
-from tests.merge import oracle
-from tests.merge.data import merge_to_bytes, simulated_pairs, write_pairs
-from tests.properties import examples
+from tests.support.io.records import Record, fastq
+from tests.support.merge import oracle
+from tests.support.merge.data import merge_to_bytes, random_parameters, simulated_pairs, write_pairs
+from tests.support.properties import examples
 
 
 def expected(
@@ -21,22 +21,6 @@ def expected(
 ) -> tuple[bytes, bytes, bytes]:
     result = oracle.merge(pairs, parameters, offset=offset)
     return fastq(result.merged), fastq(result.first), fastq(result.second)
-
-
-def random_parameters(rng: random.Random) -> MergeParameters:
-    shortest = rng.choice([1, 3, 10, 20])
-    quality = rng.choice(["edgar", "flash"])
-    outward = rng.choice([{}, {}, {"allow_outies": True}, {"trim_adapters": True}])
-    return MergeParameters(
-        min_overlap=shortest,
-        max_overlap=max(shortest, rng.choice([10, 30, 65, 300])),
-        max_mismatch_density=rng.choice([0, 0.1, 0.25, 0.333333, 1]),
-        quality=quality,  # type: ignore[arg-type]
-        cap_mismatch_quals=quality == "flash" and rng.random() < 0.3,
-        max_quality=rng.choice([41, 41, 20, 93]),
-        correct_only=rng.random() < 0.3,
-        **outward,
-    )
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -11,9 +11,9 @@ from ngsgpu.minhash.cpu import FoundArrays, find_candidates
 from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.minhash.tables import planned_bytes
 from ngsgpu.readset import ReadSet
-from tests.minhash import oracle
-from tests.minhash.test_tables import make_reads, reads_with_much_in_common
-from tests.properties import examples
+from tests.support.minhash import oracle
+from tests.support.minhash.reads import make_reads, reads_with_much_in_common
+from tests.support.properties import examples
 
 
 class Search:

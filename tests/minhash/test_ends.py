@@ -13,8 +13,8 @@ from ngsgpu.errors import UsageError
 from ngsgpu.minhash import ends
 from ngsgpu.readset import ReadSet
 from ngsgpu.sequence.codec import bases_from, encode
-from tests.minhash.oracle import reverse_complement
-from tests.properties import examples
+from tests.support.minhash.oracle import reverse_complement
+from tests.support.properties import examples
 
 
 @given(st.integers(1, 200), st.booleans(), st.data())

@@ -13,29 +13,9 @@ from ngsgpu.errors import UsageError
 from ngsgpu.minhash import MinhashParameters, MinhashTables, build_tables, cpu
 from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.readset import ReadSet
-from tests.minhash import oracle
-from tests.properties import examples
-
-reads_with_much_in_common = st.lists(
-    st.tuples(st.integers(0, 40), st.integers(0, 70), st.booleans(), st.integers(0, 69)),
-    max_size=25,
-)
-GENOME = (
-    "ACGTTGCAAGGCTTAACCGGTACGATTAGCCATGCAATCGTTTTTTTTTTTTACACACACACACAC"
-    "GGCCGGCCAGCTAGCTTGGATATCCAATTGGTACGTACGTCCAT"
-)
-
-
-def make_reads(pieces: list[tuple[int, int, bool, int]]) -> list[str]:
-    """Pieces of a genome with simple repeats and palindromes, turned or not, with an error."""
-    reads = []
-    for start, length, reverse_complemented, error in pieces:
-        bases = list(GENOME[start : start + length])
-        if error < len(bases):
-            bases[error] = "ACGT"["CGTA".index(bases[error])]
-        text = "".join(bases)
-        reads.append(oracle.reverse_complement(text) if reverse_complemented else text)
-    return reads
+from tests.support.minhash import oracle
+from tests.support.minhash.reads import GENOME, make_reads, reads_with_much_in_common
+from tests.support.properties import examples
 
 
 def as_dicts(tables: MinhashTables) -> list[list[list[oracle.Entry]]]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.cli import main
-from tests.correct.data import simulated_pairs
-from tests.io.helpers import fasta, fastq, write
-from tests.minhash.oracle import canonical
+from tests.support.correct.data import simulated_pairs
+from tests.support.io.records import fasta, fastq, write
+from tests.support.minhash.oracle import canonical
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset import kmers as module
 from ngsgpu.readset.kmers import KmerSpectrum, canonical_kmers, count_kmers, estimate_coverage
-from tests.minhash.oracle import canonical, mix, number
-from tests.properties import examples
-from tests.readset.simulation import random_genome, simulate
+from tests.support.minhash.oracle import canonical, mix, number
+from tests.support.properties import examples
+from tests.support.readset.simulation import random_genome, simulate
 
 reads_of_few_letters = st.lists(st.text("ACGT", max_size=90), max_size=8)
 

@@ -16,9 +16,9 @@ from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset import cpu as kernels
 from ngsgpu.readset import readset as module
 from ngsgpu.sequence.codec import AMBIGUOUS, base_at, words_for
-from tests.correct.oracle import SCORES_KEPT
-from tests.minhash.oracle import mix
-from tests.properties import examples
+from tests.support.correct.oracle import SCORES_KEPT
+from tests.support.minhash.oracle import mix
+from tests.support.properties import examples
 
 LETTERS = "ACGTacgtNnRYKMSWBDHVU."
 read_letters = st.text(st.sampled_from("ACGT" * 5 + LETTERS), max_size=140)

@@ -2,69 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ngsgpu.evaluate import evaluate_arrays
-
-
-def statistics(**changes: Any) -> dict[str, Any]:
-    """What ``ngsgpu correct --stats`` writes."""
-    document = {
-        "schema": "ngsgpu.correct",
-        "schema_version": 1,
-        "version": "0.1.0",
-        "backend": "cpu",
-        "command": ["ngsgpu", "correct", "-i", "a b.fq"],
-        "parameters": {"coverage": None, "minhash": {"kmer": 20, "hashes": 48}},
-        "coverage": {"value": 29.9, "estimated": True},
-        "reads": {"total": 2000, "bases": 200_000, "min_length": 100, "max_length": 100},
-        "anchors": {"total": 2000, "without_candidates": 3, "high_quality": 1800,
-                    "low_quality": 197},
-        "candidates": {"found": 60_000, "aligned": 58_000, "kept": 55_000,
-                       "removed_by_refinement": 120},
-        "corrected": {"reads": 1200, "bases": 1890, "unknown_decided": 4, "unknown_left": 1},
-        "corrected_bases_by_position": [list(range(100)), list(range(0, 200, 2))],
-        "time_s": {"read": 0.1, "correct": 3.5, "total": 4.0},
-        "memory": {"peak_rss_bytes": 300 << 20, "planned_bytes": 500 << 20},
-    }  # fmt: skip
-    return document | changes
-
-
-QUAST = """Assembly\traw\tcorrected
-# contigs\t31\t29
-Largest contig\t40640\t40639
-Total length\t280542\t280709
-Reference length\t300000\t300000
-N50\t20110\t16522
-NGA50\t16522\t18000
-# misassemblies\t0\t0
-# mismatches per 100 kbp\t8.55\t6.77
-# unaligned contigs\t0 + 0 part\t0 + 1 part
-LA90\t-\t12
-"""
-
-
-def write_json(path: Path, document: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document))
-    return path
-
-
-def write_text(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
-
-
-def evaluation() -> dict[str, Any]:
-    reads = [b"ACGTACGTAC", b"ACGTACGTAA", b"CCGTACGTAC"]
-    after = [b"ACGTACGTAC", b"ACGTACGTAC", b"CCGTACGTAG"]
-    truth = [b"ACGTACGTAC"] * 3
-    return evaluate_arrays(reads, after, truth).document()
+from tests.support.report import QUAST, evaluation, statistics, write_json, write_text
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from ngsgpu.report.quast import read_quast
 from ngsgpu.report.render import render_report
 from ngsgpu.report.sections.extension import assembly_table
 from ngsgpu.report.study import read_study
-from tests.extend.data import INSERT, simulated_pairs, write_pairs
-from tests.report.conftest import write_json, write_text
-from tests.report.test_report import Page
+from tests.support.extend.data import INSERT, simulated_pairs, write_pairs
+from tests.support.report import Page, write_json, write_text
 
 
 def test_section(manifest: Path, results: Path, tmp_path: Path) -> None:

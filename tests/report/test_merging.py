@@ -13,9 +13,8 @@ from ngsgpu.merge import MergeOutputs, merge_files
 from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
-from tests.merge.data import simulated_pairs, write_pairs
-from tests.report.conftest import write_json
-from tests.report.test_report import Page
+from tests.support.merge.data import simulated_pairs, write_pairs
+from tests.support.report import Page, write_json
 
 EVALUATION: dict[str, Any] = {
     "schema": "ngsgpu.evaluate.merging",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ngsgpu.report import multiqc, words
 from ngsgpu.report.sections.correction import plots
 from ngsgpu.report.sections.correction.files import Spectrum
-from tests.report.conftest import statistics
+from tests.support.report import statistics
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -16,51 +15,7 @@ from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.model import Study
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
-from tests.report.conftest import statistics, write_json, write_text
-
-VOID = {"meta", "br", "hr", "img", "link", "input"}
-
-
-class Page(HTMLParser):
-    """Collects ids, references and text, and checks that elements are closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.ids: list[str] = []
-        self.references: list[str] = []
-        self.tags: Counter[str] = Counter()
-        self.words: list[str] = []
-        self._open: list[str] = []
-        self.feed(text)
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] += 1
-        if tag not in VOID:
-            self._open.append(tag)
-        self._note(attrs)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] += 1
-        self._note(attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self._open and self._open[-1] != "style":
-            self.words.append(data)
-
-    def _note(self, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(value or "")
-            if name in ("src", "href", "xlink:href", "data", "action", "srcset"):
-                self.references.append(value or "")
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
+from tests.support.report import Page, statistics, write_json, write_text
 
 
 @pytest.fixture

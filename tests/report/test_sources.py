@@ -11,7 +11,7 @@ from ngsgpu.report.quast import join_quast, read_quast
 from ngsgpu.report.sections.assembly import read_contig_lengths
 from ngsgpu.report.sections.correction.files import read_spectrum
 from ngsgpu.report.sections.cost import Benchmark, read_benchmarks
-from tests.report.conftest import QUAST, write_text
+from tests.support.report import QUAST, write_text
 
 
 def test_spectrum(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from ngsgpu.errors import InputError, OutputError
 from ngsgpu.report.layout import fill_from_layout, study_from_layout
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
-from tests.report.conftest import write_json, write_text
+from tests.support.report import write_json, write_text
 
 
 def test_files_come_from_the_layout(manifest: Path, results: Path) -> None:

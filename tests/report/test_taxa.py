@@ -29,7 +29,7 @@ from ngsgpu.report.sections.classification.section import (
 )
 from ngsgpu.report.study import read_study
 from ngsgpu.report.words import NOTHING
-from tests.report.conftest import statistics, write_json, write_text
+from tests.support.report import statistics, write_json, write_text
 
 KRAKEN = """\
  20.00\t20\t20\tU\t0\tunclassified

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from ngsgpu.sequence import bits, hashing
-from tests.minhash.oracle import mix
-from tests.properties import examples
+from tests.support.minhash.oracle import mix
+from tests.support.properties import examples
 
 ALL_ONES = (1 << 64) - 1
 words = st.one_of(

@@ -20,8 +20,8 @@ from ngsgpu.sequence.codec import (
     set_base,
     words_for,
 )
-from tests.minhash.oracle import reverse_complement
-from tests.properties import examples
+from tests.support.minhash.oracle import reverse_complement
+from tests.support.properties import examples
 
 bases = st.text("ACGT", max_size=200)
 

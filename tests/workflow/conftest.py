@@ -6,15 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-SNAKEFILE = ROOT / "workflow" / "Snakefile"
-
-Snakemake = Callable[..., subprocess.CompletedProcess[str]]
+from tests.support.workflow import ROOT, SNAKEFILE, Snakemake
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,16 +12,12 @@ import pytest
 import yaml
 
 import ngsgpu
+from tests.support.workflow import jobs, write_program
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a --configfile says on top of the test study.
 CONFIG = "config/config.yaml"
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def jobs(output: str) -> dict[str, int]:
-    """The job table of a dry run."""
-    return {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)}
 
 
 def test_dry_run_has_every_step_of_every_sample(snakemake: Snakemake) -> None:
@@ -299,11 +294,6 @@ rule everything:
     assert result.returncode == 0, result.stdout
     assert jobs(result.stdout)["reads_assemble_reads"] == 6
     assert f"{CUDA} 2 --memory 5000M" in result.stdout
-
-
-def write_program(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
 @pytest.fixture

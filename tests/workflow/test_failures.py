@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import ROOT, SNAKEFILE, Snakemake
-from tests.workflow.test_dag import jobs, write_program
+from tests.support.workflow import ROOT, SNAKEFILE, Snakemake, jobs, write_program
 
 RULES = f"""
 include: "{ROOT}/workflow/rules/failures.smk"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.conftest import QUAST, statistics, write_json, write_text
-from tests.workflow.conftest import ROOT, Snakemake
+from tests.support.report import QUAST, statistics, write_json, write_text
+from tests.support.workflow import ROOT, Snakemake
 
 REPORT = "{all}.00\t{all}\t{all}\tU\t0\tunclassified\n{hit}.00\t{hit}\t{hit}\tR\t1\troot\n"
 

@@ -23,9 +23,8 @@ from ngsgpu.minhash import ends, ends_gpu
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_read import DeviceInput
-from tests.correct.fake_gpu import Device, FakeGpus, OutOfMemoryError
-from tests.extend.test_sections import kept
-from tests.io.test_patch import layouts_of
+from tests.support.correct.fake_gpu import Device, FakeGpus, OutOfMemoryError
+from tests.support.io.layouts import kept, layouts_of
 
 WORKSPACE_BYTES = 1 << 20
 

@@ -1,43 +1,16 @@
-"""Small files of simulated reads, and the command line called from Python."""
+"""The command line called from Python, and what it leaves."""
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ngsgpu.cli import main
-from tests.io.helpers import Record
-from tests.readset.simulation import random_genome, simulate
-
-
-@cache
-def simulated_pairs(seed: int = 1, size: int = 3_000, coverage: int = 25) -> tuple[Record, ...]:
-    """Mates in turn, of a small genome with a repeat: 1 % errors, some N, names with comments."""
-    generator = np.random.default_rng(seed)
-    genome = random_genome(generator, size, repeats=1, repeat_length=400)
-    reads = simulate(generator, genome, coverage, paired=True)
-    records = []
-    for number, (bases, qualities) in enumerate(
-        zip(reads.sequences(), reads.qualities(), strict=True)
-    ):
-        letters = bytearray(bases)
-        if generator.random() < 0.1:
-            letters[int(generator.integers(0, len(letters)))] = ord("N")
-        if number % 10 == 3:
-            letters = letters.lower()
-        name = b"run:1:%d/%d some comment=%d" % (number // 2, number % 2 + 1, number)
-        records.append(Record(name, bytes(letters), qualities))
-    return tuple(records)
-
-
-def mates(records: tuple[Record, ...]) -> tuple[list[Record], list[Record]]:
-    return list(records[::2]), list(records[1::2])
 
 
 @dataclass(frozen=True)
@@ -86,3 +59,13 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+def keeps_input(process: int, folder: Path) -> bool:
+    """Whether a process has a file without a name open in a folder."""
+    files = Path(f"/proc/{process}/fd")
+    targets = []
+    for file in files.iterdir():
+        with suppress(OSError):
+            targets.append(str(file.readlink()))
+    return any(name.startswith(f"{folder}/") and name.endswith("(deleted)") for name in targets)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import re
 import struct
 import zlib
@@ -108,3 +110,14 @@ def compression(path: Path) -> str:
     source = Source(path, threads=1, chunk_bytes=1)
     source.close()
     return source.compression
+
+
+def decompressed(path: Path) -> bytes:
+    data = path.read_bytes()
+    if data.startswith(b"\x1f\x8b"):
+        return gzip.decompress(data)
+    if data.startswith(b"BZh"):
+        return bz2.decompress(data)
+    if data.startswith(b"\xfd7zXZ"):
+        return lzma.decompress(data)
+    return data

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.evaluate import oracle
+from tests.support.evaluate import oracle
 
 
 @dataclass

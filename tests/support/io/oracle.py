@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tests.io.helpers import Record, name_of
+from tests.support.io.records import Record, name_of
 
 _BASES = rb"[ACGTUNRYSWKMBDHVacgtunryswkmbdhv.]*"
 _END = rb"(?:\r\n|\n)"

@@ -11,8 +11,8 @@ from ngsgpu.correct import Corrections, cpu
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.cpu import read_length
-from tests.correct.scenarios import Scenario
-from tests.minhash.oracle import Placement
+from tests.support.correct.scenarios import Scenario
+from tests.support.minhash.oracle import Placement
 
 
 class Bench:

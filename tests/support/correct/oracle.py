@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ngsgpu.correct import CorrectionParameters
-from tests.minhash.oracle import Placement, candidates, make_tables, mix, reverse_complement
+from tests.support.minhash.oracle import Placement, candidates, make_tables, mix, reverse_complement
 
 ONE = 1 << 14
 """Weights are integers in units of 2^-14."""

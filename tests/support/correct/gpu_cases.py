@@ -14,7 +14,7 @@ from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu_plan import ReadMemory
-from tests.gpu.test_correct import simulate
+from tests.support.correct.random_reads import simulate
 
 COVERAGE = 20.0
 ENOUGH = 1 << 44

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.io.helpers import Record, fastq, write
-from tests.readset.simulation import COMPLEMENT, LETTERS, random_genome, with_errors
+from tests.support.io.records import Record, fastq, write
+from tests.support.readset.simulation import COMPLEMENT, LETTERS, random_genome, with_errors
 
 LENGTH = 80
 INSERT = 300

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.readset import ReadSet
-from tests.correct import oracle
-from tests.minhash.oracle import reverse_complement
+from tests.support.correct import oracle
+from tests.support.minhash.oracle import reverse_complement
 
 
 @dataclass(frozen=True)

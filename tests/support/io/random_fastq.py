@@ -16,7 +16,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.patch import EditCounts, Edits
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet, ReadSetBuilder
-from tests.io.helpers import bgzf, members, write
+from tests.support.io.records import bgzf, members, write
 
 COMPRESSIONS = ("plain", "gzip", "members", "bgzf", "bzip2", "xz")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ngsgpu.classify.params import SketchParameters
-from tests.classify.oracle import Oracle
+from tests.support.classify.oracle import Oracle
 
 SKETCH = SketchParameters(kmer=10, sketch=8, window=60, stride=51)
 

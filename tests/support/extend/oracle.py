@@ -12,8 +12,8 @@ from fractions import Fraction
 from itertools import groupby
 
 from ngsgpu.extend import ExtensionParameters
-from tests.correct.oracle import ONE, Read
-from tests.minhash.oracle import mix, number, reverse_complement
+from tests.support.correct.oracle import ONE, Read
+from tests.support.minhash.oracle import mix, number, reverse_complement
 
 WORD = (1 << 64) - 1
 

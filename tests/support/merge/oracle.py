@@ -10,7 +10,7 @@ import numpy as np
 
 from ngsgpu.merge import MergeParameters
 from ngsgpu.merge.params import MIN_TRIMMED
-from tests.io.helpers import Record
+from tests.support.io.records import Record
 
 COMPLEMENT = {"A": "T", "C": "G", "G": "C", "T": "A", "N": "N"}
 

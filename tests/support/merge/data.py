@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
-from tests.io.helpers import Record, fastq, write
+from tests.support.io.records import Record, fastq, write
 
 HEADERS = (
     "read{number}/{mate}",
@@ -102,4 +102,30 @@ def merge_to_bytes(
         b"" if merged is None else merged.read_bytes(),
         Path(outputs.first).read_bytes(),
         Path(outputs.second).read_bytes(),
+    )
+
+
+REAL = (
+    "merge_16S_v4_dada2_sam1",
+    "merge_16S_v4_dada2_sam2",
+    "merge_16S_v4_miseqsop_F3D0",
+    "merge_BCR_miseq_Sample1",
+    "sarscov2_artic_miseq",
+    "sarscov2_miseq_MN908947_3",
+)
+
+
+def random_parameters(rng: random.Random) -> MergeParameters:
+    shortest = rng.choice([1, 3, 10, 20])
+    quality = rng.choice(["edgar", "flash"])
+    outward = rng.choice([{}, {}, {"allow_outies": True}, {"trim_adapters": True}])
+    return MergeParameters(
+        min_overlap=shortest,
+        max_overlap=max(shortest, rng.choice([10, 30, 65, 300])),
+        max_mismatch_density=rng.choice([0, 0.1, 0.25, 0.333333, 1]),
+        quality=quality,  # type: ignore[arg-type]
+        cap_mismatch_quals=quality == "flash" and rng.random() < 0.3,
+        max_quality=rng.choice([41, 41, 20, 93]),
+        correct_only=rng.random() < 0.3,
+        **outward,
     )
