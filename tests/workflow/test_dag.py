@@ -382,7 +382,7 @@ def test_environment_of_the_package_follows_its_version() -> None:
 
 def test_every_rule_states_what_it_needs() -> None:
     """Log, benchmark, environment, threads and resources stand on every rule that does work."""
-    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+    for path in sorted((ROOT / "workflow" / "rules").rglob("*.smk")):
         for rule in re.split(r"^rule ", path.read_text(), flags=re.MULTILINE)[1:]:
             name = rule.split(":")[0]
             for directive in ("log:", "benchmark:", "conda:", "threads:", "mem_mb=", "runtime="):

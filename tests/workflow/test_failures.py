@@ -11,7 +11,7 @@ import pytest
 from tests.support.workflow import ROOT, SNAKEFILE, Snakemake, jobs, write_program
 
 RULES = f"""
-include: "{ROOT}/workflow/rules/failures.smk"
+include: "{ROOT}/workflow/rules/common/failures.smk"
 
 rule all:
     input: "permanent.txt", "memory.txt", "dependent.txt", "binary.gz"

@@ -139,7 +139,7 @@ use rule correct_pairs from reads as fix with:
 
 def test_paths_in_rules_are_where_snakemake_can_change_them() -> None:
     """Inputs and outputs get a prefix from Snakemake; what stands in shell or params does not."""
-    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+    for path in sorted((ROOT / "workflow" / "rules").rglob("*.smk")):
         kind = ""
         for number, line in enumerate(path.read_text().splitlines(), start=1):
             if line.startswith("    ") and line[4:5].isalpha() and line.endswith(":"):

@@ -84,7 +84,7 @@ def test_taxonomy_of_a_folder_is_watched_too(snakemake: Snakemake) -> None:
 
 def test_endings_are_those_of_the_package() -> None:
     names: dict[str, tuple[str, ...]] = {}
-    text = (ROOT / "workflow" / "rules" / "classification.smk").read_text()
+    text = (ROOT / "workflow" / "rules" / "common" / "classification.smk").read_text()
     for line in re.findall(r"^(?:REFERENCE|PACKED)_ENDINGS = .*$", text, re.MULTILINE):
         exec(line, names)
     assert names["REFERENCE_ENDINGS"] == references._ENDINGS

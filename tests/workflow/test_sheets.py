@@ -19,7 +19,7 @@ DATASETS_HEADER = (
 @pytest.fixture(scope="module")
 def sheets() -> Any:
     """The functions of sheets.smk, which is plain Python."""
-    path = ROOT / "workflow" / "rules" / "sheets.smk"
+    path = ROOT / "workflow" / "rules" / "common" / "sheets.smk"
     names: dict[str, Any] = {"__name__": __name__}
     exec(compile(path.read_text(), str(path), "exec"), names)
     return SimpleNamespace(**names)

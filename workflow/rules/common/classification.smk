@@ -43,7 +43,7 @@ def study_databases():
         return {}
     return read_databases(
         config["databases"],
-        workflow.source_path("../schemas/databases.schema.yaml"),
+        workflow.source_path("../../schemas/databases.schema.yaml"),
     )
 
 

@@ -50,7 +50,7 @@ def study_datasets():
         return {}
     return read_datasets(
         config["datasets"],
-        workflow.source_path("../schemas/datasets.schema.yaml"),
+        workflow.source_path("../../schemas/datasets.schema.yaml"),
         set(config["genomes"]),
         config["simulate"]["chunks"],
     )
@@ -61,7 +61,7 @@ def study_samples():
     if config["samples"] is None:
         return {}
     samples = read_samples(
-        config["samples"], workflow.source_path("../schemas/samples.schema.yaml")
+        config["samples"], workflow.source_path("../../schemas/samples.schema.yaml")
     )
     for sample in samples.values():
         sample.first = [given(path) for path in sample.first]

@@ -20,7 +20,7 @@ def offer_checkout(pyproject):
         os.environ.setdefault("NGSGPU_SOURCE", str(root.resolve()))
 
 
-offer_checkout(workflow.source_path("../../pyproject.toml"))
+offer_checkout(workflow.source_path("../../../pyproject.toml"))
 
 
 def check_conda_folder(settings):
