@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.harness.measuring import describe_commit
+from benchmarks.harness.document import describe_commit, write_document
 
 if TYPE_CHECKING:
     from ngsgpu.classify.call.evidence import EvidenceParameters
@@ -97,7 +96,7 @@ def main() -> int:
         "settings": found,
         "peers": peers(wanted),
     }
-    wanted.out.write_text(json.dumps(result, indent=1) + "\n")
+    write_document(result, wanted.out)
     return 0
 
 

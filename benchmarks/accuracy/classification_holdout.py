@@ -32,7 +32,8 @@ import numpy as np
 
 from benchmarks.accuracy.classification_curves import SEPARATOR, judge
 from benchmarks.harness.datasets import MATES, DataSet, make
-from benchmarks.harness.measuring import BenchmarkError, apart, describe_commit, measure
+from benchmarks.harness.document import describe_commit, write_document
+from benchmarks.harness.measuring import BenchmarkError, apart, measure
 from benchmarks.peers.classification import (
     PROGRAMS,
     Inputs,
@@ -439,7 +440,7 @@ def main() -> int:
     except BenchmarkError as error:
         print(error, file=sys.stderr)
         return 1
-    wanted.out.write_text(json.dumps({**describe_commit(), **found}, indent=1) + "\n")
+    write_document({**describe_commit(), **found}, wanted.out)
     print(json.dumps(found["summary"], indent=1))
     return 0
 

@@ -12,7 +12,6 @@ One JSON file holds everything, a Markdown table goes to standard output.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -28,12 +27,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from benchmarks.harness.datasets import TRUTH
+from benchmarks.harness.document import head, write_document
 from benchmarks.harness.measuring import (
     ROOT,
     BenchmarkError,
     answer,
-    describe_commit,
-    describe_machine,
     version_in,
 )
 from benchmarks.harness.tables import markdown
@@ -320,10 +318,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings.konnector = find_konnector()
     versions = {"ngsgpu": "--version"} | ({KONNECTOR: "--version"} if settings.konnector else {})
     document: dict[str, Any] = {
-        "schema": SCHEMA,
-        "schema_version": SCHEMA_VERSION,
-        "machine": describe_machine(),
-        "source": describe_commit(),
+        **head(SCHEMA, SCHEMA_VERSION),
         "programs": {name: version_in(answer(name, how)) for name, how in versions.items()}
         | {"art_illumina": version_in(answer("art_illumina"))},
         "settings": {
@@ -333,14 +328,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     try:
         settings.work.mkdir(parents=True, exist_ok=True)
-        settings.output.parent.mkdir(parents=True, exist_ok=True)
         for genome in settings.genomes:
             for name in settings.libraries:
                 paths = [Path(path) for path in genome.split(",")]
                 document["datasets"].append(measure_library(paths, name, settings))
                 print("".join(table(document).splitlines(keepends=True)[-4:]), file=sys.stderr)
                 # What is there is kept, should a later one fail.
-                settings.output.write_text(json.dumps(document, indent=1) + "\n")
+                write_document(document, settings.output)
     except (BenchmarkError, OSError) as error:
         print(f"extension_accuracy: error: {error}", file=sys.stderr)
         return 1

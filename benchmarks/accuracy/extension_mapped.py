@@ -25,12 +25,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness.document import head, write_document
 from benchmarks.harness.measuring import (
     ROOT,
     BenchmarkError,
     answer,
-    describe_commit,
-    describe_machine,
     measure,
     version_in,
 )
@@ -194,10 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     versions = {"ngsgpu": "--version"} | ({KONNECTOR: "--version"} if settings.konnector else {})
     try:
         document: dict[str, Any] = {
-            "schema": SCHEMA,
-            "schema_version": SCHEMA_VERSION,
-            "machine": describe_machine(),
-            "source": describe_commit(),
+            **head(SCHEMA, SCHEMA_VERSION),
             "programs": {name: version_in(answer(name, how)) for name, how in versions.items()}
             | {"bwa": version_in(answer("bwa"))},
             "settings": {"coverage": settings.coverage, "bloom": settings.bloom},
@@ -211,8 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BenchmarkError, OSError) as error:
         print(f"extension_mapped: error: {error}", file=sys.stderr)
         return 1
-    settings.output.parent.mkdir(parents=True, exist_ok=True)
-    settings.output.write_text(json.dumps(document, indent=1) + "\n")
+    write_document(document, settings.output)
     print(table(document), end="")
     return 0
 

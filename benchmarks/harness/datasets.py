@@ -28,6 +28,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness.document import write_document
 from benchmarks.harness.measuring import BenchmarkError, measure
 from scripts.simulation_chunks import ChunkError, cut_sequences, read_fasta
 
@@ -216,7 +217,7 @@ def make(data: DataSet, folder: Path, *, processes: int, truth: bool) -> dict[st
         "simulation": data.art,
         "truth": truth,
     }
-    described.write_text(json.dumps(document, indent=1) + "\n")
+    write_document(document, described)
     return document
 
 

@@ -6,7 +6,6 @@ what a program had before it started another one towards the other one's peak.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from benchmarks.harness.device_memory import DeviceMemory, find_driver
 
@@ -162,28 +161,3 @@ def version_in(text: str) -> str:
     """The first thing that looks like a version, such as 1.1.2 or r181, in a program's answer."""
     match = re.search(r"(?<![\w.])(?:v?(\d+\.\d+(?:\.\d+)*)|(r\d+))", text)
     return match[1] or match[2] if match else "unknown"
-
-
-def describe_machine() -> dict[str, Any]:
-    """CPU, GPUs, memory, system and versions, as ``ngsgpu doctor`` sees them, without paths."""
-    seen = json.loads(answer("ngsgpu", "doctor", "--json"))
-    models = re.findall(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    return {
-        "cpu": models[0] if models else "unknown",
-        "cpus": seen["cpus"],
-        "memory_bytes": seen["memory"]["total"],
-        "gpus": [gpu["name"] for gpu in seen["gpus"]],
-        "system": seen["system"],
-        "versions": {name: version for name, version in seen["versions"].items() if version},
-    }
-
-
-def describe_commit() -> dict[str, Any]:
-    """Commit of the checkout, and whether the package differed from it.
-
-    Where the checkout has no history, ``NGSGPU_COMMIT`` in the environment says which it is.
-    """
-    if commit := os.environ.get("NGSGPU_COMMIT"):
-        return {"commit": commit, "changed": None}
-    changes = answer("git", "status", "--porcelain", "--untracked-files=no", "--", "ngsgpu")
-    return {"commit": answer("git", "rev-parse", "HEAD"), "changed": bool(changes)}

@@ -11,7 +11,6 @@ GPU; measure on one that nobody else uses.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -24,7 +23,7 @@ from pkgutil import resolve_name
 from typing import Any
 from unittest.mock import patch
 
-from benchmarks.harness.measuring import describe_commit, describe_machine
+from benchmarks.harness.document import head, write_document
 from benchmarks.harness.tables import markdown
 from benchmarks.kernels.models import MODELS, Load, floor_seconds
 from ngsgpu.correct import RunOptions, correct_files
@@ -124,11 +123,8 @@ def describe_run(
 ) -> dict[str, Any]:
     """The document of a run: where and of what, and a line for each of its kernels."""
     return {
-        "schema": schema,
-        "schema_version": version,
+        **head(schema, version),
         "data": settings.name,
-        "machine": describe_machine(),
-        "source": describe_commit(),
         "threads": settings.threads,
         "load": asdict(load),
         "time_s": time_s,
@@ -141,8 +137,7 @@ def describe_run(
 
 def write_and_show(document: dict[str, Any], path: Path) -> None:
     """Write the JSON file, print the table."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1) + "\n")
+    write_document(document, path)
     print(table(document), end="")
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.harness.measuring import describe_commit, describe_machine
+from benchmarks.harness.document import head, write_document
 from benchmarks.harness.tables import markdown
 from benchmarks.kernels.models import floor_seconds
 from ngsgpu.classify.gpu import THREADS
@@ -199,8 +198,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         cub = Cub(Path(folder)) if shutil.which("nvcc") else None
         lines = [measure_size(size, cub) for size in SIZES]
-    document = {"machine": describe_machine(), "source": describe_commit(), "lists": lines}
-    settings.output.write_text(json.dumps(document, indent=1) + "\n")
+    document = {**head(), "lists": lines}
+    write_document(document, settings.output)
     print(table(lines), end="")
     return 0
 

@@ -11,7 +11,6 @@ a GPU; measure on one that nobody else uses.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness.measuring import describe_commit, describe_machine
+from benchmarks.harness.document import head, write_document
 from benchmarks.harness.tables import markdown
 from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.gpu import THREADS, to_device
@@ -221,8 +220,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     if settings.database is not None:
         lines.append(measure("database", database_words(settings.database)))
-    document = {"machine": describe_machine(), "source": describe_commit(), "lines": lines}
-    settings.output.write_text(json.dumps(document, indent=1) + "\n")
+    document = {**head(), "lines": lines}
+    write_document(document, settings.output)
     print(table(lines), end="")
     return 0
 

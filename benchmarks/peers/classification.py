@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import shutil
 import sys
 import tempfile
@@ -29,13 +28,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.datasets import MATES, DataSet, make
+from benchmarks.harness.document import describe_commit, describe_machine, write_document
 from benchmarks.harness.measuring import (
     BenchmarkError,
     Measurement,
     answer,
     apart,
-    describe_commit,
-    describe_machine,
     find_program,
     measure,
     version_in,
@@ -331,7 +329,7 @@ def main() -> int:
     except BenchmarkError as error:
         print(error, file=sys.stderr)
         return 1
-    wanted.out.write_text(json.dumps(document, indent=1) + "\n")
+    write_document(document, wanted.out)
     for name, own in document["programs"].items():
         parts = [f"{part} {own[part]['wall_s']['median']} s, {own[part]['cpu_s']:.1f} s of CPU"
                  for part in ("build", "classify") if part in own]  # fmt: skip

@@ -30,14 +30,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.datasets import MATES, NAMED, TRUTH, DataSet, data_set, make, write_pieces
+from benchmarks.harness.document import head, write_document
 from benchmarks.harness.measuring import (
     OUTPUT,
     ROOT,
     BenchmarkError,
     answer,
     apart,
-    describe_commit,
-    describe_machine,
     find_program,
     measure,
     version_in,
@@ -319,14 +318,6 @@ def measure_data_set(
         compare(library, folder, settings, entries, save)
 
 
-def write_document(document: dict[str, Any], path: Path) -> None:
-    """Write a JSON file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.new")
-    unfinished.write_text(json.dumps(document, indent=1) + "\n")
-    unfinished.replace(path)
-
-
 def table(document: dict[str, Any]) -> str:
     """The results as a Markdown table."""
     header = "fragments|program|wall, s|CPU, s|memory, GB|GPU, GB|connected|error-free|error rate"
@@ -418,10 +409,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         data_sets = apart(drawn_data, settings.genome, settings)
         document: dict[str, Any] = {
-            "schema": SCHEMA,
-            "schema_version": SCHEMA_VERSION,
-            "machine": describe_machine(),
-            "source": describe_commit(),
+            **head(SCHEMA, SCHEMA_VERSION),
             "programs": {name: version_in(answer(name, how)) for name, how in versions.items()}
             | {"art_illumina": version_in(answer("art_illumina"))},
             "settings": {name: getattr(settings, name) for name in noted}

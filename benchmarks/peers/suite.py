@@ -28,14 +28,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.datasets import MATES, NAMED, REPEATED, TRUTH, DataSet, data_set, make
+from benchmarks.harness.document import head, write_document
 from benchmarks.harness.measuring import (
     ROOT,
     BenchmarkError,
     Measurement,
     answer,
     apart,
-    describe_commit,
-    describe_machine,
     measure,
     version_in,
 )
@@ -286,10 +285,7 @@ def run(settings: argparse.Namespace) -> dict[str, Any]:
         name: program for programs in tables.values() for name, program in programs.items()
     }
     document: dict[str, Any] = {
-        "schema": SCHEMA,
-        "schema_version": SCHEMA_VERSION,
-        "machine": describe_machine(),
-        "source": describe_commit(),
+        **head(SCHEMA, SCHEMA_VERSION),
         "programs": {name: program.found_version() for name, program in everything.items()}
         | {"art_illumina": version_in(answer("art_illumina"))},
         "settings": {
@@ -353,8 +349,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BenchmarkError, OSError) as error:
         print(f"suite: error: {error}", file=sys.stderr)
         return 1
-    settings.output.parent.mkdir(parents=True, exist_ok=True)
-    settings.output.write_text(json.dumps(document, indent=1) + "\n")
+    write_document(document, settings.output)
     print(table(document), end="")
     differ = [
         data for data in document["datasets"] if data["parity"] and not data["parity"]["same"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.harness.document import write_document
 from benchmarks.harness.measuring import BenchmarkError, Measurement
 from benchmarks.peers import extenders
 from benchmarks.peers.extenders import (
@@ -18,7 +19,6 @@ from benchmarks.peers.extenders import (
     name_pairs,
     parse,
     table,
-    write_document,
 )
 
 

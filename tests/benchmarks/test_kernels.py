@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.harness import document
 from benchmarks.kernels import correction, models
 from benchmarks.kernels.correction import CUPY_FUNCTIONS, Recorder, describe_kernel, main, table
 from benchmarks.kernels.extension import load_of
@@ -202,7 +203,7 @@ def test_from_files_to_table(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(correction, "missing_for_cuda", lambda: None)
     totals = {"sign_reads": (3, 1.23456)}
     monkeypatch.setattr(correction, "measure_kernels", lambda files, threads: (statistics, totals))
-    monkeypatch.setattr(correction, "describe_machine", lambda: {"cpu": "x"})
+    monkeypatch.setattr(document, "describe_machine", lambda: {"cpu": "x"})
     files = [str(tmp_path / f"r{mate}.fq") for mate in (1, 2)]
     for file in files:
         Path(file).write_text("@a\n")

@@ -7,12 +7,12 @@ import pytest
 
 from benchmarks.harness import measuring
 from benchmarks.harness.device_memory import DeviceMemory, Driver, find_driver
+from benchmarks.harness.document import describe_commit
 from benchmarks.harness.measuring import (
     BenchmarkError,
     answer,
     apart,
     busy_seconds,
-    describe_commit,
     find_program,
     measure,
     version_in,
