@@ -37,7 +37,7 @@ LOAD = Load(
 
 def test_every_kernel_of_a_correction_has_a_model():
     kernels = {f"cupy.{name}" for name in ("argsort", "cumsum")}
-    for part in ("io", "readset", "minhash", "correct"):
+    for part in ("io/gpu", "readset", "minhash", "correct"):
         for source in (PACKAGE / part).glob("*.cu"):
             if source.name == "ends.cu":  # of the extension
                 continue
@@ -49,7 +49,7 @@ def test_every_kernel_of_a_correction_has_a_model():
 
 def test_every_kernel_of_a_query_has_a_model():
     kernels: set[str] = set()
-    for name in ("query.cu", "calls.cu"):
+    for name in ("query/query.cu", "call/calls.cu"):
         text = (PACKAGE / "classify" / name).read_text()
         text = re.sub(r"__launch_bounds__\((?:[^()]|\([^)]*\))*\)", "", text)
         kernels.update(re.findall(r'extern "C" __global__ void\s+(\w+)\(', text))
@@ -65,7 +65,7 @@ def test_every_kernel_of_a_query_has_a_model():
 
 
 def test_every_kernel_of_an_extension_has_a_model():
-    sources = [PACKAGE / "io" / "fastq.cu", PACKAGE / "minhash" / "ends.cu"]
+    sources = [PACKAGE / "io" / "gpu" / "fastq.cu", PACKAGE / "minhash" / "ends.cu"]
     kernels = {"cupy.argsort"}
     for source in [*sources, PACKAGE / "extend" / "kernels.cu"]:
         text = re.sub(r"__launch_bounds__\([^)]*\)", "", source.read_text())
