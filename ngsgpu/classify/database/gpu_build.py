@@ -23,7 +23,7 @@ from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.device.pinned import PinnedBuffers
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.startup import prepare_cuda
-from ngsgpu.device.team import limit_pool
+from ngsgpu.device.team import Team
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.gpu.feed import IrregularInputError
@@ -56,14 +56,14 @@ class GpuBuilder:
         self._options = options
         self._open = ExitStack()
         self._pinned: PinnedBuffers | None = None
-        self._gpus = 0
+        self._team: Team
 
     def __enter__(self) -> Self:
         self._open.enter_context(cuda_errors("building a database on the GPU"))
         self._pool = self._open.enter_context(
             ThreadPoolExecutor(self._options.threads, thread_name_prefix="ngsgpu-build")
         )
-        self._take_gpus(1)
+        self._limit(Team())
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -85,7 +85,7 @@ class GpuBuilder:
                 files,
                 sink,
                 self._parameters.sketch,
-                gpus=self._gpus,
+                team=self._team,
                 pool=self._pool,
                 pinned=pinned,
                 buffers=buffers,
@@ -124,23 +124,22 @@ class GpuBuilder:
         return IndexBuilder(
             database,
             sketches,
-            gpus=self._gpus,
+            team=self._team,
             memory=self._options.gpu_memory,
             pool=self._pool,
             pinned=self._buffers(0)[0],
         )
 
     def _take_gpus(self, gpus: int) -> None:
-        """Use so many GPUs."""
-        from cupy import cuda
+        """Use so many GPUs at least."""
+        if gpus > len(self._team):
+            prepare_cuda(gpus, "ngsgpu.classify.index.gpu_build", first=len(self._team))
+            self._limit(Team(gpus))
 
-        for gpu in range(self._gpus, gpus):
-            if gpu > 0:
-                prepare_cuda(gpu + 1, "ngsgpu.classify.index.gpu_build", first=gpu)
-            with cuda.Device(gpu):
-                before = limit_pool(self._options.gpu_memory or 0)
-            self._open.callback(_limit, gpu, before)
-        self._gpus = max(self._gpus, gpus)
+    def _limit(self, team: Team) -> None:
+        """Use a team, in the limits of the options."""
+        self._open.enter_context(team.limited(self._options.gpu_memory))
+        self._team = team
 
     def _buffers(self, expected: int) -> tuple[PinnedBuffers, int]:
         """Page-locked buffers for so many bytes, and how many there are."""
@@ -163,11 +162,3 @@ def gpus_for(bases: int, parameters: DatabaseParameters, options: BuildOptions) 
     sketch = parameters.sketch
     needed = bases // sketch.stride * sketch.sketch * _BYTES_PER_FEATURE
     return max(1, min(options.gpus, -(-needed // max(1, memory // 2))))
-
-
-def _limit(gpu: int, limit: int) -> None:
-    """Limit what CuPy's pool takes of a GPU."""
-    from cupy import cuda
-
-    with cuda.Device(gpu):
-        limit_pool(limit)

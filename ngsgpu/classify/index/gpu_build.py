@@ -29,7 +29,6 @@ from ngsgpu.classify.index.gpu_destination import (
     HostIndex,
     StoredIndex,
     copy_arrays,
-    wait_for_all,
 )
 from ngsgpu.classify.index.gpu_pairs import (
     KERNELS,
@@ -39,7 +38,6 @@ from ngsgpu.classify.index.gpu_pairs import (
     PairSource,
     SketchPairs,
     grid_of_tiles,
-    on_gpu,
 )
 from ngsgpu.classify.index.gpu_plan import BuildPlan, TablePairs, plan_build
 from ngsgpu.classify.index.index import Limits, WindowTaxa, directory_bits
@@ -49,7 +47,7 @@ from ngsgpu.device.errors import device_error
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import largest_array_bytes
 from ngsgpu.device.sort import radix_sort
-from ngsgpu.device.team import free_unused
+from ngsgpu.device.team import Team, free_unused
 from ngsgpu.io.output.store import FileList
 
 _LOG = logging.getLogger(__name__)
@@ -64,7 +62,6 @@ class _Part:
 
     Attributes:
         keys: the range.
-        device: number of the GPU that handles it.
         pairs: CuPy uint64, sorted; None where they are made anew.
         removed: CuPy uint64, keys that lose all locations, in the upper halves.
         sums: two arrays of CuPy, uint32: entries and locations before each tile of words.
@@ -72,7 +69,6 @@ class _Part:
     """
 
     keys: KeyRange
-    device: int
     pairs: Any = None
     removed: Any = None
     sums: Any = None
@@ -85,7 +81,7 @@ class _Part:
     def halves(self) -> Iterator[_Part]:
         """Two parts that are this one."""
         for keys in self.keys.halves():
-            yield _Part(keys, self.device)
+            yield _Part(keys)
 
 
 class IndexBuilder:
@@ -94,7 +90,7 @@ class IndexBuilder:
     Args:
         database: says which targets a partition has.
         sketches: of (at least) the targets.
-        gpus: how many GPUs take part, from the first one on.
+        team: the GPUs that take part.
         memory: bytes of each GPU's memory that may be taken; None for what is free.
         pool: threads that copy to the host.
         pinned: page-locked buffers; as many as there are threads may be taken.
@@ -107,7 +103,7 @@ class IndexBuilder:
         database: Database,
         sketches: Sequence[DeviceSketches],
         *,
-        gpus: int,
+        team: Team,
         memory: int | None,
         pool: ThreadPoolExecutor,
         pinned: PinnedPool,
@@ -115,7 +111,7 @@ class IndexBuilder:
     ) -> None:
         self._database = database
         self._sketches = sketches
-        self._gpus = gpus
+        self._team = team
         self._memory = memory
         self._pool = pool
         self._pinned = pinned
@@ -138,18 +134,15 @@ class IndexBuilder:
 
     def _build(self, number: int, taxa: WindowTaxa | None, destination: Destination) -> None:
         run = _PartitionRun(self, number, taxa)
-        with ThreadPoolExecutor(self._gpus, thread_name_prefix="ngsgpu-gpu") as threads:
-            parts = list(threads.map(run.count, run.parts()))
-            sizes = np.array([part.sizes for own in parts for part in own])
-            entries, locations = sizes.sum(axis=0).tolist()
-            destination.open(entries, locations)
-            bits = directory_bits(entries)
-            before = np.zeros(2, dtype=np.int64)
-            writes = []
-            for own in parts:
-                writes.append(threads.submit(run.write, own, bits, before.copy(), destination))
-                before += np.sum([part.sizes for part in own], axis=0)
-            wait_for_all(writes)
+        parts = self._team.at_once(run.count)
+        sizes = np.array([np.sum([part.sizes for part in own], axis=0) for own in parts])
+        entries, locations = sizes.sum(axis=0).tolist()
+        destination.open(entries, locations)
+        bits = directory_bits(entries)
+        before = np.cumsum(sizes, axis=0) - sizes
+        self._team.at_once(
+            lambda member: run.write(parts[member], bits, before[member], destination)
+        )
         last = np.array([entries, locations], dtype=np.uint32)
         destination.put("directory", 8 << bits, last.view(np.uint8))
 
@@ -166,7 +159,7 @@ class _PartitionRun:
             int(parameters.remove_overfull),
             0 if taxa is None else parameters.max_taxa,
         )
-        sketch_words = SketchPairs(builder._database, number, builder._sketches, builder._gpus)
+        sketch_words = SketchPairs(builder._database, number, builder._sketches, builder._team)
         self._first_window = sketch_words.first_window
         self._plan = self._planned(sketch_words)
         self._keep = self._plan.keep
@@ -179,29 +172,27 @@ class _PartitionRun:
         builder = self._builder
         room = None
         if builder._memory is not None or 4 * int(pairs.sizes.sum()) > _CERTAINLY_FITS:
-            rooms = []
-            for gpu in range(builder._gpus):
-                with on_gpu(gpu):
-                    free_unused()
-                    rooms.append(largest_array_bytes(builder._memory))
-            room = min(rooms)
-        return plan_build(pairs, self._limits, builder._gpus, room, use_table=builder._use_table)
+            room = min(builder._team.each(self._free_bytes))
+        gpus = len(builder._team)
+        return plan_build(pairs, self._limits, gpus, room, use_table=builder._use_table)
 
-    def parts(self) -> list[list[_Part]]:
-        """The ranges of keys of each GPU, in ascending order."""
-        parts = [_Part(keys, gpu) for keys, gpu in self._plan.ranges(self._builder._gpus)]
-        return [
-            [part for part in parts if part.device == gpu] for gpu in range(self._builder._gpus)
-        ]
+    def _free_bytes(self, member: int) -> int:
+        """Memory of a GPU that an array may take."""
+        free_unused()
+        return largest_array_bytes(self._builder._memory)
 
-    def count(self, parts: Sequence[_Part]) -> list[_Part]:
-        """Count the entries and locations of the parts of a GPU; some may come back as halves."""
+    def count(self, member: int) -> list[_Part]:
+        """Count the entries and locations of the parts of a GPU."""
+        ranges = self._plan.ranges(len(self._builder._team))
+        return self._counted([_Part(keys) for keys in ranges[member]])
+
+    def _counted(self, parts: Iterable[_Part]) -> list[_Part]:
+        """The parts with their entries and locations counted; some may come back as halves."""
         counted: list[_Part] = []
         for part in parts:
-            with on_gpu(part.device):
-                if not self._fits(part, self._make):
-                    counted += self.count(list(part.halves()))
-                    continue
+            if not self._fits(part, self._make):
+                counted += self._counted(part.halves())
+                continue
             if not self._keep:
                 part.forget()
             counted.append(part)
@@ -224,12 +215,11 @@ class _PartitionRun:
         builder = self._builder
         for part in parts:
             arrays: dict[str, tuple[int, Any]] = {}
-            with on_gpu(part.device):
-                if not self._fits(part, partial(self._add_arrays, arrays, bits, before)):
-                    before = self.write(part.halves(), bits, before, destination)
-                    continue
-                part.forget()
-                copy_arrays(part.device, arrays, destination, builder._pool, builder._pinned)
+            if not self._fits(part, partial(self._add_arrays, arrays, bits, before)):
+                before = self.write(part.halves(), bits, before, destination)
+                continue
+            part.forget()
+            copy_arrays(arrays, destination, builder._pool, builder._pinned)
             before = before + part.sizes
         return before
 
@@ -263,7 +253,7 @@ class _PartitionRun:
         import cupy
 
         self._free_unused()
-        part.pairs = pairs = self._source.pairs(part.keys, part.device)
+        part.pairs = pairs = self._source.pairs(part.keys)
         radix_sort(pairs)
         self._free_unused()
         part.removed = self._ambiguous(pairs)

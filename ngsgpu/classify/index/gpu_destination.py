@@ -80,7 +80,6 @@ class StoredIndex:
 
 
 def copy_arrays(
-    device: int,
     arrays: dict[str, tuple[int, Any]],
     destination: Destination,
     pool: ThreadPoolExecutor,
@@ -89,7 +88,6 @@ def copy_arrays(
     """Copy arrays of the current GPU to the host, all at the same time, and wait for them.
 
     Args:
-        device: number of the GPU.
         arrays: where each belongs in bytes, and what it is, by name.
         destination: takes them.
         pool: threads that copy.
@@ -97,11 +95,12 @@ def copy_arrays(
     """
     import cupy
 
+    device = cupy.cuda.Device()
     cupy.cuda.Stream.null.synchronize()
 
     def copy(name: str, to: int, array: Any, begin: int) -> None:
         size = min(pinned.size, array.nbytes - begin)
-        with pinned.borrowed() as buffer, cupy.cuda.Device(device):
+        with pinned.borrowed() as buffer, device:
             stream = cupy.cuda.Stream(non_blocking=True)
             cupy.cuda.runtime.memcpyAsync(
                 buffer.ctypes.data, array.data.ptr + begin, size, _DEVICE_TO_HOST, stream.ptr

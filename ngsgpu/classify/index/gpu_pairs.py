@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -15,6 +14,7 @@ from ngsgpu.classify.gpu import THREADS, grid_of
 from ngsgpu.classify.sketch.gpu import DeviceSketches
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.device.sort import again_after_freeing
+from ngsgpu.device.team import Team
 
 KERNELS: Final = KernelModule("ngsgpu.classify.index", "build.cu")
 
@@ -57,8 +57,8 @@ class KeyRange:
 class PairSource(Protocol):
     """Makes the words of ranges of keys."""
 
-    def pairs(self, keys: KeyRange, device: int) -> Any:
-        """CuPy uint64 on the current GPU, number ``device``, in no order."""
+    def pairs(self, keys: KeyRange) -> Any:
+        """CuPy uint64 on the current GPU, in no order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class SketchPairs:
         database: says which targets the partition has.
         number: of the partition.
         sketches: of (at least) the targets, in their order.
-        gpus: how many GPUs there are.
+        team: the GPUs.
 
     Attributes:
         sizes: int64[sources, 2^MAX_PART_BITS], words of each range of keys.
@@ -91,78 +91,78 @@ class SketchPairs:
     """
 
     def __init__(
-        self, database: Database, number: int, sketches: Sequence[DeviceSketches], gpus: int
+        self, database: Database, number: int, sketches: Sequence[DeviceSketches], team: Team
     ) -> None:
         target, self.first_window = database.members(number)
         first_of = np.full(len(database.targets) + 1, -1, dtype=np.int64)
         first_of[target] = self.first_window[:-1]
         self._sketch = database.parameters.sketch.sketch
-        self._gpus = gpus
+        self._team = team
         self._sources = [
             _Piece(own, first - own.first_window + own.bias, first >= 0)
             for own in sketches
             if ((first := first_of[own.target]) >= 0).any()
         ]
         self.sizes = np.zeros((len(self._sources), 1 << MAX_PART_BITS), dtype=np.int64)
-        for gpu in range(gpus):
-            self._count(gpu)
+        team.each(self._count)
 
     @property
     def bytes_on_host(self) -> int:
         """Bytes of features that lie in the memory of the host."""
         return sum(own.sketches.keys.nbytes for own in self._sources if own.sketches.on_host)
 
-    def pairs(self, keys: KeyRange, device: int, sources: slice = slice(None)) -> Any:
+    def pairs(self, keys: KeyRange, sources: slice = slice(None)) -> Any:
         """See ``PairSource``; of some sources only."""
         import cupy
         from cupy import cuda
 
         counts = keys.of(self.sizes)
-        of_gpu: list[list[int]] = [[] for _ in range(self._gpus)]
-        for source in range(len(self._sources))[sources]:
-            of_gpu[self._sources[source].sketches.device].append(source)
         pairs = empty_pairs(int(counts[sources].sum()))
-        at = 0
-        for gpu, own in enumerate(of_gpu):
+        current, at = cuda.Device(), 0
+        for device in self._team.devices:
+            own = self._held_by(device, sources)
             count = int(counts[own].sum())
             here = pairs[at : at + count]
-            if count > 0 and gpu == device:
+            at += count
+            if count > 0 and device == current:
                 self._make(own, keys, here)
             elif count > 0:
-                with on_gpu(gpu):
+                with device:
                     lent = empty_pairs(count)
                     self._make(own, keys, lent)
                     cupy.cuda.Stream.null.synchronize()
-                cuda.runtime.memcpyPeer(here.data.ptr, device, lent.data.ptr, gpu, 8 * count)
-            at += count
+                cuda.runtime.memcpyPeer(
+                    here.data.ptr, current.id, lent.data.ptr, device.id, 8 * count
+                )
         return pairs
 
-    def _count(self, gpu: int) -> None:
-        """Count the words of the sources on a GPU."""
+    def _held_by(self, device: Any, sources: slice = slice(None)) -> list[int]:
+        """Which of the sources lie on a GPU, or are read by it."""
+        numbers = range(len(self._sources))[sources]
+        return [number for number in numbers if self._sources[number].sketches.device == device]
+
+    def _count(self, member: int) -> None:
+        """Count the words of the sources on the current GPU."""
         import cupy
 
-        own = [i for i, source in enumerate(self._sources) if source.sketches.device == gpu]
+        own = self._held_by(self._team.devices[member])
         if not own:
             return
-        with on_gpu(gpu):
-            counts = cupy.empty((len(own), 1 << MAX_PART_BITS), dtype=cupy.uint32)
-            counts.data.memset_async(0, counts.nbytes)
-            for line, i in zip(counts, own, strict=True):
-                source = self._sources[i]
-                slots = source.sketches.windows * self._sketch
-                KERNELS.launch(
-                    "count_parts", grid_of(slots, THREADS * 64), (THREADS,),
-                    (*self._slots(source), cupy.asarray(source.taken), np.int32(MAX_PART_BITS),
-                     line),
-                )  # fmt: skip
-            self.sizes[own] = counts.get()
+        counts = cupy.zeros((len(own), 1 << MAX_PART_BITS), dtype=cupy.uint32)
+        for line, i in zip(counts, own, strict=True):
+            source = self._sources[i]
+            slots = source.sketches.windows * self._sketch
+            KERNELS.launch(
+                "count_parts", grid_of(slots, THREADS * 64), (THREADS,),
+                (*self._slots(source), cupy.asarray(source.taken), np.int32(MAX_PART_BITS), line),
+            )  # fmt: skip
+        self.sizes[own] = counts.get()
 
     def _make(self, sources: Sequence[int], keys: KeyRange, pairs: Any) -> None:
         """Make the words of sources that lie on the current GPU."""
         import cupy
 
-        count = cupy.empty(1, dtype=cupy.uint64)
-        count.data.memset_async(0, count.nbytes)
+        count = cupy.zeros(1, dtype=cupy.uint64)
         for i in sources:
             source = self._sources[i]
             KERNELS.launch(
@@ -190,12 +190,3 @@ def empty_pairs(count: int) -> Any:
 def grid_of_tiles(tiles: int) -> tuple[int]:
     """Grid where a warp takes a tile of words."""
     return grid_of(max(1, tiles), THREADS // 32)
-
-
-@contextlib.contextmanager
-def on_gpu(device: int) -> Iterator[None]:
-    """Work on a GPU."""
-    import cupy
-
-    with cupy.cuda.Device(device):
-        yield

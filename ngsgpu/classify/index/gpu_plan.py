@@ -94,11 +94,14 @@ class BuildPlan:
     is_scarce: bool
     table: TablePlan | None = None
 
-    def ranges(self, gpus: int) -> list[tuple[KeyRange, int]]:
-        """The ranges in ascending order, and which GPU each belongs to."""
+    def ranges(self, gpus: int) -> list[list[KeyRange]]:
+        """The ranges of each GPU, in ascending order."""
         whole = self.bits if self.table is None else self.table.bits
-        keys = [KeyRange(number, self.bits) for number in range(1 << self.bits)]
-        return [(own, own.within(whole).number * gpus >> whole) for own in keys]
+        ranges: list[list[KeyRange]] = [[] for _ in range(gpus)]
+        for number in range(1 << self.bits):
+            keys = KeyRange(number, self.bits)
+            ranges[keys.within(whole).number * gpus >> whole].append(keys)
+        return ranges
 
 
 def plan_build(
@@ -188,13 +191,11 @@ def _plan_table(
         sorted_bits: of the ranges that can be sorted.
         fewest: bits of the ranges at least.
     """
-    import cupy
-
     if limits.taxa > 0 or limits.locations > _MAX_IN_TABLE:
         return None
     pairs = int(memory.sizes.sum())
     sample_bits = min(MAX_PART_BITS, max(sorted_bits, (pairs // _SAMPLE).bit_length()))
-    sample = source.pairs(KeyRange(0, sample_bits), cupy.cuda.runtime.getDevice())
+    sample = source.pairs(KeyRange(0, sample_bits))
     radix_sort(sample)
     taken = slots_taken(sample, max_in_table(limits)) / max(1, len(sample))
     del sample
@@ -241,22 +242,24 @@ class TablePairs:
         self._most = max_in_table(limits)
         self._tables: dict[int, tuple[KeyRange, HashTable | None]] = {}
 
-    def pairs(self, keys: KeyRange, device: int) -> Any:
+    def pairs(self, keys: KeyRange) -> Any:
         """CuPy uint64 on the current GPU, in no order; a full table is done without."""
-        own = keys.within(self._plan.bits)
+        import cupy
+
+        own, device = keys.within(self._plan.bits), int(cupy.cuda.Device().id)
         if device not in self._tables or self._tables[device][0] != own:
             self._tables.pop(device, None)
             free_unused()
-            self._tables[device] = own, self._filled(own, device)
+            self._tables[device] = own, self._filled(own)
         table = self._tables[device][1]
-        return self._source.pairs(keys, device) if table is None else table.pairs(keys)
+        return self._source.pairs(keys) if table is None else table.pairs(keys)
 
-    def _filled(self, keys: KeyRange, device: int) -> HashTable | None:
+    def _filled(self, keys: KeyRange) -> HashTable | None:
         """The table of a range; None if it, or the memory, does not suffice."""
         try:
             table = HashTable(self._plan.slots, self._plan.bucket, self._most)
             for batch in self._batches(keys):
-                pairs = self._source.pairs(keys, device, batch)
+                pairs = self._source.pairs(keys, batch)
                 radix_sort(pairs)
                 table.insert(pairs)
                 del pairs

@@ -13,6 +13,7 @@ from ngsgpu.classify.query.candidate_file import own_names
 from ngsgpu.classify.query.cpu import CandidateArrays
 from ngsgpu.classify.query.engine import Queries, QueryBlock
 from ngsgpu.classify.sketch.cpu import unpack_sequences
+from ngsgpu.device.team import here
 
 NULL: Final = np.uint64(0)
 """For kernels: no array."""
@@ -73,15 +74,12 @@ class DeviceReads(NamedTuple):
         """
         import cupy
 
-        stream = cupy.cuda.get_current_stream()
-        stream.wait_event(ready)
+        cupy.cuda.get_current_stream().wait_event(ready)
         copies: dict[int, Any] = {}
 
         def copy(array: Any) -> Any:
             if array.data.ptr not in copies:
-                own = cupy.empty(array.size, dtype=array.dtype)
-                own.data.copy_from_device_async(array.data, array.nbytes, stream)
-                copies[array.data.ptr] = own
+                copies[array.data.ptr] = here(array)
             return copies[array.data.ptr]
 
         mates = []

@@ -18,6 +18,7 @@ from ngsgpu.classify.gpu import THREADS, grid_of_threads
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import NULL, DeviceBatch, DeviceNames, DeviceReads
 from ngsgpu.classify.query.gpu_search import KERNELS, Search, Searcher
+from ngsgpu.device.team import Team, here
 
 
 def max_gpus(partitions: int) -> int | None:
@@ -41,17 +42,16 @@ class DeviceEngine:
     """
 
     def __init__(self, engine: Engine, gpus: int = 1, memory: int | None = None) -> None:
-        import cupy
-
         self.engine = engine
         partitions = engine.partitions
         self._splits_queries = len(partitions) == 1
-        self._searchers: list[Searcher] = []
-        first = cupy.cuda.Device().id
-        for number in range(min(gpus, max_gpus(len(partitions)) or gpus)):
-            own = partitions if self._splits_queries else partitions[number::gpus]
-            with cupy.cuda.Device(first + number):
-                self._searchers.append(Searcher(engine, own, memory))
+        self._team = team = Team(min(gpus, max_gpus(len(partitions)) or gpus))
+
+        def searcher(member: int) -> Searcher:
+            own = partitions if self._splits_queries else partitions[member :: len(team)]
+            return Searcher(engine, own, memory)
+
+        self._searchers = team.each(searcher)
 
     def find(self, reads: DeviceReads, names: DeviceNames) -> DeviceBatch:
         """Find the candidates of queries; waits for the kernels.
@@ -62,13 +62,13 @@ class DeviceEngine:
         """
         import cupy
 
-        searches = self._start(reads)
-        for searcher, search in zip(self._searchers, searches, strict=True):
-            with searcher.device:
-                searcher.finish(search)
-        for searcher in self._searchers[1:]:  # what is joined is copied by the first one's stream
-            with searcher.device:
+        def end(member: int) -> None:
+            if member > 0:  # the first one's stream copies what is joined
                 cupy.cuda.get_current_stream().synchronize()
+
+        searches = self._start(reads)
+        self._team.each(lambda member: self._searchers[member].finish(searches[member]))
+        self._team.each(end)
         candidates, sizes = self._joined(searches)
         used = names.used if isinstance(names.used, int) else int(names.used[0])
         return DeviceBatch(
@@ -85,15 +85,15 @@ class DeviceEngine:
         ready = cupy.cuda.Event(disable_timing=True)
         ready.record(cupy.cuda.get_current_stream())
         share = -(-reads.queries // len(searchers)) if self._splits_queries else 0
-        searches = []
-        for number, searcher in enumerate(searchers):
+
+        def start(member: int) -> Search:
             own = reads
             if share:
-                begin = min(number * share, reads.queries)
+                begin = min(member * share, reads.queries)
                 own = reads.part(begin, min(begin + share, reads.queries))
-            with searcher.device:
-                searches.append(searcher.start(own if number == 0 else own.copied(ready)))
-        return searches
+            return searchers[member].start(own if member == 0 else own.copied(ready))
+
+        return self._team.each(start)
 
     def _joined(self, searches: list[Search]) -> tuple[Any, Any]:
         """Candidates and sizes of all queries, on the first GPU."""
@@ -104,8 +104,8 @@ class DeviceEngine:
             return first.candidates, first.sizes
         if self._splits_queries:
             return (
-                cupy.concatenate([_here(search.candidates) for search in searches]),
-                cupy.concatenate([_here(search.sizes) for search in searches], axis=1),
+                cupy.concatenate([here(search.candidates) for search in searches]),
+                cupy.concatenate([here(search.sizes) for search in searches], axis=1),
             )
         queries, most, _ = first.candidates.shape
         taxa = self._searchers[0].taxa
@@ -115,19 +115,8 @@ class DeviceEngine:
                 grid_of_threads(queries),
                 (THREADS,),
                 (
-                    _here(search.candidates), np.uint32(queries), np.int32(most),
+                    here(search.candidates), np.uint32(queries), np.int32(most),
                     NULL if taxa is None else taxa, first.candidates,
                 ),
             )  # fmt: skip
         return first.candidates, first.sizes
-
-
-def _here(array: Any) -> Any:
-    """An array of another GPU, whose work has ended, on the current one."""
-    import cupy
-
-    if array.device == cupy.cuda.Device():
-        return array
-    copy = cupy.empty(array.shape, dtype=array.dtype)
-    copy.data.copy_from_device_async(array.data, array.nbytes, cupy.cuda.get_current_stream())
-    return copy

@@ -77,7 +77,6 @@ class Searcher:
     ) -> None:
         import cupy
 
-        self.device = cupy.cuda.Device()
         self._engine = engine
         size = sum(
             array.nbytes
@@ -104,8 +103,7 @@ class Searcher:
             cupy.empty((_SIZES, queries), dtype=cupy.int32),
             cupy.empty((len(self._partitions), queries), dtype=cupy.uint64),
         )
-        counters = cupy.empty(2 * len(self._partitions), dtype=cupy.uint32)
-        counters.data.memset_async(0, counters.nbytes)
+        counters = cupy.zeros(2 * len(self._partitions), dtype=cupy.uint32)
         for number, partition in enumerate(self._partitions):
             KERNELS.launch(
                 "find_candidates",

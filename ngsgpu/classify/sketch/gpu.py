@@ -24,7 +24,6 @@ class DeviceSketches:
     """Features of the windows of pieces of reference sequences.
 
     Attributes:
-        device: number of the GPU that has the arrays.
         keys: CuPy uint32[windows * sketch], those of a window in its first places.
         counts: CuPy uint8[windows], features of each window.
         piece: CuPy uint32[windows], each one's piece.
@@ -34,7 +33,6 @@ class DeviceSketches:
         on_host: whether ``keys`` lie in page-locked memory of the host.
     """
 
-    device: int
     keys: Any
     counts: Any
     piece: Any
@@ -42,6 +40,11 @@ class DeviceSketches:
     bias: NDArray[np.int64]
     target: NDArray[np.int64]
     on_host: bool = False
+
+    @property
+    def device(self) -> Any:
+        """The GPU that has the arrays, as CuPy's device."""
+        return self.counts.device
 
     @property
     def windows(self) -> int:
@@ -102,8 +105,7 @@ def sketch_letters(
             piece,
         ),
     )
-    device = int(cupy.cuda.runtime.getDevice())
-    return DeviceSketches(device, keys, counts, piece, first, pieces.bias, pieces.target)
+    return DeviceSketches(keys, counts, piece, first, pieces.bias, pieces.target)
 
 
 def sketch_unpacked(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +28,7 @@ from ngsgpu.classify.sketch.gpu_references import (
 )
 from ngsgpu.classify.sketch.references import TargetSink, windows_of_lengths
 from ngsgpu.device.pinned import PinnedPool, mapped_copy, pinned_empty
+from ngsgpu.device.team import Team
 from ngsgpu.io.gpu.feed import IrregularInputError
 from ngsgpu.io.text.scan import BASES
 
@@ -50,7 +52,7 @@ def sketch_files(
     sink: TargetSink,
     parameters: SketchParameters,
     *,
-    gpus: int,
+    team: Team,
     pool: ThreadPoolExecutor,
     pinned: PinnedPool,
     buffers: int,
@@ -66,7 +68,7 @@ def sketch_files(
         files: FASTA, plain or compressed.
         sink: takes the records.
         parameters: windows and sketches.
-        gpus: how many GPUs take part, from the first one on.
+        team: the GPUs that take part.
         pool: threads that read.
         pinned: page-locked buffers.
         buffers: how many of these there are.
@@ -84,7 +86,7 @@ def sketch_files(
         DeviceError: the memory of a GPU does not suffice, or CUDA fails.
     """
     reader = PieceReader(files, pool, pinned, buffers, threads)
-    run = _Run(reader, sink, parameters, gpus, batch_bytes, switch_bytes, key_room, advance)
+    run = _Run(reader, sink, parameters, team, batch_bytes, switch_bytes, key_room, advance)
     try:
         for piece in reader.pieces():
             run.add(piece)
@@ -95,12 +97,12 @@ def sketch_files(
 
 
 class _GpuState:
-    """A GPU that takes part: its arrays, and the record that goes on in its next batch."""
+    """The current GPU: its arrays, and the record that goes on in its next batch."""
 
-    def __init__(self, device: int, batch_bytes: int, parameters: SketchParameters) -> None:
+    def __init__(self, batch_bytes: int, parameters: SketchParameters) -> None:
         import cupy
 
-        self.device = device
+        self.device = cupy.cuda.Device()
         self.head = -(-parameters.window // PAD) * PAD
         self.batch = TextBatch()
         self.batches = 0
@@ -111,17 +113,16 @@ class _GpuState:
         self.bases = 0
         self.window = 0
         self.carried = 0
-        with cupy.cuda.Device(device):
-            self.stream = cupy.cuda.Stream(non_blocking=True)
-            self.text = [cupy.empty(batch_bytes + PAD, cupy.uint8) for _ in range(_SLOTS)]
-            self.letters = [
-                cupy.empty(self.head + batch_bytes + PAD, cupy.uint8) for _ in range(_SLOTS)
-            ]
-            self.used = [cupy.cuda.Event(disable_timing=True) for _ in range(_SLOTS)]
-            tiles = batch_bytes // _TILE + 2
-            self.tiles = cupy.empty(tiles, cupy.uint32)
-            self.classes = cupy.asarray(_byte_classes())
-            self.found = [np.empty(0, np.uint32) for _ in range(_SLOTS)]
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        self.text = [cupy.empty(batch_bytes + PAD, cupy.uint8) for _ in range(_SLOTS)]
+        self.letters = [
+            cupy.empty(self.head + batch_bytes + PAD, cupy.uint8) for _ in range(_SLOTS)
+        ]
+        self.used = [cupy.cuda.Event(disable_timing=True) for _ in range(_SLOTS)]
+        tiles = batch_bytes // _TILE + 2
+        self.tiles = cupy.empty(tiles, cupy.uint32)
+        self.classes = cupy.asarray(_byte_classes())
+        self.found = [np.empty(0, np.uint32) for _ in range(_SLOTS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class _Run:
         reader: PieceReader,
         sink: TargetSink,
         parameters: SketchParameters,
-        gpus: int,
+        team: Team,
         batch_bytes: int,
         switch_bytes: int,
         key_room: int | None,
@@ -165,8 +166,9 @@ class _Run:
         self._key_room = key_room
         self._advance = advance
         self._finder = RecordFinder(sink)
-        self._lanes = [_GpuState(device, batch_bytes, parameters) for device in range(gpus)]
-        self._lane = self._lanes[0]
+        self._lanes = team.each(lambda member: _GpuState(batch_bytes, parameters))
+        self._turns = cycle(self._lanes)
+        self._lane = next(self._turns)
         self._started: list[_Started] = []
         self.done: list[DeviceSketches] = []
 
@@ -187,12 +189,12 @@ class _Run:
                 lane.batch.ends = True
                 self._start()
                 lane.since_switch = 0
-                lane = self._lane = self._lanes[(lane.device + 1) % len(self._lanes)]
+                lane = self._lane = next(self._turns)
             return lane.batch, lane.batch.size - at
 
         self._finder.add(piece, batch)
         self._copy(piece, at, len(piece.data))
-        with cupy.cuda.Device(self._lane.device):  # an event belongs to the GPU it was made on
+        with self._lane.device:  # an event belongs to the GPU it was made on
             copied = cupy.cuda.Event(disable_timing=True)
             copied.record(self._lane.stream)
         self._reader.release(piece, copied)
@@ -207,7 +209,7 @@ class _Run:
 
         lane = self._lane
         slot = lane.batches % _SLOTS
-        with cupy.cuda.Device(lane.device):
+        with lane.device:
             if lane.batch.size == 0 and lane.batches >= _SLOTS:
                 lane.stream.wait_event(lane.used[slot])
             if end > begin:
@@ -237,7 +239,7 @@ class _Run:
         lane.batches += 1
         while any(one.lane is lane and one.slot == slot for one in self._started):
             self._sketch()
-        with cupy.cuda.Device(lane.device):
+        with lane.device:
             copied = cupy.cuda.Event(disable_timing=True)
             copied.record(lane.stream)
             cupy.cuda.Stream.null.wait_event(copied)
@@ -259,8 +261,7 @@ class _Run:
         begin, end, record = (
             places[: len(blanks)], places[len(blanks) : 2 * len(blanks)], places[2 * len(blanks) :],
         )  # fmt: skip
-        wrong = cupy.empty(1, dtype=cupy.int32)
-        wrong.data.memset_async(0, wrong.nbytes)
+        wrong = cupy.zeros(1, dtype=cupy.int32)
         found = cupy.empty(len(batch.records) + 2, dtype=cupy.uint32)
         tiles = -(-batch.size // _TILE)
         grid = grid_of(tiles, 1)
@@ -301,7 +302,7 @@ class _Run:
         if own.found[-1] != 0:
             raise IrregularInputError("a sequence has something else than letters of bases")
         places = own.found[:-1].astype(np.int64)
-        with cupy.cuda.Device(lane.device):
+        with lane.device:
             pieces, begin = self._pieces(lane, own.batch, places)
             letters = lane.letters[own.slot]
             sketches = sketch_letters(letters, pieces, self._parameters)
