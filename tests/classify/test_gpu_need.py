@@ -1,4 +1,4 @@
-"""How many GPUs a build of a database keeps of those it leased."""
+"""How many GPUs a build of a database keeps of those it leased, and what it takes of each."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ngsgpu.classify.database import build
 from ngsgpu.classify.database import gpu_build as gpu_build_run
 from ngsgpu.classify.database.plan import BuildOptions
 from ngsgpu.classify.params import DatabaseParameters
+from tests.support.device import GIB, four_gpus
 
 MEMORY = 1 << 20
 
@@ -36,3 +37,22 @@ def test_gpus_that_are_kept(tmp_path: Path, monkeypatch, bases, asked, kept):
     assert said == ([kept] if asked > 1 else [])
     cpu = BuildOptions(gpus=3)
     assert build._with_needed_gpus(cpu, parameters, [[str(file)] for file in files]) is cpu
+
+
+@pytest.mark.parametrize("limit", [3 * GIB, None])
+def test_limit_holds_on_every_gpu_that_joins(monkeypatch, limit):
+    """A build begins with one GPU and takes others when it knows how many features there are."""
+    prepared: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        gpu_build_run, "prepare_cuda", lambda gpus, *modules, first: prepared.append((first, gpus))
+    )
+    pools = four_gpus(monkeypatch).pools
+    options = BuildOptions(backend="cuda", gpus=3, gpu_memory=limit)
+    with gpu_build_run.GpuBuilder(DatabaseParameters(), options) as builder:
+        own = limit or 0
+        assert [pool.limit for pool in pools] == [0, own, 0, 0]
+        builder._take_gpus(3)
+        builder._take_gpus(2)
+        assert [pool.limit for pool in pools] == [0, own, own, own]
+    assert [pool.limit for pool in pools] == [0, 0, 0, 0]
+    assert prepared == [(1, 3)]

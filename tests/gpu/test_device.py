@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from ngsgpu.device import compiler, kernels
 from ngsgpu.device.kernels import KernelModule
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import gpu_memory
-from ngsgpu.device.team import limited_gpu_memory
+from ngsgpu.device.sort import radix_argsort, radix_sort
+from ngsgpu.device.team import Team, here, limited_gpu_memory
 from ngsgpu.errors import DeviceError
 
 SOURCE = """
@@ -128,6 +130,65 @@ def test_memory_is_limited():
         cupy.empty(32 << 20, dtype=cupy.uint8)
         cupy.empty(128 << 20, dtype=cupy.uint8)
     cupy.empty(128 << 20, dtype=cupy.uint8)
+
+
+def two_gpus() -> Team:
+    from cupy import cuda
+
+    if cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("2 GPUs are needed")
+    return Team(2)
+
+
+def test_memory_of_the_second_gpu_is_limited():
+    import cupy
+
+    second = two_gpus().devices[1]
+    refused = pytest.raises(DeviceError, match=r"not enough GPU memory .*raise --gpu-memory")
+    with refused, limited_gpu_memory(64 << 20, gpus=2), second:
+        cupy.empty(32 << 20, dtype=cupy.uint8)
+        cupy.empty(128 << 20, dtype=cupy.uint8)
+    with second:
+        cupy.empty(128 << 20, dtype=cupy.uint8)
+
+
+def test_gpus_work_at_once_and_are_gathered():
+    import cupy
+
+    team = two_gpus()
+
+    def work(member: int) -> Any:
+        values = cupy.arange(1 << 20, dtype=cupy.uint64)[::-1].copy() + np.uint64(member)
+        radix_sort(values)
+        cupy.cuda.get_current_stream().synchronize()
+        return values
+
+    for member, values in enumerate(team.at_once(work)):
+        assert values.device == team.devices[member]
+        brought = here(values)
+        assert brought.device == cupy.cuda.Device()
+        assert np.array_equal(brought.get(), np.arange(1 << 20, dtype=np.uint64) + member)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 100_000])
+def test_sorting(count):
+    import cupy
+
+    keys = np.random.default_rng(count).integers(0, max(1, count // 3), count, dtype=np.uint64)
+    values = cupy.asarray(keys)
+    radix_sort(values)
+    assert np.array_equal(values.get(), np.sort(keys))
+    if count:
+        values = cupy.asarray(keys)
+        assert np.array_equal(radix_argsort(values).get(), np.argsort(keys, kind="stable"))
+        assert np.array_equal(values.get(), np.sort(keys))
+
+
+def test_sorting_without_memory_says_what_it_wanted():
+    import cupy
+
+    with pytest.raises(DeviceError, match="not enough GPU memory"), limited_gpu_memory(48 << 20):
+        radix_sort(cupy.zeros(4 << 20, dtype=cupy.uint64))
 
 
 def test_page_locked_buffers():
