@@ -30,8 +30,7 @@ def list_gpus(
 
     Respects CUDA_VISIBLE_DEVICES.
     """
-    from ngsgpu.device.leases import holders, lock_folder, pool
-    from ngsgpu.device.locks import FolderUnusableError
+    from ngsgpu.device.leases import FolderUnusableError, holders, lock_folder, pool
     from ngsgpu.device.memory import format_size
 
     devices = pool()
@@ -92,6 +91,6 @@ def run(
 
     Example:   ngsgpu gpu run -n 2 -- python train.py
     """
-    from ngsgpu.device.launcher import run_on_gpus
+    from ngsgpu.device.leases.launcher import run_on_gpus
 
     raise typer.Exit(run_on_gpus(command, count, wait))

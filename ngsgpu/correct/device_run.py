@@ -15,9 +15,9 @@ from ngsgpu.correct.gpu_run import GpuCorrection
 from ngsgpu.correct.host_run import HostRun
 from ngsgpu.correct.read_again import ReadAgain, ReadLengths
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.layout import ReadFilesLayout
 from ngsgpu.io.output.patch import EditCounts, Edits, write_patched

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ngsgpu.align.rules import RULES
 from ngsgpu.align.weights import quality_weights
 from ngsgpu.correct import cpu
-from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes, EditFetcher
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import persistent
@@ -94,36 +93,6 @@ class Sizes:
         a_column = 24 + 4 + 2 + 1  # sums, begins, list, consensus
         rest = ROWS * 32 + masks + 4 + planes + a_column * columns + self.max_length
         return -(-(candidates + rest) // 16) * 16
-
-
-def correct_on_gpu(
-    reads: DeviceReadSet,
-    tables: DeviceTables,
-    parameters: CorrectionParameters,
-    coverage: float,
-    *,
-    sizes: BatchSizes | None = None,
-    advance: Callable[[int], None] = lambda reads: None,
-) -> Corrections:
-    """Correct all reads of a read set; equal to ``ngsgpu.correct.host.correct_on_cpu``.
-
-    Args:
-        reads: the read set.
-        tables: its minhash tables.
-        parameters: how reads are corrected.
-        coverage: reads per position of the genome.
-        sizes: memory of a batch.
-        advance: called with the number of reads corrected since the last call.
-
-    Raises:
-        UnsuitableError: a read is too long for the GPU's shared memory.
-    """
-    from ngsgpu.correct.gpu_combine import combine
-
-    corrector = AnchorCorrector(reads, tables, parameters, coverage, sizes)
-    corrector.run(AnchorBatches(len(corrector.anchors), corrector.batch), advance)
-    corrector.release()
-    return combine([corrector])
 
 
 def block_threads(max_length: int, margin: int) -> int:

@@ -8,7 +8,7 @@ they are given (``UnsuitableError``: reads that are too long, an odd record, a p
 - with ``--backend cuda`` the run ends with what the GPU could not.
 
 Reading is another matter: what the GPU's reader does not take, the CPU reads, whatever the backend
-is, and the GPU goes on with that (``say_read_by_cpu``).
+is, and the GPU goes on with that (``ngsgpu.io.gpu.feed.say_read_by_cpu``).
 """
 
 from __future__ import annotations
@@ -79,8 +79,3 @@ def _leave_gpus(count: int) -> None:
     with contextlib.suppress(Exception):
         Team(count).each(lambda member: free_unused())
     keep_gpus(0)
-
-
-def say_read_by_cpu(reason: object) -> None:
-    """Say that the CPU's reader takes over from the GPU's, and why."""
-    _LOG.info("%s; reading with the CPU", str(reason).partition(";")[0])

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ngsgpu.correct.read_again import ReadLengths
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.extend.cpu import Extensions
@@ -28,6 +27,7 @@ from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.run import Run
 from ngsgpu.extend.sections import Section, can_seek, indexed_sections, read_sections, with_results
+from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.layout import ReadFilesLayout
 from ngsgpu.io.reread import check_same

@@ -17,9 +17,8 @@ from typing import Protocol
 import numpy as np
 
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.errors import InputError
-from ngsgpu.io.gpu.feed import HostCache, IrregularInputError
+from ngsgpu.io.gpu.feed import HostCache, IrregularInputError, say_read_by_cpu
 from ngsgpu.io.gpu.parse import ParsedChunk
 from ngsgpu.io.gpu.records import (
     CHUNK_BYTES,

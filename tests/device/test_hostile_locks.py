@@ -18,8 +18,7 @@ import pytest
 
 from ngsgpu.cli import main
 from ngsgpu.device.gpus import gpus_of_driver
-from ngsgpu.device.leases import holders, lease_gpus, pool
-from ngsgpu.device.locks import LockFolder, folder
+from ngsgpu.device.leases import LockFolder, folder, holders, lease_gpus, pool
 from ngsgpu.errors import DeviceError
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abc")

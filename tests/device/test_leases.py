@@ -19,8 +19,14 @@ from ngsgpu.cli import main
 from ngsgpu.device import backend, startup
 from ngsgpu.device.backend import choose_backend
 from ngsgpu.device.gpus import gpus_of_driver
-from ngsgpu.device.leases import holders, keep_gpus, lease_gpus, pool
-from ngsgpu.device.locks import FolderUnusableError, LockFolder
+from ngsgpu.device.leases import (
+    FolderUnusableError,
+    LockFolder,
+    holders,
+    keep_gpus,
+    lease_gpus,
+    pool,
+)
 from ngsgpu.errors import DeviceError, UsageError
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abc")

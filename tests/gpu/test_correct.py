@@ -12,6 +12,7 @@ from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.host import correct_on_cpu
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
+from tests.support.correct.gpu_cases import correct_with_tables
 from tests.support.correct.random_reads import simulate
 
 pytestmark = pytest.mark.gpu
@@ -19,7 +20,6 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize("seed", range(30))
 def test_equals_the_cpu(seed: int) -> None:
-    from ngsgpu.correct.gpu import correct_on_gpu
     from ngsgpu.minhash.gpu import build_tables_on_gpu
     from ngsgpu.readset.gpu import DeviceReadSet
 
@@ -52,7 +52,7 @@ def test_equals_the_cpu(seed: int) -> None:
         assert np.array_equal(
             device_tables.positions[table][:entries].get(), tables.arrays.positions[table, :entries]
         )
-    found = correct_on_gpu(device_reads, device_tables, parameters, coverage)
+    found = correct_with_tables(device_reads, device_tables, parameters, coverage)
     for field in fields(expected):
         if field.name in ("edits", "edit_start", "counters"):
             continue

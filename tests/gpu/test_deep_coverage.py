@@ -10,7 +10,7 @@ from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.host import correct_on_cpu
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
-from tests.support.correct.gpu_cases import assert_equal
+from tests.support.correct.gpu_cases import assert_equal, correct_with_tables
 
 pytestmark = pytest.mark.gpu
 
@@ -19,7 +19,6 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("paired", [False, True])
 def test_long_reads_at_a_thousandfold_coverage(paired: bool) -> None:
     """All threads of a block insert thousands of candidates at once into the smallest set."""
-    from ngsgpu.correct.gpu import correct_on_gpu
     from ngsgpu.minhash.gpu import build_tables_on_gpu
     from ngsgpu.readset.gpu import DeviceReadSet
 
@@ -38,4 +37,4 @@ def test_long_reads_at_a_thousandfold_coverage(paired: bool) -> None:
     expected = correct_on_cpu(reads, build_tables(reads, parameters.minhash), parameters, 1000.0)
     device_reads = DeviceReadSet.from_host(reads)
     tables = build_tables_on_gpu(device_reads, parameters.minhash)
-    assert_equal(correct_on_gpu(device_reads, tables, parameters, 1000.0), expected)
+    assert_equal(correct_with_tables(device_reads, tables, parameters, 1000.0), expected)

@@ -30,7 +30,7 @@ from typing import Final
 
 from ngsgpu.device import leases as product
 from ngsgpu.device.gpus import gpus_of_driver
-from ngsgpu.device.locks import folder as lock_folder
+from ngsgpu.device.leases import folder as lock_folder
 
 GPUS: Final = tuple(f"GPU-{letter * 8}" for letter in "abcdef")
 AT_ONCE: Final = 8

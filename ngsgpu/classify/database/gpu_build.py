@@ -19,14 +19,13 @@ from ngsgpu.classify.sketch.gpu_files import BATCH_BYTES, sketch_files
 from ngsgpu.classify.sketch.gpu_references import PIECE_BYTES
 from ngsgpu.classify.sketch.references import TargetSink
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.device.pinned import PinnedBuffers
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.startup import prepare_cuda
 from ngsgpu.device.team import Team
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
-from ngsgpu.io.gpu.feed import IrregularInputError
+from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
 from ngsgpu.io.output.store import FileList
 
 logger = logging.getLogger("ngsgpu")

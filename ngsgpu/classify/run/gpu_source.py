@@ -26,9 +26,8 @@ from ngsgpu.classify.query.gpu_batch import (
 from ngsgpu.classify.query.gpu_query import DeviceEngine
 from ngsgpu.classify.query.gpu_search import KERNELS
 from ngsgpu.classify.run.samples import cuts_of, queries_of
-from ngsgpu.device.fallback import say_read_by_cpu
 from ngsgpu.errors import InputError
-from ngsgpu.io.gpu.feed import IrregularInputError
+from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
 from ngsgpu.io.gpu.records import MAX_READERS, DeviceReadFiles, DeviceRecordBatch, no_bad_pair
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.diagnose import PhredOffset

@@ -7,6 +7,7 @@ ended.
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from collections import deque
@@ -23,6 +24,8 @@ from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.io.compress.source import Chunk, Source
 from ngsgpu.io.layout import FileIdentity, identify
 
+_LOG = logging.getLogger("ngsgpu")
+
 LINE_ENDS: Final = b"\r\n"
 _BLANK: Final = 4096
 """Bytes at the end of a chunk that are searched for its last letter."""
@@ -30,6 +33,11 @@ _BLANK: Final = 4096
 
 class IrregularInputError(Exception):
     """This input is not for the GPU's reader: it is wrong, or unusual; the CPU's reader decides."""
+
+
+def say_read_by_cpu(reason: object) -> None:
+    """Say that the CPU's reader takes over from the GPU's, and why."""
+    _LOG.info("%s; reading with the CPU", str(reason).partition(";")[0])
 
 
 class PinnedBuffer:

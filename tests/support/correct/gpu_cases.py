@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from random import Random
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.corrections import Corrections
+from ngsgpu.correct.gpu_batches import AnchorBatches
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu_plan import ReadMemory
 from tests.support.correct.random_reads import simulate
+
+if TYPE_CHECKING:
+    from ngsgpu.minhash.gpu import DeviceTables
+    from ngsgpu.readset.gpu import DeviceReadSet
 
 COVERAGE = 20.0
 ENOUGH = 1 << 44
@@ -103,3 +109,16 @@ def budgets(memory: ReadMemory, parameters: CorrectionParameters) -> dict[str, i
         "planes": largest(lambda plan: not plan.placement.planes),
         "the smallest": 1 + largest(lambda plan: False),
     }
+
+
+def correct_with_tables(
+    reads: DeviceReadSet, tables: DeviceTables, parameters: CorrectionParameters, coverage: float
+) -> Corrections:
+    """Correct all reads of a read set by the kernels alone, without a plan of the memory."""
+    from ngsgpu.correct.gpu import AnchorCorrector
+    from ngsgpu.correct.gpu_combine import combine
+
+    corrector = AnchorCorrector(reads, tables, parameters, coverage)
+    corrector.run(AnchorBatches(len(corrector.anchors), corrector.batch))
+    corrector.release()
+    return combine([corrector])

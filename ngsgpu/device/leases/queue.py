@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ngsgpu.device.locks.files import (
+from ngsgpu.device.leases.files import (
     NoLockFileError,
     make_file,
     open_file,

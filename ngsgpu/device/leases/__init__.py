@@ -1,4 +1,4 @@
-"""Names that processes of one host take for themselves, several at once or none.
+"""Which GPUs a process may use: names that processes of one host take, several at once or none.
 
 A name is taken by ``flock`` on a file of a folder that all users share. The kernel lets go of it
 when the last process that inherited the open file has ended, however it ended, so nothing stale
@@ -14,9 +14,20 @@ help.
 
 The folder must be on a file system of the host: NFS may not pass locks on to other hosts.
 
-Read ``folder`` first, then ``queue`` (tickets) and ``files`` (what both are made of).
+Read ``lease`` first (GPUs), then ``folder`` (names), ``queue`` (tickets) and ``files`` (what both
+are made of); ``launcher`` runs other programs inside of a lease.
 """
 
-from ngsgpu.device.locks.folder import FolderUnusableError, LockFolder, Taken
+from ngsgpu.device.leases.folder import FolderUnusableError, LockFolder
+from ngsgpu.device.leases.lease import Lease, holders, keep_gpus, lease_gpus, lock_folder, pool
 
-__all__ = ["FolderUnusableError", "LockFolder", "Taken"]
+__all__ = [
+    "FolderUnusableError",
+    "Lease",
+    "LockFolder",
+    "holders",
+    "keep_gpus",
+    "lease_gpus",
+    "lock_folder",
+    "pool",
+]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-from ngsgpu.device.leases import lease_gpus
+from ngsgpu.device.leases.lease import lease_gpus
 from ngsgpu.errors import UsageError
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ngsgpu.device.locks.files import (
+from ngsgpu.device.leases.files import (
     NoLockFileError,
     allow,
     hold_name,
@@ -27,7 +27,7 @@ from ngsgpu.device.locks.files import (
     readable,
     try_lock,
 )
-from ngsgpu.device.locks.queue import Ticket, join_queue, set_apart
+from ngsgpu.device.leases.queue import Ticket, join_queue, set_apart
 
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 _GATE_PATIENCE = 5.0

@@ -28,7 +28,7 @@ from types import TracebackType
 from typing import Self
 
 from ngsgpu.device.gpus import Gpu, gpus_of_driver, visible_entries
-from ngsgpu.device.locks import FolderUnusableError, LockFolder, Taken
+from ngsgpu.device.leases.folder import FolderUnusableError, LockFolder, Taken
 from ngsgpu.device.startup import stop_preparing
 from ngsgpu.errors import DeviceError, UsageError
 
