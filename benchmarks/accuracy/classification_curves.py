@@ -130,6 +130,7 @@ def call(
     evidence: EvidenceParameters,
 ) -> Any:
     """Call all reads and judge them: int64[2, 3], see ``judge``."""
+    from ngsgpu.classify.call.cpu import call_block
     from ngsgpu.classify.call.evidence import SpeciesEvidence
     from ngsgpu.classify.query.engine import Engine
     from ngsgpu.classify.run.samples import one_sample, queries_of
@@ -148,7 +149,7 @@ def call(
         accepted = seen.accepted(evidence)
     tally = np.zeros((2, 3), dtype=np.int64)
     for block, own_names in zip(blocks, names, strict=True):
-        called = engine.call(block, None, accepted, evidence.doubtful_confidence)
+        called = call_block(engine, block, None, accepted, evidence.doubtful_confidence)
         tally += judge(engine, called.call, [labels[label] for label in own_names])
     return tally
 

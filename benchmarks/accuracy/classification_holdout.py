@@ -119,6 +119,7 @@ class Reads:
 
     def score(self, which: Any, setting: Setting) -> Score:
         """Judge the calls of some of the reads, which are a sample of their own."""
+        from ngsgpu.classify.call.cpu import call_block
         from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
         from ngsgpu.classify.params import CALLS_BY_EVIDENCE
         from ngsgpu.classify.query.engine import Engine
@@ -145,7 +146,7 @@ class Reads:
             evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
             evidence.add(part.candidates, part.features)
             accepted = evidence.accepted(EvidenceParameters(evident, genus, doubtful))
-        called = engine.call(part, None, accepted, doubtful)
+        called = call_block(engine, part, None, accepted, doubtful)
         tally = judge(engine, called.call, [self._truth[row] for row in rows.tolist()])
         return dict(zip(RANKS, tally.tolist(), strict=True))
 

@@ -25,11 +25,10 @@ import numpy as np
 from benchmarks.harness.document import head, write_document
 from benchmarks.harness.tables import markdown
 from benchmarks.kernels.models import floor_seconds
-from ngsgpu.classify.gpu import THREADS
 from ngsgpu.classify.query.cpu import BLOCK_BITS
 from ngsgpu.classify.query.gpu_search import QUERY_WARPS
 from ngsgpu.device.backend import missing_for_cuda
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.kernels import THREADS, KernelModule
 
 SIZES: Final = (16, 32, 48, 64, 128, 256)
 CANDIDATES: Final = 6

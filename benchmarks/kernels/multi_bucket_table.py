@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from benchmarks.harness.document import head, write_document
 from benchmarks.harness.tables import markdown
 from ngsgpu.classify.database.database import open_database
-from ngsgpu.classify.gpu import THREADS, to_device
-from ngsgpu.classify.index.gpu_pairs import KERNELS, PAIR_TILE, KeyRange, grid_of_tiles
+from ngsgpu.classify.gpu import to_device
+from ngsgpu.classify.index.gpu_pairs import KERNELS
 from ngsgpu.classify.index.index import keys_of_locations
 from ngsgpu.device.backend import missing_for_cuda
+from ngsgpu.device.kernels import THREADS, TILE, grid_of_warps
 from ngsgpu.device.sort import radix_sort
 from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken
 
@@ -92,13 +93,13 @@ def measure_sort(words: Any) -> dict[str, Any]:
     own = words.copy()
     pool.free_all_blocks()
     before = pool.total_bytes() - own.nbytes
-    tiles = -(-len(words) // PAIR_TILE)
+    tiles = -(-len(words) // TILE)
     sums = [cupy.empty(tiles + 1, dtype=cupy.uint32) for _ in range(2)]
     none = cupy.empty(0, dtype=cupy.uint64)
 
     def count() -> None:
         KERNELS.launch(
-            "count_entries", grid_of_tiles(tiles), (THREADS,),
+            "count_entries", grid_of_warps(tiles), (THREADS,),
             (own, np.int64(len(own)), np.int64(MOST), np.int32(0), none, np.int64(0), *sums),
         )  # fmt: skip
 
@@ -126,7 +127,7 @@ def measure_table(words: Any, slots: int, bucket: int) -> dict[str, Any]:
             insert += timed(table.insert, batch)[0]
         inserting.append(insert)
         sorting.append(sort)
-        elapsed, back = timed(table.pairs, KeyRange(0, 0))
+        elapsed, back = timed(table.retrieve)
         choosing.append(elapsed)
     used, spilled = table.used()
     if len(words) <= _CHECKED:

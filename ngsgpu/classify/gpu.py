@@ -1,4 +1,4 @@
-"""What building and querying on a GPU have in common: launches, codes, copies to the host."""
+"""What building and querying on a GPU have in common: parameters, copies from and to the host."""
 
 from __future__ import annotations
 
@@ -8,38 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
-from ngsgpu.device.kernels import grid_for
-from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 
-THREADS: Final = 256
-_BLOCKS_PER_MULTIPROCESSOR: Final = 32
 _HOST_TO_DEVICE: Final = 1
-
-
-def grid_of(units: int, a_block: int) -> tuple[int]:
-    """Grid for kernels whose blocks take so many units at a time, over and over."""
-    return grid_for(max(1, units), a_block, _BLOCKS_PER_MULTIPROCESSOR)
-
-
-def grid_of_threads(units: int) -> tuple[int]:
-    """Grid where a thread takes a unit."""
-    return grid_of(units, THREADS)
-
-
-def grid_of_warps(units: int) -> tuple[int]:
-    """Grid where a warp takes a unit."""
-    return grid_of(units, THREADS // 32)
-
-
-def code_table(letters: bool) -> Any:
-    """Code of each byte, for text (letters) or for codes themselves."""
-    import cupy
-
-    if letters:
-        return cupy.asarray(CODES)
-    table = np.full(256, AMBIGUOUS, dtype=np.uint8)
-    table[:AMBIGUOUS] = np.arange(AMBIGUOUS)
-    return cupy.asarray(table)
 
 
 def sketch_numbers(parameters: SketchParameters) -> tuple[np.int32, ...]:

@@ -143,6 +143,7 @@ def classify(
             "ngsgpu.io.gpu.parse",
             "ngsgpu.classify.query.gpu_search",
             "ngsgpu.classify.call.gpu",
+            "ngsgpu.classify.outputs.gpu",
         )
         from ngsgpu.classify.run.pipeline import Classifier
         from ngsgpu.classify.run.samples import one_sample, read_samples

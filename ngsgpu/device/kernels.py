@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ngsgpu.device.compiler import (
     ROOT,
@@ -41,7 +41,14 @@ from ngsgpu.errors import DeviceError, NgsgpuError
 _SHARED_WITHOUT_ASKING = 48 << 10
 _MAX_DYNAMIC_SHARED_SIZE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _DIGEST_BYTES = 32
+_BLOCKS_PER_MULTIPROCESSOR = 32
 _LOG = logging.getLogger(__name__)
+
+THREADS: Final = 256
+"""Threads of a block; as in ``tiles.cuh``."""
+
+TILE: Final = 256
+"""Words that a warp handles at a time; as in ``tiles.cuh``."""
 
 Observer = Callable[[str, Any], AbstractContextManager[object]]
 """Is given a kernel's name and its stream, and entered around the launch."""
@@ -243,6 +250,21 @@ def grid_for(units: int, a_block: int, blocks_per_multiprocessor: int) -> tuple[
         blocks_per_multiprocessor: the most that are launched for each.
     """
     return (min(-(-units // a_block), blocks_per_multiprocessor * multiprocessors()),)
+
+
+def grid_of(units: int, per_block: int) -> tuple[int]:
+    """Grid of at least one block, and at most ``_BLOCKS_PER_MULTIPROCESSOR`` for each."""
+    return grid_for(max(1, units), per_block, _BLOCKS_PER_MULTIPROCESSOR)
+
+
+def grid_of_threads(units: int) -> tuple[int]:
+    """Grid of blocks of ``THREADS`` where a thread takes a unit."""
+    return grid_of(units, THREADS)
+
+
+def grid_of_warps(units: int) -> tuple[int]:
+    """Grid of blocks of ``THREADS`` where a warp takes a unit."""
+    return grid_of(units, THREADS // 32)
 
 
 @lru_cache

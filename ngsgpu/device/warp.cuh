@@ -18,9 +18,10 @@ __device__ __forceinline__ uint64_t any_lane(uint64_t bits) {
 }
 
 // Lanes in ascending order: the sum of the values up to each lane, its own included.
-__device__ __forceinline__ int sum_up_to(int value, int lane) {
+template <class T>
+__device__ __forceinline__ T sum_up_to(T value, int lane) {
     for (int step = 1; step < LANES; step <<= 1) {
-        const int before = __shfl_up_sync(WARP, value, step);
+        const T before = __shfl_up_sync(WARP, value, step);
         if (lane >= step) value += before;
     }
     return value;

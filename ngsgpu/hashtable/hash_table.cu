@@ -1,19 +1,19 @@
-// A multi-bucket hash table of (key, window) words: each slot has a key and a bucket, a few places
-// for windows; a key with more windows owns several slots (R. Kobus, dissertation, Mainz 2023,
+// A multi-bucket hash table of (key, value) words: each slot has a key and a bucket, a few places
+// for values; a key with more values owns several slots (R. Kobus, dissertation, Mainz 2023,
 // 8.4). Slots are in groups of eight, whose keys are one sector of memory. A key's groups are
 // visited in an order of its own (double hashing), and eight lanes look at a group.
 //
 // Words come in batches, sorted, so that a key's words of a batch are one run, of which eight lanes
 // take care. No two insert the same key at a time, and slots are never given up. Therefore all
-// slots of a key but the last one in its order are full, and which of its windows the table holds
+// slots of a key but the last one in its order are full, and which of its values the table holds
 // does not depend on what happens to other keys. Windows beyond a number of them are left out.
-#include "ngsgpu/classify/index/pairs.cuh"
+#include "ngsgpu/hashtable/pairs.cuh"
 
 namespace {
 
 constexpr int kGroup = 8;                    // slots of a group, and lanes that look at it
 constexpr uint32_t kNoKey = 0xFFFFFFFFu;     // of a slot that is free
-constexpr uint32_t kNoWindow = 0xFFFFFFFFu;  // of a place that is free
+constexpr uint32_t kNoValue = 0xFFFFFFFFu;  // of a place that is free
 constexpr uint32_t kMaxSteps = 1024;        // groups to visit
 
 // Counters of a table.
@@ -22,7 +22,7 @@ enum { kUsedSlots, kSpilled, kCounters };
 // ``spill`` holds the words for which there was no slot, and those of the key kNoKey.
 struct Table {
     uint32_t* keys;     // of each slot
-    uint32_t* windows;  // kBucket for each slot
+    uint32_t* values;  // kBucket for each slot
     uint32_t groups;    // a prime number
     uint64_t* spill;
     unsigned long long room;  // words that fit there
@@ -50,7 +50,7 @@ __device__ uint32_t insert_run(const Table& table, const uint64_t* run, uint32_t
                                uint32_t most, uint32_t own, uint32_t base) {
     const uint32_t lanes = 0xFFu << base;
     const uint32_t key = key_of(run[0]);
-    uint32_t there = 0, done = 0, taken = 0;  // windows of the key; words of the run; slots
+    uint32_t there = 0, done = 0, taken = 0;  // values of the key; words of the run; slots
     Visit visit(key, table.groups);
     const uint32_t steps = key == kNoKey ? 0 : min(kMaxSteps, table.groups);
     for (uint32_t step = 0; step < steps; ++step, visit.next()) {
@@ -59,10 +59,10 @@ __device__ uint32_t insert_run(const Table& table, const uint64_t* run, uint32_t
         const uint32_t same = __ballot_sync(lanes, found == key) >> base & 0xFF;
         if (same != 0) {
             const uint32_t last = 31 - __clz(same);
-            uint32_t* places = table.windows + (slot - own + last) * kBucket;
+            uint32_t* places = table.values + (slot - own + last) * kBucket;
             uint32_t used = 1;
             if (kBucket > 1) {
-                const bool is_used = own < kBucket && places[own] != kNoWindow;
+                const bool is_used = own < kBucket && places[own] != kNoValue;
                 used = __popc(__ballot_sync(lanes, is_used));
             }
             there += (__popc(same) - 1) * kBucket + used;
@@ -77,16 +77,16 @@ __device__ uint32_t insert_run(const Table& table, const uint64_t* run, uint32_t
         while (free != 0) {
             const uint32_t wanted = min(length - done, most - there);
             const bool tries = (free >> own & 1) &&
-                               __popc(free & lanes_below(own)) * kBucket < wanted;
+                               count_before(free, own) * kBucket < wanted;
             const bool has = tries && atomicCAS(table.keys + slot, kNoKey, key) == kNoKey;
             const uint32_t tried = __ballot_sync(lanes, tries) >> base & 0xFF;
             const uint32_t winners = __ballot_sync(lanes, has) >> base & 0xFF;
             if (has) {
-                const uint32_t from = __popc(winners & lanes_below(own)) * kBucket;
+                const uint32_t from = count_before(winners, own) * kBucket;
 #pragma unroll
                 for (uint32_t i = 0; i < kBucket; ++i)
                     if (from + i < wanted)
-                        table.windows[slot * kBucket + i] = uint32_t(run[done + from + i]);
+                        table.values[slot * kBucket + i] = uint32_t(run[done + from + i]);
             }
             const uint32_t placed = min(wanted, uint32_t(__popc(winners)) * kBucket);
             taken += __popc(winners);
@@ -113,10 +113,10 @@ __device__ void insert_all(const Table& table, const SortedWords& all, uint32_t 
     int64_t first = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32 * 32;
     for (; first < all.count; first += step) {
         // A table that is full is of no use any more.
-        if (__any_sync(kAll, __ldcg(table.counters + kSpilled) > table.room)) break;
+        if (__any_sync(WARP, __ldcg(table.counters + kSpilled) > table.room)) break;
         const int64_t i = first + lane;
         const bool begins = i < all.count && !all.same_key(i, i - 1);
-        uint32_t begin = __ballot_sync(kAll, begins), nth = 0;
+        uint32_t begin = __ballot_sync(WARP, begins), nth = 0;
         while (begin != 0) {
             const uint32_t at = __ffs(begin) - 1;
             begin &= begin - 1;
@@ -128,7 +128,7 @@ __device__ void insert_all(const Table& table, const SortedWords& all, uint32_t 
         }
         __syncwarp();
     }
-    taken = __reduce_add_sync(kAll, own == 0 ? taken : 0);
+    taken = __reduce_add_sync(WARP, own == 0 ? taken : 0);
     if (lane == 0 && taken > 0)
         atomicAdd(table.counters + kUsedSlots, (unsigned long long)(taken));
 }
@@ -137,10 +137,10 @@ template <int kBucket>
 __device__ void choose_all(const Table& table, int bits, uint32_t part, uint64_t* words,
                            unsigned long long* count) {
     const uint32_t lane = threadIdx.x & 31;
-    const int64_t step = int64_t(gridDim.x) * (kThreads / 32) * kWordTile;
+    const int64_t step = int64_t(gridDim.x) * (kThreads / 32) * kTile;
     const int64_t places = int64_t(table.groups) * kGroup * kBucket;
     const int64_t all = places + int64_t(min(table.counters[kSpilled], table.room));
-    int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32 * kWordTile;
+    int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32 * kTile;
     for (; tile < all; tile += step) {
         uint64_t own[kRounds];
         uint32_t chosen[kRounds];
@@ -151,15 +151,15 @@ __device__ void choose_all(const Table& table, int bits, uint32_t part, uint64_t
             if (place < places) {
                 const uint32_t key = table.keys[place / kBucket];
                 if (key != kNoKey && is_of_part(key, bits, part)) {
-                    const uint32_t window = table.windows[place];
-                    is_one = window != kNoWindow;
-                    own[round] = uint64_t(key) << 32 | window;
+                    const uint32_t value = table.values[place];
+                    is_one = value != kNoValue;
+                    own[round] = uint64_t(key) << 32 | value;
                 }
             } else if (place < all) {
                 own[round] = table.spill[place - places];
                 is_one = is_of_part(key_of(own[round]), bits, part);
             }
-            chosen[round] = __ballot_sync(kAll, is_one);
+            chosen[round] = __ballot_sync(WARP, is_one);
         }
         append_chosen(own, chosen, lane, words, count);
     }
@@ -167,7 +167,7 @@ __device__ void choose_all(const Table& table, int bits, uint32_t part, uint64_t
 
 }  // namespace
 
-// Insert a batch of sorted words into a table; ``most``: windows of a key that it keeps.
+// Insert a batch of sorted words into a table; ``most``: values of a key that it keeps.
 //
 // Other words of these keys that were inserted before come first. More words than ``room`` in
 // ``counters[kSpilled]`` mean that some were lost. There is a kernel for each size of the buckets.
@@ -176,22 +176,22 @@ __device__ void choose_all(const Table& table, int bits, uint32_t part, uint64_t
 // for a group of keys and one out for a bucket, about two in and two out a run in all.
 #define INSERT_WORDS(bucket)                                                                     \
     extern "C" __global__ void __launch_bounds__(kThreads) insert_words_##bucket(                \
-        const uint64_t* words, int64_t count, uint32_t most, uint32_t* keys, uint32_t* windows,  \
+        const uint64_t* words, int64_t count, uint32_t most, uint32_t* keys, uint32_t* values,  \
         uint32_t groups, uint64_t* spill, int64_t room, unsigned long long* counters) {          \
-        insert_all<bucket>({keys, windows, groups, spill, (unsigned long long)(room), counters}, \
+        insert_all<bucket>({keys, values, groups, spill, (unsigned long long)(room), counters}, \
                            {words, count}, most);                                                \
     }
 
 // Choose the words of a table whose keys' top ``bits`` bits are ``part``, in no order.
 //
-// Without ``words`` they are only counted. Grid: any; block: kThreads, one warp for kWordTile
+// Without ``words`` they are only counted. Grid: any; block: kThreads, one warp for kTile
 // places. Bytes: 4 in a slot, 4 in a place, 8 out a word.
 #define CHOOSE_SLOTS(bucket)                                                                       \
     extern "C" __global__ void __launch_bounds__(kThreads)                                         \
-        choose_slots_##bucket(uint32_t* keys, uint32_t* windows, uint32_t groups, uint64_t* spill, \
+        choose_slots_##bucket(uint32_t* keys, uint32_t* values, uint32_t groups, uint64_t* spill, \
                               int64_t room, unsigned long long* counters, int bits, uint32_t part, \
                               uint64_t* words, unsigned long long* count) {                        \
-        choose_all<bucket>({keys, windows, groups, spill, (unsigned long long)(room), counters},   \
+        choose_all<bucket>({keys, values, groups, spill, (unsigned long long)(room), counters},   \
                            bits, part, words, count);                                              \
     }
 
@@ -220,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 #pragma unroll
     for (int bits = 0; bits < 4; ++bits) {
-        const uint32_t sum = __reduce_add_sync(kAll, sums[bits]);
+        const uint32_t sum = __reduce_add_sync(WARP, sums[bits]);
         if ((threadIdx.x & 31) == 0) atomicAdd(slots + bits, (unsigned long long)(sum));
     }
 }

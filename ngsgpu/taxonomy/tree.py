@@ -15,9 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ngsgpu.classify.database.invariants import starts_are_valid
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.store import REMEDY, FileList, open_array, save_arrays
+from ngsgpu.io.output.store import REMEDY, FileList, open_array, save_arrays, starts_are_valid
 from ngsgpu.jit import interpreted_if_small, njit
 
 RANKS: Final = (
@@ -172,6 +171,19 @@ class Taxonomy:
 
     def _arrays(self) -> list[tuple[str, NDArray[Any]]]:
         return [(field.name, getattr(self, field.name)) for field in fields(self)]
+
+
+def root_only() -> Taxonomy:
+    """A taxonomy with a root and no other taxa."""
+    return Taxonomy(
+        taxid=np.ones(1, dtype=np.int64),
+        parent=np.zeros(1, dtype=np.int32),
+        rank=np.array([ROOT], dtype=np.uint8),
+        name_bytes=np.frombuffer(b"root", dtype=np.uint8),
+        name_start=np.array([0, 4], dtype=np.int64),
+        merged_taxid=np.zeros(0, dtype=np.int64),
+        merged_index=np.zeros(0, dtype=np.int32),
+    )
 
 
 _DTYPES: Final[dict[str, type[np.generic]]] = {

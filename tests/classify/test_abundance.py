@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.classify.call.abundance import estimate_abundance, rank_code
 from ngsgpu.classify.call.coverage import CoverageCounter, drop_sparse
-from ngsgpu.classify.call.results import Candidates
+from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, RANKS, Taxonomy
 from tests.support.classify import trees
@@ -128,9 +128,10 @@ def test_filter_as_the_rule_says(pairs: list[tuple[int, int]], share: float) -> 
 def test_counter_marks_ranges_of_enough_hits() -> None:
     counter = CoverageCounter(np.array([5, 3, 0, 4], dtype=np.int64), min_hits=5)
 
-    def candidates(rows: list[list[tuple[int, int, int, int]]]) -> Candidates:
+    def candidates(rows: list[list[tuple[int, int, int, int]]]) -> CandidateArrays:
         table = np.array(rows, dtype=np.int32)
-        return Candidates(*(np.ascontiguousarray(table[:, :, i]) for i in range(4)))
+        fields = [np.ascontiguousarray(table[:, :, i]) for i in range(4)]
+        return CandidateArrays(*fields, np.full_like(fields[0], -1))
 
     counter.add(candidates([[(0, 9, 0, 1), (1, 4, 0, 2)], [(3, 5, 3, 3), (-1, 0, 0, 0)]]))
     counter.add(candidates([[(0, 6, 1, 2), (-1, 0, 0, 0)]]))

@@ -20,7 +20,7 @@ from ngsgpu.classify.call.evidence import (
     weigh,
 )
 from ngsgpu.classify.params import PER_MILLION, QueryRules
-from ngsgpu.classify.query.cpu import CandidateArrays
+from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
 from tests.support.classify import trees

@@ -15,10 +15,11 @@ from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.params import DatabaseParameters, QueryParameters
 from ngsgpu.classify.query import gpu_query
-from ngsgpu.classify.query.cpu import CandidateArrays, Mates, PartitionArrays, merge_candidates
-from ngsgpu.classify.query.engine import NO_MATES, Engine, Queries
+from ngsgpu.classify.query.cpu import PartitionArrays, merge_candidates
+from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import DeviceMates, DeviceNames, DeviceReads
 from ngsgpu.classify.query.gpu_search import Search
+from ngsgpu.classify.query.queries import NO_MATES, CandidateArrays, Mates, Queries
 from tests.support.classify.world import SKETCH, World, make_world
 
 _current = [0]

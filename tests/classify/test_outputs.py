@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.classify.call.abundance import estimate_abundance
-from ngsgpu.classify.call.labels import Labels
 from ngsgpu.classify.call.results import CalledReads, SampleTotals
+from ngsgpu.classify.database.labels import Labels
 from ngsgpu.classify.outputs.abundance import abundance_table
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.cami import CAMI_RANKS, cami_profile

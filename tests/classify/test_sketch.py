@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.classify.index import index as indexes
+from ngsgpu.classify.index.cpu import build_index
 from ngsgpu.classify.index.index import (
     Limits,
     Pairs,
     WindowTaxa,
-    build_index,
     find_key,
     keys_of_locations,
     removed_keys,

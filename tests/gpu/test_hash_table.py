@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ngsgpu.classify.index.gpu_pairs import KeyRange
 from ngsgpu.device.sort import radix_sort
 from ngsgpu.errors import DeviceError
 from ngsgpu.hashtable.gpu import (
@@ -22,7 +21,6 @@ from ngsgpu.hashtable.gpu import (
     table_bytes,
 )
 
-EVERYTHING = KeyRange(0, 0)
 LAST_KEY = (1 << 32) - 1
 
 
@@ -41,8 +39,10 @@ def filled(batches: Sequence[Sequence[int]], slots: int, bucket: int, most: int)
     return table
 
 
-def held(table: HashTable, keys: KeyRange = EVERYTHING) -> list[int]:
-    return sorted(table.pairs(keys).get().tolist())
+def held(table: HashTable, prefix: int = 0, bits: int = 0) -> list[int]:
+    pairs = sorted(table.retrieve(prefix, bits).get().tolist())
+    assert table.count(prefix, bits) == len(pairs)
+    return pairs
 
 
 def first_of_each_key(batches: Sequence[Sequence[int]], most: int) -> dict[int, list[int]]:
@@ -97,7 +97,7 @@ def test_holds_the_first_locations_of_each_key(seed: int):
         assert held(table) == pairs
         bits = source.choice([1, 3, 10])
         number = source.choice([0, (1 << bits) - 1, pairs[0] >> (64 - bits)])
-        assert held(table, KeyRange(number, bits)) == [
+        assert held(table, number, bits) == [
             word for word in pairs if word >> (64 - bits) == number
         ]
         everything = on_device(sorted(word for batch in batches for word in batch))
@@ -123,7 +123,7 @@ def test_a_full_table_says_so(bucket: int):
     table = filled(made_up(source, 5000, 5000, 3, 0.0), 100, bucket, 254)
     assert table.is_full
     with pytest.raises(DeviceError, match="full"):
-        table.pairs(EVERYTHING)
+        table.retrieve()
 
 
 def test_the_key_that_marks_free_slots_has_locations_too():
@@ -131,7 +131,7 @@ def test_the_key_that_marks_free_slots_has_locations_too():
     for bucket in BUCKETS:
         table = filled(batches, 500, bucket, 254)
         assert held(table) == sorted([*batches[0], *batches[1]])
-        assert held(table, KeyRange(1, 1)) == sorted([*batches[0], batches[1][1]])
+        assert held(table, 1, 1) == sorted([*batches[0], batches[1][1]])
 
 
 def test_empty_batches_and_tables():

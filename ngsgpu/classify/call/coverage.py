@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.results import Candidates
+from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
 from ngsgpu.jit import njit
 
@@ -35,7 +35,7 @@ class CoverageCounter:
         self._min_hits = min_hits
         self.marks = np.zeros(int(self.first_window[-1]), dtype=np.uint8)
 
-    def add(self, candidates: Candidates) -> None:
+    def add(self, candidates: CandidateArrays) -> None:
         """Mark the windows in the ranges of candidates; threads may not add at the same time."""
         _mark(
             candidates.target, candidates.hits, candidates.window_begin, candidates.window_end,

@@ -21,11 +21,62 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.call.evidence import raise_rank, weigh
+from ngsgpu.classify.call.results import CalledReads
 from ngsgpu.classify.params import PER_MILLION, QueryRules
-from ngsgpu.classify.query.cpu import CandidateArrays
+from ngsgpu.classify.query.engine import Engine
+from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 from ngsgpu.taxonomy.tree import SPECIES
+
+
+def call_block(
+    engine: Engine,
+    block: QueryBlock,
+    kept: NDArray[np.uint8] | None = None,
+    accepted: NDArray[np.uint8] | None = None,
+    doubtful_confidence: float = 0.0,
+) -> CalledReads:
+    """Call queries by their candidates.
+
+    Args:
+        engine: the database, and what decides.
+        block: the queries.
+        kept: uint8[targets], 0 for targets that do not count; None: all count.
+        accepted: uint8[targets], see ``ngsgpu.classify.call.evidence``; None: all are.
+        doubtful_confidence: see there.
+    """
+    best, acceptance = block.candidates, None
+    if accepted is not None:
+        best, acceptance = weigh(best, accepted, engine.rules)
+    call = np.empty(len(block), dtype=np.int32)
+    place = np.empty(len(block), dtype=np.int64)
+    call_queries(
+        best, block.features, engine.lineages, engine.node_rank, engine.target_node,
+        np.zeros(0, dtype=np.uint8) if kept is None else kept, engine.rules, call, place,
+    )  # fmt: skip
+    row, there = np.arange(len(block)), place >= 0
+    column = np.maximum(place, 0)
+    if acceptance is not None:
+        raise_rank(
+            call, acceptance, np.where(there, best.hits[row, column], np.int32(0)),
+            block.features, engine.target_node, engine.lineages, engine.rules.highest,
+            round(doubtful_confidence * PER_MILLION),
+        )  # fmt: skip
+    return CalledReads(
+        names=block.names,
+        name_start=block.name_start,
+        name_end=block.name_end,
+        call=call,
+        score=np.where(there, best.hits[row, column], np.int32(0)),
+        target=np.where(there, best.target[row, column], np.int32(-1)),
+        window_begin=np.where(there, best.window_begin[row, column], np.int32(0)),
+        window_end=np.where(there, best.window_end[row, column], np.int32(0)),
+        length1=block.length1,
+        length2=block.length2,
+        paired=block.paired,
+    )
 
 
 @njit(nogil=True, cache=True)

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import PER_MILLION, QueryRules
-from ngsgpu.classify.query.cpu import CandidateArrays
+from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
 from ngsgpu.jit import njit
 from ngsgpu.taxonomy.tree import GENUS, SPECIES

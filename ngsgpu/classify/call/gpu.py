@@ -1,25 +1,21 @@
-"""Calls and lines on a GPU: the counterpart of ``calls``, ``evidence`` and ``outputs.reads``."""
+"""What calls on a GPU are decided by: all queries together, and the rules of calls."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.evidence import SpeciesEvidence
-from ngsgpu.classify.call.results import SampleTotals
-from ngsgpu.classify.gpu import THREADS, grid_of_threads, grid_of_warps, to_device, to_host
-from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
+from ngsgpu.classify.gpu import to_device
 from ngsgpu.classify.params import PER_MILLION
 from ngsgpu.classify.query.engine import Engine
-from ngsgpu.classify.query.gpu_batch import NULL, DeviceBatch
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.classify.query.gpu_batch import DeviceBatch
+from ngsgpu.device.kernels import THREADS, KernelModule, grid_of_threads
 from ngsgpu.device.structs import Struct
 
-KERNELS: Final = KernelModule("ngsgpu.classify.call", "calls.cu")
+KERNELS: Final = KernelModule("ngsgpu.classify.call", "first_pass.cu")
 _CALL_RULES: Final = ("min_hits", "difference", "confidence", "species_confidence", "lowest",
                       "highest", "best_alone")  # fmt: skip
 
@@ -32,28 +28,6 @@ RULES: Final = Struct(__name__, "Rules", {
 })  # fmt: skip
 """The tree (``lineages`` of nodes and ranks), the reference sequences (their nodes, -1 where there
 is none; taxa of calls, null where these may be sequences), and what decides."""
-
-_TEXT_ARRAYS: Final = ("text", "text_start", "row", "target_bytes", "target_start",
-                       "target_length", "taxid")  # fmt: skip
-_TEXT_NUMBERS: Final = ("window", "stride", "shown")
-
-TEXTS: Final = Struct(__name__, "Texts", {
-    "text": "const uint8_t*",
-    "text_start": "const int64_t*",
-    "row": "const int32_t*",
-    "target_bytes": "const uint8_t*",
-    "target_start": "const int64_t*",
-    "target_length": "const int64_t*",
-    "taxid": "const int64_t*",
-    **dict.fromkeys(_TEXT_NUMBERS, "int64_t"),
-})  # fmt: skip
-"""What lines are made of: taxid, rank and name of calls, of which ``row`` holds those of each node
-and target, and last of none; bits of ``shown``: taxon, score, target, range."""
-
-KINDS: Final = 2
-"""Kinds of lines: of the table of reads, and Kraken's."""
-
-_DEVICE_TO_HOST: Final = 2
 
 
 class DeviceFirstPass:
@@ -110,145 +84,7 @@ class DeviceFirstPass:
             self._evidence.counts[...] = self._bins.get()
 
 
-@dataclass(slots=True)
-class CalledBatch:
-    """Queries that are called, and how long their lines become.
-
-    Attributes:
-        batch: the queries.
-        calls: int32[queries].
-        best: int32[queries, 4], the candidate of the call.
-        line_offsets: uint32[KINDS, queries], where lines begin in their tiles.
-        tile_start: uint32[KINDS, tiles], where tiles begin.
-        totals: uint32[KINDS] on the host, in page-locked memory: bytes of all lines.
-        counted: CUDA event after which ``totals`` is there.
-    """
-
-    batch: DeviceBatch
-    calls: Any
-    best: Any
-    line_offsets: Any
-    tile_start: Any
-    totals: NDArray[np.uint32]
-    counted: Any
-
-
-class DeviceCaller:
-    """Calls queries of a sample and makes their lines.
-
-    Args:
-        engine: the database, and how to classify with it.
-        table: what makes the table of reads, or None.
-        kraken: what makes Kraken's lines, or None.
-        kept: uint8[targets], 0 for those that do not count; None: all do.
-        accepted: uint8[targets], see ``ngsgpu.classify.call.evidence``; None: all are.
-        doubtful_confidence: see there.
-        window_reads: whether to count queries by window.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        table: ReadTableWriter | None,
-        kraken: KrakenLinesWriter | None,
-        *,
-        kept: NDArray[np.uint8] | None,
-        accepted: NDArray[np.uint8] | None,
-        doubtful_confidence: float,
-        window_reads: bool,
-    ) -> None:
-        import cupy
-
-        self._engine = engine
-        self._wanted = np.int32((table is not None) + 2 * (kraken is not None))
-        self._kept = NULL if kept is None else cupy.asarray(kept)
-        self._believed = NULL if accepted is None else cupy.asarray(accepted)
-        targets = engine.target_node
-        self._counts = cupy.zeros(len(engine.taxonomy) + len(targets) + 1, dtype=cupy.uint64)
-        self._bases = cupy.zeros(1, dtype=cupy.uint64)
-        self._window_reads, self._first_window = NULL, NULL
-        if window_reads:
-            windows = engine.database.windows
-            self._first_window = cupy.asarray(np.cumsum(windows) - windows)
-            self._window_reads = cupy.zeros(int(windows.sum()), dtype=cupy.int32)
-        self._paired = False
-        self._rules, self._rule_arrays = _rules_on_device(engine, doubtful_confidence)
-        self._texts, self._text_arrays = _texts_on_device(table, kraken)
-
-    def call(self, batch: DeviceBatch) -> CalledBatch:
-        """Call queries; does not wait."""
-        import cupy
-        import cupyx
-
-        queries = len(batch)
-        tiles = -(-queries // THREADS)
-        self._paired = batch.paired
-        called = CalledBatch(
-            batch=batch,
-            calls=cupy.empty(queries, dtype=cupy.int32),
-            best=cupy.empty((queries, 4), dtype=cupy.int32),
-            line_offsets=cupy.empty((KINDS, queries), dtype=cupy.uint32),
-            tile_start=cupy.empty((KINDS, tiles), dtype=cupy.uint32),
-            totals=cupyx.empty_pinned(KINDS, dtype=np.uint32),
-            counted=cupy.cuda.Event(disable_timing=True),
-        )
-        KERNELS.launch(
-            "call_queries",
-            (tiles,),
-            (THREADS,),
-            (
-                batch.candidates, batch.sizes, np.uint32(queries),
-                np.int32(batch.candidates.shape[1]), self._rules, self._texts, self._kept,
-                self._believed, batch.names.length, np.int32(batch.paired), self._first_window,
-                self._window_reads, called.calls, called.best, self._counts, self._bases,
-                self._wanted, called.line_offsets, called.tile_start,
-            ),
-        )  # fmt: skip
-        totals = cupy.empty(KINDS, dtype=cupy.uint32)
-        KERNELS.launch(
-            "sum_tiles", (KINDS,), (THREADS,), (called.tile_start, np.uint32(tiles), totals)
-        )
-        stream = cupy.cuda.get_current_stream()
-        cupy.cuda.runtime.memcpyAsync(
-            called.totals.ctypes.data, totals.data.ptr, 4 * KINDS, _DEVICE_TO_HOST, stream.ptr
-        )
-        called.counted.record(stream)
-        return called
-
-    def lines(self, called: CalledBatch, kind: int) -> Any:
-        """Lines of a kind, uint8 on the device; waits until their number is known."""
-        import cupy
-
-        called.counted.synchronize()
-        batch = called.batch
-        text = cupy.empty(int(called.totals[kind]), dtype=cupy.uint8)
-        common = (
-            np.uint32(len(batch)), called.calls, called.best, self._rules, self._texts,
-            batch.names.text, batch.names.start, batch.names.length, called.line_offsets[kind],
-            called.tile_start[kind],
-        )  # fmt: skip
-        more = (batch.sizes, np.int32(batch.paired)) if kind == 1 else ()
-        KERNELS.launch(
-            "write_kraken" if kind == 1 else "write_table",
-            grid_of_warps(len(batch)),
-            (THREADS,),
-            (*common, *more, text),
-        )
-        return text
-
-    def add_to(self, totals: SampleTotals) -> None:
-        """Put what was counted into the sums of a sample."""
-        counts = to_host(self._counts).astype(np.int64)
-        totals.counts += counts[:-1]
-        totals.unclassified += int(counts[-1])
-        totals.queries += int(counts.sum())
-        totals.bases += int(self._bases[0])
-        totals.paired = self._paired
-        if self._window_reads is not NULL:
-            totals.window_reads = np.array(to_host(self._window_reads))
-
-
-def _rules_on_device(engine: Engine, doubtful_confidence: float) -> tuple[Any, list[Any]]:
+def rules_on_gpu(engine: Engine, doubtful_confidence: float) -> tuple[Any, list[Any]]:
     """The struct ``RULES``, and the arrays that it points to."""
     rules = engine.rules
     taxa = engine.taxon_of_target
@@ -269,21 +105,3 @@ def _rules_on_device(engine: Engine, doubtful_confidence: float) -> tuple[Any, l
         **{name: getattr(rules, name) for name in _CALL_RULES},
     )
     return struct, arrays
-
-
-def _texts_on_device(
-    table: ReadTableWriter | None, kraken: KrakenLinesWriter | None
-) -> tuple[Any, list[Any]]:
-    """The struct ``TEXTS``, and the arrays that it points to."""
-    arrays: dict[str, Any] = {}
-    values: dict[str, Any] = dict.fromkeys(_TEXT_ARRAYS) | dict.fromkeys(_TEXT_NUMBERS, 0)
-    if table is not None:
-        labels = table.labels
-        arrays = dict(zip(_TEXT_ARRAYS[:3], table.texts, strict=True))
-        arrays |= {name: getattr(labels, name) for name in _TEXT_ARRAYS[3:6]}
-        shown = int((table.shown << np.arange(len(table.shown))).sum())
-        values |= {"window": labels.sketch.window, "stride": labels.sketch.stride, "shown": shown}
-    if kraken is not None:
-        arrays["taxid"] = kraken.taxid
-    arrays = {name: to_device(array) for name, array in arrays.items()}
-    return TEXTS.on_device(**values | arrays), list(arrays.values())

@@ -21,29 +21,6 @@ NO_TARGET: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """The best reference sequences of each query, best first.
-
-    A range of windows is ``window_begin`` to ``window_end``, both included, in the target's own
-    windows; those without a single hit at either end are left out.
-
-    Attributes:
-        target: int32[n, m], number of the reference sequence; ``NO_TARGET`` where there are fewer.
-        hits: int32[n, m], features of the query found in the range; 0 where there is no target.
-        window_begin: int32[n, m].
-        window_end: int32[n, m].
-    """
-
-    target: NDArray[np.int32]
-    hits: NDArray[np.int32]
-    window_begin: NDArray[np.int32]
-    window_end: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.target)
-
-
-@dataclass(frozen=True, slots=True)
 class CalledReads:
     """The calls of consecutive queries, in the order of the input.
 

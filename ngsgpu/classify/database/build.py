@@ -40,12 +40,12 @@ from ngsgpu.classify.database.plan import (
     window_taxa,
 )
 from ngsgpu.classify.database.write import write_manifest, write_partition
+from ngsgpu.classify.index.cpu import build_index
 from ngsgpu.classify.index.index import (
     NO_TAXA,
     REMOVED,
     Limits,
     Pairs,
-    build_index,
 )
 from ngsgpu.classify.index.sketching import Unpacked
 from ngsgpu.classify.params import DatabaseParameters
@@ -86,23 +86,15 @@ def index_partition(
         threads: how many threads work.
         removed: keys that have to have no location.
     """
-    target, first_window = database.members(number)
-    shift = np.full(len(database.targets), -1, dtype=np.int64)
-    shift[target] = first_window[:-1]
-    parameters = database.parameters
+    target, first_window, shift = database.members(number)
     taxa = window_taxa(database, number) or NO_TAXA
-    limits = Limits(
-        parameters.max_locations,
-        int(parameters.remove_overfull),
-        parameters.max_taxa if parameters.ambiguous_rank else 0,
-    )
     shifts = [shift[own.target] for own in pairs]
     if removed is not None and len(removed) > 0:
         windows = np.full(len(removed), REMOVED, dtype=np.uint32)
         one = np.zeros(1, dtype=np.int64)
         pairs = [*pairs, Pairs(removed, windows, np.array([0, len(removed)]), one)]
         shifts.append(one)
-    index = build_index(pairs, shifts, limits, taxa=taxa, threads=threads)
+    index = build_index(pairs, shifts, Limits.of(database.parameters), taxa=taxa, threads=threads)
     return Partition(number, target, first_window, index)
 
 

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.database.folder import FORMAT, MANIFEST
 from ngsgpu.classify.database.invariants import check_index, check_targets
-from ngsgpu.classify.index.index import Index
+from ngsgpu.classify.index.index import Index, Members
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import windows_of_lengths
 from ngsgpu.errors import InputError
@@ -228,12 +228,9 @@ class Database:
         )
         return replace(self, path=path, generation=generation, partitions=partitions)
 
-    def members(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-        """A partition's targets and where the windows of each begin; see ``Partition``."""
-        target = np.flatnonzero(self.targets.partition == number).astype(np.int32)
-        first_window = np.zeros(len(target) + 1, dtype=np.uint32)
-        np.cumsum(self.windows[target], out=first_window[1:])
-        return target, first_window
+    def members(self, number: int) -> Members:
+        """A partition's targets."""
+        return Members.of(number, self.targets.partition, self.windows)
 
     def built(self) -> list[int]:
         """Numbers of the partitions that are there."""
@@ -263,7 +260,7 @@ class Database:
         files = values["files"]
         check_sizes(folder, files)
         index = open_index(folder)
-        target, first_window = self.members(number)
+        target, first_window, _ = self.members(number)
         check_index(folder, index, values, int(first_window[-1]))
         sums = np.zeros(0, dtype=np.uint64)
         if self.verified and f"{BLOCKS}.npy" in files:

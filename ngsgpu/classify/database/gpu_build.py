@@ -13,6 +13,7 @@ from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.plan import BuildOptions, window_taxa
 from ngsgpu.classify.database.write import store_partition
 from ngsgpu.classify.index.gpu_build import IndexBuilder
+from ngsgpu.classify.index.gpu_destination import Destination, HostIndex, StoredIndex
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.gpu import DeviceSketches, sketch_unpacked
 from ngsgpu.classify.sketch.gpu_files import BATCH_BYTES, sketch_files
@@ -104,30 +105,38 @@ class GpuBuilder:
 
     def index(self, database: Database, number: int, sketches: list[DeviceSketches]) -> Partition:
         """See ``build._Builder``."""
-        taxa = window_taxa(database, number)
-        return self._index_builder(database, sketches).in_memory(number, taxa)
+        index = HostIndex()
+        self._build(database, number, sketches, index)
+        target, first_window, _ = database.members(number)
+        return Partition(number, target, first_window, index.index())
 
     def store(self, database: Database, number: int, sketches: list[DeviceSketches]) -> None:
         """See ``build._Builder``."""
-        builder = self._index_builder(database, sketches)
-        taxa = window_taxa(database, number)
 
         def save(folder: Path) -> tuple[FileList, int, int]:
-            return builder.stored(number, taxa, folder)
+            index = StoredIndex(folder)
+            self._build(database, number, sketches, index)
+            return index.files()
 
         store_partition(database, number, save, self._options.threads)
 
-    def _index_builder(
-        self, database: Database, sketches: Sequence[DeviceSketches]
-    ) -> IndexBuilder:
-        return IndexBuilder(
-            database,
+    def _build(
+        self,
+        database: Database,
+        number: int,
+        sketches: Sequence[DeviceSketches],
+        destination: Destination,
+    ) -> None:
+        IndexBuilder(
+            database.members(number),
+            database.parameters,
+            window_taxa(database, number),
             sketches,
             team=self._team,
             memory=self._options.gpu_memory,
             pool=self._pool,
             pinned=self._buffers(0)[0],
-        )
+        ).build(destination)
 
     def _take_gpus(self, gpus: int) -> None:
         """Use so many GPUs at least."""

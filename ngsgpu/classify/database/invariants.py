@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.index.index import KEY_BITS, MAX_LOCATIONS, MIN_BITS, Index
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.store import REMEDY
+from ngsgpu.io.output.store import REMEDY, starts_are_valid
 
 if TYPE_CHECKING:
     from ngsgpu.classify.database.database import Database
@@ -77,16 +77,6 @@ def check_index(folder: Path, index: Index, values: dict[str, Any], windows: int
     )
     if not fits:
         raise InputError(folder, "the arrays of the index do not fit together", REMEDY)
-
-
-def starts_are_valid(starts: NDArray[np.int64], size: int) -> bool:
-    """Whether places where strings begin, and the last ends, ascend from 0 to ``size``."""
-    return (
-        len(starts) > 0
-        and int(starts[0]) == 0
-        and int(starts[-1]) == size
-        and bool((starts[1:] >= starts[:-1]).all())
-    )
 
 
 def _within(array: NDArray[np.int32], least: int, end: int) -> bool:

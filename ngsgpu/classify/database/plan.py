@@ -126,7 +126,7 @@ def window_taxa(database: Database, number: int) -> WindowTaxa | None:
     ranked = ranked_nodes(database.targets.node, database.taxonomy, rank)
     if ranked is None:
         return None
-    target, first_window = database.members(number)
+    target, first_window, _ = database.members(number)
     return WindowTaxa(first_window, ranked[target])
 
 

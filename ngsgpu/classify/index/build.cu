@@ -1,6 +1,6 @@
 // Indexes of partitions, from features on; the reference is ngsgpu/classify/index/index.py.
-#include "ngsgpu/classify/sketch/positions.cuh"
-#include "ngsgpu/classify/index/pairs.cuh"
+#include "ngsgpu/classify/sketch/sketch.cuh"
+#include "ngsgpu/hashtable/pairs.cuh"
 
 namespace {
 
@@ -82,15 +82,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // ``shift[i]`` is what to add to the number of a window here, to make it one of the partition; -1
 // for pieces that are not of the partition (``taken[i]`` is 0). The words come in any order.
 //
-// Grid: any; block: kThreads, one warp for kWordTile slots. Bytes: 4 in a slot, 8 out a word.
+// Grid: any; block: kThreads, one warp for kTile slots. Bytes: 4 in a slot, 8 out a word.
 extern "C" __global__ void __launch_bounds__(kThreads)
     make_words(const uint32_t* keys, const u8* counts, const uint32_t* piece, int64_t windows,
                int sketch, const int64_t* shift, const u8* taken, int bits, uint32_t part,
                uint64_t* words, unsigned long long* count) {
     const uint32_t lane = threadIdx.x & 31;
-    const int64_t step = int64_t(gridDim.x) * (kThreads / 32) * kWordTile;
+    const int64_t step = int64_t(gridDim.x) * (kThreads / 32) * kTile;
     const int64_t slots = windows * sketch;
-    int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32 * kWordTile;
+    int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32 * kTile;
     for (; tile < slots; tile += step) {
         uint64_t own[kRounds];
         uint32_t chosen[kRounds];
@@ -107,15 +107,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                     own[round] = (uint64_t(key) << 32) | uint32_t(window + shift[of]);
                 }
             }
-            chosen[round] = __ballot_sync(kAll, is_one);
+            chosen[round] = __ballot_sync(WARP, is_one);
         }
         append_chosen(own, chosen, lane, words, count);
     }
 }
 
-// Count the entries and locations that sorted words make, a number of each for kWordTile words.
+// Count the entries and locations that sorted words make, a number of each for kTile words.
 //
-// Grid: any; block: kThreads, one warp for kWordTile words. Bytes: 8 in a word.
+// Grid: any; block: kThreads, one warp for kTile words. Bytes: 8 in a word.
 extern "C" __global__ void __launch_bounds__(kThreads)
     count_entries(const uint64_t* words, int64_t count, int64_t limit, int remove,
                   const uint64_t* removed, int64_t removed_count, uint32_t* entries,
@@ -124,15 +124,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const uint32_t lane = threadIdx.x & 31;
     const int64_t step = int64_t(gridDim.x) * (kThreads / 32);
     int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
-    for (; tile * kWordTile < count; tile += step) {
+    for (; tile * kTile < count; tile += step) {
         uint32_t own_entries = 0, own_locations = 0;
         for (int round = 0; round < kRounds; ++round) {
-            const int64_t i = tile * kWordTile + round * 32 + lane;
+            const int64_t i = tile * kTile + round * 32 + lane;
             const bool stays = i < count && all.stays(i);
             uint32_t unused;
             const bool begins = i < count && all.begins_entry(i, stays, &unused);
-            own_entries += __popc(__ballot_sync(kAll, begins));
-            own_locations += __popc(__ballot_sync(kAll, stays));
+            own_entries += __popc(__ballot_sync(WARP, begins));
+            own_locations += __popc(__ballot_sync(WARP, stays));
         }
         if (lane == 0) {
             entries[tile] = own_entries;
@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // are; a line says how many entries and locations come before its own, where ``entry_base`` and
 // ``location_base`` are of the lines before.
 //
-// Grid: any; block: kThreads, one warp for kWordTile words. Bytes: 8 in a word, 4 out a location
+// Grid: any; block: kThreads, one warp for kTile words. Bytes: 8 in a word, 4 out a location
 // and an entry, 8 out a line.
 extern "C" __global__ void __launch_bounds__(kThreads)
     write_entries(const uint64_t* words, int64_t count, int64_t limit, int remove,
@@ -161,17 +161,17 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const uint32_t low = uint32_t((1ull << (32 - bits)) - 1);
     const int64_t step = int64_t(gridDim.x) * (kThreads / 32);
     int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
-    for (; tile * kWordTile < count; tile += step) {
+    for (; tile * kTile < count; tile += step) {
         uint32_t entry = entries_before[tile], location = locations_before[tile];
         for (int round = 0; round < kRounds; ++round) {
-            const int64_t i = tile * kWordTile + round * 32 + lane;
+            const int64_t i = tile * kTile + round * 32 + lane;
             const bool stays = i < count && all.stays(i);
             uint32_t size = 0;
             const bool begins = i < count && all.begins_entry(i, stays, &size);
-            const uint32_t entry_lanes = __ballot_sync(kAll, begins);
-            const uint32_t location_lanes = __ballot_sync(kAll, stays);
-            const uint32_t own_entry = entry + __popc(entry_lanes & lanes_below(lane));
-            const uint32_t own_location = location + __popc(location_lanes & lanes_below(lane));
+            const uint32_t entry_lanes = __ballot_sync(WARP, begins);
+            const uint32_t location_lanes = __ballot_sync(WARP, stays);
+            const uint32_t own_entry = entry + count_before(entry_lanes, lane);
+            const uint32_t own_location = location + count_before(location_lanes, lane);
             if (stays) locations[own_location] = uint32_t(words[i]);
             if (begins) {
                 const uint32_t key = key_of(words[i]);
@@ -212,19 +212,19 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // Choose of sorted words: without ``most`` the first one of each value but all ones; else, once a
 // key, its upper half where the key has more than ``most`` words.
 //
-// ``before``: null to count, a number for kWordTile words; else their sums, to write.
+// ``before``: null to count, a number for kTile words; else their sums, to write.
 //
-// Grid: any; block: kThreads, one warp for kWordTile words. Bytes: 8 in a word, 8 out a chosen one.
+// Grid: any; block: kThreads, one warp for kTile words. Bytes: 8 in a word, 8 out a chosen one.
 extern "C" __global__ void __launch_bounds__(kThreads)
     choose_words(const uint64_t* words, int64_t count, int64_t most, const uint32_t* before,
                  uint32_t* counts, uint64_t* chosen) {
     const uint32_t lane = threadIdx.x & 31;
     const int64_t step = int64_t(gridDim.x) * (kThreads / 32);
     int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
-    for (; tile * kWordTile < count; tile += step) {
+    for (; tile * kTile < count; tile += step) {
         uint32_t at = before == nullptr ? 0 : before[tile];
         for (int round = 0; round < kRounds; ++round) {
-            const int64_t i = tile * kWordTile + round * 32 + lane;
+            const int64_t i = tile * kTile + round * 32 + lane;
             bool is_one = false;
             uint64_t word = 0;
             if (i < count) {
@@ -237,8 +237,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                     word = word >> 32 << 32;
                 }
             }
-            const uint32_t lanes = __ballot_sync(kAll, is_one);
-            if (is_one && chosen != nullptr) chosen[at + __popc(lanes & lanes_below(lane))] = word;
+            const uint32_t lanes = __ballot_sync(WARP, is_one);
+            if (is_one && chosen != nullptr) chosen[at + count_before(lanes, lane)] = word;
             at += __popc(lanes);
         }
         if (lane == 0 && counts != nullptr) counts[tile] = at;

@@ -16,39 +16,33 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.database.database import Database, Partition
-from ngsgpu.classify.gpu import THREADS, grid_of_threads
 from ngsgpu.classify.index.gpu_destination import (
     Destination,
-    HostIndex,
-    StoredIndex,
     copy_arrays,
 )
 from ngsgpu.classify.index.gpu_pairs import (
     KERNELS,
     MAX_PART_BITS,
-    PAIR_TILE,
     KeyRange,
     PairSource,
     SketchPairs,
-    grid_of_tiles,
 )
 from ngsgpu.classify.index.gpu_plan import BuildPlan, TablePairs, plan_build
-from ngsgpu.classify.index.index import Limits, WindowTaxa, directory_bits
+from ngsgpu.classify.index.index import Limits, Members, WindowTaxa, directory_bits
+from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.gpu import KERNELS as SKETCH_KERNELS
 from ngsgpu.classify.sketch.gpu import DeviceSketches
 from ngsgpu.device.errors import device_error
+from ngsgpu.device.kernels import THREADS, TILE, grid_of_threads, grid_of_warps
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import largest_array_bytes
 from ngsgpu.device.sort import radix_sort
 from ngsgpu.device.team import Team, free_unused
-from ngsgpu.io.output.store import FileList
 
 _LOG = logging.getLogger(__name__)
 
@@ -85,10 +79,12 @@ class _Part:
 
 
 class IndexBuilder:
-    """Builds the indexes of a database's partitions.
+    """Builds the index of a partition.
 
     Args:
-        database: says which targets a partition has.
+        members: the targets of the partition.
+        parameters: of the database.
+        taxa: of the windows, where features of many taxa are removed.
         sketches: of (at least) the targets.
         team: the GPUs that take part.
         memory: bytes of each GPU's memory that may be taken; None for what is free.
@@ -100,7 +96,9 @@ class IndexBuilder:
 
     def __init__(
         self,
-        database: Database,
+        members: Members,
+        parameters: DatabaseParameters,
+        taxa: WindowTaxa | None,
         sketches: Sequence[DeviceSketches],
         *,
         team: Team,
@@ -109,81 +107,51 @@ class IndexBuilder:
         pinned: PinnedPool,
         use_table: bool | None = None,
     ) -> None:
-        self._database = database
-        self._sketches = sketches
+        self._taxa = taxa
         self._team = team
         self._memory = memory
         self._pool = pool
         self._pinned = pinned
         self._use_table = use_table
+        self._limits = Limits.of(parameters)
+        self._first_window = members.first_window
+        sketch_pairs = SketchPairs(members, parameters.sketch.sketch, sketches, team)
+        self._plan = self._planned(sketch_pairs)
+        self._keep = self._plan.keep
+        self._source: PairSource = sketch_pairs
+        if self._plan.table is not None:
+            self._source = TablePairs(sketch_pairs, self._plan.table, self._limits)
 
-    def in_memory(self, number: int, taxa: WindowTaxa | None) -> Partition:
-        """Build a partition; equal to ``build.index_partition``."""
-        index = HostIndex()
-        self._build(number, taxa, index)
-        target, first_window = self._database.members(number)
-        return Partition(number, target, first_window, index.index())
-
-    def stored(
-        self, number: int, taxa: WindowTaxa | None, folder: Path
-    ) -> tuple[FileList, int, int]:
-        """Build a partition into files of a folder; for ``database_write.store_partition``."""
-        index = StoredIndex(folder)
-        self._build(number, taxa, index)
-        return index.files()
-
-    def _build(self, number: int, taxa: WindowTaxa | None, destination: Destination) -> None:
-        run = _PartitionRun(self, number, taxa)
-        parts = self._team.at_once(run.count)
+    def build(self, destination: Destination) -> None:
+        """Build the index; equal to that of ``cpu.build_index``."""
+        parts = self._team.at_once(self._count)
         sizes = np.array([np.sum([part.sizes for part in own], axis=0) for own in parts])
         entries, locations = sizes.sum(axis=0).tolist()
         destination.open(entries, locations)
         bits = directory_bits(entries)
         before = np.cumsum(sizes, axis=0) - sizes
         self._team.at_once(
-            lambda member: run.write(parts[member], bits, before[member], destination)
+            lambda member: self._write(parts[member], bits, before[member], destination)
         )
         last = np.array([entries, locations], dtype=np.uint32)
         destination.put("directory", 8 << bits, last.view(np.uint8))
 
-
-class _PartitionRun:
-    """The way from the sketches to the index of one partition."""
-
-    def __init__(self, builder: IndexBuilder, number: int, taxa: WindowTaxa | None) -> None:
-        self._builder = builder
-        self._taxa = taxa
-        parameters = builder._database.parameters
-        self._limits = Limits(
-            parameters.max_locations,
-            int(parameters.remove_overfull),
-            0 if taxa is None else parameters.max_taxa,
-        )
-        sketch_words = SketchPairs(builder._database, number, builder._sketches, builder._team)
-        self._first_window = sketch_words.first_window
-        self._plan = self._planned(sketch_words)
-        self._keep = self._plan.keep
-        self._source: PairSource = sketch_words
-        if self._plan.table is not None:
-            self._source = TablePairs(sketch_words, self._plan.table, self._limits)
-
     def _planned(self, pairs: SketchPairs) -> BuildPlan:
         """How to go about it."""
-        builder = self._builder
         room = None
-        if builder._memory is not None or 4 * int(pairs.sizes.sum()) > _CERTAINLY_FITS:
-            room = min(builder._team.each(self._free_bytes))
-        gpus = len(builder._team)
-        return plan_build(pairs, self._limits, gpus, room, use_table=builder._use_table)
+        if self._memory is not None or 4 * int(pairs.sizes.sum()) > _CERTAINLY_FITS:
+            room = min(self._team.each(self._free_bytes))
+        gpus = len(self._team)
+        return plan_build(pairs, self._limits, gpus, room, use_table=self._use_table)
 
     def _free_bytes(self, member: int) -> int:
         """Memory of a GPU that an array may take."""
         free_unused()
-        return largest_array_bytes(self._builder._memory)
+        return largest_array_bytes(self._memory)
 
-    def count(self, member: int) -> list[_Part]:
+    def _count(self, member: int) -> list[_Part]:
         """Count the entries and locations of the parts of a GPU."""
-        ranges = self._plan.ranges(len(self._builder._team))
+        ranges = self._plan.ranges(len(self._team))
         return self._counted([_Part(keys) for keys in ranges[member]])
 
     def _counted(self, parts: Iterable[_Part]) -> list[_Part]:
@@ -198,7 +166,7 @@ class _PartitionRun:
             counted.append(part)
         return counted
 
-    def write(
+    def _write(
         self, parts: Iterable[_Part], bits: int, before: NDArray[np.int64], destination: Destination
     ) -> NDArray[np.int64]:
         """Make the arrays of the parts of a GPU and put them into their place.
@@ -212,14 +180,13 @@ class _PartitionRun:
         Returns:
             Entries and locations before what follows on the parts.
         """
-        builder = self._builder
         for part in parts:
             arrays: dict[str, tuple[int, Any]] = {}
             if not self._fits(part, partial(self._add_arrays, arrays, bits, before)):
-                before = self.write(part.halves(), bits, before, destination)
+                before = self._write(part.halves(), bits, before, destination)
                 continue
             part.forget()
-            copy_arrays(arrays, destination, builder._pool, builder._pinned)
+            copy_arrays(arrays, destination, self._pool, self._pinned)
             before = before + part.sizes
         return before
 
@@ -257,10 +224,10 @@ class _PartitionRun:
         radix_sort(pairs)
         self._free_unused()
         part.removed = self._ambiguous(pairs)
-        tiles = -(-len(pairs) // PAIR_TILE)
+        tiles = -(-len(pairs) // TILE)
         part.sums = [cupy.empty(tiles + 1, dtype=cupy.uint32) for _ in range(2)]
         KERNELS.launch(
-            "count_entries", grid_of_tiles(tiles), (THREADS,), (*self._rule(part), *part.sums)
+            "count_entries", grid_of_warps(tiles), (THREADS,), (*self._rule(part), *part.sums)
         )
         for sums in part.sums:
             SKETCH_KERNELS.launch("sum_up", (1,), (THREADS,), (sums, np.uint32(tiles)))
@@ -312,7 +279,7 @@ class _PartitionRun:
         else:
             tiles = len(part.sums[0]) - 1
             KERNELS.launch(
-                "write_entries", grid_of_tiles(tiles), (THREADS,),
+                "write_entries", grid_of_warps(tiles), (THREADS,),
                 (
                     *self._rule(part), *part.sums, np.int32(bits),
                     np.uint32(first_line), np.uint32(lines), np.uint32(base[0]),
@@ -328,14 +295,14 @@ def _chosen(pairs: Any, most: int) -> Any:
     """What ``choose_words`` chooses of sorted words, CuPy uint64."""
     import cupy
 
-    tiles = -(-len(pairs) // PAIR_TILE)
+    tiles = -(-len(pairs) // TILE)
     sums = cupy.empty(tiles + 1, dtype=cupy.uint32)
     null = np.uint64(0)
     rule = pairs, np.int64(len(pairs)), np.int64(most)
-    KERNELS.launch("choose_words", grid_of_tiles(tiles), (THREADS,), (*rule, null, sums, null))
+    KERNELS.launch("choose_words", grid_of_warps(tiles), (THREADS,), (*rule, null, sums, null))
     SKETCH_KERNELS.launch("sum_up", (1,), (THREADS,), (sums, np.uint32(tiles)))
     chosen = cupy.empty(int(sums[-1:].get()[0]), dtype=cupy.uint64)
-    KERNELS.launch("choose_words", grid_of_tiles(tiles), (THREADS,), (*rule, sums, null, chosen))
+    KERNELS.launch("choose_words", grid_of_warps(tiles), (THREADS,), (*rule, sums, null, chosen))
     return chosen
 
 

@@ -9,17 +9,13 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.database.database import Database
-from ngsgpu.classify.gpu import THREADS, grid_of
+from ngsgpu.classify.index.index import Members
 from ngsgpu.classify.sketch.gpu import DeviceSketches
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.kernels import THREADS, KernelModule, grid_of
 from ngsgpu.device.sort import again_after_freeing
 from ngsgpu.device.team import Team
 
 KERNELS: Final = KernelModule("ngsgpu.classify.index", "build.cu")
-
-PAIR_TILE: Final = 256
-"""Words or slots that a warp handles at a time; as in ``pairs.cuh``."""
 
 MAX_PART_BITS: Final = 10
 """Keys are cut into no more parts than these bits tell apart; as in ``build.cu``."""
@@ -80,28 +76,24 @@ class SketchPairs:
     """The words of a partition from features, which lie on several GPUs or on the host.
 
     Args:
-        database: says which targets the partition has.
-        number: of the partition.
+        members: the targets of the partition.
+        sketch: features of a window.
         sketches: of (at least) the targets, in their order.
         team: the GPUs.
 
     Attributes:
-        sizes: int64[sources, 2^MAX_PART_BITS], words of each range of keys.
-        windows_of: int64[targets + 1], where the windows of each target begin.
+        sizes: int64[sources, 2^MAX_PART_BITS], pairs of each range of keys.
     """
 
     def __init__(
-        self, database: Database, number: int, sketches: Sequence[DeviceSketches], team: Team
+        self, members: Members, sketch: int, sketches: Sequence[DeviceSketches], team: Team
     ) -> None:
-        target, self.first_window = database.members(number)
-        first_of = np.full(len(database.targets) + 1, -1, dtype=np.int64)
-        first_of[target] = self.first_window[:-1]
-        self._sketch = database.parameters.sketch.sketch
+        self._sketch = sketch
         self._team = team
         self._sources = [
             _Piece(own, first - own.first_window + own.bias, first >= 0)
             for own in sketches
-            if ((first := first_of[own.target]) >= 0).any()
+            if ((first := members.shift[own.target]) >= 0).any()
         ]
         self.sizes = np.zeros((len(self._sources), 1 << MAX_PART_BITS), dtype=np.int64)
         team.each(self._count)
@@ -185,8 +177,3 @@ def empty_pairs(count: int) -> Any:
     import cupy
 
     return again_after_freeing(lambda: cupy.empty(count, dtype=cupy.uint64))
-
-
-def grid_of_tiles(tiles: int) -> tuple[int]:
-    """Grid where a warp takes a tile of words."""
-    return grid_of(max(1, tiles), THREADS // 32)

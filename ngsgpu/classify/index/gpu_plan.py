@@ -252,7 +252,9 @@ class TablePairs:
             free_unused()
             self._tables[device] = own, self._filled(own)
         table = self._tables[device][1]
-        return self._source.pairs(keys) if table is None else table.pairs(keys)
+        if table is None:
+            return self._source.pairs(keys)
+        return table.retrieve(keys.number, keys.bits)
 
     def _filled(self, keys: KeyRange) -> HashTable | None:
         """The table of a range; None if it, or the memory, does not suffice."""

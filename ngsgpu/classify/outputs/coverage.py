@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.labels import Labels
+from ngsgpu.classify.database.labels import Labels
 from ngsgpu.taxonomy.tree import GENUS, SPECIES
 
 HEADER: Final = "target\ttaxid\tname\tlength\twindows\tcovered\tmean_reads\tbin_bases\tbins\n"

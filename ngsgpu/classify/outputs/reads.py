@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.labels import Labels, texts
 from ngsgpu.classify.call.results import CalledReads
+from ngsgpu.classify.database.labels import Labels, texts
 from ngsgpu.errors import UsageError
 from ngsgpu.jit import njit
 
@@ -45,7 +45,7 @@ class ReadTableWriter:
     Attributes:
         labels: as given.
         shown: bool[4], which of ``GROUPS`` there are.
-        texts: taxid, rank and name of calls; see ``ngsgpu.classify.call.labels.texts``.
+        texts: taxid, rank and name of calls; see ``ngsgpu.classify.database.labels.texts``.
 
     Raises:
         UsageError: a group that does not exist.

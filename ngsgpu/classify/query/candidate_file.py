@@ -20,8 +20,7 @@ import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from ngsgpu.classify.query.cpu import CandidateArrays
-from ngsgpu.classify.query.engine import QueryBlock
+from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.errors import InputError
 from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer

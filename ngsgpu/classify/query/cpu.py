@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.index.index import bucket_of, find_key
 from ngsgpu.classify.params import SketchRules
+from ngsgpu.classify.query.queries import CandidateArrays, Mates
 from ngsgpu.classify.sketch.cpu import sketch_sequence, unpack_bases, windows_of
 from ngsgpu.jit import njit
 from ngsgpu.sequence.prefetch import prefetch
@@ -67,53 +68,6 @@ class PartitionArrays(NamedTuple):
     taxon: NDArray[np.int32]
     sums: NDArray[np.uint64]
     checked: NDArray[np.uint8]
-
-
-class CandidateArrays(NamedTuple):
-    """The best candidates of queries; see ``ngsgpu.classify.call.results.Candidates``.
-
-    Attributes:
-        target: int32[n, m], -1 from the first place on that is free.
-        hits: int32[n, m].
-        window_begin: int32[n, m].
-        window_end: int32[n, m].
-        taxon: int32[n, m], ``PartitionArrays.taxon`` of the target; -1 where calls may be
-            sequences.
-    """
-
-    target: NDArray[np.int32]
-    hits: NDArray[np.int32]
-    window_begin: NDArray[np.int32]
-    window_end: NDArray[np.int32]
-    taxon: NDArray[np.int32]
-
-    @classmethod
-    def empty(cls, queries: int, most: int) -> CandidateArrays:
-        """Lists without a candidate."""
-        shape = queries, most
-        return cls(
-            target=np.full(shape, -1, dtype=np.int32),
-            hits=np.zeros(shape, dtype=np.int32),
-            window_begin=np.zeros(shape, dtype=np.int32),
-            window_end=np.zeros(shape, dtype=np.int32),
-            taxon=np.full(shape, -1, dtype=np.int32),
-        )
-
-
-class Mates(NamedTuple):
-    """Where the sequences of reads, or of one mate of pairs, lie in a file's bytes.
-
-    Attributes:
-        data: uint8 [bytes].
-        start: int64[n], first base; line ends may lie between bases.
-        end: int64[n].
-        length: int32[n], bases.
-    """
-
-    data: NDArray[np.uint8]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    length: NDArray[np.int32]
 
 
 @njit(nogil=True, cache=True)

@@ -1,4 +1,4 @@
-"""Queries in, candidates and calls out: one database, its partitions open, on the CPU.
+"""Queries in, candidates out: one database, its partitions open, on the CPU.
 
 Everything here works on a few thousand queries at a time and may be called by several threads.
 """
@@ -6,131 +6,26 @@ Everything here works on a few thousand queries at a time and may be called by s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.cpu import call_queries
-from ngsgpu.classify.call.evidence import raise_rank, weigh
-from ngsgpu.classify.call.labels import Labels
-from ngsgpu.classify.call.results import CalledReads
 from ngsgpu.classify.database.database import Database, Partition
+from ngsgpu.classify.database.labels import Labels
 from ngsgpu.classify.index.blocks import check_blocks
 from ngsgpu.classify.params import PER_MILLION, QueryParameters, QueryRules
 from ngsgpu.classify.query.cpu import (
     BLOCK_BITS,
-    CandidateArrays,
-    Mates,
     PartitionArrays,
     add_candidates,
     look_up,
     max_keys,
     sketch_queries,
 )
+from ngsgpu.classify.query.queries import CandidateArrays, Queries, QueryBlock
 from ngsgpu.errors import UsageError
-from ngsgpu.jit import njit
-from ngsgpu.sequence.types import Integer
-from ngsgpu.taxonomy.tree import RANK_CODES, ROOT, Taxonomy
-
-NO_MATES = Mates(
-    np.zeros(0, dtype=np.uint8),
-    np.zeros(0, dtype=np.int64),
-    np.zeros(0, dtype=np.int64),
-    np.zeros(0, dtype=np.int32),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """Some reads, or pairs.
-
-    Attributes:
-        first: the reads, or first mates.
-        second: second mates; ``NO_MATES`` for single reads.
-        name_start: int64[n], in ``first.data``: first byte of the name.
-        name_end: int64[n], its end.
-    """
-
-    first: Mates
-    second: Mates
-    name_start: NDArray[np.int64]
-    name_end: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.name_start)
-
-    @property
-    def paired(self) -> bool:
-        """Whether these are pairs."""
-        return self.second is not NO_MATES
-
-    def part(self, begin: int, end: int) -> Queries:
-        """Queries ``begin`` up to ``end``."""
-        cut = slice(begin, end)
-        second = self.second
-        if self.paired:
-            second = Mates(second.data, second.start[cut], second.end[cut], second.length[cut])
-        first = self.first
-        return Queries(
-            Mates(first.data, first.start[cut], first.end[cut], first.length[cut]),
-            second,
-            self.name_start[cut],
-            self.name_end[cut],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class QueryBlock:
-    """Queries without their sequences, but with their candidates.
-
-    Attributes:
-        names: uint8, in which the names lie.
-        name_start: int64[n].
-        name_end: int64[n].
-        length1: int32[n], bases of the read or first mate.
-        length2: int32[n], of the second mate; 0 for single reads.
-        features: int64[n], features of the query.
-        candidates: the best.
-        paired: whether queries are pairs.
-    """
-
-    names: NDArray[np.uint8]
-    name_start: NDArray[np.int64]
-    name_end: NDArray[np.int64]
-    length1: NDArray[np.int32]
-    length2: NDArray[np.int32]
-    features: NDArray[np.int64]
-    candidates: CandidateArrays
-    paired: bool
-
-    def __len__(self) -> int:
-        return len(self.name_start)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        own = (self.names, self.name_start, self.name_end, self.length1, self.length2)
-        return sum(array.nbytes for array in (*own, self.features, *self.candidates))
-
-    @property
-    def bases(self) -> int:
-        """Of all queries."""
-        return int(self.length1.sum(dtype=np.int64) + self.length2.sum(dtype=np.int64))
-
-
-def trivial_taxonomy() -> Taxonomy:
-    """A tree of nothing but a root, for databases without a taxonomy."""
-    return Taxonomy(
-        taxid=np.ones(1, dtype=np.int64),
-        parent=np.zeros(1, dtype=np.int32),
-        rank=np.array([ROOT], dtype=np.uint8),
-        name_bytes=np.frombuffer(b"root", dtype=np.uint8),
-        name_start=np.array([0, 4], dtype=np.int64),
-        merged_taxid=np.zeros(0, dtype=np.int64),
-        merged_index=np.zeros(0, dtype=np.int32),
-    )
+from ngsgpu.taxonomy.tree import RANK_CODES, root_only
 
 
 class Engine:
@@ -160,7 +55,7 @@ class Engine:
     ) -> None:
         self.database = database
         self.parameters = parameters
-        self.taxonomy = database.taxonomy or trivial_taxonomy()
+        self.taxonomy = database.taxonomy or root_only()
         self.sketch = database.parameters.sketch
         self.rules = self._rules()
         self.lineages = self.taxonomy.ranked_lineages()
@@ -288,52 +183,6 @@ class Engine:
             paired=queries.paired,
         )
 
-    def call(
-        self,
-        block: QueryBlock,
-        kept: NDArray[np.uint8] | None = None,
-        accepted: NDArray[np.uint8] | None = None,
-        doubtful_confidence: float = 0.0,
-    ) -> CalledReads:
-        """Call queries by their candidates.
-
-        Args:
-            block: the queries.
-            kept: uint8[targets], 0 for targets that do not count; None: all count.
-            accepted: uint8[targets], see ``ngsgpu.classify.call.evidence``; None: all are.
-            doubtful_confidence: see there.
-        """
-        best, acceptance = block.candidates, None
-        if accepted is not None:
-            best, acceptance = weigh(best, accepted, self.rules)
-        call = np.empty(len(block), dtype=np.int32)
-        place = np.empty(len(block), dtype=np.int64)
-        call_queries(
-            best, block.features, self.lineages, self.node_rank, self.target_node,
-            np.zeros(0, dtype=np.uint8) if kept is None else kept, self.rules, call, place,
-        )  # fmt: skip
-        row, there = np.arange(len(block)), place >= 0
-        column = np.maximum(place, 0)
-        if acceptance is not None:
-            raise_rank(
-                call, acceptance, np.where(there, best.hits[row, column], np.int32(0)),
-                block.features, self.target_node, self.lineages, self.rules.highest,
-                round(doubtful_confidence * PER_MILLION),
-            )  # fmt: skip
-        return CalledReads(
-            names=block.names,
-            name_start=block.name_start,
-            name_end=block.name_end,
-            call=call,
-            score=np.where(there, best.hits[row, column], np.int32(0)),
-            target=np.where(there, best.target[row, column], np.int32(-1)),
-            window_begin=np.where(there, best.window_begin[row, column], np.int32(0)),
-            window_end=np.where(there, best.window_end[row, column], np.int32(0)),
-            length1=block.length1,
-            length2=block.length2,
-            paired=block.paired,
-        )
-
 
 def blocks_are_whole(keys: NDArray[np.uint32], partition: PartitionArrays) -> bool:
     """Whether the blocks of an index that keys lead to are what was written."""
@@ -341,21 +190,3 @@ def blocks_are_whole(keys: NDArray[np.uint32], partition: PartitionArrays) -> bo
         keys, partition.directory, partition.entries, partition.locations, partition.sums,
         partition.checked,
     )  # fmt: skip
-
-
-@njit(nogil=True, cache=True)
-def find_name_ends(
-    data: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    strip: Integer,
-    name_end: NDArray[np.int64],
-) -> None:
-    """Find the end of the first word of headers; with ``strip``, before a ``/1`` or ``/2``."""
-    for i in range(start.size):
-        at = start[i]
-        while at < end[i] and data[at] != 32 and data[at] != 9:
-            at += 1
-        if strip and at - start[i] > 2 and data[at - 2] == 47 and 49 <= data[at - 1] <= 50:
-            at -= 2
-        name_end[i] = at

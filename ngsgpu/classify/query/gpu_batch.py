@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.gpu import to_device
 from ngsgpu.classify.query.candidate_file import own_names
-from ngsgpu.classify.query.cpu import CandidateArrays
-from ngsgpu.classify.query.engine import Queries, QueryBlock
+from ngsgpu.classify.query.queries import CandidateArrays, Queries, QueryBlock
 from ngsgpu.classify.sketch.cpu import unpack_sequences
 from ngsgpu.device.team import here
 

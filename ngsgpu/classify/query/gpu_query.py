@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ngsgpu.classify.gpu import THREADS, grid_of_threads
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import NULL, DeviceBatch, DeviceNames, DeviceReads
 from ngsgpu.classify.query.gpu_search import KERNELS, Search, Searcher
+from ngsgpu.device.kernels import THREADS, grid_of_threads
 from ngsgpu.device.team import Team, here
 
 

@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ngsgpu.classify.gpu import THREADS, grid_of_warps, sketch_numbers, to_device
+from ngsgpu.classify.gpu import sketch_numbers, to_device
 from ngsgpu.classify.query.cpu import PartitionArrays
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import DeviceReads
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.kernels import THREADS, KernelModule, grid_of_warps
 from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.sort import radix_sort

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.query.candidate_file import CandidateFile
-from ngsgpu.classify.query.cpu import CandidateArrays, merge_candidates
-from ngsgpu.classify.query.engine import Engine, QueryBlock
+from ngsgpu.classify.query.cpu import merge_candidates
+from ngsgpu.classify.query.engine import Engine
+from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.errors import InputError, UsageError
 
 

@@ -3,7 +3,8 @@
 // A warp takes a query from its letters to its candidates: features in registers, locations
 // gathered in shared memory, sorted in registers. The few queries with more locations than a warp
 // holds are left to kernels that sort in device memory.
-#include "ngsgpu/classify/query/batch.cuh"
+#include "ngsgpu/classify/query/locations.cuh"
+#include "ngsgpu/device/block.cuh"
 
 namespace {
 
@@ -11,220 +12,6 @@ constexpr int kMost = 256;          // locations of a query that a warp sorts
 constexpr int kQueryWarps = 8;      // of a block
 constexpr uint32_t kTaken = 4;      // queries that a warp takes at a time
 constexpr uint32_t kNameTile = 256;  // names that a block copies together
-
-// Index of the first of ``values[0..count)`` (ascending) that is at least ``value``.
-__device__ __forceinline__ int first_not_below(const uint32_t* values, int count, uint32_t value) {
-    int low = 0, high = count;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (values[middle] < value) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-// First location of a key, and how many it has, all of them within ``locations``.
-__device__ __forceinline__ uint2 find_key(const Partition& partition, uint32_t key) {
-    const int bits = int(partition.bits);
-    const uint32_t bucket = key >> (32 - bits);
-    const uint32_t wanted = key & uint32_t((1ull << (32 - bits)) - 1);
-    const uint2 line = partition.directory[bucket];
-    const uint32_t end = min(partition.directory[bucket + 1].x, uint32_t(partition.entry_count));
-    uint2 found = {line.y, 0};
-    for (uint32_t i = line.x; i < end; ++i) {
-        const uint32_t entry = partition.entries[i];
-        const uint32_t rest = entry >> kCountBits, count = entry & ((1u << kCountBits) - 1);
-        if (rest > wanted) break;
-        if (rest == wanted) found.y += count;
-        else found.x += count;
-    }
-    const uint32_t room = uint32_t(partition.location_count);
-    found.x = min(found.x, room);
-    found.y = min(found.y, room - found.x);
-    return found;
-}
-
-__device__ __forceinline__ int target_of(const Partition& partition, uint32_t window) {
-    int target = partition.block_target[window >> kBlockBits];
-    while (partition.first_window[target + 1] <= window) ++target;
-    return target;
-}
-
-// Windows that a range of a query of so many bases may have.
-__device__ __forceinline__ uint32_t span_of(int64_t bases, int insert_size, int stride) {
-    return uint32_t(2 + max(bases, int64_t(insert_size)) / stride);
-}
-
-// insert_candidate of query.py into a query's row, by one thread.
-__device__ void insert_candidate(Candidate* row, int most, Candidate own,
-                                 const int32_t* taxon_of_target) {
-    int count = 0;
-    while (count < most && row[count].x >= 0) ++count;
-    const int taxon = taxon_of_target ? taxon_of_target[own.x] : -1;
-    for (int i = 0; taxon_of_target && i < count; ++i) {
-        const Candidate had = row[i];
-        if (taxon_of_target[had.x] != taxon) continue;
-        if (own.y < had.y || (own.y == had.y && own.x > had.x)) return;
-        for (int j = i + 1; j < count; ++j) row[j - 1] = row[j];
-        --count;
-        break;
-    }
-    int place = count;
-    while (place > 0) {
-        const Candidate other = row[place - 1];
-        if (own.y < other.y || (own.y == other.y && own.x > other.x)) break;
-        --place;
-    }
-    if (place == most) return;
-    for (int j = min(count, most - 1); j > place; --j) row[j] = row[j - 1];
-    row[place] = own;
-}
-
-// Put candidate ``number`` of a partition into the query's row. Those of the first partition come
-// from the best down, and are all that there are.
-__device__ __forceinline__ void put_candidate(Candidate* row, int most, int number, bool is_first,
-                                              Candidate own, const int32_t* taxon_of_target) {
-    if (is_first) row[number] = own;
-    else insert_candidate(row, most, own, taxon_of_target);
-}
-
-// Give the locations of a query's features to ``put(place, window)``, by a warp.
-//
-// Returns how many there are; ``size`` takes features and lengths.
-template <class Put>
-__device__ uint32_t collect_locations(const Mate& one, const Mate& two, uint32_t query, int kmer,
-                                      int sketch, int window, int stride,
-                                      const Partition& partition, uint32_t lane, int3* size,
-                                      Put put) {
-    uint32_t done = 0;
-    *size = {0, 0, 0};
-    for (int number = 0; number < 2; ++number) {
-        if (number && !two.step) break;
-        const uint32_t record = (number ? two.first : one.first) + query * one.step;
-        const u8* text = (number ? two.raw : one.raw) + (number ? two.start : one.start)[record];
-        const int length = (number ? two.length : one.length)[record];
-        if (number) size->z = length;
-        else size->y = length;
-        const int windows = windows_of(length, kmer, window, stride);
-        for (int j = 0; j < windows; ++j) {
-            uint32_t feature;
-            const int count = sketch_letters(text + int64_t(j) * stride,
-                                             min(window, length - j * stride), kmer, sketch, lane,
-                                             &feature);
-            size->x += count;
-            uint2 list = {0, 0};
-            if (int(lane) < count) list = find_key(partition, mix32(feature));
-            uint32_t sum = list.y;
-            for (uint32_t distance = 1; distance < 32; distance *= 2) {
-                const uint32_t other = __shfl_up_sync(kAll, sum, distance);
-                if (lane >= distance) sum += other;
-            }
-            const uint32_t own = done + sum - list.y;
-            if (list.y <= 8)
-                for (uint32_t i = 0; i < list.y; ++i)
-                    put(own + i, partition.locations + list.x + i);
-            // Long lists are copied by all lanes together.
-            for (uint32_t rest = __ballot_sync(kAll, list.y > 8); rest; rest &= rest - 1) {
-                const int source = __ffs(rest) - 1;
-                const uint32_t many = __shfl_sync(kAll, list.y, source);
-                const uint32_t from = __shfl_sync(kAll, list.x, source);
-                const uint32_t to = __shfl_sync(kAll, own, source);
-                for (uint32_t i = lane; i < many; i += 32)
-                    put(to + i, partition.locations + from + i);
-            }
-            done += __shfl_sync(kAll, sum, 31);
-        }
-    }
-    return done;
-}
-
-// Sort 32 * kPer values of a warp; value ``lane * kPer + i`` is value i of the lane (bitonic).
-template <int kPer>
-__device__ __forceinline__ void sort_registers(uint32_t (&values)[kPer], uint32_t lane) {
-#pragma unroll
-    for (uint32_t size = 2; size <= 32 * kPer; size *= 2) {
-#pragma unroll
-        for (uint32_t distance = size / 2; distance > 0; distance /= 2) {
-#pragma unroll
-            for (uint32_t i = 0; i < kPer; ++i) {
-                const bool ascends = ((lane * kPer + i) & size) == 0;
-                if (distance >= kPer) {
-                    const uint32_t across = distance / kPer;
-                    const uint32_t other = __shfl_xor_sync(kAll, values[i], across);
-                    values[i] = ((lane & across) == 0) == ascends ? min(values[i], other)
-                                                                  : max(values[i], other);
-                } else if ((i & distance) == 0) {
-                    const uint32_t a = values[i], b = values[i | distance];
-                    values[i] = ascends ? min(a, b) : max(a, b);
-                    values[i | distance] = ascends ? max(a, b) : min(a, b);
-                }
-            }
-        }
-    }
-}
-
-// Sort the locations of a query in registers and put its best ranges into its row, by a warp.
-//
-// Each location is the right end of a range, whose hits a search for its first one tells. The best
-// of all is taken, the locations of its target (or taxon) are struck out, and so on: the first of
-// equal ones is of the earlier target. ``found`` has the locations, in shared memory; any numbers.
-template <int kPer>
-__device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32_t span, int most,
-                                              const Partition& partition, bool is_first,
-                                              Candidate* row, uint32_t lane) {
-    uint32_t values[kPer], keys[kPer];
-    int32_t group[kPer];
-#pragma unroll
-    for (int i = 0; i < kPer; ++i) {
-        const int at = int(lane) * kPer + i;
-        values[i] = at < count ? min(found[at], uint32_t(partition.last_window)) : kNone;
-    }
-    sort_registers(values, lane);
-#pragma unroll
-    for (int i = 0; i < kPer; ++i) found[lane * kPer + i] = values[i];
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < kPer; ++i) {
-        const int at = int(lane) * kPer + i;
-        keys[i] = 0;
-        group[i] = -1;
-        if (at < count) {
-            const int target = target_of(partition, values[i]);
-            const uint32_t back = values[i] >= span - 1 ? values[i] - (span - 1) : 0;
-            const uint32_t low = max(partition.first_window[target], back);
-            group[i] = partition.taxon ? partition.taxon[target] : target;
-            const uint32_t hits = at - first_not_below(found, at, low) + 1;
-            if (group[i] >= 0) keys[i] = hits << 16 | (0xFFFF - at);
-        }
-    }
-    int number = 0;
-    for (; number < most; ++number) {
-        uint32_t best = 0;
-#pragma unroll
-        for (int i = 0; i < kPer; ++i) best = max(best, keys[i]);
-        best = __reduce_max_sync(kAll, best);
-        if (best == 0) break;
-        const int top = best >> 16, place = 0xFFFF - int(best & 0xFFFF);
-        int32_t chosen = 0;
-#pragma unroll
-        for (int i = 0; i < kPer; ++i)
-            if (place % kPer == i) chosen = group[i];
-        chosen = __shfl_sync(kAll, chosen, place / kPer);
-        if (lane == 0) {
-            const int target = partition.taxon ? target_of(partition, found[place]) : chosen;
-            const uint32_t origin = partition.first_window[target];
-            const Candidate own = {partition.target[target], top,
-                                   int(found[place - top + 1] - origin),
-                                   int(found[place] - origin)};
-            put_candidate(row, most, number, is_first, own, partition.taxon_of_target);
-        }
-#pragma unroll
-        for (int i = 0; i < kPer; ++i)
-            if (group[i] == chosen) keys[i] = 0;
-    }
-    __syncwarp();
-    return number;
-}
 
 }  // namespace
 
@@ -253,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
     uint32_t* found = locations[threadIdx.x / 32];
     for (;;) {
         uint32_t begin = lane == 0 ? atomicAdd(counters, kTaken) : 0;
-        begin = __shfl_sync(kAll, begin, 0);
+        begin = __shfl_sync(WARP, begin, 0);
         if (begin >= queries) return;
         const uint32_t end = min(begin + kTaken, queries);
         for (uint32_t query = begin; query < end; ++query) {
@@ -367,9 +154,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                     place = j;
                 }
             }
-            const uint32_t top = __reduce_max_sync(kAll, best);
+            const uint32_t top = __reduce_max_sync(WARP, best);
             if (top == 0) break;
-            place = __reduce_min_sync(kAll, best == top ? place : kNone);
+            place = __reduce_min_sync(WARP, best == top ? place : kNone);
             const int32_t chosen = own_group[place];
             if (lane == 0) {
                 const uint32_t last = uint32_t(found[place]);
@@ -418,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                uint32_t step, uint32_t queries, int strip, uint32_t* used, uint32_t* start,
                uint32_t* length, u8* names) {
     __shared__ uint32_t source[kNameTile], size[kNameTile], sink[kNameTile];
-    __shared__ uint32_t sums[kThreads / 32], origin;
+    __shared__ uint32_t origin;
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
     const uint32_t query = blockIdx.x * kNameTile + threadIdx.x;
     uint32_t from = 0, at = 0;
@@ -433,26 +220,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             (raw[at - 1] == '1' || raw[at - 1] == '2'))
             at -= 2;
     }
-    uint32_t sum = at - from;
-    for (uint32_t distance = 1; distance < 32; distance *= 2) {
-        const uint32_t other = __shfl_up_sync(kAll, sum, distance);
-        if (lane >= distance) sum += other;
-    }
-    if (lane == 31) sums[warp] = sum;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        uint32_t total = 0;
-        for (uint32_t i = 0; i < kThreads / 32; ++i) {
-            const uint32_t own = sums[i];
-            sums[i] = total;
-            total += own;
-        }
-        origin = atomicAdd(used, total);
-    }
+    uint32_t total;
+    const uint32_t before = block_exclusive_sum<kThreads>(at - from, &total);
+    if (threadIdx.x == 0) origin = atomicAdd(used, total);
     __syncthreads();
     source[threadIdx.x] = from;
     size[threadIdx.x] = at - from;
-    sink[threadIdx.x] = origin + sums[warp] + sum - (at - from);
+    sink[threadIdx.x] = origin + before;
     if (query < queries) {
         start[query] = sink[threadIdx.x];
         length[query] = at - from;

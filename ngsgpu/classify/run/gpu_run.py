@@ -14,11 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ngsgpu.classify.call.gpu import CalledBatch, DeviceCaller, DeviceFirstPass
+from ngsgpu.classify.call.gpu import DeviceFirstPass
 from ngsgpu.classify.call.results import SampleTotals
+from ngsgpu.classify.outputs.gpu import CalledBatch, DeviceCaller
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
-from ngsgpu.classify.query.engine import Engine, QueryBlock
+from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import DeviceBatch, batch_of_block
+from ngsgpu.classify.query.queries import QueryBlock
 from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules, SampleRun, TargetFilter
 from ngsgpu.classify.run.samples import SampleOutputs
 from ngsgpu.classify.run.two_pass import TwoPass

@@ -14,8 +14,6 @@ from typing import Final
 
 import numpy as np
 
-from ngsgpu.classify.gpu import THREADS
-from ngsgpu.classify.query.engine import Queries
 from ngsgpu.classify.query.gpu_batch import (
     DeviceBatch,
     DeviceMates,
@@ -25,7 +23,9 @@ from ngsgpu.classify.query.gpu_batch import (
 )
 from ngsgpu.classify.query.gpu_query import DeviceEngine
 from ngsgpu.classify.query.gpu_search import KERNELS
+from ngsgpu.classify.query.queries import Queries
 from ngsgpu.classify.run.samples import cuts_of, queries_of
+from ngsgpu.device.kernels import THREADS
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
 from ngsgpu.io.gpu.records import MAX_READERS, DeviceReadFiles, DeviceRecordBatch, no_bad_pair

@@ -21,8 +21,9 @@ from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.tree import CountedTree, tree_of
 from ngsgpu.classify.params import QueryParameters
 from ngsgpu.classify.query.candidate_file import CandidateFile
-from ngsgpu.classify.query.engine import Engine, Queries, QueryBlock
+from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.merge import check_files, join_blocks, merged_blocks
+from ngsgpu.classify.query.queries import Queries, QueryBlock
 from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules, SampleRun
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, cuts_of, queries_of
 from ngsgpu.classify.run.stats import ClassificationStatistics

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.call.abundance import estimate_abundance, rank_code
 from ngsgpu.classify.call.coverage import CoverageCounter
+from ngsgpu.classify.call.cpu import call_block
 from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
-from ngsgpu.classify.call.results import CalledReads, Candidates, SampleTotals, count_windows
+from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
 from ngsgpu.classify.outputs.abundance import abundance_table
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.cami import cami_profile
@@ -29,7 +30,8 @@ from ngsgpu.classify.outputs.krona import krona_text
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.outputs.tree import tree_of
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
-from ngsgpu.classify.query.engine import Engine, QueryBlock
+from ngsgpu.classify.query.engine import Engine
+from ngsgpu.classify.query.queries import QueryBlock
 from ngsgpu.classify.run.samples import SampleOutputs
 from ngsgpu.classify.run.stats import ClassificationStatistics
 from ngsgpu.classify.run.two_pass import TwoPass
@@ -266,9 +268,7 @@ class SampleRun:
                 second.keep(prepared)
                 best = block.candidates
                 if counter is not None:
-                    counter.add(
-                        Candidates(best.target, best.hits, best.window_begin, best.window_end)
-                    )
+                    counter.add(best)
                 if evidence is not None:
                     evidence.add(best, block.features)
             target_filter = self._target_filter(counter, evidence)
@@ -300,7 +300,8 @@ class SampleRun:
 
         def work(item: Any) -> _Called:
             block = find(item)
-            reads = self._engine.call(
+            reads = call_block(
+                self._engine,
                 block,
                 target_filter.kept,
                 target_filter.accepted,

@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from ngsgpu.classify.query.cpu import Mates
-from ngsgpu.classify.query.engine import NO_MATES, Queries, find_name_ends
+from ngsgpu.classify.query.queries import NO_MATES, Mates, Queries, find_name_ends
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.inputs import ReadFiles, plan_lanes
 from ngsgpu.io.text.batch import RecordBatch

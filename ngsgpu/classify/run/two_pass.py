@@ -14,7 +14,8 @@ from ngsgpu.classify.query.candidate_file import (
     compact_block,
     encode_block,
 )
-from ngsgpu.classify.query.engine import Engine, QueryBlock
+from ngsgpu.classify.query.engine import Engine
+from ngsgpu.classify.query.queries import QueryBlock
 from ngsgpu.device.memory import available_memory
 from ngsgpu.errors import output_error
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.gpu import THREADS, grid_of_warps, sketch_numbers
+from ngsgpu.classify.gpu import sketch_numbers
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.sketch.references import windows_of_lengths
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.kernels import THREADS, KernelModule, grid_of_warps
 
 KERNELS: Final = KernelModule("ngsgpu.classify.sketch", "sketch.cu")
 PAD: Final = 64

@@ -17,7 +17,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.gpu import THREADS, grid_of, grid_of_warps
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.sketch.gpu import KERNELS, PAD, DeviceSketches, LetterPieces, sketch_letters
 from ngsgpu.classify.sketch.gpu_references import (
@@ -27,6 +26,7 @@ from ngsgpu.classify.sketch.gpu_references import (
     TextBatch,
 )
 from ngsgpu.classify.sketch.references import TargetSink, windows_of_lengths
+from ngsgpu.device.kernels import THREADS, grid_of, grid_of_warps
 from ngsgpu.device.pinned import PinnedPool, mapped_copy, pinned_empty
 from ngsgpu.device.team import Team
 from ngsgpu.io.gpu.feed import IrregularInputError

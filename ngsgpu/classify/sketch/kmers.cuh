@@ -63,25 +63,25 @@ __device__ int sketch_letters(const u8* text, int length, int kmer, int sketch, 
             packed = pack_bases(text + start + 16 * lane, &unknown);
             if (left - 16 * int(lane) < 16) unknown &= (1u << (left - 16 * lane)) - 1;
         }
-        const bool is_clean = !__any_sync(kAll, unknown != 0);
+        const bool is_clean = !__any_sync(WARP, unknown != 0);
         const int kmers = min(left - kmer + 1, kSegment);
         for (int base = 0; base < kmers; base += 32) {
             const int at = base + int(lane), word = at >> 4, shift = at & 15;
-            const uint32_t high = __shfl_sync(kAll, packed, word);
-            const uint32_t low = __shfl_sync(kAll, packed, word + 1);
+            const uint32_t high = __shfl_sync(WARP, packed, word);
+            const uint32_t low = __shfl_sync(WARP, packed, word + 1);
             const uint32_t forward = __funnelshift_l(low, high, 2 * shift) >> spare;
             const uint32_t backward = reverse_bases(~forward) >> spare;
             uint32_t value = mix32(min(forward, backward));
             if (!is_clean) {
-                const uint32_t here = __shfl_sync(kAll, unknown, word);
-                const uint32_t after = __shfl_sync(kAll, unknown, word + 1);
+                const uint32_t here = __shfl_sync(WARP, unknown, word);
+                const uint32_t after = __shfl_sync(WARP, unknown, word + 1);
                 if (((here | after << 16) >> shift) & ((1u << kmer) - 1)) value = kNone;
             }
             best = add_to_sketch(best, at < kmers ? value : kNone, sketch, lane);
         }
     }
     *own = best;
-    return __popc(__ballot_sync(kAll, best != kNone && int(lane) < sketch));
+    return __popc(__ballot_sync(WARP, best != kNone && int(lane) < sketch));
 }
 
 }  // namespace

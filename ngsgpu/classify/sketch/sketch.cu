@@ -1,7 +1,6 @@
 // Features of reference sequences, from the text of FASTA files on; the references are
 // ngsgpu/io/text/scan.py (records) and ngsgpu/classify/sketch/cpu.py.
 #include "ngsgpu/classify/sketch/kmers.cuh"
-#include "ngsgpu/classify/sketch/positions.cuh"
 #include "ngsgpu/device/block.cuh"
 
 namespace {
@@ -99,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         uint32_t count = 0;
         for (uint32_t base = tile * kTextTile; base < begin[i]; base += 32) {
             const uint32_t at = base + lane;
-            count += __popc(__ballot_sync(kAll, at < begin[i] && class_of[text[at]] == kBase));
+            count += __popc(__ballot_sync(WARP, at < begin[i] && class_of[text[at]] == kBase));
         }
         if (lane == 0) places[i] = letters_before[tile] + count;
     }

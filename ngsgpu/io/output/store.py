@@ -324,3 +324,13 @@ def _sealed(values: dict[str, Any]) -> str:
     own = {name: value for name, value in values.items() if name != "crc32"}
     own["crc32"] = isal_zlib.crc32(json.dumps(own).encode())
     return json.dumps(own, indent=1) + "\n"
+
+
+def starts_are_valid(starts: NDArray[np.int64], size: int) -> bool:
+    """Whether places where strings begin, and the last ends, ascend from 0 to ``size``."""
+    return (
+        len(starts) > 0
+        and int(starts[0]) == 0
+        and int(starts[-1]) == size
+        and bool((starts[1:] >= starts[:-1]).all())
+    )

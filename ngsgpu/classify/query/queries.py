@@ -1,0 +1,166 @@
+"""Queries and their candidates, as arrays: what kernels and files of candidates take.
+
+A query is a read, or a pair of mates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.jit import njit
+from ngsgpu.sequence.types import Integer
+
+
+class Mates(NamedTuple):
+    """Where the sequences of reads, or of one mate of pairs, lie in a file's bytes.
+
+    Attributes:
+        data: uint8 [bytes].
+        start: int64[n], first base; line ends may lie between bases.
+        end: int64[n].
+        length: int32[n], bases.
+    """
+
+    data: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    length: NDArray[np.int32]
+
+
+NO_MATES = Mates(
+    np.zeros(0, dtype=np.uint8),
+    np.zeros(0, dtype=np.int64),
+    np.zeros(0, dtype=np.int64),
+    np.zeros(0, dtype=np.int32),
+)
+
+
+class CandidateArrays(NamedTuple):
+    """The best candidates of queries; see ``ngsgpu.classify.call.results.Candidates``.
+
+    Attributes:
+        target: int32[n, m], -1 from the first place on that is free.
+        hits: int32[n, m].
+        window_begin: int32[n, m].
+        window_end: int32[n, m].
+        taxon: int32[n, m], ``PartitionArrays.taxon`` of the target; -1 where calls may be
+            sequences.
+    """
+
+    target: NDArray[np.int32]
+    hits: NDArray[np.int32]
+    window_begin: NDArray[np.int32]
+    window_end: NDArray[np.int32]
+    taxon: NDArray[np.int32]
+
+    @classmethod
+    def empty(cls, queries: int, most: int) -> CandidateArrays:
+        """Lists without a candidate."""
+        shape = queries, most
+        return cls(
+            target=np.full(shape, -1, dtype=np.int32),
+            hits=np.zeros(shape, dtype=np.int32),
+            window_begin=np.zeros(shape, dtype=np.int32),
+            window_end=np.zeros(shape, dtype=np.int32),
+            taxon=np.full(shape, -1, dtype=np.int32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Some reads, or pairs.
+
+    Attributes:
+        first: the reads, or first mates.
+        second: second mates; ``NO_MATES`` for single reads.
+        name_start: int64[n], in ``first.data``: first byte of the name.
+        name_end: int64[n], its end.
+    """
+
+    first: Mates
+    second: Mates
+    name_start: NDArray[np.int64]
+    name_end: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.name_start)
+
+    @property
+    def paired(self) -> bool:
+        """Whether these are pairs."""
+        return self.second is not NO_MATES
+
+    def part(self, begin: int, end: int) -> Queries:
+        """Queries ``begin`` up to ``end``."""
+        cut = slice(begin, end)
+        second = self.second
+        if self.paired:
+            second = Mates(second.data, second.start[cut], second.end[cut], second.length[cut])
+        first = self.first
+        return Queries(
+            Mates(first.data, first.start[cut], first.end[cut], first.length[cut]),
+            second,
+            self.name_start[cut],
+            self.name_end[cut],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBlock:
+    """Queries without their sequences, but with their candidates.
+
+    Attributes:
+        names: uint8, in which the names lie.
+        name_start: int64[n].
+        name_end: int64[n].
+        length1: int32[n], bases of the read or first mate.
+        length2: int32[n], of the second mate; 0 for single reads.
+        features: int64[n], features of the query.
+        candidates: the best.
+        paired: whether queries are pairs.
+    """
+
+    names: NDArray[np.uint8]
+    name_start: NDArray[np.int64]
+    name_end: NDArray[np.int64]
+    length1: NDArray[np.int32]
+    length2: NDArray[np.int32]
+    features: NDArray[np.int64]
+    candidates: CandidateArrays
+    paired: bool
+
+    def __len__(self) -> int:
+        return len(self.name_start)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        own = (self.names, self.name_start, self.name_end, self.length1, self.length2)
+        return sum(array.nbytes for array in (*own, self.features, *self.candidates))
+
+    @property
+    def bases(self) -> int:
+        """Of all queries."""
+        return int(self.length1.sum(dtype=np.int64) + self.length2.sum(dtype=np.int64))
+
+
+@njit(nogil=True, cache=True)
+def find_name_ends(
+    data: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    strip: Integer,
+    name_end: NDArray[np.int64],
+) -> None:
+    """Find the end of the first word of headers; with ``strip``, before a ``/1`` or ``/2``."""
+    for i in range(start.size):
+        at = start[i]
+        while at < end[i] and data[at] != 32 and data[at] != 9:
+            at += 1
+        if strip and at - start[i] > 2 and data[at - 2] == 47 and 49 <= data[at - 1] <= 50:
+            at -= 2
+        name_end[i] = at
