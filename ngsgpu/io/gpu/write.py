@@ -6,7 +6,6 @@ kernels that make the next bytes.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.in_memory import FileInMemory
 from ngsgpu.io.output.writer import OutputSet
 
 PIECE_BYTES: Final = 8 << 20
@@ -25,9 +25,6 @@ WRITERS: Final = 4
 
 MEMORY_WRITERS: Final = 8
 """Threads that fill files in memory, whose pages they map and need not wait for."""
-
-_RESERVED: Final = 128 << 20
-"""Bytes by which a file in memory grows."""
 
 _AHEAD: Final = 12
 """Pieces that may wait to be written."""
@@ -59,7 +56,7 @@ class DeviceWriter:
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="ngsgpu-write")
         self._in_order: dict[int, ThreadPoolExecutor] = {}
         self._filled: dict[int, int] = {}
-        self._targets: dict[int, AtomicFile | _FileInMemory | None] = {}
+        self._targets: dict[int, AtomicFile | FileInMemory | None] = {}
         self._tasks: deque[Future[None]] = deque()
 
     def put(self, index: int, data: Any, size: int, ready: Any) -> Any:
@@ -100,12 +97,12 @@ class DeviceWriter:
         done.record(self._stream)
         return done
 
-    def _target(self, index: int) -> AtomicFile | _FileInMemory | None:
+    def _target(self, index: int) -> AtomicFile | FileInMemory | None:
         """What takes the parts of an output in any order; None if nothing does."""
         if index not in self._targets:
             file = self._files.file_for_offsets(index)
             in_memory = file is not None and file.is_in_memory
-            self._targets[index] = _FileInMemory(file) if file and in_memory else file
+            self._targets[index] = FileInMemory(file) if file and in_memory else file
         return self._targets[index]
 
     def _pool_in_order(self, index: int) -> ThreadPoolExecutor:
@@ -116,7 +113,7 @@ class DeviceWriter:
     def _write(
         self,
         index: int,
-        target: AtomicFile | _FileInMemory | None,
+        target: AtomicFile | FileInMemory | None,
         place: int,
         buffer: NDArray[np.uint8],
         count: int,
@@ -143,7 +140,7 @@ class DeviceWriter:
         while self._tasks:
             self._tasks.popleft().result()
         for target in self._targets.values():
-            if isinstance(target, _FileInMemory):
+            if isinstance(target, FileInMemory):
                 target.finish()
 
     def __enter__(self) -> Self:
@@ -163,32 +160,3 @@ class DeviceWriter:
             self._stream.synchronize()
             for pool in (self._pool, *self._in_order.values()):
                 pool.shutdown(wait=True, cancel_futures=True)
-
-
-class _FileInMemory:
-    """A file in memory that several threads fill at once.
-
-    Writing would let one at a time into the file. Its pages are reserved, so that a disk that is
-    full is noticed, and mapped for each part.
-    """
-
-    def __init__(self, file: AtomicFile) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-        self._reserved = 0
-        self._end = 0
-
-    def write_at(self, data: memoryview, offset: int) -> None:
-        """Write all of ``data`` at a place in the file."""
-        end = offset + len(data)
-        with self._lock:
-            self._end = max(self._end, end)
-            if end > self._reserved:
-                wanted = -(-end // _RESERVED) * _RESERVED
-                self._file.reserve(self._reserved, wanted)
-                self._reserved = wanted
-        np.copyto(self._file.mapped(len(data), offset), np.frombuffer(data, dtype=np.uint8))
-
-    def finish(self) -> None:
-        """Give back what was reserved too much."""
-        self._file.cut(self._end)

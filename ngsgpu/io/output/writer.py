@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
+from ngsgpu.io.output.in_memory import MemoryWriter
 
 __all__ = ["DEFAULT_LEVEL", "OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
@@ -29,6 +30,9 @@ _COMPRESSED_ENDINGS: Final = (".gz", ".bgz", ".bgzf")
 _GROUP_BLOCKS: Final = 16
 """Blocks that one task deflates, about 1 MB."""
 _QUEUED: Final = 3
+_MAPPING: Final = 8
+"""Threads from which on files in memory are filled by several of them; it takes more time of each
+than to write does."""
 _PATIENCE: Final = 5.0
 
 
@@ -70,7 +74,7 @@ class OutputSet:
         self.started = False
         self._threads = max(1, threads)
         self._pool: ThreadPoolExecutor | None = None
-        self._writers: list[_Writer] = []
+        self._writers: list[_Writer | MemoryWriter] = []
         files: list[AtomicFile] = []
         try:
             for path in paths:
@@ -80,14 +84,18 @@ class OutputSet:
                 file.discard()
             raise
         for file in files:
-            compressed = str(file.path).endswith(_COMPRESSED_ENDINGS)
-            encoder = self._encoder(compression_level) if compressed else None
-            self._writers.append(_Writer(file, encoder))
+            self._writers.append(self._writer(file, compression_level))
 
-    def _encoder(self, level: int) -> _BgzfEncoder:
+    def _writer(self, file: AtomicFile, level: int) -> _Writer | MemoryWriter:
+        compressed = str(file.path).endswith(_COMPRESSED_ENDINGS)
+        mapped = not compressed and self._threads >= _MAPPING and file.is_in_memory
+        if not compressed and not mapped:
+            return _Writer(file, None)
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-deflate")
-        return _BgzfEncoder(self._pool, level, ahead=2 * self._threads)
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
+        if mapped:
+            return MemoryWriter(file, self._pool, self._threads // 2)
+        return _Writer(file, _BgzfEncoder(self._pool, level, ahead=2 * self._threads))
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
         """Append to one output; returns at once unless the disk is behind.
