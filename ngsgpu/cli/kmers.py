@@ -64,8 +64,8 @@ def kmers(
     threads = threads or usable_cpus()
     builder = ReadSetBuilder(paired=False, quality_bits=0, threads=threads)
     for path in files:
-        for batch in read_batches(path, threads=threads):
-            builder.add(batch)
+        for _ in builder.add_all((batch,) for batch in read_batches(path, threads=threads)):
+            pass
     spectrum = count_kmers(builder.finish(), kmer, threads=threads, exact=exact)
     lines = [
         f"# k={kmer} sampled=1/{spectrum.sampled} coverage={estimate_coverage(spectrum):.2f}",

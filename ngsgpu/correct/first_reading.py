@@ -81,8 +81,7 @@ def read_within(
     size = sum(unpacked_size(path) for lane in lanes for path in lane.inputs)
     done = 0
     for lane in lanes:
-        for mates in batches(lane):
-            builder.add(*mates)
+        for mates in builder.add_all(batches(lane)):
             advance(sum(map(len, mates)))
             done += sum(len(batch.text) for batch in mates)
             found = Contents(builder.reads, builder.bases, builder.longest, builder.nbytes)

@@ -7,6 +7,7 @@ places of the sequences are known from the first reading.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.patch import EditCounts
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.pool import Shared, map_ahead
 
 if TYPE_CHECKING:
     from ngsgpu.readset import ReadSet
@@ -83,19 +85,40 @@ class ReadAgain(Run):
             InputError: a file is not what it was.
         """
         size = 2 if read_lengths.paired else 1, max(1, read_lengths.max_length)
-        counts = EditCounts(0, 0, np.zeros(size, dtype=np.int64))
-        first_read = 0
-        with self.writing(read_lengths.reads) as stage:
+        threads = self.options.threads
+        spaces = Shared(EditCounts(0, 0, np.zeros(size, dtype=np.int64)) for _ in range(threads))
+
+        def tasks() -> Iterator[tuple[ReadFiles, tuple[RecordBatch, ...], int]]:
+            first_read = 0
             for lane in lanes:
                 for mates in self.batches(lane):
-                    check_unchanged(mates, read_lengths, first_read)
-                    for mate, batch in enumerate(mates):
-                        _edit(batch, first_read + mate, len(mates), corrections, counts)
-                        outputs.write(lane.outputs[mate], batch.text)
+                    yield lane, mates, first_read
                     first_read += sum(map(len, mates))
-                    stage.advance(sum(map(len, mates)))
-        check_complete(lanes, read_lengths, first_read)
-        return counts
+            check_complete(lanes, read_lengths, first_read)
+
+        def edit(
+            task: tuple[ReadFiles, tuple[RecordBatch, ...], int],
+        ) -> tuple[ReadFiles, tuple[RecordBatch, ...]]:
+            lane, mates, first_read = task
+            check_unchanged(mates, read_lengths, first_read)
+            with spaces.borrowed() as counts:
+                for mate, batch in enumerate(mates):
+                    _edit(batch, first_read + mate, len(mates), corrections, counts)
+            return lane, mates
+
+        with (
+            self.writing(read_lengths.reads) as stage,
+            ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-edit") as pool,
+        ):
+            for lane, mates in map_ahead(pool, edit, tasks(), threads + 2):
+                for mate, batch in enumerate(mates):
+                    outputs.write(lane.outputs[mate], batch.text)
+                stage.advance(sum(map(len, mates)))
+        return EditCounts(
+            sum(counts.reads for counts in spaces.things),
+            sum(counts.ambiguous for counts in spaces.things),
+            np.sum([counts.by_position for counts in spaces.things], axis=0),
+        )
 
 
 def check_complete(lanes: Sequence[ReadFiles], read_lengths: ReadLengths, reads: int) -> None:

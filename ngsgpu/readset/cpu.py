@@ -91,8 +91,6 @@ def pack_records(
     phred_offset: int,
     bins: NDArray[np.uint8],
     quality_bits: int,
-    first: int,
-    last: int,
     first_read: int,
     read_step: int,
     lengths: NDArray[np.int32],
@@ -102,14 +100,14 @@ def pack_records(
     planes: NDArray[np.uint64],
     qualities: NDArray[np.uint8],
 ) -> int:
-    """Pack records ``first`` to ``last`` of a batch; return how many bases are unknown.
+    """Pack the records of a batch; return how many bases are unknown.
 
     Record i becomes read ``first_read + i * read_step`` and entry ``slot + i * read_step`` of
     ``lengths``, ``plane_starts`` and ``quality_starts`` (mates alternate, so the step is 2 for
     pairs). ``planes`` and ``qualities`` must be zero.
     """
     ambiguous = 0
-    for record in range(first, last):
+    for record in range(len(seq_start)):
         entry = slot + record * read_step
         read = first_read + record * read_step
         length = lengths[entry]

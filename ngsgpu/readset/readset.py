@@ -8,8 +8,7 @@ so that the output can tell a decided base from one that was never known.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.batch import MAX_READ_LENGTH, RecordBatch
+from ngsgpu.pool import map_ahead
 from ngsgpu.readset import cpu
 from ngsgpu.readset.cpu import ReadArrays
 
@@ -124,6 +124,16 @@ class ReadSet:
         return builder.finish()
 
 
+class _Packed(NamedTuple):
+    """A batch of reads; arrays as in ``ReadArrays`` and ``AmbiguousBases``."""
+
+    mates: tuple[RecordBatch, ...]
+    lengths: NDArray[np.int32]
+    planes: NDArray[np.uint64]
+    qualities: NDArray[np.uint8]
+    ambiguous: tuple[NDArray[np.uint32], NDArray[np.int32]] | None
+
+
 class ReadSetBuilder:
     """Packs batches of records, in input order, into a read set.
 
@@ -165,33 +175,67 @@ class ReadSetBuilder:
             InputError: a read is longer than ``MAX_READ_LENGTH``, there are more reads than
                 ``MAX_READS``, or FASTA and FASTQ are mixed.
         """
+        for task in self._tasks([mates]):
+            self._take(self._pack(task))
+
+    def add_all(
+        self, batches: Iterable[tuple[RecordBatch, ...]]
+    ) -> Iterator[tuple[RecordBatch, ...]]:
+        """Pack many, with all threads; yields each when it was added.
+
+        Raises:
+            InputError: as ``add``.
+        """
+        with ThreadPoolExecutor(self.threads, thread_name_prefix="ngsgpu-pack") as pool:
+            for packed in map_ahead(pool, self._pack, self._tasks(batches), self.threads + 2):
+                self._take(packed)
+                yield packed.mates
+
+    def _tasks(
+        self, batches: Iterable[tuple[RecordBatch, ...]]
+    ) -> Iterator[tuple[tuple[RecordBatch, ...], int]]:
+        """Batches, and the number of the first read of each."""
+        reads = self.reads
+        for mates in batches:
+            count = sum(map(len, mates))
+            if count == 0:
+                continue
+            if reads + count > MAX_READS:
+                raise InputError(
+                    mates[0].path,
+                    f"there are more than {MAX_READS:,} reads",
+                    "correct the lanes or chromosomes in groups",
+                )
+            self._check_format(mates)
+            yield mates, reads
+            reads += count
+
+    def _take(self, packed: _Packed) -> None:
+        self._lengths.append(packed.lengths)
+        self._planes.append(packed.planes)
+        self._qualities.append(packed.qualities)
+        if packed.ambiguous is not None:
+            self._ambiguous.append(packed.ambiguous)
+        self.reads += len(packed.lengths)
+        self.bases += int(packed.lengths.sum(dtype=np.int64))
+        self.longest = max(self.longest, int(packed.lengths.max()))
+        self.nbytes += packed.lengths.nbytes + packed.planes.nbytes + packed.qualities.nbytes
+
+    def _pack(self, task: tuple[tuple[RecordBatch, ...], int]) -> _Packed:
+        """Pack mates whose first read has a number."""
+        mates, first_read = task
         step = len(mates)
-        count = len(mates[0]) * step
-        if count == 0:
-            return
-        if self.reads + count > MAX_READS:
-            raise InputError(
-                mates[0].path,
-                f"there are more than {MAX_READS:,} reads",
-                "correct the lanes or chromosomes in groups",
-            )
-        self._check_format(mates)
-        lengths = np.empty(count, dtype=np.int32)
+        lengths = np.empty(len(mates[0]) * step, dtype=np.int32)
         for mate, batch in enumerate(mates):
             _check_lengths(batch)
             lengths[mate::step] = batch.seq_len
-        long_lengths = lengths.astype(np.int64)
-        plane_sizes = 2 * ((long_lengths + 63) >> 6)
-        quality_sizes = (long_lengths * self.quality_bits + 7) >> 3
-        plane_starts = np.cumsum(plane_sizes) - plane_sizes
-        quality_starts = np.cumsum(quality_sizes) - quality_sizes
-        planes = np.zeros(int(plane_sizes.sum()), dtype=np.uint64)
-        qualities = np.zeros(int(quality_sizes.sum()), dtype=np.uint8)
-
-        def pack(task: tuple[int, int, int]) -> int:
-            mate, first, last = task
-            batch = mates[mate]
-            return cpu.pack_records(
+        plane_starts = _starts(2 * ((lengths.astype(np.int64) + 63) >> 6))
+        quality_starts = _starts((lengths.astype(np.int64) * self.quality_bits + 7) >> 3)
+        planes = np.zeros(plane_starts[-1], dtype=np.uint64)
+        qualities = np.zeros(quality_starts[-1], dtype=np.uint8)
+        ambiguous = 0
+        for mate, batch in enumerate(mates):
+            ambiguous += cpu.pack_records(
                 batch.data,
                 batch.seq_start,
                 # Not looked at without qualities, but it has to be an array.
@@ -199,9 +243,7 @@ class ReadSetBuilder:
                 self.phred_offset,
                 cpu.QUALITY_BINS[self.quality_bits],
                 self.quality_bits,
-                first,
-                last,
-                self.reads + mate,
+                first_read + mate,
                 step,
                 lengths,
                 plane_starts,
@@ -210,24 +252,8 @@ class ReadSetBuilder:
                 planes,
                 qualities,
             )
-
-        pieces = np.linspace(0, len(mates[0]), self.threads + 1).astype(int).tolist()
-        tasks = [
-            (mate, first, last)
-            for mate in range(step)
-            for first, last in itertools.pairwise(pieces)
-        ]
-        with ThreadPoolExecutor(self.threads) as pool:
-            ambiguous = sum(pool.map(pack, tasks))
-        if ambiguous:
-            self._list_ambiguous(mates, ambiguous)
-        self._lengths.append(lengths)
-        self._planes.append(planes)
-        self._qualities.append(qualities)
-        self.reads += count
-        self.bases += int(long_lengths.sum())
-        self.longest = max(self.longest, int(lengths.max()))
-        self.nbytes += lengths.nbytes + planes.nbytes + qualities.nbytes
+        found = _list_ambiguous(mates, first_read, ambiguous) if ambiguous else None
+        return _Packed(mates, lengths, planes, qualities, found)
 
     def _check_format(self, mates: Sequence[RecordBatch]) -> None:
         """Keep no qualities of FASTA; refuse it together with FASTQ whose qualities are kept."""
@@ -243,23 +269,6 @@ class ReadSetBuilder:
                 )
         if self._fasta:
             self.quality_bits = 0
-
-    def _list_ambiguous(self, mates: Sequence[RecordBatch], ambiguous: int) -> None:
-        reads = np.empty(ambiguous, dtype=np.uint32)
-        positions = np.empty(ambiguous, dtype=np.int32)
-        found = 0
-        for mate, batch in enumerate(mates):
-            found += cpu.list_ambiguous(
-                batch.data,
-                batch.seq_start,
-                batch.seq_end,
-                self.reads + mate,
-                len(mates),
-                reads[found:],
-                positions[found:],
-            )
-        order = np.argsort(reads, kind="stable")
-        self._ambiguous.append((reads[order], positions[order]))
 
     def finish(self) -> ReadSet:
         """The read set; the builder is empty afterwards."""
@@ -294,6 +303,34 @@ class ReadSetBuilder:
         )
         self._lengths, self._planes, self._qualities, self._ambiguous = [], [], [], []
         return ReadSet(arrays, ambiguous, self.reads, bases, self.paired, low, high)
+
+
+def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where things of some sizes begin that follow one another, and where the last one ends."""
+    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def _list_ambiguous(
+    mates: Sequence[RecordBatch], first_read: int, count: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """Reads and positions of ambiguous bases, in their order."""
+    reads = np.empty(count, dtype=np.uint32)
+    positions = np.empty(count, dtype=np.int32)
+    found = 0
+    for mate, batch in enumerate(mates):
+        found += cpu.list_ambiguous(
+            batch.data,
+            batch.seq_start,
+            batch.seq_end,
+            first_read + mate,
+            len(mates),
+            reads[found:],
+            positions[found:],
+        )
+    order = np.argsort(reads, kind="stable")
+    return reads[order], positions[order]
 
 
 def _joined(parts: list[NDArray[_Scalar]], dtype: type[_Scalar]) -> NDArray[_Scalar]:

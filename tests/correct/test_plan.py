@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,8 @@ from ngsgpu.readset import ReadSetBuilder
 from tests.support.commands import Commands, names
 from tests.support.correct.data import mates, simulated_pairs
 from tests.support.io.records import fasta, fastq, write
+
+Batches = tuple[RecordBatch, ...]
 
 
 def test_dry_run(tmp_path: Path, ngsgpu: Commands) -> None:
@@ -147,13 +150,14 @@ def test_reading_ends_when_the_reads_cannot_fit(
     first, second = mates(simulated_pairs())
     one, two = write(tmp_path / "1.fq", fastq(first)), write(tmp_path / "2.fq", fastq(second))
     added = []
-    add = ReadSetBuilder.add
+    add_all = ReadSetBuilder.add_all
 
-    def counted(builder: ReadSetBuilder, *batches: RecordBatch) -> None:
-        added.append(sum(map(len, batches)))
-        add(builder, *batches)
+    def counted(builder: ReadSetBuilder, batches: Iterator[Batches]) -> Iterator[Batches]:
+        for batch in add_all(builder, batches):
+            added.append(sum(map(len, batch)))
+            yield batch
 
-    monkeypatch.setattr(ReadSetBuilder, "add", counted)
+    monkeypatch.setattr(ReadSetBuilder, "add_all", counted)
     # As if reads took very much.
     monkeypatch.setattr("ngsgpu.minhash.tables.ENTRY_BYTES", 1 << 14)
     monkeypatch.setattr("ngsgpu.minhash.ends.planned_bytes", lambda reads, *_: reads << 19)
