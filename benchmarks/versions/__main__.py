@@ -13,9 +13,9 @@ statuses. In JSON files, entries that depend on the version, the machine or the 
 (version, time_s, device, memory, gpu_memory). Errors may be worded differently unless --messages
 is given; the table counts these as reworded.
 
-With --times N every command then runs N times with each version, in turn, and the table shows the
-median of new / old for wall and CPU time. For that leave out --head, set --threads and select
-commands by --only.
+With --times N each command named by --only then runs N times with each version, in turn, and the
+table shows the median of new / old for wall and CPU time. For that leave out --head and set
+--threads.
 
 It needs Python with what ngsgpu imports, and no network; ngsgpu itself need not be installed. A
 version is a folder that holds a checkout, or a git revision, which is unpacked to --work. A --work
@@ -73,7 +73,13 @@ def read_arguments() -> argparse.Namespace:
     add("--tight", nargs="*", default=["64M", "256M"], metavar="SIZE", help="GPU memory of further "
         "runs with --backend cuda [64M 256M]")  # fmt: skip
     add("--jobs", type=int, default=1, metavar="N", help="libraries at a time [%(default)s]")
-    add("--only", type=re.compile, default="", metavar="REGEX", help="cases whose name holds this")
+    add(
+        "--only",
+        type=re.compile,
+        default=re.compile(""),
+        metavar="REGEX",
+        help="cases whose name holds this",
+    )
     add("--times", type=int, default=0, metavar="N", help="compare times of N repetitions")
     add("--messages", action="store_true", help="errors must be worded in the same way")
     add("--work", type=Path, metavar="FOLDER", help="for checkouts and outputs [a temporary one]")
@@ -136,14 +142,14 @@ def make_cases(arguments: argparse.Namespace, folder: Path) -> list[list[list[Ca
         options = Options(backend, arguments.threads, arguments.gpu_memory, " ".join(words))
         tight = arguments.tight if backend == "cuda" else []
         groups += all_cases(options, libraries, damaged, tight)
-    return select(groups, re.compile(arguments.only or ""), lacking)
+    return select(groups, arguments.only, lacking)
 
 
 def print_table(outcomes: list[Outcome], commits: list[str], *, messages: bool) -> None:
     """A line for each backend and command, then what differs."""
     print(f"old {commits[0]}\nnew {commits[1]}\n")
     print(f"{'backend and command':<24}{'cases':>7}{'refused':>9}{'reworded':>10}{'differ':>8}"
-          f"{'wall':>8}{'CPU':>7}")  # fmt: skip
+          f"{'wall':>8}{'CPU':>8}")  # fmt: skip
     by_command: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         words = outcome.case.argv[: 2 if outcome.case.argv[0] in ("db", "evaluate") else 1]
@@ -154,10 +160,16 @@ def print_table(outcomes: list[Outcome], commits: list[str], *, messages: bool) 
             f"{len(own):>7}{sum(o.status != 0 for o in own):>9}"
             f"{sum(bool(o.messages) for o in own):>10}{sum(bool(o.differences) for o in own):>8}"
         )
-        ratios = [median(column) for o in own if o.ratios for column in zip(*o.ratios, strict=True)]
-        clocks = f"{median(ratios[::2]):>8.3f}{median(ratios[1::2]):>7.3f}" if ratios else ""
+        timed = [outcome for outcome in own if outcome.repetitions]
+        clocks = "".join(
+            f"{median(o.ratio(clock) for o in timed):8.3f}" for clock in (0, 1) if timed
+        )
         print(f"{command:<24}{numbers}{clocks}")
     for outcome in outcomes:
+        if outcome.repetitions:
+            wall = [median(run[side][0] for run in outcome.repetitions) for side in SIDES]
+            print(f"{outcome.case.name}: {wall[0]:.3f} s, now {wall[1]:.3f} s; new / old "
+                  f"{outcome.ratio(0):.3f} (wall), {outcome.ratio(1):.3f} (CPU)")  # fmt: skip
         for line in outcome.differences:
             print(f"\n{outcome.case.name}: {line}\n  ngsgpu {' '.join(outcome.case.argv)}")
         if outcome.messages and (outcome.differences or messages):
@@ -205,7 +217,8 @@ def main() -> int:
         def run_row(row: tuple[int, list[Case]]) -> list[Outcome]:
             own = []
             for case in row[1]:
-                own.append(bench.outcome(case, row[0]))
+                is_timed = arguments.only.search(case.name) is not None
+                own.append(bench.outcome(case, row[0], is_timed=is_timed))
                 done.append(own[-1])
                 mark = "differs" if own[-1].differences else "same"
                 print(f"{len(done)}/{number} {case.name}: {mark}", file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from benchmarks.versions.cases import Case
@@ -42,14 +43,18 @@ class Outcome:
         status: exit status of the old version.
         differences: what is not the same, a line each.
         messages: what both said, where it is not the same.
-        ratios: new / old for each repetition, wall time and CPU time.
+        repetitions: seconds of each version in each repetition, wall time and CPU time.
     """
 
     case: Case
     status: int
     differences: list[str]
     messages: list[str] = field(default_factory=list)
-    ratios: list[tuple[float, float]] = field(default_factory=list)
+    repetitions: list[dict[str, tuple[float, float]]] = field(default_factory=list)
+
+    def ratio(self, clock: int) -> float:
+        """Median of new / old over all repetitions; of wall time (clock 0) or CPU time (1)."""
+        return median(run["new"][clock] / run["old"][clock] for run in self.repetitions)
 
 
 class Bench:
@@ -69,11 +74,12 @@ class Bench:
         self._work, self._times, self._key = work, times, key
         self._checkouts = dict(zip(SIDES, checkouts, strict=True))
 
-    def outcome(self, case: Case, row: int) -> Outcome:
+    def outcome(self, case: Case, row: int, *, is_timed: bool) -> Outcome:
         """Run a case with both versions.
 
         Args:
             case: what to run.
+            is_timed: whether to repeat it.
             row: commands of different rows may run at the same time; each has its own GPU leases.
         """
         if self._times == 0 and "cuda" not in case.argv:
@@ -92,15 +98,11 @@ class Bench:
             outcome.messages = [old.message, new.message]
         folders = [self._work / side / case.name for side in SIDES]
         outcome.differences += different_files(*folders)
-        for repetition in range(self._times if old.status == new.status == 0 else 0):
+        for repetition in range(self._times if is_timed and old.status == new.status == 0 else 0):
             # Each version is the first every other time.
             order = SIDES if repetition % 2 else SIDES[::-1]
             taken = {side: self._run(case, side, row) for side in order}
-            wall, cpu = (
-                getattr(taken["new"], clock) / getattr(taken["old"], clock)
-                for clock in ("wall", "cpu")
-            )
-            outcome.ratios.append((wall, cpu))
+            outcome.repetitions.append({side: (own.wall, own.cpu) for side, own in taken.items()})
         return outcome
 
     def _new(self, case: Case, row: int) -> Result:
