@@ -47,8 +47,8 @@ def _warn(error: Exception) -> None:
         _warned = True
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else ""
         logger.warning(
-            "compiled kernels cannot be kept%s, so that every start compiles them anew (up to half "
-            "a minute); set NUMBA_CACHE_DIR to a folder that can be written",
+            "compiled kernels cannot be cached%s, so every start recompiles them (up to half "
+            "a minute); set NUMBA_CACHE_DIR to a writable directory",
             f" ({reason})" if reason else "",
         )
 
@@ -81,7 +81,7 @@ class KernelCache(FunctionCache):
         try:
             return super().load_overload(signature, target_context)
         except Exception as error:  # whatever a damaged file makes of unpickling
-            logger.debug("a compiled kernel cannot be read: %s", error)
+            logger.debug("could not read a cached kernel: %s", error)
             return None
 
     def save_overload(self, signature: Any, data: Any) -> None:

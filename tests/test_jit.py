@@ -114,9 +114,7 @@ def test_kernels_with_nowhere_to_be_kept(tmp_path: Path) -> None:
     (tmp_path / "__pycache__").touch()
     result, said = run_kernels(tmp_path, None)
     assert result == 1011
-    assert said.startswith(
-        "compiled kernels cannot be kept, so that every start compiles them anew"
-    )
+    assert said.startswith("compiled kernels cannot be cached, so every start recompiles them")
     assert said.count("\n") == 1
 
 
@@ -129,7 +127,7 @@ def test_kernels_that_cannot_be_written(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     result, said = run_kernels(tmp_path, cache, preexec_fn=limit)
     assert result == 1011
-    assert said.startswith("compiled kernels cannot be kept (File too large), so that every start")
+    assert said.startswith("compiled kernels cannot be cached (File too large), so every start")
     assert said.count("\n") == 1
     assert list(cache.rglob("*.nb*")) == []
 

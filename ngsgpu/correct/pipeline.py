@@ -74,7 +74,7 @@ def correct_files(
 
     Raises:
         InputError: an input cannot be read; no output was written.
-        UsageError: the files do not fit together, or the memory does not suffice.
+        UsageError: the files are inconsistent, or the memory does not suffice.
         OutputError: an output cannot be written; none was.
     """
     parameters = parameters or CorrectionParameters()
@@ -176,7 +176,7 @@ def plan_files(
 
     Raises:
         InputError: an input cannot be read.
-        UsageError: the files do not fit together.
+        UsageError: the files are inconsistent.
     """
     parameters = parameters or CorrectionParameters()
     options = options or RunOptions()

@@ -135,8 +135,8 @@ def check_complete(lanes: Sequence[ReadFiles], read_lengths: ReadLengths, reads:
     if reads != read_lengths.reads:
         raise InputError(
             lanes[-1].inputs[0],
-            "the file became shorter during the run",
-            "run it again when nothing writes to it",
+            "the file was truncated during the run",
+            "run again when no other program writes to it",
         )
 
 
@@ -188,5 +188,5 @@ def check_unchanged(
             raise InputError(
                 batch.path,
                 "the file changed during the run",
-                "run it again when nothing writes to it",
+                "run again when no other program writes to it",
             )

@@ -88,9 +88,9 @@ def choose_backend(
     if requested not in ("auto", "cpu", "cuda"):
         raise UsageError(f"unknown backend {requested!r}; choose auto, cpu or cuda")
     if gpus is not None and gpus < 0:
-        raise UsageError(f"{gpus} GPUs cannot be used; ask for 0 or more")
+        raise UsageError(f"--gpus must be 0 or more, not {gpus}")
     if gpus is not None and most is not None and gpus > most:
-        _LOG.info("of %d GPUs no more than %d can take part", gpus, most)
+        _LOG.info("%d GPUs requested, but this run can use at most %d", gpus, most)
         gpus = most
     if requested == "cpu":
         return Backend("cpu", (), "as asked for")
@@ -127,7 +127,7 @@ def _automatic(gpus: int | None, engines: Collection[BackendName], lease: bool) 
     try:
         return _cuda(gpus or 1, "found", lease, wait=0)
     except DeviceError as error:
-        _LOG.info("going on with the CPU: %s", str(error).partition(";")[0])
+        _LOG.info("continuing on the CPU: %s", str(error).partition(";")[0])
         return Backend("cpu", (), "all GPUs are in use")
 
 

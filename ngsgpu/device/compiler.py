@@ -40,7 +40,7 @@ class Target:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"(sm|compute)_\d+[af]?", self.architecture):
-            raise UsageError(f"{self.architecture!r} is no CUDA architecture such as sm_90")
+            raise UsageError(f"{self.architecture!r} is not a CUDA architecture such as sm_90")
 
 
 def known_architectures() -> tuple[int, ...]:

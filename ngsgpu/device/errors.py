@@ -59,7 +59,7 @@ def cuda_errors(doing: str) -> Iterator[None]:
     except ImportError as error:
         cause = " ".join(str(error).split())
         raise DeviceError(
-            f"{doing}: CuPy cannot be loaded ({cause}); `ngsgpu doctor` says what is missing"
+            f"{doing}: CuPy cannot be loaded ({cause}); `ngsgpu doctor` shows what is missing"
         ) from error
     try:
         yield

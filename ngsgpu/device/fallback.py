@@ -67,7 +67,7 @@ def on_backend(
             raise
         cause = str(error).partition(";")[0]
     # Only now are the frames of the failed attempt gone, and its arrays with them.
-    _LOG.warning("%s; going on with the CPU", cause)
+    _LOG.warning("%s; continuing on the CPU", cause)
     if gives_back:
         _leave_gpus(getattr(options, "gpus", 1))
     return on_cpu()

@@ -321,7 +321,7 @@ def _keep(path: Path, image: bytes) -> None:
         with _renamed_on_success(path) as file:
             file.write(hashlib.sha256(image).digest() + image)
     except OSError as error:
-        _LOG.debug("compiled kernels are not kept: %s", error)
+        _LOG.debug("could not cache compiled kernels: %s", error)
 
 
 @contextlib.contextmanager

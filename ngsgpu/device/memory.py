@@ -46,7 +46,7 @@ def parse_size(text: str) -> int:
         )
     size = int(float(match[1]) * _UNITS[match[2].upper()])
     if size < 1:
-        raise UsageError(f"{text!r} is no memory at all; write a size above 0, as in 8G")
+        raise UsageError(f"{text!r} is not a positive size; write one such as 8G")
     return size
 
 

@@ -73,7 +73,7 @@ def _prepare(device: int, modules: tuple[str, ...]) -> None:
                 module = importlib.import_module(name)
                 getattr(module, "prepare", module.KERNELS.load)()
     except Exception as error:
-        _LOG.debug("CUDA could not be made ready: %s", error)
+        _LOG.debug("could not initialise CUDA: %s", error)
 
 
 def _touched(device: int) -> bool:

@@ -116,7 +116,7 @@ class ExtensionParameters:
         sd = self.insert_sd
         _within("--insert-sd", sd is None or 0 <= sd <= MAX_FRAGMENT, f"from 0 to {MAX_FRAGMENT:,}")
         if (self.insert_mean is None) != (sd is None):
-            raise UsageError("give --insert-size and --insert-sd together, or none of them")
+            raise UsageError("give --insert-size and --insert-sd together or not at all")
         if (self.min_length or 0) > (self.max_length or MAX_FRAGMENT):
             raise UsageError(
                 f"--min-length ({self.min_length:,}) must not exceed --max-length "

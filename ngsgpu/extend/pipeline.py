@@ -71,7 +71,7 @@ def extend_files(
 
     Raises:
         InputError: an input cannot be read; no output was written.
-        UsageError: the files do not fit together, or the memory does not suffice.
+        UsageError: the files are inconsistent, or the memory does not suffice.
         OutputError: an output cannot be written; none was.
         DeviceError: the GPU's memory does not suffice, or CUDA fails.
     """
@@ -182,7 +182,7 @@ def plan_files(
 
     Raises:
         InputError: an input cannot be read.
-        UsageError: the files do not fit together.
+        UsageError: the files are inconsistent.
     """
     options = options or RunOptions()
     budget = options.budget

@@ -97,7 +97,7 @@ class Run(StagedRun[ExtensionParameters]):
                 lengths.append(part.total[part.kind != NOT_CONNECTED])
                 stage.advance(len(part.kind))
         insert = estimate_insert(np.concatenate(lengths), len(pairs))
-        logger.info("estimated length of fragments: %.1f ± %.1f", insert.mean, insert.sd)
+        logger.info("estimated insert size: %.1f ± %.1f", insert.mean, insert.sd)
         return insert
 
     def batches(self, lane: ReadFiles) -> Iterator[tuple[RecordBatch, ...]]:

@@ -177,7 +177,7 @@ def groups_for(slots: int) -> int:
     while not _is_prime(groups):
         groups += 1
     if groups > _MAX_GROUPS:
-        raise DeviceError(f"a hash table cannot have {slots:,} slots; cut the input into parts")
+        raise DeviceError(f"a hash table cannot have {slots:,} slots; split the input")
     return groups
 
 

@@ -112,12 +112,12 @@ def plan_lanes(
         The lanes, and the paths of all outputs.
 
     Raises:
-        UsageError: the numbers of files do not fit together.
+        UsageError: the numbers of files are inconsistent.
     """
     if not in1:
-        raise UsageError("no reads were given; name them with -i (and their mates with -I)")
+        raise UsageError("no reads given; name them with -i (and their mates with -I)")
     if interleaved and in2:
-        raise UsageError("--interleaved reads both mates from -i; leave out -I")
+        raise UsageError("--interleaved reads both mates from -i; omit -I")
     if in2 and len(in2) != len(in1):
         raise UsageError(
             f"there are {len(in1)} files of first mates (-i) and {len(in2)} of second (-I); "
@@ -151,7 +151,7 @@ def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
     """
     inputs = [path for lane in lanes for path in lane.inputs]
     if inputs.count("-") > 1:
-        raise UsageError("standard input (-) can be named once only")
+        raise UsageError("standard input (-) can be given only once")
     if "-" in inputs and sys.stdin is None:
         raise UsageError("standard input (-) is closed")
     streams = [path for path in inputs if path == "-" or Path(path).is_fifo()]

@@ -192,12 +192,12 @@ def changed(path: str) -> InputError:
     return InputError(
         path,
         "the file changed during the run",
-        "run it again when nothing writes to it",
+        "run again when no other program writes to it",
     )
 
 
 def _unreadable(file: FileLayout, error: OSError) -> InputError:
     reason = os.strerror(error.errno) if error.errno else str(error)
     return InputError(
-        file.path, f"could not be read ({reason})", "check the disk or copy the file anew"
+        file.path, f"could not be read ({reason})", "check the disk or copy the file again"
     )

@@ -68,15 +68,15 @@ def plan_inputs(
         interleaved: whether the files of ``in1`` hold both mates.
 
     Raises:
-        UsageError: the numbers of files do not fit together.
+        UsageError: the numbers of files are inconsistent.
     """
     if not in1:
-        raise UsageError("no reads were given; name them with -i, and their mates with -I")
+        raise UsageError("no reads given; name them with -i, and their mates with -I")
     if interleaved and in2:
-        raise UsageError("--interleaved-in reads both mates from -i; leave out -I")
+        raise UsageError("--interleaved-in reads both mates from -i; omit -I")
     if not interleaved and not in2:
         raise UsageError(
-            "merging needs both mates of pairs; give the second ones with -I, or --interleaved-in "
+            "merging needs both mates; give second mates with -I, or --interleaved-in "
             "if -i holds both"
         )
     if in2 and len(in1) != len(in2):
@@ -86,7 +86,7 @@ def plan_inputs(
         )
     names = [str(path) for path in [*in1, *in2]]
     if names.count("-") > 1:
-        raise UsageError("standard input (-) can be named once only")
+        raise UsageError("standard input (-) can be given only once")
     if interleaved:
         return [PairInput((str(path),)) for path in in1]
     return [PairInput((str(first), str(second))) for first, second in zip(in1, in2, strict=True)]
@@ -96,7 +96,7 @@ def _mates(batch: RecordBatch, first: int, step: int) -> Mates:
     if batch.qual_start is None:
         raise InputError(
             batch.path,
-            "this is FASTA, and merging needs qualities",
+            "this is FASTA, but merging needs qualities",
             "give FASTQ files",
             record=1,
             line=1,

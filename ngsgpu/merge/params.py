@@ -95,7 +95,7 @@ class MergeParameters:
         if self.max_overlap is not None and self.max_overlap < self.min_overlap:
             raise UsageError(
                 f"--max-overlap {self.max_overlap} is below --min-overlap {self.min_overlap}; "
-                "raise the one, lower the other, or give --max-overlap auto"
+                "raise one, lower the other, or give --max-overlap auto"
             )
         if not 0 <= self.max_mismatch_density <= 1:
             raise UsageError(
@@ -104,13 +104,13 @@ class MergeParameters:
         if self.quality not in ("edgar", "flash"):
             raise UsageError(f"--quality must be edgar or flash, not {self.quality!r}")
         if self.cap_mismatch_quals and self.quality != "flash":
-            raise UsageError("--cap-mismatch-quals belongs to --quality flash; add that")
+            raise UsageError("--cap-mismatch-quals requires --quality flash")
         if not 2 <= self.max_quality <= MAX_SCORE:
             raise UsageError(f"--max-quality must be from 2 to {MAX_SCORE}, not {self.max_quality}")
         if self.allow_outies and self.trim_adapters:
             raise UsageError(
-                "--allow-outies keeps what reads have beyond their overlap and --trim-adapters "
-                "takes it away; give one of them"
+                "--allow-outies keeps sequence beyond the overlap and --trim-adapters "
+                "removes it; give one of them"
             )
         known = (
             ("--read-length", self.read_length),
@@ -121,7 +121,7 @@ class MergeParameters:
             if value is not None and value < 1:
                 raise UsageError(f"{option} must be 1 or more, not {value}")
             if value is not None and self.max_overlap is not None:
-                raise UsageError(f"{option} is for --max-overlap auto; add that, or leave it out")
+                raise UsageError(f"{option} requires --max-overlap auto")
         if self.fragment_length is None and (self.fragment_deviation or self.read_length):
             raise UsageError("--read-length and --fragment-deviation need --fragment-length")
 

@@ -147,14 +147,14 @@ class MergeOutputs:
             raise UsageError("--unmerged2 needs --unmerged1")
         if parameters.correct_only:
             if self.merged is not None:
-                raise UsageError("--correct-only merges nothing; leave out -o")
+                raise UsageError("--correct-only merges nothing; omit -o")
             if self.first is None:
                 raise UsageError(
                     "--correct-only needs an output for the reads: --unmerged1 and --unmerged2, or "
                     "--unmerged1 and --interleaved-out"
                 )
         elif self.merged is None:
-            raise UsageError("no output was given; name one for the merged reads with -o")
+            raise UsageError("no output given; name one for the merged reads with -o")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def merge_files(
 
     Raises:
         InputError: an input cannot be read; no output was written.
-        UsageError: files or parameters do not fit together.
+        UsageError: files or parameters are inconsistent.
         OutputError: an output cannot be written; none was.
     """
     run = _Run(
@@ -254,8 +254,8 @@ class _Run:
         streams = any(map(is_stream, self.outputs.reads.values()))
         if streams or not all(lane.is_regular for lane in self.inputs):
             raise UnsuitableError(
-                "standard input and output, and pipes, are not for merging on a GPU; name files, "
-                "or use --backend cpu"
+                "merging on a GPU needs files, not standard input, standard output or pipes; "
+                "name files or use --backend cpu"
             )
         try:
             return self._run_on("cuda")

@@ -97,7 +97,7 @@ class ReadSet:
         if qualities is not None and [len(s) for s in letters] != [len(q) for q in scores]:
             raise InputError(
                 "sequences",
-                "there is not one quality character for every base",
+                "sequence and quality string differ in length",
                 "pass a quality string of the same length for each sequence",
             )
         parts = letters + scores
@@ -347,6 +347,6 @@ def _check_lengths(batch: RecordBatch) -> None:
         raise InputError(
             batch.path,
             f"the read has {int(batch.seq_len[record]):,} bases, more than {MAX_READ_LENGTH:,}",
-            "this program is for short reads: split or leave out longer sequences",
+            "ngsgpu is for short reads: split or remove longer sequences",
             record=batch.first_record + record + 1,
         )

@@ -42,12 +42,12 @@ def read_json(path: Path, schema: str, version: int) -> dict[str, Any]:
             path, f"it is not valid JSON ({error.msg})", "make the file again", line=error.lineno
         ) from error
     if not isinstance(document, dict) or document.get("schema") != schema:
-        raise InputError(path, f"it is not of the schema {schema}", "give the right file")
+        raise InputError(path, f"it does not have the schema {schema}", "give the right file")
     found = document.get("schema_version")
     if not isinstance(found, int) or not 1 <= found <= version:
         raise InputError(
             path,
-            f"its schema_version {found!r} is not known here (at most {version})",
+            f"its schema_version {found!r} is not supported (at most {version})",
             "make the file with this version of ngsgpu",
         )
     return document

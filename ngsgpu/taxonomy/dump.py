@@ -109,7 +109,7 @@ def _each_block(path: Path, parse: Callable[[LineBlock], tuple[int, int]], expec
     if last is not None and is_barred and not _ends_with_bar(last.data[-256:]):
         raise InputError(
             path,
-            "the last line is cut short",
+            "the last line is truncated",
             "copy or download the file again",
             line=last.first_line + last.lines,
         )
@@ -140,7 +140,7 @@ def _read_nodes(
 
     rows = _each_block(path, parse, "a taxid, its parent's taxid and a rank")
     if rows == 0:
-        raise InputError(path, "there are no nodes in it", "give NCBI's nodes.dmp")
+        raise InputError(path, "it contains no nodes", "give NCBI's nodes.dmp")
     if rows > np.iinfo(np.int32).max:
         raise InputError(path, f"{rows:,} nodes are too many", "give a smaller taxonomy")
     taxid, parent_taxid, hashes, lines = (
@@ -176,7 +176,7 @@ def _refuse_duplicates(path: Path, taxid: NDArray[np.int64], lines: NDArray[np.i
     if len(twice) > 0:
         row = int(twice[np.argmin(lines[twice + 1])]) + 1
         cause = f"taxid {taxid[row]} comes a second time (first in line {lines[row - 1] + 1:,})"
-        raise InputError(path, cause, "leave one of the lines out", line=int(lines[row]) + 1)
+        raise InputError(path, cause, "remove one of the lines", line=int(lines[row]) + 1)
 
 
 def _parents(

@@ -199,7 +199,7 @@ def _taxids_of_keys(path: Path, keys: _Keys) -> NDArray[np.int64]:
         if bad >= 0:
             raise InputError(
                 path,
-                f"there is no taxid in column {columns.taxid + 1}",
+                f"no taxid in column {columns.taxid + 1}",
                 "give a table with tabs: name and taxid, or NCBI's accession2taxid or "
                 "assembly_summary.txt",
                 line=block.line_number(start + bad),

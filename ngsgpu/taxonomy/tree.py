@@ -215,11 +215,11 @@ def _check_loaded(directory: Path, taxonomy: Taxonomy) -> None:
         and int(taxonomy.merged_index.max(initial=0)) < n
     )
     if not fits:
-        raise InputError(directory, "the arrays of the taxonomy do not fit together", REMEDY)
+        raise InputError(directory, "the arrays of the taxonomy are inconsistent", REMEDY)
 
 
 def _no_tree() -> InputError:
-    return InputError("the taxonomy", "it is no tree: a taxon is above itself", REMEDY)
+    return InputError("the taxonomy", "it is not a tree: a taxon is its own ancestor", REMEDY)
 
 
 def _look_up(known: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -100,7 +100,7 @@ def test_large_counts_do_not_overflow(tmp_path: Path) -> None:
 
 def test_unknown_ranks_are_refused() -> None:
     assert rank_code("genus") == RANK_CODES["genus"]
-    with pytest.raises(UsageError, match="there is no rank 'tribes'"):
+    with pytest.raises(UsageError, match="unknown rank 'tribes'"):
         rank_code("tribes")
 
 

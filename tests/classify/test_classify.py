@@ -283,7 +283,7 @@ def test_adding_partitions_does_not_touch_the_others(
     assert (path / "partition-0000-0001" / "entries.npy").stat().st_mtime_ns == old
     sample = single(world.fasta("grown.fa", world.reads))
     assert run(open_database(path), sample, tmp_path / "a") == run(database, sample, tmp_path / "b")
-    with pytest.raises(InputError, match="is there already, in the database"):
+    with pytest.raises(InputError, match="is already used, in the database"):
         add_references(path, world.references[:1])
 
 
@@ -383,7 +383,7 @@ def test_sheets_of_spreadsheets(tmp_path: Path, mark: str):
         ("", "has to name the columns"),
         ("sample\tfastq_1\n", "no sample in the sheet"),
         ("sample\tfastq_1\na b\tx.fq\n", "line 2: 'a b' cannot be"),
-        ("sample\tfastq_1\n#\na\t\n", "line 3: there is no fastq_1"),
+        ("sample\tfastq_1\n#\na\t\n", "line 3: fastq_1 is empty"),
         ("sample\tfastq_1\tfastq_2\na\tx\ty\na\tz\n", "line 3: sample 'a' has lanes with and"),
     ],
 )
@@ -462,7 +462,7 @@ def test_candidate_files_that_do_not_belong_together(
     whole = files["l", 1].read_bytes()
     for cut in (len(whole) - 4, len(whole) // 2, 20):
         files["l", 1].write_bytes(whole[:cut])
-        refused([("l", 0), ("l", 1)], "cut short|not a file of candidates|damaged")
+        refused([("l", 0), ("l", 1)], "truncated|not a candidate file|damaged")
     files["l", 1].write_bytes(whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:])
     refused([("l", 0), ("l", 1)], "damaged")
     assert not (tmp_path / "merged.tsv").exists()

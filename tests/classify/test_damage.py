@@ -130,13 +130,13 @@ def test_sums_of_blocks_are_those_of_their_words() -> None:
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("name_start", lambda a: a[::-1], "name_start.npy: does not fit the rest"),
-        ("length", lambda a: -a, "length.npy: does not fit the rest"),
+        ("name_start", lambda a: a[::-1], "name_start.npy: does not match the rest"),
+        ("length", lambda a: -a, "length.npy: does not match the rest"),
         ("length", lambda a: a * 10**12, "the targets are not those of partition-0000"),
-        ("node", lambda a: a + 1000, "node.npy: does not fit the rest"),
-        ("node", lambda a: a - 1000, "node.npy: does not fit the rest"),
+        ("node", lambda a: a + 1000, "node.npy: does not match the rest"),
+        ("node", lambda a: a - 1000, "node.npy: does not match the rest"),
         ("partition", lambda a: 1 - a, "the targets are not those of partition-0000"),
-        ("file", lambda a: a + 100, "file.npy: does not fit the rest"),
+        ("file", lambda a: a + 100, "file.npy: does not match the rest"),
     ],
 )
 def test_targets_that_do_not_fit_are_refused_without_verification(
@@ -186,4 +186,4 @@ def test_blocks_that_do_not_fit_the_index_are_damage(
     write_json(folder / MANIFEST, values)
     assert classify(world, tmp_path, tmp_path) == 2
     said = capsys.readouterr().err
-    assert f"{folder}: its checksums of blocks do not fit its index" in said
+    assert f"{folder}: its block checksums do not match its index" in said

@@ -96,7 +96,7 @@ def test_two_taxonomies_are_refused(world: World, copy: Path, tmp_path: Path):
         names.write("99\t|\tnew\t|\t\t|\tscientific name\t|\n")
     more = tmp_path / "more.fa"
     more.write_text(">more\n" + "ACGTTGCAAC" * 20 + "\n")
-    with pytest.raises(InputError, match="is not the taxonomy that the database was built with"):
+    with pytest.raises(InputError, match="is not the taxonomy the database was built with"):
         add_references(copy, [more], taxonomy=other)
     build_database(
         world.references, tmp_path / "b", parameters=PARAMETERS, taxonomy=other, maps=[world.map]
@@ -111,19 +111,19 @@ def test_two_taxonomies_are_refused(world: World, copy: Path, tmp_path: Path):
 def test_partitions_of_another_database_are_refused(world: World, copy: Path, tmp_path: Path):
     build_database(world.references[:1], tmp_path / "b", parameters=PARAMETERS)
     shutil.rmtree(copy / "partition-0000-0001")
-    with pytest.raises(InputError, match="partition 0 was not built yet"):
+    with pytest.raises(InputError, match="partition 0 is not built yet"):
         open_database(copy).load_partition(0)
-    assert "was not built yet" in verify_database(copy)[1][0]
+    assert "is not built yet" in verify_database(copy)[1][0]
     shutil.copytree(tmp_path / "b" / "partition-0000-0001", copy / "partition-0000-0001")
     with pytest.raises(InputError, match="belongs to another database"):
         open_database(copy).load_partition(0)
 
 
 BAD = [
-    ("", "there is no sequence in the file"),
+    ("", "the file contains no sequence"),
     (">a\n>b\nACGT\n", "record 1: the sequence 'a' has no bases"),
     (">a\nACGTACGTAC\n>b\n", "record 2: the sequence 'b' has no bases"),
-    (">a x\nACGT\n>a y\nACGT\n", "record 2: the name 'a' is there already"),
+    (">a x\nACGT\n>a y\nACGT\n", "record 2: the name 'a' is already used"),
     (">a\nMKVLAAGIVGLLLAQWERTY\n", "is not a nucleotide code .*; this may be protein"),
     ("ACGT\n", "neither"),
     (">\nACGT\n", "record 1"),
@@ -150,7 +150,7 @@ def test_truncated_references_are_refused(tmp_path: Path):
 def test_a_name_in_two_files_is_refused(world: World, tmp_path: Path):
     again = tmp_path / "again.fa"
     again.write_text(f">{world.names[3]}\nACGTACGT\n")
-    with pytest.raises(InputError, match=r"is there already, in .*ref1\.fna"):
+    with pytest.raises(InputError, match=r"is already used, in .*ref1\.fna"):
         build_database([*world.references, again], tmp_path / "db", parameters=PARAMETERS)
 
 
@@ -164,7 +164,7 @@ def test_directories_of_references(world: World, tmp_path: Path):
     files = [Path(path).name for path in planned.targets.files]
     assert files == ["ref2.fna", "ref1.fna", "ref0.fna"]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="holds no file that ends in"):
+    with pytest.raises(InputError, match="contains no file ending in"):
         plan_database([tmp_path / "empty"], tmp_path / "db")
     with pytest.raises(UsageError, match="named twice"):
         plan_database([world.references[0]] * 2, tmp_path / "db")
@@ -343,7 +343,7 @@ def test_sequences_without_a_taxon_are_counted(
     [
         (["classify", "-i", "x.fq", "-o", "y"], "give a database with -d"),
         (["classify", "-d", "db", "-o", "y"], "give reads with -i"),
-        (["classify", "-d", "db", "-i", "x.fq"], "nothing would be written"),
+        (["classify", "-d", "db", "-i", "x.fq"], "no output given"),
         (["classify", "-d", "no", "-i", "x", "-o", "y"], "there is no ngsgpu classification"),
         (["classify", "-d", "db", "-i", "x", "--only-partition", "0"], "go together"),
         (["classify", "-d", "d", "-i", "x", "-o", "y", "--confidence", "2"], "--confidence"),
@@ -351,7 +351,7 @@ def test_sequences_without_a_taxon_are_counted(
         (["db", "build", "-d", "d", "x.fa", "--only-partition", "1"], "give only -d"),
         (["db", "build", "-d", "d", "--only-partition", "1", "--kmer", "12"], "give only -d"),
         (["db", "build", "-d", "d", "x.fa", "--max-locations", "many"], "must be all or a number"),
-        (["db", "build", "-d", "d", "nothing.fa"], "there is no such file"),
+        (["db", "build", "-d", "d", "nothing.fa"], "no such file"),
         (["db", "plan", "-d", "d", "x.fa", "--kmer", "17"], "--kmer must be from 4 to 16"),
     ],
 )

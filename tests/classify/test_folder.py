@@ -72,9 +72,9 @@ def project(world: World, tmp_path: Path) -> Path:
         ("..", "lies in this folder"),
         ("tax", "is this very folder"),
         ("/", "lies in this folder"),
-        ("file", "is a file, and a database is a folder"),
+        ("file", "is a file, but a database is a directory"),
         ("NOTES.md", "is a file"),
-        ("manifest", "holds manifest.json, which is no part of a database"),
+        ("manifest", "holds manifest.json, which is not part of a database"),
     ],
 )
 def test_what_is_not_ours_is_never_replaced(
@@ -103,7 +103,7 @@ def test_folders_with_anything_else_are_refused(project: Path, copy: Path, tmp_p
     for name in ("NOTES", "partition-0000-0001/mine.fa", "targets-0001/.hidden", "targets-0001/x/"):
         foreign = copy / name
         foreign.mkdir() if name.endswith("/") else foreign.write_text("mine")
-        with pytest.raises(InputError, match=f"holds {name.rstrip('/')}, which is no part"):
+        with pytest.raises(InputError, match=f"holds {name.rstrip('/')}, which is not part"):
             build_database([project / "genomes"], copy, parameters=PARAMETERS)
         foreign.rmdir() if name.endswith("/") else foreign.unlink()
     (copy / "partition-0000-0001").rename(tmp_path / "elsewhere")
@@ -248,7 +248,7 @@ def test_who_waits_says_so(copy: Path, tmp_path: Path, caplog: pytest.LogCapture
         deadline = time.monotonic() + 8
         while "waiting for another run" not in caplog.text and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert "waiting for another run that changes it" in caplog.text
+        assert "waiting for another run to finish changing it" in caplog.text
         assert open_database(copy, load=None).targets.names()[-1] != b"more0"
     adding.join()
     assert open_database(copy).targets.names()[-1] == b"more0"

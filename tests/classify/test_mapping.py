@@ -110,7 +110,7 @@ def test_headers_come_first_then_the_files_in_order(taxonomy: Taxonomy, tmp_path
 def test_lines_without_a_taxid_are_refused(taxonomy: Taxonomy, tmp_path: Path, line: str) -> None:
     path = tmp_path / "map.tsv"
     path.write_text(f"chr1\t562\n{line}\nchr3\t562\n")
-    with pytest.raises(InputError, match=r"map\.tsv, line 2: there is no taxid in column 2"):
+    with pytest.raises(InputError, match=r"map\.tsv, line 2: no taxid in column 2"):
         taxids(taxonomy, ["chr1"], path)
 
 

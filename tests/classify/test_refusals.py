@@ -36,10 +36,10 @@ def truncated(folder: Path) -> Path:
 
 
 REFERENCES = {
-    "empty": (fasta(""), "there is no sequence in the file"),
+    "empty": (fasta(""), "the file contains no sequence"),
     "a record without bases": (fasta(">a\n>b\nACGTACGT\n"), "the sequence 'a' has no bases"),
     "protein": (fasta(">a\nMKVLAAGIVGLLLAQWERTY\n"), "this may be protein"),
-    "a name twice": (fasta(">a\nACGTACGT\n>a\nACGTACGT\n"), "the name 'a' is there already"),
+    "a name twice": (fasta(">a\nACGTACGT\n>a\nACGTACGT\n"), "the name 'a' is already used"),
     "truncated": (truncated, "truncated"),
 }
 
@@ -95,7 +95,7 @@ def another_taxonomy(copy: Path) -> None:
 DATABASES = {
     "cut short": (cut_short, "was cut short"),
     "another version": (another_version, "is of version 99"),
-    "another taxonomy": (another_taxonomy, "is not the taxonomy that the database was built with"),
+    "another taxonomy": (another_taxonomy, "is not the taxonomy the database was built with"),
 }
 
 

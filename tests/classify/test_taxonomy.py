@@ -116,7 +116,7 @@ def test_damaged_arrays_are_refused(taxonomy: Taxonomy, tmp_path: Path, name: st
     path = tmp_path / f"{name}.npy"
     array = np.load(path)
     np.save(path, array + array.dtype.type(10**6))
-    with pytest.raises(InputError, match="do not fit together"):
+    with pytest.raises(InputError, match="are inconsistent"):
         Taxonomy.load(tmp_path)
     path.write_bytes(path.read_bytes()[:20])
     with pytest.raises(InputError, match=name):
@@ -206,7 +206,7 @@ def test_missing_and_empty_files_are_refused(tmp_path: Path) -> None:
         load_taxonomy(tmp_path)
     folder = trees.write_dump(tmp_path / "dump")
     (folder / "nodes.dmp").write_text("\n\n")
-    with pytest.raises(InputError, match="there are no nodes"):
+    with pytest.raises(InputError, match="it contains no nodes"):
         load_taxonomy(folder)
 
 

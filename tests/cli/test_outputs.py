@@ -161,5 +161,5 @@ def test_a_sample_that_cannot_be_read_leaves_nothing_of_the_others(
         tmp_path,
     )
     assert done.returncode == 2
-    assert "none.fq: there is no such file" in done.stderr
+    assert "none.fq: no such file" in done.stderr
     assert names(tmp_path) == ["sheet.tsv"]

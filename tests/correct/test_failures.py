@@ -105,6 +105,6 @@ def test_an_input_that_changes_between_its_readings(
     assert main(words) == 2
     assert capsys.readouterr().err == (
         f"ngsgpu: error: {first}: the file changed during the run; "
-        "run it again when nothing writes to it\n"
+        "run again when no other program writes to it\n"
     )
     assert names(tmp_path / "out") == []

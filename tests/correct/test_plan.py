@@ -138,7 +138,7 @@ def test_plan_from_python(tmp_path: Path) -> None:
     made = plan_files([path], interleaved=True)
     assert (made.reads, made.paired, made.max_length) == (len(simulated_pairs()), True, 100)
     assert plan_files([path]).paired is False
-    with pytest.raises(UsageError, match="no reads were given"):
+    with pytest.raises(UsageError, match="no reads given"):
         plan_files([])
 
 

@@ -102,9 +102,9 @@ def test_long_reads(tmp_path: Path, ngsgpu: Commands) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "no reads were given; name them with -i"),
-        (["-o", "x"], "no reads were given"),
-        (["-I", "2", "-O", "x"], "no reads were given"),
+        ([], "no reads given; name them with -i"),
+        (["-o", "x"], "no reads given"),
+        (["-I", "2", "-O", "x"], "no reads given"),
         (["-i", "1"], "-o was given 0 times, 1 expected"),
         (["-i", "1", "-o", "x", "-o", "y"], "-o was given 2 times, 1 expected"),
         (["-i", "1", "-I", "2", "-o", "x"], "-O was given 0 times, 1 expected"),
@@ -114,7 +114,7 @@ def test_long_reads(tmp_path: Path, ngsgpu: Commands) -> None:
             ["-i", "1", "-i", "3", "-I", "2", "-o", "x", "-O", "y"],
             "2 files of first mates (-i)",
         ),
-        (["-i", "1", "-I", "2", "--interleaved", "-o", "x", "-O", "y"], "leave out -I"),
+        (["-i", "1", "-I", "2", "--interleaved", "-o", "x", "-O", "y"], "omit -I"),
         (["-i", "1", "-i", "1", "-o", "x"], "1: is named as input twice"),
         (["-i", "1", "-I", "1", "-o", "x", "-O", "y"], "1: is named as input twice"),
         (["-i", "1", "-o", "1"], "1: is named as input and output"),
@@ -219,7 +219,7 @@ def test_a_file_that_changes_meanwhile(
     assert done.status == 2
     assert str(path) in done.error
     if layout == "single" and after.startswith(b"@"):
-        assert "during the run; run it again when nothing writes" in done.error
+        assert "during the run; run again when no other program writes" in done.error
     assert names(tmp_path) == ["in.fq", "other.fq"]
 
 

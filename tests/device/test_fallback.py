@@ -56,7 +56,7 @@ def test_the_rule(caplog, given_back):
     assert on_backend(Options(), lambda: "gpu", fail) == "gpu"
     assert not given_back
     assert on_backend(Options(), fail, lambda: "cpu") == "cpu"
-    assert warnings(caplog) == ["no memory is left; going on with the CPU"]
+    assert warnings(caplog) == ["no memory is left; continuing on the CPU"]
     assert given_back == [0]
     with pytest.raises(DeviceError, match="no memory is left; buy more"):
         on_backend(Options(may_fall_back=False), fail, lambda: "cpu")
@@ -94,7 +94,7 @@ def test_merging_to_a_stream(mates, capfdbinary, caplog):
     assert caught.value.exit_status == 2
     assert merge_files(*mates, MergeOutputs("-"), options=options(auto=True)).backend == "cpu"
     (line,) = warnings(caplog)
-    assert line.endswith("are not for merging on a GPU; going on with the CPU")
+    assert line.endswith("are not for merging on a GPU; continuing on the CPU")
 
 
 def test_merging_what_the_gpu_does_not_read(mates, tmp_path, monkeypatch, caplog):
@@ -108,7 +108,7 @@ def test_merging_what_the_gpu_does_not_read(mates, tmp_path, monkeypatch, caplog
     assert not out.exists()
     merge_files(*mates, MergeOutputs(out), options=options(auto=True))
     assert warnings(caplog) == [
-        "1.fq: record 7 is not valid, which is not for merging on a GPU; going on with the CPU"
+        "1.fq: record 7 is not valid, which is not for merging on a GPU; continuing on the CPU"
     ]
     assert out.exists()
     # What is wrong with an input is said in the words of the CPU's reader.
@@ -130,7 +130,7 @@ def test_commands_where_cuda_does_not_answer(tmp_path, mates, caplog, auto):
         statistics = correct_files(mates[0], outputs[0], mates[1], outputs[1], options=run)
         assert statistics.backend == "cpu"
         (line,) = [one for one in warnings(caplog) if "going on" in one]
-        assert line.endswith("; going on with the CPU")
+        assert line.endswith("; continuing on the CPU")
     else:
         with pytest.raises(DeviceError):
             correct_files(mates[0], outputs[0], mates[1], outputs[1], options=run)
@@ -189,5 +189,5 @@ def test_a_sample_that_fails_on_the_gpu(database, tmp_path, monkeypatch, caplog,
     assert [len(table.splitlines()) for table in tables] == [21, 21]
     assert "half" not in "".join(tables)
     assert [one for one in warnings(caplog) if "going on" in one] == [
-        "no memory is left; going on with the CPU"
+        "no memory is left; continuing on the CPU"
     ]

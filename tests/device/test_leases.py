@@ -166,7 +166,7 @@ def test_unusable_folder_is_a_warning(locks, caplog, monkeypatch, kind):
     assert not lease.locked
     assert "programs of other containers may use the same GPUs" in caplog.text
     # On this host nobody gets them twice all the same, and what is started inside may have them.
-    with pytest.raises(DeviceError, match="2 GPUs of 3 could not be had now"):
+    with pytest.raises(DeviceError, match="2 GPUs of 3 could not be leased now"):
         lease_gpus(2, wait=0)
     with lease, lease_gpus(2, wait=0):
         pass
@@ -255,7 +255,7 @@ def test_no_more_are_leased_than_can_take_part(monkeypatch, caplog):
         with choose_backend("cuda", asked, engines=("cuda",), lease=True, most=2) as chosen:
             assert len(chosen.gpus) == taken
             assert sum(map(bool, lease_holders())) == taken
-    assert "of 3 GPUs no more than 2 can take part" in caplog.text
+    assert "3 GPUs requested, but this run can use at most 2" in caplog.text
 
 
 def test_cuda_is_not_touched_after_the_lease(monkeypatch):
@@ -420,7 +420,7 @@ def test_two_schedulers_at_once(tmp_path, locks):
 
 def test_locks_that_cannot_be_had_say_why(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(FolderUnusableError, match="not a folder"):
+    with pytest.raises(FolderUnusableError, match="not a directory"):
         LockFolder(tmp_path / "file").take(["a"], 1, wait=0, holder={})
 
 
@@ -435,7 +435,7 @@ def test_backend_leases(monkeypatch, caplog):
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
         with choose_backend("auto", 2, engines=both, lease=True) as other:
             assert (other.name, other.reason) == ("cpu", "all GPUs are in use")
-            assert "going on with the CPU: 2 GPUs of 3 could not be had now" in caplog.text
+            assert "continuing on the CPU: 2 GPUs of 3 could not be leased now" in caplog.text
         with pytest.raises(DeviceError):
             choose_backend("cuda", 2, engines=both, lease=True, wait=0)
         # To look does not take a lease.

@@ -138,9 +138,9 @@ def test_metacache_names_that_two_taxa_have(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "there are no calls"),
-        ("# only\n", "there are no calls"),
-        ("\nr1\t562\n", "line 2: this is the output of no classifier"),
+        ("", "it contains no calls"),
+        ("# only\n", "it contains no calls"),
+        ("\nr1\t562\n", "line 2: this is not the output of a known"),
         ("C\tr1\t562\nC\tr2\n", "line 2: the line is not one of kraken's calls"),
         ("C\tr1\t562\nC\tr2\tcoli\n", "line 2: the line is not one of kraken's calls"),
         ("read\ttaxid\nr1\t562\nr2\t\n", "line 3: the line is not one of ngsgpu's calls"),
@@ -203,12 +203,12 @@ def test_truth_by_read(taxonomy: Taxonomy, tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "there are no reads"),
-        ("read\ttaxid\n", "there are no reads"),
-        ("@Version:0.9\n", "there are no reads"),
+        ("", "it contains no reads"),
+        ("read\ttaxid\n", "it contains no reads"),
+        ("@Version:0.9\n", "it contains no reads"),
         ("nothing\n", "line 1: there are no columns"),
         ("r1\t562\nr2\n", "line 2: a taxid is missing"),
-        ("read\ttaxid\nr1\tcoli\n", "line 2: a taxid is missing or no number"),
+        ("read\ttaxid\nr1\tcoli\n", "line 2: a taxid is missing or not a number"),
     ],
 )
 def test_bad_truth_is_refused(taxonomy: Taxonomy, tmp_path: Path, text: str, message: str) -> None:
@@ -224,7 +224,7 @@ def test_small_tables(tmp_path: Path) -> None:
     path = write(tmp_path / "c", "taxid\tshare\n562\t0.25\n")
     assert read_composition(path) == {562: 0.25}
     for text in ("562\t0.5\n1280\n", "562\t0.5\n1280\tx\n", "562\t0.5\ncoli\t0.5\n", "562\t-1\n"):
-        with pytest.raises(InputError, match="share"):
+        with pytest.raises(InputError, match="fraction"):
             read_composition(write(tmp_path / "d", text))
 
 
@@ -381,7 +381,7 @@ def test_command(tmp_path: Path, taxonomy: Taxonomy, capsys: pytest.CaptureFixtu
             ["--truth", "t", "--name", "a", "--name", "b"],
             "1 --classified files but 2 --name labels",
         ),
-        (["--truth", "t", "--rank", "tribes"], "there is no rank 'tribes'"),
+        (["--truth", "t", "--rank", "tribes"], "unknown rank 'tribes'"),
         (["--truth", "t", "--taxonomy", "nowhere"], "there is no such directory"),
     ],
 )

@@ -93,7 +93,7 @@ def test_reads_without_truth(tmp_path: Path, pairs: Pairs) -> None:
 @pytest.mark.parametrize(
     ("file", "content", "told"),
     [
-        ("g.fa", "", "there are no sequences"),
+        ("g.fa", "", "it contains no sequences"),
         ("t.sam", "@SQ\tSN:g\tLN:9\n", "no alignment records"),
     ],
 )

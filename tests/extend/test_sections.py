@@ -106,7 +106,7 @@ def test_files_that_end_early_are_refused(lane: ReadFiles) -> None:
     shape = ReadLengths.of(read_on_host([lane]))
     for path in map(Path, lane.inputs):
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-4]))
-    with pytest.raises(InputError, match="the file became shorter during the run"):
+    with pytest.raises(InputError, match="the file was truncated during the run"):
         contents(read_sections([lane], shape, batches))
 
 

@@ -298,7 +298,7 @@ def test_an_odd_number_of_interleaved_reads(tmp_path: Path) -> None:
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         read([ReadFiles((str(tmp_path / "none.fq"),), (0,))])
 
 

@@ -50,8 +50,8 @@ FASTQ_FAULTS: dict[str, tuple[bytes, str, int, int]] = {
     "space in bases": (b"@r\nA C\n+\nIII\n", "a space in the sequence at position 2", 4, 14),
     "tab in bases": (b"@r\nAC\t\n+\nIII\n", "a tab in the sequence at position 3", 4, 14),
     "NUL in bases": (b"@r\nA\0C\n+\nIII\n", "a NUL byte in the sequence", 4, 14),
-    "NUL in header": (b"@r\0\nAC\n+\nII\n", "the header holds a NUL byte", 4, 13),
-    "NUL in + line": (b"@r\nAC\n+r\0\nII\n", "the '+' line holds a NUL byte", 4, 15),
+    "NUL in header": (b"@r\0\nAC\n+\nII\n", "the header contains a NUL byte", 4, 13),
+    "NUL in + line": (b"@r\nAC\n+r\0\nII\n", "the '+' line contains a NUL byte", 4, 15),
     "protein letter": (b"@r\nACE\n+\nIII\n", "'E' at position 3", 4, 14),
     "gap": (b"@r\nA-C\n+\nIII\n", "a gap '-' in the sequence", 4, 14),
     "star": (b"@r\nAC*\n+\nIII\n", "a '*' in the sequence", 4, 14),
@@ -84,7 +84,7 @@ FASTA_FAULTS: dict[str, tuple[bytes, str, int, int]] = {
     "after blank lines": (b">r\n\n\nAC GT\n", "a space in the sequence at position 3", 3, 11),
     "gap": (b">r\nAC\n--GT\n", "a gap '-' in the sequence at position 1", 3, 10),
     "> within a line": (b">r\nAC>GT\n", "'>' at position 3", 3, 9),
-    "NUL in header": (b">r\0\nAC\n", "the header holds a NUL byte", 3, 8),
+    "NUL in header": (b">r\0\nAC\n", "the header contains a NUL byte", 3, 8),
 }
 
 

@@ -47,7 +47,7 @@ def test_compressed_and_missing_files(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"a\nb\n"))
     (block,) = read_line_blocks(path)
     assert block.data.tobytes() == b"a\nb\n"
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         list(read_line_blocks(tmp_path / "nothing"))
 
 

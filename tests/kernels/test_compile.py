@@ -71,5 +71,5 @@ def test_a_warning_does_not_stop_a_run(tmp_path: Path) -> None:
 
 
 def test_misspelt_architecture() -> None:
-    with pytest.raises(UsageError, match="'90' is no CUDA architecture such as sm_90"):
+    with pytest.raises(UsageError, match="'90' is not a CUDA architecture such as sm_90"):
         MODULES[0].compile_for("90")

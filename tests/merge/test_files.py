@@ -164,7 +164,7 @@ def test_only_corrected(tmp_path: Path, ngsgpu: Commands) -> None:
 def test_fasta_is_refused(tmp_path: Path, ngsgpu: Commands) -> None:
     path = write(tmp_path / "r.fa", b">a\nACGT\n>a\nACGT\n")
     said = refused(ngsgpu, "-i", path, "--interleaved-in", "-o", tmp_path / "m.fq")
-    assert said.endswith("this is FASTA, and merging needs qualities; give FASTQ files")
+    assert said.endswith("this is FASTA, but merging needs qualities; give FASTQ files")
 
 
 def test_wrong_input_leaves_no_output(tmp_path: Path, ngsgpu: Commands) -> None:
@@ -187,27 +187,27 @@ def test_phred64_is_noticed(tmp_path: Path, ngsgpu: Commands) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["-o", "m"], "no reads were given"),
-        (["-i", "1.fq", "-o", "m"], "give the second ones with -I, or --interleaved-in"),
-        (["-i", "1.fq", "-I", "2.fq", "--interleaved-in", "-o", "m"], "leave out -I"),
+        (["-o", "m"], "no reads given"),
+        (["-i", "1.fq", "-o", "m"], "give second mates with -I, or --interleaved-in"),
+        (["-i", "1.fq", "-I", "2.fq", "--interleaved-in", "-o", "m"], "omit -I"),
         (["-i", "1.fq", "-i", "3.fq", "-I", "2.fq", "-o", "m"], "one -I for each -i"),
         (["-i", "-", "-I", "-", "-o", "m"], "is named as input twice"),
-        (["-i", "1.fq", "-I", "2.fq"], "no output was given"),
+        (["-i", "1.fq", "-I", "2.fq"], "no output given"),
         (["-o", "m", "-c"], "give only one of them"),
         (["-o", "m", "--unmerged1", "u"], "--unmerged1 and --unmerged2 or, with"),
         (["-o", "m", "--unmerged2", "u"], "--unmerged2 needs --unmerged1"),
         (["-o", "m", "--flash-prefix", "p"], "--flash-prefix names all outputs"),
         (["-o", "m", "-z"], "--compress needs --flash-prefix"),
-        (["-o", "m", "--correct-only"], "merges nothing; leave out -o"),
+        (["-o", "m", "--correct-only"], "merges nothing; omit -o"),
         (["--correct-only"], "needs an output for the reads"),
         (["-o", "m", "-m", "0"], "--min-overlap must be 1 or more"),
         (["-o", "m", "-m", "70"], "--max-overlap 65 is below --min-overlap 70"),
         (["-o", "m", "-M", "much"], "--max-overlap must be auto or a number, not 'much'"),
         (["-o", "m", "-x", "1.5"], "--max-mismatch-density must be from 0 to 1"),
         (["-o", "m", "--max-quality", "1"], "--max-quality must be from 2 to 93"),
-        (["-o", "m", "--cap-mismatch-quals"], "belongs to --quality flash"),
+        (["-o", "m", "--cap-mismatch-quals"], "requires --quality flash"),
         (["-o", "m", "--allow-outies", "--trim-adapters"], "give one of them"),
-        (["-o", "m", "--fragment-length", "200"], "is for --max-overlap auto"),
+        (["-o", "m", "--fragment-length", "200"], "requires --max-overlap auto"),
         (["-o", "m", "-M", "auto", "--read-length", "100"], "need --fragment-length"),
         (["-o", "m", "-M", "auto", "--fragment-length", "0"], "must be 1 or more"),
         (["-o", "m", "-t", "-1"], "--threads must be 0 or more"),

@@ -69,7 +69,7 @@ def test_manifest_names_the_files(manifest: Path, merged: Path, tmp_path: Path) 
 
 def test_damaged_statistics(manifest: Path, merged: Path) -> None:
     write_json(merged / "sim/merge/stats.json", {"schema": "ngsgpu.correct"})
-    with pytest.raises(InputError, match=r"stats\.json: it is not of the schema ngsgpu\.merge"):
+    with pytest.raises(InputError, match=r"stats\.json: it does not have the schema ngsgpu\.merge"):
         render_report(fill_from_layout(read_study(manifest), merged))
 
 

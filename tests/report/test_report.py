@@ -114,7 +114,7 @@ def test_parameters_that_differ_have_a_table(study: Study, results: Path) -> Non
     ("file", "content", "message"),
     [
         ("correct/stats.json", "{", "line 1: it is not valid JSON"),
-        ("correct/stats.json", "{}", "not of the schema ngsgpu.correct"),
+        ("correct/stats.json", "{}", "not have the schema ngsgpu.correct"),
         ("correct/stats.json", json.dumps(statistics(reads={"total": "x"})), "not a number"),
         (
             "correct/stats.json",
@@ -122,7 +122,7 @@ def test_parameters_that_differ_have_a_table(study: Study, results: Path) -> Non
             "not a list of numbers",
         ),
         ("correct/stats.json", json.dumps(statistics(corrected_bases_by_position=3)), "not a list"),
-        ("evaluate/correction.json", "[]", "not of the schema"),
+        ("evaluate/correction.json", "[]", "not have the schema"),
         (
             "evaluate/correction.json",
             json.dumps(

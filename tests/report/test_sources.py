@@ -28,8 +28,8 @@ def test_spectrum(tmp_path: Path) -> None:
     [
         ("1\t2\n2\n", "line 2: this is not a multiplicity"),
         ("1\t2\nx\ty\n", "line 2: this is not a multiplicity"),
-        ("2\t2\n1\t2\n", "line 2: multiplicities have to ascend"),
-        ("0\t2\n", "line 1: multiplicities have to ascend"),
+        ("2\t2\n1\t2\n", "line 2: multiplicities must ascend"),
+        ("0\t2\n", "line 1: multiplicities must ascend"),
         ("# k=x\n", "line 1: the comment is damaged"),
         ("# sampled=1/0\n", "line 1: the comment is damaged"),
     ],

@@ -98,8 +98,8 @@ def test_other_names_of_files(tmp_path: Path, manifest: Path) -> None:
         ({"colour": "red"}, "unknown entries: colour"),
         ({"title": 3}, "title must be text"),
         ({"config": []}, "config must be an object"),
-        ({"schema": "other"}, "not of the schema ngsgpu.study"),
-        ({"schema_version": 3}, "schema_version 3 is not known"),
+        ({"schema": "other"}, "not have the schema ngsgpu.study"),
+        ({"schema_version": 3}, "schema_version 3 is not supported"),
     ],
 )
 def test_wrong_manifests_are_refused(manifest: Path, change: dict[str, Any], message: str) -> None:

@@ -240,11 +240,19 @@ def test_files_that_are_not_there_are_said(results: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("gut.kraken2.report.txt", KRAKEN + "x\n", "line 10: this is no line of Kraken's report"),
+        (
+            "gut.kraken2.report.txt",
+            KRAKEN + "x\n",
+            "line 10: this is not a line of a Kraken report",
+        ),
         ("gut.kraken2.report.txt", " 1.0\t1\t1\tR\t1\t    deep\n", "line 1: the name is indented"),
-        ("abundance.tsv", "x\n", "line 1: there is no column taxid"),
-        ("abundance.tsv", ABUNDANCE + "562\tspecies\n", "line 5: this is no taxon"),
-        ("coverage.tsv", COVERAGE + "a\tb\n", "line 5: this is no reference sequence's coverage"),
+        ("abundance.tsv", "x\n", "line 1: column taxid is missing"),
+        ("abundance.tsv", ABUNDANCE + "562\tspecies\n", "line 5: this is not a taxon"),
+        (
+            "coverage.tsv",
+            COVERAGE + "a\tb\n",
+            "line 5: this is not the coverage of a reference sequence",
+        ),
     ],
 )
 def test_damaged_files_are_refused(results: Path, name: str, text: str, message: str) -> None:

@@ -132,5 +132,5 @@ def rank_code(name: str) -> int:
     from ngsgpu.errors import UsageError
 
     if name not in RANKS:
-        raise UsageError(f"there is no rank {name!r}; choose from {', '.join(RANKS)}")
+        raise UsageError(f"unknown rank {name!r}; choose from {', '.join(RANKS)}")
     return RANKS.index(name)

@@ -72,15 +72,15 @@ def add_references(
     files = find_references(references)
     check_inputs(path, inputs_of(references, files, taxonomy, maps))
     if into_last and request not in (None, PartitionRequest()):
-        raise UsageError("--into-last adds no partitions: leave out --partitions")
+        raise UsageError("--into-last adds no partitions: omit --partitions")
     open_database(path)  # what is wrong with it is said before we wait
     with changed(path) as generation:
         old = open_database(path)
         if taxonomy is not None and load_taxonomy(taxonomy).digest() != old.taxonomy_digest:
             raise InputError(
                 taxonomy,
-                "this is not the taxonomy that the database was built with",
-                "leave out --taxonomy, or build a new database",
+                "this is not the taxonomy the database was built with",
+                "omit --taxonomy, or build a new database",
             )
         if old.taxonomy is None and maps:
             raise UsageError("--map needs a database with a taxonomy")

@@ -257,7 +257,7 @@ def _build_part_by_part(
     options: BuildOptions,
 ) -> Database:
     """Plan a database and build its partitions one after the other."""
-    logger.info("the references do not fit into memory at once: building part by part")
+    logger.info("the references do not fit into memory: building in parts")
     check_memory(options, 0, 1, "any database")
     database = plan_database(
         files, path, parameters=parameters, taxonomy=taxonomy, maps=maps, request=request,
@@ -403,6 +403,6 @@ class _PlannedTargets:
 def _other_references(path: str) -> InputError:
     return InputError(
         path,
-        "the sequences are not those that were there when the database was planned",
+        "the sequences have changed since the database was planned",
         "plan the database again with `ngsgpu db plan`",
     )

@@ -154,7 +154,7 @@ class Partition:
             self.check()
         except InputError as error:
             return error
-        return InputError(self.folder, "its checksums of blocks do not fit its index", REMEDY)
+        return InputError(self.folder, "its block checksums do not match its index", REMEDY)
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class Database:
         """Open a partition, memory-mapped.
 
         Raises:
-            InputError: it was not built yet, is damaged, or belongs to another database.
+            InputError: it is not built yet, is damaged, or belongs to another database.
         """
         if number in self.loaded:
             return self.loaded[number]
@@ -253,7 +253,7 @@ class Database:
         if not folder.exists():
             raise InputError(
                 folder,
-                f"partition {number} was not built yet",
+                f"partition {number} is not built yet",
                 f"build it with `ngsgpu db build -d {self.path} --only-partition {number}`",
             )
         values = partition_manifest(folder, planned)
@@ -267,7 +267,7 @@ class Database:
             sums = open_array(folder, BLOCKS, np.uint64)
             check_content(folder, files, {BLOCKS: sums})
             if len(sums) not in (1 << bits for bits in range(index.bits + 1)):
-                raise InputError(folder / f"{BLOCKS}.npy", "does not fit the index", REMEDY)
+                raise InputError(folder / f"{BLOCKS}.npy", "does not match the index", REMEDY)
         return Partition(number, target, first_window, index, sums, folder, files)
 
 
@@ -306,7 +306,7 @@ def partition_manifest(folder: Path, planned: PlannedPartition) -> dict[str, Any
     if values["digest"] != planned.digest:
         raise InputError(
             folder,
-            "the partition belongs to another database: it has other targets or parameters",
+            "the partition belongs to another database: its targets or parameters differ",
             REMEDY,
         )
     return values
@@ -414,9 +414,7 @@ def _open_taxonomy(path: Path, values: dict[str, Any]) -> Taxonomy:
     try:
         taxonomy = Taxonomy.load(folder)
         if taxonomy.digest() != values["digest"]:
-            raise InputError(
-                folder, "this is not the taxonomy that the database was built with", REMEDY
-            )
+            raise InputError(folder, "this is not the taxonomy the database was built with", REMEDY)
     except InputError as error:
         changed = [name for name in files if damaged_files(folder, {name: files[name]})]
         if len(changed) != 1:  # more than one: a taxonomy that is whole, but another

@@ -69,19 +69,21 @@ def check_place(path: str | Path, inputs: Sequence[str | Path] = ()) -> None:
     place = Path(os.path.realpath(path))
     if place in Path.cwd().parents:
         raise InputError(
-            path, "the current directory lies in this folder", "choose another folder with -d"
+            path,
+            "the current directory is inside this directory",
+            "choose another directory with -d",
         )
     if not place.exists():
         return
     if not place.is_dir():
-        raise InputError(path, "is a file, and a database is a folder", "choose another name")
+        raise InputError(path, "is a file, but a database is a directory", "choose another name")
     with _errors_of(place):
         foreign = _foreign_entry(place)
     if foreign is not None:
         raise InputError(
             path,
-            f"holds {foreign}, which is no part of a database",
-            "give a new or empty folder, or that of a database",
+            f"holds {foreign}, which is not part of a database",
+            "give a new or empty directory, or a database",
         )
 
 
@@ -92,7 +94,7 @@ def check_inputs(path: str | Path, inputs: Sequence[str | Path]) -> None:
         there = Path(os.path.realpath(name))
         if there == place or place in there.parents:
             where = "is this very folder" if there == place else "lies in this folder"
-            raise InputError(path, f"the input {name} {where}", "choose another folder with -d")
+            raise InputError(path, f"the input {name} {where}", "choose another directory with -d")
 
 
 def _foreign_entry(place: Path) -> str | None:
@@ -258,14 +260,16 @@ def _lock(lock: Path, kind: int) -> int:
             try:
                 fcntl.flock(file, kind | fcntl.LOCK_NB)
             except BlockingIOError:
-                logger.warning("%s: waiting for another run that changes it", lock.parent)
+                logger.warning("%s: waiting for another run to finish changing it", lock.parent)
                 fcntl.flock(file, kind)
             # Whoever held it last has removed the file: then the lock is another one by now.
             if is_at(file, lock):
                 return file
         except OSError as error:
             if error.errno in _NO_LOCKS:
-                logger.warning("%s: no locks on this file system: change it alone", lock.parent)
+                logger.warning(
+                    "%s: no locks on this file system: avoid concurrent changes", lock.parent
+                )
                 return file
             os.close(file)
             raise
@@ -284,7 +288,7 @@ def atomic_directory(path: Path) -> Iterator[Path]:
         OutputError: it cannot be written.
     """
     if path.is_dir() and (foreign := _foreign_file(path)) is not None:
-        raise InputError(path, f"holds {foreign}, which is no part of a database", "move it away")
+        raise InputError(path, f"holds {foreign}, which is not part of a database", "move it away")
     with _errors_of(path), temporary_folder(path) as temporary:
         yield temporary
         _take_place(temporary, path)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_targets(database: Database, folder: Path) -> None:
-    """Refuse targets that do not fit together, the taxonomy or the partitions.
+    """Refuse targets that are inconsistent, the taxonomy or the partitions.
 
     Args:
         database: the database.
@@ -42,7 +42,7 @@ def check_targets(database: Database, folder: Path) -> None:
     }
     for name, fitting in fits.items():
         if not fitting:
-            raise InputError(folder / f"{name}.npy", "does not fit the rest", REMEDY)
+            raise InputError(folder / f"{name}.npy", "does not match the rest", REMEDY)
     number = len(database.partitions)
     counts = np.bincount(targets.partition, minlength=number)
     windows = np.bincount(targets.partition, weights=database.windows, minlength=number)
@@ -76,7 +76,7 @@ def check_index(folder: Path, index: Index, values: dict[str, Any], windows: int
         and (windows > 0 or len(index.locations) == 0)
     )
     if not fits:
-        raise InputError(folder, "the arrays of the index do not fit together", REMEDY)
+        raise InputError(folder, "the arrays of the index are inconsistent", REMEDY)
 
 
 def _within(array: NDArray[np.int32], least: int, end: int) -> bool:

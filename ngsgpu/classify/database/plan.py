@@ -114,7 +114,7 @@ def ranked_nodes(
         raise UsageError("--ambiguous-rank needs a --taxonomy")
     if rank not in RANK_CODES or rank == "sequence":
         raise UsageError(
-            f"--ambiguous-rank {rank!r} is no rank; choose one of {', '.join(RANK_CODES)}"
+            f"--ambiguous-rank {rank!r} is not a rank; choose one of {', '.join(RANK_CODES)}"
         )
     lineages = taxonomy.ranked_lineages()
     return np.where(node < 0, np.int32(-1), lineages[node, RANK_CODES[rank]]).astype(np.int32)
@@ -270,7 +270,7 @@ def check_taxa(
     if taxonomy is None or (node >= 0).any():
         return
     first = printable(targets.names[0])
-    why = "no header has a taxid, and no --map was given; give one, or leave out --taxonomy"
+    why = "no header has a taxid, and no --map was given; give one, or omit --taxonomy"
     if maps:
         names = ", ".join(map(str, maps))
         why = (

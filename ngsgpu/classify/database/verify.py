@@ -56,7 +56,7 @@ def verify_database(path: str | Path) -> tuple[int, list[str]]:
     for number, planned in enumerate(values["partitions"]):
         folder = path / planned["folder"]
         if not folder.exists():
-            damaged.append(f"{folder}: partition {number} was not built yet")
+            damaged.append(f"{folder}: partition {number} is not built yet")
             continue
         try:
             own = partition_manifest(folder, PlannedPartition(**planned))

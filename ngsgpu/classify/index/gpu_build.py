@@ -201,7 +201,7 @@ class IndexBuilder:
         except MemoryError as error:
             if part.keys.bits == MAX_PART_BITS:
                 raise device_error("building an index", error) from error
-            _LOG.debug("%s is cut in halves: %s", part.keys, error)
+            _LOG.debug("%s is split in half: %s", part.keys, error)
         else:
             return True
         # Only now do the frames of the failed attempt hold no arrays any more.

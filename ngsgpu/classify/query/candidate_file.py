@@ -216,7 +216,7 @@ class CandidateFile:
                 raise ValueError
             version = values.pop("version")
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-            raise InputError(self.path, "is not a file of candidates", "check the path") from error
+            raise InputError(self.path, "is not a candidate file", "check the path") from error
         if version != VERSION:
             raise InputError(
                 self.path, f"is of version {version}; this program reads {VERSION}", _REMEDY
@@ -265,7 +265,7 @@ class CandidateFile:
             # What a damaged size asks for is not asked of memory.
             pieces.append(self._file.read(min(size, _READ_AT_ONCE)))
             if not pieces[-1]:
-                raise InputError(self.path, "the file was cut short", _REMEDY)
+                raise InputError(self.path, "the file is truncated", _REMEDY)
             size -= len(pieces[-1])
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

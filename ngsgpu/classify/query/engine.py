@@ -76,7 +76,7 @@ class Engine:
         for option, rank in (("--lowest", parameters.lowest), ("--highest", parameters.highest)):
             if rank not in RANK_CODES:
                 known = ", ".join(RANK_CODES)
-                raise UsageError(f"{option} {rank!r} is no rank; choose one of {known}")
+                raise UsageError(f"{option} {rank!r} is not a rank; choose one of {known}")
         lowest, highest = RANK_CODES[parameters.lowest], RANK_CODES[parameters.highest]
         if lowest > highest:
             raise UsageError(

@@ -26,7 +26,7 @@ def check_files(files: Sequence[CandidateFile], engine: Engine) -> str:
         UsageError: files are missing.
     """
     if not files:
-        raise UsageError("no files of candidates were given")
+        raise UsageError("no candidate files given")
     parameters = engine.parameters
     wanted = {
         "database": (engine.database.digest, "another database"),
@@ -42,14 +42,14 @@ def check_files(files: Sequence[CandidateFile], engine: Engine) -> str:
             if found != value:
                 shown = "" if name == "database" else f" ({found}, here {value})"
                 raise InputError(
-                    file.path, f"was made with {what}{shown}", "merge what belongs together"
+                    file.path, f"was made with {what}{shown}", "merge files of the same run"
                 )
         number = file.header.partition
         if number in seen:
             raise InputError(
                 file.path,
                 f"is of partition {number}, as is {seen[number]}",
-                "give one file for each partition",
+                "give one file per partition",
             )
         seen[number] = file.path
     missing = sorted(set(range(len(engine.database.partitions))) - set(seen))
@@ -87,7 +87,7 @@ def merged_blocks(
 
 
 def _other_reads(path: str, cause: str) -> InputError:
-    return InputError(path, cause, "merge files that were made of the same reads")
+    return InputError(path, cause, "merge files made from the same reads")
 
 
 def join_blocks(blocks: list[QueryBlock]) -> QueryBlock:

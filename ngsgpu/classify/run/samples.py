@@ -75,17 +75,18 @@ class SampleOutputs:
         """Refuse outputs that several samples would share, or that contradict each other."""
         named = self.named()
         if not named:
-            raise UsageError("nothing would be written; name an output, as -o reads.tsv")
+            raise UsageError("no output given; name one, for example -o reads.tsv")
         if self.candidates is not None and len(named) > 1:
             other = next(name for name in named if name != "candidates")
             option = "-o" if other == "reads" else f"--{other.replace('_', '-')}"
             raise UsageError(
-                f"--candidates writes what `ngsgpu classify-merge` calls later: give {option} there"
+                f"--candidates writes only candidates: give {option} to `ngsgpu classify-merge`"
             )
         for name, value in named.items():
             if samples > 1 and name != "biom" and PLACEHOLDER not in value:
                 raise UsageError(
-                    f"{value}: all samples would be written here; put {PLACEHOLDER} into the name"
+                    f"{value}: all samples would be written to this file; put {PLACEHOLDER} into "
+                    "the name"
                 )
 
 
@@ -113,7 +114,7 @@ def one_sample(
     """The sample whose reads are named on the command line.
 
     Raises:
-        UsageError: the numbers of files do not fit together; the name cannot be one.
+        UsageError: the numbers of files are inconsistent; the name cannot be one.
     """
     lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
     if name is None:
@@ -134,7 +135,7 @@ def sample_name(path: str) -> str:
 
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} cannot be a sample's name; use letters, digits, '.', '_', '-'")
+        raise UsageError(f"{name!r} is not a valid sample name; use letters, digits, '.', '_', '-'")
     return name
 
 
@@ -158,20 +159,20 @@ def read_samples(path: str | Path) -> list[Sample]:
         name, first, second = (row.get(key, "") for key in ("sample", "fastq_1", "fastq_2"))
         if not _NAME.fullmatch(name):
             raise InputError(
-                path, f"{name!r} cannot be a sample's name",
+                path, f"{name!r} is not a valid sample name",
                 "use letters, digits, '.', '_', '-'", line=line,
             )  # fmt: skip
         if not first:
-            raise InputError(path, "there is no fastq_1", "name the file of reads", line=line)
+            raise InputError(path, "fastq_1 is empty", "name the read file", line=line)
         own = lanes.setdefault(name, [])
         own.append(ReadFiles((first, second) if second else (first,), (0,), False))
         if own[0].paired != own[-1].paired:
             raise InputError(
                 path, f"sample {name!r} has lanes with and without mates",
-                "make two samples of them", line=line,
+                "split them into two samples", line=line,
             )  # fmt: skip
     if not lanes:
-        raise InputError(path, "there is no sample in the sheet", "add a row for each lane")
+        raise InputError(path, "the sheet lists no samples", "add a row for each lane")
     return [Sample(name, tuple(own)) for name, own in lanes.items()]
 
 
@@ -186,7 +187,7 @@ def _rows(path: str | Path, lines: list[str]) -> Iterator[tuple[int, dict[str, s
     table = [next(separated([line])) for _, line in kept]
     if not table or "sample" not in table[0] or "fastq_1" not in table[0]:
         raise InputError(
-            path, "the first line has to name the columns sample and fastq_1",
+            path, "the first line must name the columns sample and fastq_1",
             "write a table with these columns (and fastq_2 for mates)",
         )  # fmt: skip
     columns = [name.strip() for name in table[0]]

@@ -300,7 +300,7 @@ class _Run:
         lane = own.lane
         own.counted.synchronize()
         if own.found[-1] != 0:
-            raise IrregularInputError("a sequence has something else than letters of bases")
+            raise IrregularInputError("a sequence contains other characters than nucleotides")
         places = own.found[:-1].astype(np.int64)
         with lane.device:
             pieces, begin = self._pieces(lane, own.batch, places)
@@ -331,7 +331,7 @@ class _Run:
             bias[0] = lane.window
             whole[0] += lane.window * self._parameters.stride
         elif int(places[0]) != 0:
-            raise IrregularInputError("there is a sequence without a header")
+            raise IrregularInputError("a sequence has no header")
         windows = windows_of_lengths(whole, self._parameters) - bias
         finished = len(start) if batch.ends else len(start) - 1
         if (whole[:finished] == 0).any():

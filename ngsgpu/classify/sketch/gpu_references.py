@@ -178,7 +178,7 @@ class PieceReader:
             except OSError as error:
                 raise IrregularInputError(str(error)) from error
             if count == 0:
-                raise IrregularInputError("the file became shorter while it was read")
+                raise IrregularInputError("the file was truncated while it was read")
             done += count
         piece = Piece(task.path, data, np.flatnonzero(data == _MARK), task.first, task.last)
 
@@ -277,13 +277,13 @@ class RecordFinder:
             if data[0] != _MARK:
                 raise IrregularInputError(f"{piece.path} does not begin with >")
         elif self._before == _CR and data[0] != _LF:
-            raise IrregularInputError("there is a carriage return inside of a line")
+            raise IrregularInputError("a line contains a carriage return")
         at = self._end_header(data, batch) if self._header is not None else 0
         for mark in piece.marks.tolist():
             if mark < at:
                 continue
             if (data[mark - 1] if mark > 0 else self._before) != _LF:
-                raise IrregularInputError("there is a > inside of a line")
+                raise IrregularInputError("a line contains >")
             own, shift = batch(mark, True)
             own.records.append(mark + shift)
             self._target = []
@@ -318,7 +318,7 @@ class RecordFinder:
         if end >= 0:
             whole = b"".join(header)[1:]
             if b"\0" in whole:
-                raise IrregularInputError("a header has a byte of 0")
+                raise IrregularInputError("a header contains a NUL byte")
             self._target.append(
                 self._sink.start(self._path, self._record, whole.removesuffix(b"\r"))
             )

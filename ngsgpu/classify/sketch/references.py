@@ -91,15 +91,15 @@ def find_references(paths: Sequence[str | Path]) -> list[str]:
         if not inside:
             endings = ", ".join(_ENDINGS)
             raise InputError(
-                path, f"holds no file that ends in {endings}", "name the files themselves"
+                path, f"contains no file ending in {endings}", "name the files themselves"
             )
         found += inside
     if not found:
-        raise UsageError("no references were given; name FASTA files or directories of them")
+        raise UsageError("no references given; name FASTA files or directories of them")
     seen: set[str] = set()
     for name in found:
         if name in seen:
-            raise UsageError(f"{name}: is named twice; name each file of references once")
+            raise UsageError(f"{name}: is named twice; name each reference file once")
         seen.add(name)
     return found
 
@@ -133,13 +133,13 @@ def read_reference(
             raise InputError(
                 path,
                 f"the sequence {batch.name(record)} has no bases",
-                "the file may be cut short; download it again or remove the record",
+                "the file may be truncated; download it again or remove the record",
                 record=batch.first_record + record + 1,
             )
         records += len(batch)
         yield batch
     if records == 0:
-        raise InputError(path, "there is no sequence in the file", "download it again or leave it")
+        raise InputError(path, "the file contains no sequence", "download it again or remove it")
 
 
 def unpack_batch(batch: RecordBatch) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -282,7 +282,7 @@ class TargetCollector:
             raise InputError(
                 path,
                 "a sequence has no name",
-                "each header needs a word that no other one has",
+                "each header needs a unique first word",
                 record=record + 1,
             )
         if name in self._place:
@@ -304,8 +304,8 @@ class TargetCollector:
             where = f"in {self.targets.files[self.targets.file[place]]}"
         return InputError(
             path,
-            f"the name {printable(name)} is there already, {where}",
-            "give each reference sequence a name of its own, or leave out the copy",
+            f"the name {printable(name)} is already used, {where}",
+            "give each reference sequence a unique name, or remove the copy",
             record=record,
         )
 

@@ -288,7 +288,7 @@ class LockFolder:
 
     def _path_of(self, name: str) -> Path:
         if not re.fullmatch(r"[\w.-]+", name):
-            raise ValueError(f"{name!r} cannot be the name of a lock")
+            raise ValueError(f"{name!r} is not a valid lock name")
         return self.path / f"{name}.lock"
 
     def _kernel_name(self, name: str) -> str:
@@ -308,7 +308,7 @@ class LockFolder:
                 new.rmdir()
         # A link that someone laid in /tmp may lead anywhere.
         if not stat.S_ISDIR(self.path.lstat().st_mode):
-            raise FolderUnusableError(f"{self.path} is not a folder")
+            raise FolderUnusableError(f"{self.path} is not a directory")
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

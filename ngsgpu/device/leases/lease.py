@@ -217,8 +217,8 @@ def lease_gpus(count: int, wait: float | None = None, *, command: Sequence[str] 
     if taken is None:
         time = "now" if not wait else f"within {wait:g} s"
         raise DeviceError(
-            f"{wanted} of {len(devices)} could not be had {time} ({_held(folder, names)}); "
-            "wait longer, or end what holds them"
+            f"{wanted} of {len(devices)} could not be leased {time} ({_held(folder, names)}); "
+            "wait longer, or stop the programs holding them"
         )
     lease = Lease(
         tuple(names[one.name] for one in taken), locked, folder, taken, secrets.token_hex(6)

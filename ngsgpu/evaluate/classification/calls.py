@@ -84,7 +84,7 @@ def read_calls(
         node = _nodes(block, lines, found, nodes)
         yield CallBlock(lines, node, found.program, found.score >= 0)
     if found is None:
-        raise InputError(path, "there are no calls in it", "give the output of a classifier")
+        raise InputError(path, "it contains no calls", "give the output of a classifier")
 
 
 def _nodes(
@@ -134,7 +134,7 @@ def _recognise(
         )
     raise InputError(
         block.path,
-        "this is the output of no classifier that is known here",
+        "this is not the output of a known classifier",
         "give the table of reads of ngsgpu classify, Kraken's or MetaCache's output",
         line=block.line_number(at),
     )

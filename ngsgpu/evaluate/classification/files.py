@@ -205,9 +205,9 @@ def read_composition(path: str | Path) -> dict[int, float]:
         InputError: the file cannot be read; a line has no taxid or no share.
     """
     shares: dict[int, float] = {}
-    for taxid, share in _pairs(path, "a taxid and a share", float):
+    for taxid, share in _pairs(path, "a taxid and a fraction", float):
         if not taxid.isdecimal() or share < 0:
-            raise InputError(path, f"{taxid!r} {share:g} is no taxid with its share", _REMEDY)
+            raise InputError(path, f"{taxid!r} {share:g} is not a taxid and a fraction", _REMEDY)
         shares[int(taxid)] = shares.get(int(taxid), 0.0) + share
     scale = 100.0 if sum(shares.values()) > 1.5 else 1.0
     return {taxid: share / scale for taxid, share in shares.items()}

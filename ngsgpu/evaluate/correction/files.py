@@ -117,7 +117,7 @@ def evaluate_correction(
     if (in2 is None) != (out2 is None):
         raise UsageError("--in2 and --out2 belong together; give both or neither")
     if interleaved and in2 is not None:
-        raise UsageError("--interleaved reads hold both mates; leave --in2 and --out2 out")
+        raise UsageError("--interleaved reads hold both mates; omit --in2 and --out2")
     members = [(in1, out1)] if in2 is None or out2 is None else [(in1, out1), (in2, out2)]
     before = [RecordStream(listed(source), threads) for source, _ in members]
     after = [RecordStream(listed(target), threads) for _, target in members]
@@ -141,7 +141,7 @@ def evaluate_correction(
         raise InputError(
             before[0].path,
             "it ends after a first mate",
-            "give interleaved pairs, or leave --interleaved out",
+            "give interleaved pairs, or omit --interleaved",
             record=done,
         )
     return counter.result(

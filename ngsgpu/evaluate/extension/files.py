@@ -63,7 +63,7 @@ def _rows(batch: RecordBatch, pairs: TruePairs) -> NDArray[np.int64]:
         record = int(unknown[0])
         raise InputError(
             batch.path,
-            f"read {batch.name(record)} is none of the true pairs",
+            f"read {batch.name(record)} is not among the true pairs",
             "give the truth of these reads",
             record=batch.first_record + record + 1,
         )

@@ -80,7 +80,7 @@ def read_true_pairs(paths: Sequence[str | Path], reference: Reference) -> TruePa
                 raise InputError(
                     path,
                     f"a read lies in {name!r}, which is not in the reference",
-                    "give the reference that the reads were drawn from",
+                    "give the reference the reads were simulated from",
                 )
             hashes.append(hashes_of(table.data, table.name_start, table.name_end))
             begin = fields[2] - 1
@@ -101,7 +101,7 @@ def read_true_pairs(paths: Sequence[str | Path], reference: Reference) -> TruePa
             paths[0],
             f"there are {len(first):,} first and {len(second):,} second mates, or their names "
             "differ",
-            "give the true places of pairs",
+            "give the true positions of pairs",
         )
     return TruePairs(
         hashes=first,

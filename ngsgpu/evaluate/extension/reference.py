@@ -42,11 +42,11 @@ def read_reference(path: str | Path) -> Reference:
             text = text[(text != ord("\n")) & (text != ord("\r"))]
             if name.decode() in numbers:
                 raise InputError(
-                    path, f"there are two sequences {name.decode()!r}", "rename one of them"
+                    path, f"duplicate sequence {name.decode()!r}", "rename one of them"
                 )
             numbers[name.decode()] = len(parts)
             parts.append(CODES[text])
     if not parts:
-        raise InputError(path, "there are no sequences", "give the reference of the reads")
+        raise InputError(path, "it contains no sequences", "give the reference of the reads")
     lengths = np.array([0, *map(len, parts)], dtype=np.int64)
     return Reference(numbers, np.concatenate(parts), np.cumsum(lengths))

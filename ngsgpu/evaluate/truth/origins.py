@@ -101,7 +101,7 @@ def read_origins(path: str | Path, taxonomy: Taxonomy) -> Origins:
         ends.append(lines.name_end + shift)
         shift += len(lines.data)
     if columns is None or not taxids:
-        raise InputError(path, "there are no reads in it", "give a table of reads and taxids")
+        raise InputError(path, "it contains no reads", "give a table of reads and taxids")
     keys = KeyTable(np.concatenate(texts), np.concatenate(starts), np.concatenate(ends))
     return Origins(
         np.array(taxids, dtype=np.int64),
@@ -119,7 +119,7 @@ def _columns(block: LineBlock) -> tuple[_Columns, int]:
     while text[at : at + 1] == b"@" and text[at : at + 2] != b"@@":
         at = text.index(b"\n", at) + 1
         if at == len(text):
-            raise InputError(block.path, "there are no reads in it", "give CAMI's whole mapping")
+            raise InputError(block.path, "it contains no reads", "give CAMI's whole mapping")
     end = text.index(b"\n", at)
     line = text[at:end].decode("utf-8", "replace").rstrip("\r")
     fields = [field.strip().lower() for field in line.lstrip("#@ ").split("\t")]
@@ -162,7 +162,7 @@ def _origin(
     except (IndexError, ValueError) as error:
         raise InputError(
             block.path,
-            "a taxid is missing or no number",
+            "a taxid is missing or not a number",
             "give taxids as numbers, or NA at a rank that is not in the taxonomy",
             line=block.line_number(int(lines.line[row])),
         ) from error

@@ -111,7 +111,7 @@ def read_tables(path: str | Path, block_bytes: int = BLOCK_BYTES) -> Iterator[Re
 def _not_alignments(path: str | Path) -> InputError:
     return InputError(
         path,
-        "it holds no alignment records",
+        "it contains no alignment records",
         "give the SAM file of the error-free reads (art_illumina -sam -ef writes X_errFree.sam)",
     )
 

@@ -171,7 +171,7 @@ class BgzfStream:
             self._serial = gunzip(Prefixed(self._compressed, self._raw))
         elif not self._last_block_empty:
             logger.warning(
-                "%s: has no BGZF end marker; it may have been cut short between two blocks",
+                "%s: has no BGZF end marker; it may have been truncated between two blocks",
                 self._path,
             )
 
@@ -188,8 +188,8 @@ def _inflate(group: bytes, size: int) -> NDArray[np.uint8]:
         while done < size:
             count = stream.readinto(view[done:])
             if not count:
-                raise BgzfError("a block holds fewer bytes than it says")
+                raise BgzfError("a block contains fewer bytes than declared")
             done += count
         if stream.read(1):
-            raise BgzfError("a block holds more bytes than it says")
+            raise BgzfError("a block contains more bytes than declared")
     return out

@@ -251,12 +251,12 @@ def _open(path: str) -> io.FileIO:
     try:
         raw = io.FileIO(0, closefd=False) if path == "-" else io.FileIO(path)
     except FileNotFoundError as error:
-        raise InputError(path, "there is no such file", "check the path") from error
+        raise InputError(path, "no such file", "check the path") from error
     except IsADirectoryError as error:
         raise InputError(path, "this is a directory", "give a FASTQ or FASTA file") from error
     except PermissionError as error:
         remedy = "ask its owner for read access (chmod +r)"
-        raise InputError(path, "there is no permission to read the file", remedy) from error
+        raise InputError(path, "permission denied", remedy) from error
     except (OSError, ValueError) as error:
         code = getattr(error, "errno", None)
         reason = os.strerror(code) if code else _one_line(error)
@@ -276,7 +276,9 @@ def _read_head(path: str, raw: io.FileIO) -> bytes:
 
 def _unreadable(path: str, error: OSError) -> InputError:
     reason = os.strerror(error.errno) if error.errno else _one_line(error)
-    return InputError(path, f"could not be read ({reason})", "check the disk or copy the file anew")
+    return InputError(
+        path, f"could not be read ({reason})", "check the disk or copy the file again"
+    )
 
 
 def _recognise(path: str, head: bytes) -> str:

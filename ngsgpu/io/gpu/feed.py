@@ -214,7 +214,7 @@ class PlainFeed:
             except OSError as error:
                 raise IrregularInputError(str(error)) from error
             if count == 0:
-                raise IrregularInputError("the file became shorter while it was read")
+                raise IrregularInputError("the file was truncated while it was read")
             done += count
         return _chunk(buffer, size, offset, last=index + 1 == self._chunks)
 

@@ -86,7 +86,7 @@ class AtomicFile:
         with _lock:
             if self._target in _targets:
                 name = shown_output(self.path)
-                raise UsageError(f"{name}: is being written already; name it once")
+                raise UsageError(f"{name}: is already being written; name it only once")
             self._temporary, fd = temporary_file(self._target)
             _targets.add(self._target)
         if mode is not None:

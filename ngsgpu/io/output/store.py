@@ -266,7 +266,7 @@ def open_array(
         with path.open("rb") as file:
             header = file.read(start)
             if rows < 0 or odd or header != array_header(dtype, shape):
-                raise InputError(path, "does not hold what belongs here", REMEDY)
+                raise InputError(path, "has unexpected contents", REMEDY)
             if size < _SMALL:  # and what has no bytes cannot be mapped
                 return np.frombuffer(bytearray(file.read()), dtype=dtype).reshape(shape)
             # "c": like arrays in memory to Numba, which else compiles the kernels once more.

@@ -15,7 +15,7 @@ from ngsgpu.io.text.scan import BASES
 PhredOffset = Literal["auto", 33, 64]
 
 _FOUR_LINES: Final = "rewrite the file with four lines a record, for instance with `seqtk seq -l 0`"
-_CUT_SHORT: Final = "the file may be cut short: copy or download it again"
+_CUT_SHORT: Final = "the file may be truncated: copy or download it again"
 _NUCLEOTIDES: Final = "give nucleotide sequences: the letters A, C, G, T, U, N and the IUPAC codes"
 _NO_PROTEIN: Final = "this may be protein: give nucleotide sequences"
 _AMINO_ACIDS_ONLY: Final = b"EFIJLOPQXZefijlopqxz"
@@ -70,7 +70,7 @@ def neither(text: bytes) -> Fault:
     if text.startswith(b"\xef\xbb\xbf"):
         return Fault("begins with a UTF-8 byte-order mark", "save it as plain text without one")
     if b"\0" in text or sum(byte >= 127 or byte < 9 for byte in text) * 10 > len(text):
-        return Fault("holds binary data, neither FASTQ nor FASTA", remedy)
+        return Fault("contains binary data, neither FASTQ nor FASTA", remedy)
     if text[:1] in (b"\r", b"\n"):
         return Fault("begins with a blank line, neither FASTQ nor FASTA", remedy)
     return Fault(f"begins with {_shown(text[0])}, neither FASTQ nor FASTA", remedy)
@@ -117,7 +117,7 @@ def _bad_record_start(line: bytes, mark: bytes, text: bytes) -> Fault | None:
 
 def _bad_header(line: bytes, longest: int) -> Fault | None:
     if b"\0" in line[: longest + 1]:
-        return Fault("the header holds a NUL byte", "the file is damaged: copy it again")
+        return Fault("the header contains a NUL byte", "the file is damaged: copy it again")
     if len(line) - 1 > longest:
         cause = f"the header is longer than {longest:,} bytes"
         return Fault(cause, "check that this is a file of reads")
@@ -173,7 +173,7 @@ def _bad_qualities(lines: list[bytes], phred_offset: PhredOffset) -> Fault | Non
     cause = f"{len(bases):,} bases but {len(qualities):,} qualities"
     if len(lines) == 4 and len(qualities) < len(bases):
         return Fault(f"the file ends within the qualities ({cause})", _CUT_SHORT, line=3)
-    return Fault(cause, "a read needs one quality a base: check this record", line=3)
+    return Fault(cause, "a read needs one quality per base: check this record", line=3)
 
 
 def _bad_quality(quality: int, at: int, phred_offset: PhredOffset) -> Fault:
@@ -183,7 +183,7 @@ def _bad_quality(quality: int, at: int, phred_offset: PhredOffset) -> Fault:
         return Fault(f"{what} in the qualities {where}", "remove it or repair the record", line=3)
     if 33 <= quality < 59:
         cause = f"the quality {_shown(quality)} {where} is too low for Phred+64"
-        return Fault(cause, "give --phred-offset 33, or leave the option out", line=3)
+        return Fault(cause, "give --phred-offset 33 or omit the option", line=3)
     scale = "Phred+64, ';' to '~'" if phred_offset == 64 else "Phred+33, '!' to '~'"
     cause = f"the byte {_shown(quality)} {where} is no quality ({scale})"
     return Fault(cause, "the file is damaged: repair the record or copy it again", line=3)

@@ -277,8 +277,8 @@ def _even(batches: Iterator[RecordBatch], path: str | Path) -> Iterator[RecordBa
         total = rest.first_record + 1
         raise InputError(
             path,
-            f"an interleaved file has to have an even number of records, but there are {total:,}",
-            "the last read has no mate: the file may be cut short, or is not interleaved",
+            f"an interleaved file must have an even number of records, but there are {total:,}",
+            "the last read has no mate: the file may be truncated, or is not interleaved",
             record=total,
         )
 

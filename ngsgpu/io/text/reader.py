@@ -255,7 +255,7 @@ class _Reader:
                 self._path,
                 f"the qualities lie between {chr(low)!r} and {chr(high)!r}, which looks like "
                 "Phred+64",
-                "give --phred-offset 64, or --phred-offset 33 if they are Phred+33 all the same",
+                "give --phred-offset 64, or --phred-offset 33 if they really are Phred+33",
             )
 
     def _refuse(self, text: bytes) -> NoReturn:

@@ -58,5 +58,5 @@ def _facts(path: Path) -> Json:
         cause = f"it cannot be read as JSON ({error})"
         raise InputError(path, cause, "make it again with ngsgpu db info --json") from error
     if not isinstance(document, dict):
-        raise InputError(path, "it is no object", "make it again with ngsgpu db info --json")
+        raise InputError(path, "it is not an object", "make it again with ngsgpu db info --json")
     return Json(path, document)

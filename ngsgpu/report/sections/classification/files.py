@@ -109,7 +109,7 @@ def read_composition(path: Path) -> Composition:
             code, _, name = fields[-3:]
         except (IndexError, ValueError) as error:
             raise InputError(
-                path, "this is no line of Kraken's report", _REMEDY, line=number
+                path, "this is not a line of a Kraken report", _REMEDY, line=number
             ) from error
         if code == "U":
             unclassified = clade
@@ -138,7 +138,7 @@ def read_shares(path: Path) -> list[Share]:
         try:
             share = Share(int(fields[0]), fields[1], fields[2], int(fields[3]))
         except (IndexError, ValueError) as error:
-            raise InputError(path, "this is no taxon", _REMEDY, line=number) from error
+            raise InputError(path, "this is not a taxon", _REMEDY, line=number) from error
         if share.taxid != 0:
             shares.append(share)
     return shares
@@ -162,7 +162,7 @@ def read_coverage(path: Path) -> list[TargetCoverage]:
             )
         except ValueError as error:
             raise InputError(
-                path, "this is no reference sequence's coverage", _REMEDY, line=number
+                path, "this is not the coverage of a reference sequence", _REMEDY, line=number
             ) from error
     return found
 
@@ -172,7 +172,7 @@ def _rows(path: Path, first: str) -> Iterator[tuple[int, list[str]]]:
     for number, line in numbered_lines(path, _REMEDY):
         if number == 1:
             if not line.startswith(f"{first}\t"):
-                raise InputError(path, f"there is no column {first}", _REMEDY, line=1)
+                raise InputError(path, f"column {first} is missing", _REMEDY, line=1)
         elif line:
             yield number, line.split("\t")
 

@@ -76,7 +76,7 @@ def read_spectrum(path: Path) -> Spectrum:
                 cause = "this is not a multiplicity and a count"
                 raise InputError(path, cause, remedy, line=number) from error
             if multiplicity < 1 or count < 0 or (rows and multiplicity <= rows[-1][0]):
-                raise InputError(path, "multiplicities have to ascend", remedy, line=number)
+                raise InputError(path, "multiplicities must ascend", remedy, line=number)
             rows.append((multiplicity, count))
     table = np.array(rows, dtype=np.int64).reshape(-1, 2)
     return Spectrum(k, sampled, table[:, 0], table[:, 1])
