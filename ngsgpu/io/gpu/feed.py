@@ -37,7 +37,7 @@ class IrregularInputError(Exception):
 
 def say_read_by_cpu(reason: object) -> None:
     """Say that the CPU's reader takes over from the GPU's, and why."""
-    _LOG.info("%s; reading with the CPU", str(reason).partition(";")[0])
+    _LOG.info("%s; reading on the CPU", str(reason).partition(";")[0])
 
 
 class PinnedBuffer:
