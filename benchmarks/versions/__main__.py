@@ -14,7 +14,7 @@ statuses. In JSON files, entries that depend on the version, the machine or the 
 is given; the table counts these as reworded.
 
 With --times N each command named by --only then runs N times with each version, in turn, and the
-table shows the median of new / old for wall and CPU time. For that leave out --head and set
+table shows the median of new / old for wall and CPU time. For that omit --head and set
 --threads.
 
 It needs Python with what ngsgpu imports, and no network; ngsgpu itself need not be installed. A
