@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,6 +198,9 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             with options.output.open("w") as out:
                 join(options.reference, options.sam, out)
+    except (EOFError, zlib.error) as error:
+        print(f"simulation_chunks.py: {options.reference}: {error}", file=sys.stderr)
+        return 2
     except (ChunkError, OSError) as error:
         print(f"simulation_chunks.py: {error}", file=sys.stderr)
         return 2

@@ -139,6 +139,14 @@ def test_other_letters_become_n_and_gzip_is_read(tmp_path: Path) -> None:
     assert (tmp_path / "c" / "0.fasta").read_text() == ">chr1:1-12\nACGTNNNNACGT\n"
 
 
+def test_truncated_gzip_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed = gzip.compress(b">chr1\n" + b"ACGGTTAC\n" * 500)
+    (tmp_path / "r.fa.gz").write_bytes(packed[: len(packed) // 2])
+    arguments = ["cut", "--chunks", "1", "--fragment", "5", str(tmp_path / "r.fa.gz")]
+    assert chunks.main([*arguments, str(tmp_path / "c")]) == 2
+    assert "r.fa.gz: Compressed file ended" in capsys.readouterr().err
+
+
 def test_foreign_sam_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "r.fa").write_text(">chr1\nACGT\n")
     (tmp_path / "x.sam").write_text("@HD\tVN:1.4\nr\t0\tchr1\t1\t99\t4=\t*\t0\t0\tACGT\t~~~~\n")
