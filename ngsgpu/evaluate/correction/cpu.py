@@ -20,8 +20,8 @@ from ngsgpu.sequence.codec import AMBIGUOUS
 
 TP, FP, FN, TN = 0, 1, 2, 3
 
-# Columns of the table of reads.
-READS, UNKNOWN_TRUTH, CHANGED, KEPT_PERFECT, MADE_PERFECT, IMPROVED, UNCHANGED, MADE_WORSE = range(
+# Columns of the table of reads, in the order of ``result.ReadCounts``.
+READS, KEPT_PERFECT, MADE_PERFECT, IMPROVED, UNCHANGED, MADE_WORSE, CHANGED, UNKNOWN_TRUTH = range(
     8
 )
 

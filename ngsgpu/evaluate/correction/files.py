@@ -228,7 +228,7 @@ def _check(
 ) -> None:
     """Refuse corrected reads of other names or lengths, and truth of another length."""
     row = first_difference(names, names_of(target, mates))
-    if row < len(names):
+    if row < len(source):
         raise InputError(
             target.path,
             f"the read is {target.name(row)} where {source.path} has {source.name(row)}",

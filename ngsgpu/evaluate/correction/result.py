@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.evaluate.correction import cpu
 from ngsgpu.evaluate.output import TextTable, fixed, head, ratio
 
 SCHEMA = "ngsgpu.evaluate.correction"
@@ -217,17 +216,7 @@ class CorrectionEvaluation:
         )
 
     def _reads(self, indel: int) -> ReadCounts:
-        row = [int(value) for value in self.reads[indel]]
-        return ReadCounts(
-            total=row[cpu.READS],
-            kept_perfect=row[cpu.KEPT_PERFECT],
-            made_perfect=row[cpu.MADE_PERFECT],
-            improved=row[cpu.IMPROVED],
-            unchanged=row[cpu.UNCHANGED],
-            made_worse=row[cpu.MADE_WORSE],
-            changed=row[cpu.CHANGED],
-            with_unknown_truth=row[cpu.UNKNOWN_TRUTH],
-        )
+        return ReadCounts(*map(int, self.reads[indel]))
 
     @property
     def counts(self) -> Counts:
@@ -252,7 +241,7 @@ class CorrectionEvaluation:
     @property
     def indel_aligned(self) -> AlignedCounts:
         """Reads with indels by their alignments with the truth: the figures to judge them by."""
-        return AlignedCounts(*(int(value) for value in self.aligned))
+        return AlignedCounts(*map(int, self.aligned))
 
     @property
     def unknown_truth_bases(self) -> int:

@@ -25,7 +25,7 @@ from ngsgpu.evaluate.merging.result import (
     WRONG,
 )
 from ngsgpu.evaluate.truth.indels import oriented_code
-from ngsgpu.evaluate.truth.matching import same_name
+from ngsgpu.evaluate.truth.matching import Names, same_name
 from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import AMBIGUOUS
 
@@ -38,16 +38,14 @@ class Texts(NamedTuple):
         start: int64[n].
         length: int64[n].
         reverse: bool[n], whether a record is the reverse complement of the read.
-        name_start: int64[n].
-        name_end: int64[n].
+        names: of the reads; another text than ``data`` for wrapped FASTA.
     """
 
     data: NDArray[np.uint8]
     start: NDArray[np.int64]
     length: NDArray[np.int64]
     reverse: NDArray[np.bool_]
-    name_start: NDArray[np.int64]
-    name_end: NDArray[np.int64]
+    names: Names
 
 
 @njit(nogil=True, cache=True)
@@ -109,10 +107,7 @@ def compare(
     some = len(merged.start) > 0
     while pair < len(spans) and (at < len(merged.start) or not some):
         length1, length2, span = first.length[pair], second.length[pair], spans[pair]
-        is_merged = some and same_name(
-            first.data, first.name_start[pair], first.name_end[pair],
-            merged.data, merged.name_start[at], merged.name_end[at],
-        )  # fmt: skip
+        is_merged = some and same_name(first.names, pair, merged.names, at)
         length = merged.length[at] if is_merged else 0
         outcomes[PAIRS] += 1
         outcomes[INDELS] += indels[pair]

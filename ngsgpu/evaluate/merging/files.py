@@ -92,8 +92,7 @@ class _Run:
                 np.ascontiguousarray(table.seq_start),
                 np.ascontiguousarray(table.seq_len),
                 np.ascontiguousarray(table.reverse),
-                name.start,
-                name.end,
+                name,
             )
             indels |= find_indels(
                 read.data, read.start, read.length, truth.data, truth.start, truth.reverse
@@ -119,9 +118,10 @@ class _Run:
         if self._batch is None or self._names is None or self._used == len(self._batch):
             self._used = 0
             self._batch = None
-            no_flags = np.zeros(0, dtype=np.bool_)
             no_bytes = np.zeros(0, dtype=np.uint8)
-            return Texts(no_bytes, nothing, nothing, no_flags, nothing, nothing), nothing
+            no_names = Names(no_bytes, nothing, nothing, no_bytes)
+            no_flags = np.zeros(0, dtype=np.bool_)
+            return Texts(no_bytes, nothing, nothing, no_flags, no_names), nothing
         batch = self._batch
         if batch.qual_start is None:
             raise InputError(batch.path, "merged reads need qualities", "give a FASTQ file")
@@ -151,7 +151,5 @@ class _Run:
 def _texts(batch: RecordBatch, names: Names) -> Texts:
     """Bases and names of reads."""
     data, start = unwrapped(batch)
-    if data is not batch.data:
-        data, start = np.concatenate([batch.data, data]), start + len(batch.data)
     lengths = np.ascontiguousarray(batch.seq_len, dtype=np.int64)
-    return Texts(data, start, lengths, np.zeros(len(batch), dtype=np.bool_), names.start, names.end)
+    return Texts(data, start, lengths, np.zeros(len(batch), dtype=np.bool_), names)

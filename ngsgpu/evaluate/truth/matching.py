@@ -8,9 +8,9 @@ up by name from there on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +24,20 @@ _MISSING = -1
 _AMBIGUOUS = -2
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Names of reads to look up: text, offsets, and the mates (1, 2; 0: not known)."""
+class Names(NamedTuple):
+    """Names of reads to look up, as kernels take them.
+
+    Attributes:
+        data: uint8, text.
+        start: int64[n], first byte of each name.
+        end: int64[n], behind its last byte.
+        mate: uint8[n], 1 or 2; 0: not known.
+    """
 
     data: NDArray[np.uint8]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     mate: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     def text(self, row: int) -> str:
         """One name, for messages."""
@@ -49,87 +52,59 @@ def names_of(batch: RecordBatch, mates: NDArray[np.uint8]) -> Names:
         mates: uint8 [n], which mate each read is by its place; 0 where the name may say it.
     """
     start = np.ascontiguousarray(batch.header_start)
-    end = np.empty(len(batch), dtype=np.int64)
-    mate = mates.copy()
-    _name_ends(batch.data, start, np.ascontiguousarray(batch.header_end), end, mate)
-    return Names(batch.data, start, end, mate)
+    names = Names(batch.data, start, np.empty(len(batch), dtype=np.int64), mates.copy())
+    _name_ends(names, np.ascontiguousarray(batch.header_end))
+    return names
+
+
+def names_in(table: RecordTable) -> Names:
+    """Names of records."""
+    # Strided views (every second record) would make the kernels compile once more.
+    columns = (table.name_start, table.name_end, table.mate)
+    return Names(table.data, *map(np.ascontiguousarray, columns))
 
 
 @njit(nogil=True, cache=True)
-def _name_ends(
-    data: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    header_end: NDArray[np.int64],
-    end: NDArray[np.int64],
-    mate: NDArray[np.uint8],
-) -> None:
-    for i in range(start.size):
-        end[i], said = name_end(data, start[i], header_end[i])
-        if mate[i] == 0:
-            mate[i] = said
+def _name_ends(names: Names, header_end: NDArray[np.int64]) -> None:
+    for i in range(names.start.size):
+        names.end[i], said = name_end(names.data, names.start[i], header_end[i])
+        if names.mate[i] == 0:
+            names.mate[i] = said
 
 
 @njit(nogil=True, cache=True)
-def same_name(
-    a: NDArray[np.uint8], start: int, end: int, b: NDArray[np.uint8], other: int, other_end: int
-) -> bool:
-    """Whether two names, each given by its text and range, are equal."""
-    if end - start != other_end - other:
+def same_name(a: Names, i: int, b: Names, j: int) -> bool:
+    """Whether two names are equal, whatever their mates."""
+    length = a.end[i] - a.start[i]
+    if length != b.end[j] - b.start[j]:
         return False
     p = 0
-    while p < end - start and a[start + p] == b[other + p]:
+    while p < length and a.data[a.start[i] + p] == b.data[b.start[j] + p]:
         p += 1
-    return p == end - start
+    return p == length
 
 
 @njit(nogil=True, cache=True)
-def _first_difference(
-    a: NDArray[np.uint8],
-    a_start: NDArray[np.int64],
-    a_end: NDArray[np.int64],
-    a_mate: NDArray[np.uint8],
-    b: NDArray[np.uint8],
-    b_start: NDArray[np.int64],
-    b_end: NDArray[np.int64],
-    b_mate: NDArray[np.uint8],
-) -> int:
-    """Index of the first row whose names or mates disagree; the number of rows if none does."""
-    for i in range(a_start.size):
-        if a_mate[i] != b_mate[i] and a_mate[i] != 0 and b_mate[i] != 0:
-            return i
-        if not same_name(a, a_start[i], a_end[i], b, b_start[i], b_end[i]):
-            return i
-    return a_start.size
+def _same_read(a: Names, i: int, b: Names, j: int) -> bool:
+    if a.mate[i] != b.mate[j] and a.mate[i] != 0 and b.mate[j] != 0:
+        return False
+    return same_name(a, i, b, j)
 
 
-def first_difference(names: Names, other: Names | RecordTable) -> int:
-    """Index of the first row whose name or mate is not the other's; ``len(names)`` if none."""
-    if isinstance(other, RecordTable):
-        start, end = other.name_start, other.name_end
-    else:
-        start, end = other.start, other.end
-    # Strided views (every second record) would make the kernel compile once more.
-    return int(
-        _first_difference(
-            names.data, names.start, names.end, names.mate,
-            other.data, np.ascontiguousarray(start), np.ascontiguousarray(end),
-            np.ascontiguousarray(other.mate),
-        )
-    )  # fmt: skip
+@njit(nogil=True, cache=True)
+def first_difference(names: Names, other: Names) -> int:
+    """Index of the first row whose name or mate is not the other's; the number of rows if none."""
+    for i in range(names.start.size):
+        if not _same_read(names, i, other, i):
+            return i
+    return names.start.size
 
 
 def hashes_of(
     data: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """Hashes of names, uint64[n]: FNV-1a, 64 bits.
-
-    Args:
-        data: uint8, text.
-        start: int64[n], first byte of each name.
-        end: int64[n], behind its last byte.
-    """
+    """Hashes of names, uint64[n]: FNV-1a, 64 bits; arguments as in ``Names``."""
     hashes = np.empty(len(start), dtype=np.uint64)
-    # Strided views (every second record) would make the kernel compile once more.
     _hash(data, np.ascontiguousarray(start), np.ascontiguousarray(end), hashes)
     return hashes
 
@@ -150,28 +125,21 @@ def _hash(
 
 @njit(nogil=True, cache=True)
 def _look_up(
-    a: NDArray[np.uint8],
-    a_start: NDArray[np.int64],
-    a_end: NDArray[np.int64],
-    a_mate: NDArray[np.uint8],
-    a_hash: NDArray[np.uint64],
-    b: NDArray[np.uint8],
-    b_start: NDArray[np.int64],
-    b_end: NDArray[np.int64],
-    b_mate: NDArray[np.uint8],
+    wanted: Names,
+    wanted_hashes: NDArray[np.uint64],
+    names: Names,
     hashes: NDArray[np.uint64],
     order: NDArray[np.int64],
     found: NDArray[np.int64],
 ) -> None:
-    for i in range(a_start.size):
+    """Rows of the wanted names among others, whose hashes are sorted; ``order`` are their rows."""
+    for i in range(found.size):
         found[i] = _MISSING
-        low = np.searchsorted(hashes, a_hash[i])
-        while low < hashes.size and hashes[low] == a_hash[i]:
+        low = np.searchsorted(hashes, wanted_hashes[i])
+        while low < hashes.size and hashes[low] == wanted_hashes[i]:
             j = order[low]
             low += 1
-            if a_mate[i] != b_mate[j] and a_mate[i] != 0 and b_mate[j] != 0:
-                continue
-            if same_name(a, a_start[i], a_end[i], b, b_start[j], b_end[j]):
+            if _same_read(wanted, i, names, j):
                 found[i] = j if found[i] == _MISSING else _AMBIGUOUS
 
 
@@ -275,7 +243,7 @@ class Counterparts:
         Raises:
             InputError: a read has no record, or several.
         """
-        count = len(names[0])
+        count = len(names[0].start)
         self.records += count * self._group
         if self._index is None:
             end = self._at + count * self._group
@@ -284,7 +252,7 @@ class Counterparts:
                     self._table.part(self._at + member, end, self._group)
                     for member in range(self._group)
                 ]
-                pairs = zip(names, parts, strict=True)
+                pairs = zip(names, map(names_in, parts), strict=True)
                 if all(first_difference(a, b) == count for a, b in pairs):
                     self._at = end
                     return parts
@@ -302,11 +270,8 @@ class Counterparts:
         assert self._index is not None
         table, hashes, order = self._index
         wanted = hashes_of(names.data, names.start, names.end)
-        found = np.empty(len(names), dtype=np.int64)
-        _look_up(
-            names.data, names.start, names.end, names.mate, wanted,
-            table.data, table.name_start, table.name_end, table.mate, hashes, order, found,
-        )  # fmt: skip
+        found = np.empty(len(wanted), dtype=np.int64)
+        _look_up(names, wanted, names_in(table), hashes, order, found)
         bad = np.flatnonzero(found < 0)
         if bad.size:
             row = int(bad[0])
