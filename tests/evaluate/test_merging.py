@@ -109,6 +109,17 @@ def test_equals_the_oracle(tmp_path: Path, seed: int) -> None:
     assert evaluation.precision == right / (right + others)
 
 
+def test_mates_may_be_wrapped_fasta(tmp_path: Path) -> None:
+    paths, expected = study(tmp_path, 3)
+    for mate in "12":
+        lines = paths[mate].read_text().splitlines()
+        records = zip(lines[0::4], lines[1::4], strict=True)
+        wrapped = (f">{name[1:]}\n{bases[:17]}\n{bases[17:]}\n" for name, bases in records)
+        paths[mate] = write(tmp_path / f"{mate}.fa", "".join(wrapped).encode())
+    evaluation = evaluate_merging(paths["t"], paths["1"], paths["2"], paths["m"])
+    assert counted(evaluation) == +expected
+
+
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths, expected = study(tmp_path, 9)
     report = tmp_path / "e.json"
