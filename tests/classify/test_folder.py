@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.classify.database.add import add_references
-from ngsgpu.classify.database.build import build_database, build_partition, index_partition
+from ngsgpu.classify.database.build import build_database, build_partition
+from ngsgpu.classify.database.cpu_build import index_partition
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import LOCK, atomic_directory, check_place, locked
 from ngsgpu.classify.database.plan import PartitionRequest, plan_database
@@ -299,7 +300,7 @@ def test_a_plan_waits_for_partitions_that_are_being_built(
             seen.append(other.wait())
         return index_partition(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("ngsgpu.classify.database.build.index_partition", indexed)
+    monkeypatch.setattr("ngsgpu.classify.database.cpu_build.index_partition", indexed)
     build_partition(planned, 0)
     assert seen == [1]
 

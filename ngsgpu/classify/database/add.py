@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ngsgpu.classify.database.build import all_batches, index_partition
+from ngsgpu.classify.database.cpu_build import all_batches, index_partition
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import changed, check_inputs
 from ngsgpu.classify.database.memory import check_memory, expected_locations

@@ -11,13 +11,12 @@ import itertools
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import check_place, database_folder, locked
@@ -25,7 +24,6 @@ from ngsgpu.classify.database.memory import (
     check_memory,
     check_partitions,
     fits_at_once,
-    read_ahead_bytes,
     release_memory,
 )
 from ngsgpu.classify.database.plan import (
@@ -37,24 +35,13 @@ from ngsgpu.classify.database.plan import (
     partition_of,
     plan_database,
     taxa_of,
-    window_taxa,
 )
-from ngsgpu.classify.database.write import write_manifest, write_partition
-from ngsgpu.classify.index.cpu import build_index
-from ngsgpu.classify.index.index import (
-    NO_TAXA,
-    REMOVED,
-    Limits,
-    Pairs,
-)
-from ngsgpu.classify.index.sketching import Unpacked
+from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import (
     TargetCollector,
     TargetSink,
-    add_batch,
     find_references,
-    read_ahead,
 )
 from ngsgpu.device.fallback import on_backend
 from ngsgpu.device.leases import keep_gpus
@@ -67,35 +54,6 @@ from ngsgpu.taxonomy.dump import load_taxonomy
 logger = logging.getLogger("ngsgpu")
 
 _Result = TypeVar("_Result")
-
-
-def index_partition(
-    database: Database,
-    number: int,
-    pairs: Sequence[Pairs],
-    *,
-    threads: int,
-    removed: NDArray[np.uint32] | None = None,
-) -> Partition:
-    """Build the index of a partition.
-
-    Args:
-        database: says which targets it has.
-        number: of the partition.
-        pairs: of (at least) its targets.
-        threads: how many threads work.
-        removed: keys that have to have no location.
-    """
-    target, first_window, shift = database.members(number)
-    taxa = window_taxa(database, number) or NO_TAXA
-    shifts = [shift[own.target] for own in pairs]
-    if removed is not None and len(removed) > 0:
-        windows = np.full(len(removed), REMOVED, dtype=np.uint32)
-        one = np.zeros(1, dtype=np.int64)
-        pairs = [*pairs, Pairs(removed, windows, np.array([0, len(removed)]), one)]
-        shifts.append(one)
-    index = build_index(pairs, shifts, Limits.of(database.parameters), taxa=taxa, threads=threads)
-    return Partition(number, target, first_window, index)
 
 
 _SinkT = TypeVar("_SinkT", bound=TargetSink)
@@ -125,43 +83,13 @@ class _Builder(Protocol):
         """Build the index of a partition and write it to the disk."""
 
 
-class _CpuBuilder:
-    """Builds with the threads of the CPU."""
-
-    def __init__(self, parameters: DatabaseParameters, options: BuildOptions) -> None:
-        self._parameters = parameters
-        self._options = options
-
-    def sketch(
-        self, files: Sequence[str], new_sink: Callable[[], _SinkT], advance: Callable[[int], None]
-    ) -> tuple[list[Any], _SinkT]:
-        """See ``_Builder``."""
-        from ngsgpu.classify.index.sketching import sketch_batches
-
-        sink = new_sink()
-        pairs = sketch_batches(
-            all_batches(files, sink, self._options),
-            self._parameters.sketch,
-            threads=self._options.threads,
-            advance=advance,
-        )
-        return pairs, sink
-
-    def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
-        """See ``_Builder``."""
-        return index_partition(database, number, sketches, threads=self._options.threads)
-
-    def store(self, database: Database, number: int, sketches: list[Any]) -> None:
-        """See ``_Builder``."""
-        partition = self.index(database, number, sketches)
-        write_partition(database, partition, self._options.threads)
-
-
 @contextmanager
 def _builder(parameters: DatabaseParameters, options: BuildOptions) -> Iterator[_Builder]:
     """What builds with the backend that was chosen."""
     if options.backend == "cpu":
-        yield _CpuBuilder(parameters, options)
+        from ngsgpu.classify.database.cpu_build import CpuBuilder
+
+        yield CpuBuilder(parameters, options)
         return
     from ngsgpu.classify.database.gpu_build import GpuBuilder
 
@@ -309,15 +237,6 @@ def _build_at_once(
                     stage.advance()
                 write_manifest(there)
     return replace(there, path=path)
-
-
-def all_batches(
-    files: Sequence[str], sink: TargetSink, options: BuildOptions
-) -> Iterator[Unpacked]:
-    """All sequences of files, read by the CPU, telling a sink of the records."""
-    with closing(read_ahead(files, options.threads, read_ahead_bytes(options))) as batches:
-        for _, batch, codes, start in batches:
-            yield Unpacked(codes, start, add_batch(sink, batch))
 
 
 def build_partition(database: Database, number: int, options: BuildOptions | None = None) -> None:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
+from ngsgpu.classify.database.cpu_build import all_batches
 from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.plan import BuildOptions, window_taxa
 from ngsgpu.classify.database.write import store_partition
@@ -97,8 +98,6 @@ class GpuBuilder:
             return sketches, sink
         except (IrregularInputError, InputError) as reason:
             say_read_by_cpu(reason)
-        from ngsgpu.classify.database.build import all_batches
-
         sink = new_sink()
         batches = all_batches(files, sink, self._options)
         return sketch_unpacked(batches, self._parameters.sketch, lambda bases: None), sink

@@ -5,48 +5,53 @@ Checksums find damage; this is about arrays that lead into each other, whatever 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.database.targets import PlannedPartition, TargetTable
 from ngsgpu.classify.index.index import KEY_BITS, MAX_LOCATIONS, MIN_BITS, Index
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.store import REMEDY, starts_are_valid
 
-if TYPE_CHECKING:
-    from ngsgpu.classify.database.database import Database
 
-
-def check_targets(database: Database, folder: Path) -> None:
-    """Refuse targets that are inconsistent, the taxonomy or the partitions.
+def check_targets(
+    folder: Path,
+    targets: TargetTable,
+    windows: NDArray[np.int64],
+    partitions: Sequence[PlannedPartition],
+    nodes: int,
+) -> None:
+    """Refuse targets that are inconsistent with each other, the taxonomy or the partitions.
 
     Args:
-        database: the database.
-        folder: where the arrays of its targets lie.
+        folder: where the arrays of the targets lie.
+        targets: the reference sequences.
+        windows: int64[targets], of each.
+        partitions: as the manifest plans them.
+        nodes: of the taxonomy.
 
     Raises:
         InputError: names the file that does not fit.
     """
-    targets = database.targets
     n, starts = len(targets), targets.name_start
-    nodes = 0 if database.taxonomy is None else len(database.taxonomy)
     fits = {
         "length": n > 0 and int(targets.length.min(initial=0)) >= 0,
         "name_start": len(starts) == n + 1 and starts_are_valid(starts, len(targets.name_bytes)),
         "node": len(targets.node) == n and _within(targets.node, -1, nodes),
-        "partition": len(targets.partition) == n
-        and _within(targets.partition, 0, len(database.partitions)),
+        "partition": len(targets.partition) == n and _within(targets.partition, 0, len(partitions)),
         "file": len(targets.file) == n and _within(targets.file, 0, len(targets.files)),
     }
     for name, fitting in fits.items():
         if not fitting:
             raise InputError(folder / f"{name}.npy", "does not match the rest", REMEDY)
-    number = len(database.partitions)
+    number = len(partitions)
     counts = np.bincount(targets.partition, minlength=number)
-    windows = np.bincount(targets.partition, weights=database.windows, minlength=number)
-    for planned, own, sum_of_windows in zip(database.partitions, counts, windows, strict=True):
+    sums = np.bincount(targets.partition, weights=windows, minlength=number)
+    for planned, own, sum_of_windows in zip(partitions, counts, sums, strict=True):
         whole = planned.targets == own and planned.windows == sum_of_windows
         if not whole or planned.windows > MAX_LOCATIONS:
             raise InputError(

@@ -15,15 +15,15 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.database.database import (
-    Database,
+from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.database.folder import check_place
+from ngsgpu.classify.database.targets import (
     PlannedPartition,
     TargetTable,
     join_names,
     partition_digest,
     partition_folder,
 )
-from ngsgpu.classify.database.folder import check_place
 from ngsgpu.classify.index.index import (
     MAX_LOCATIONS,
     WindowTaxa,

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ngsgpu.classify.database.database import (
-    VERSION,
-    Database,
-    PlannedPartition,
-    open_database,
-    partition_manifest,
-)
+from ngsgpu.classify.database.database import VERSION, Database, open_database, partition_manifest
 from ngsgpu.classify.database.folder import FORMAT, MANIFEST
+from ngsgpu.classify.database.targets import PlannedPartition
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.store import REMEDY, damaged_files, read_json
 
