@@ -26,7 +26,7 @@ from benchmarks.harness.document import head, write_document
 from benchmarks.harness.tables import markdown
 from benchmarks.kernels.models import floor_seconds
 from ngsgpu.classify.query.cpu import BLOCK_BITS
-from ngsgpu.classify.query.gpu_search import QUERY_WARPS
+from ngsgpu.classify.query.gpu import QUERY_WARPS
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.device.kernels import THREADS, KernelModule
 

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from benchmarks.harness.document import head, write_document
 from benchmarks.harness.tables import markdown
 from ngsgpu.classify.database.database import open_database
-from ngsgpu.classify.gpu import to_device
 from ngsgpu.classify.index.gpu_pairs import KERNELS
 from ngsgpu.classify.index.index import keys_of_locations
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.device.kernels import THREADS, TILE, grid_of_warps
+from ngsgpu.device.pinned import to_device
 from ngsgpu.device.sort import radix_sort
 from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken
 

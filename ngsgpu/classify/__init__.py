@@ -1,14 +1,15 @@
-"""Classify reads of metagenomes by the reference sequences they share sketches with (MetaCache).
+"""Classify reads of metagenomes by the minhash sketches they share with reference sequences.
 
-Read in this order: ``params``; ``sketch`` and ``index`` (features, and where they are);
-``references``, ``plan``, ``sketching``, ``build`` and ``grow`` (making databases); ``database`` and
-``store`` (databases on disk); ``query``, ``calls`` and ``evidence`` (candidates, and what is made
-of them); ``engine``, ``sample_run``, ``pipeline`` (reads in, files out); ``candidate_file`` and
-``merge`` (partition by partition). ``taxonomy``, ``dump``, ``mapping`` and ``labels`` know taxa,
-``outputs``, ``abundance`` and ``coverage`` what is written of them.
+The method is MetaCache's. Rooms, each built on those before it:
 
-On GPUs, ``gpu_sketch_files`` does what ``sketching`` does, ``gpu_build`` what ``index`` does
-(``gpu_build_plan`` and ``gpu_hash_table`` where memory is scarce), ``gpu_query`` and ``gpu_source``
-what ``query`` does, with the kernels in ``sketch.cu``, ``build.cu``, ``hash_table.cu`` and
-``query.cu``, and they give the same.
+- ``params``: parameters of databases and of classification.
+- ``sketch``: reading reference sequences; windows and their sketches.
+- ``index``: which windows hold a feature: the format, look-up, checksums, building.
+- ``database``: planning, building, storing, opening and extending databases.
+- ``query``: queries, and their best candidates.
+- ``call``: from candidates to calls; species evidence, coverage filter, abundances.
+- ``outputs``: lines of reads, and a sample's reports.
+- ``run``: from files to files.
+
+In a room, ``cpu`` holds the reference kernels and ``gpu`` their counterparts.
 """

@@ -141,7 +141,7 @@ def classify(
         prepare_cuda(
             len(chosen.gpus),
             "ngsgpu.io.gpu.parse",
-            "ngsgpu.classify.query.gpu_search",
+            "ngsgpu.classify.query.gpu",
             "ngsgpu.classify.call.gpu",
             "ngsgpu.classify.outputs.gpu",
         )
@@ -232,7 +232,7 @@ def classify_merge(
 def _max_gpus(database: str | None, only_partition: int | None) -> int | None:
     """Maximum number of GPUs the run can use; None: no limit."""
     from ngsgpu.classify.database.database import open_database
-    from ngsgpu.classify.query.gpu_query import max_gpus
+    from ngsgpu.classify.query.gpu import max_gpus
 
     if database is None or only_partition is not None:
         return max_gpus(1)

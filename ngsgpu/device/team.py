@@ -4,7 +4,7 @@ Every stage goes through the same phases: it splits the work, copies to each GPU
 need (``each``, one after the other, since copies between GPUs want both idle), works on all at the
 same time (``at_once``), and gathers the results on the first (``here``). Who works on several:
 ``correct.gpu_run`` and ``extend.gpu_run`` (reads and tables on each, batches in turn),
-``classify.query.gpu_query`` (partitions, or queries), ``classify.index.gpu_build`` and
+``classify.query.gpu`` (partitions, or queries), ``classify.index.gpu_build`` and
 ``classify.sketch.gpu_files`` (ranges of keys, and files).
 """
 

@@ -14,11 +14,11 @@ import pytest
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.params import DatabaseParameters, QueryParameters
-from ngsgpu.classify.query import gpu_query
+from ngsgpu.classify.query import gpu as gpu_query
 from ngsgpu.classify.query.cpu import PartitionArrays, merge_candidates
 from ngsgpu.classify.query.engine import Engine
-from ngsgpu.classify.query.gpu_batch import DeviceMates, DeviceNames, DeviceReads
-from ngsgpu.classify.query.gpu_search import Search
+from ngsgpu.classify.query.gpu import Search
+from ngsgpu.classify.query.gpu_batch import GpuMates, GpuNames, GpuReads
 from ngsgpu.classify.query.queries import NO_MATES, CandidateArrays, Mates, Queries
 from tests.support.classify.world import SKETCH, World, make_world
 
@@ -86,7 +86,7 @@ class CpuSearcher:
         self._engine = SimpleNamespace(**vars(engine))
         self._engine.partitions = partitions
 
-    def start(self, reads: DeviceReads) -> Search:
+    def start(self, reads: GpuReads) -> Search:
         mates = []
         for raw, start, length, first in reads.mates:
             assert raw.device == start.device == length.device == self.device == Device()
@@ -148,15 +148,15 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert _current == [0]
 
 
-def reads_of(world: World, layout: str) -> DeviceReads:
+def reads_of(world: World, layout: str) -> GpuReads:
     text = np.frombuffer("".join(world.reads).encode(), dtype=np.uint8)
     length = np.array([len(read) for read in world.reads], dtype=np.int32)
     start = (np.cumsum(length) - length).astype(np.uint32)
     arrays = on_gpu(text), on_gpu(start), on_gpu(length)
     if layout == "single":
-        return DeviceReads((DeviceMates(*arrays, 0),), len(length), 1)
+        return GpuReads((GpuMates(*arrays, 0),), len(length), 1)
     # Mates alternate; the first pair was used before.
-    return DeviceReads((DeviceMates(*arrays, 2), DeviceMates(*arrays, 3)), len(length) // 2 - 1, 2)
+    return GpuReads((GpuMates(*arrays, 2), GpuMates(*arrays, 3)), len(length) // 2 - 1, 2)
 
 
 @pytest.mark.parametrize("layout", ["single", "interleaved"])
@@ -177,11 +177,11 @@ def test_gpus_share_a_search(
     reads = reads_of(world, layout)
     text = on_gpu(np.zeros(0, dtype=np.uint8))
     none = on_gpu(np.zeros(reads.queries, dtype=np.uint32))
-    names = DeviceNames(text, none, none, 0)
-    alone = gpu_query.DeviceEngine(engine, 1).find(reads, names)
+    names = GpuNames(text, none, none, 0)
+    alone = gpu_query.GpuEngine(engine, 1).find(reads, names)
     assert (alone.candidates[:, 0, 0] >= 0).any()
     for number in (2, 3, 4):
-        shared = gpu_query.DeviceEngine(engine, number).find(reads, names)
+        shared = gpu_query.GpuEngine(engine, number).find(reads, names)
         assert shared.candidates.device == shared.sizes.device == Device(0)
         there = alone.candidates[:, :, 0] >= 0
         assert np.array_equal(shared.candidates[:, :, 0], alone.candidates[:, :, 0])

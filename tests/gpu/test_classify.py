@@ -27,7 +27,7 @@ from ngsgpu.classify.params import (
     QueryParameters,
     SketchParameters,
 )
-from ngsgpu.classify.run.gpu_run import DeviceSampleRun
+from ngsgpu.classify.run.gpu_run import GpuSampleRun
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample
@@ -226,9 +226,9 @@ def test_looking_twice(
     room: int | None,
 ):
     """Evidence for species and coverage; with little room, queries wait on the host."""
-    before = DeviceSampleRun.__init__
+    before = GpuSampleRun.__init__
     monkeypatch.setattr(
-        DeviceSampleRun, "__init__", lambda self, *values: before(self, *values, room=room)
+        GpuSampleRun, "__init__", lambda self, *values: before(self, *values, room=room)
     )
     database = build(world, None, "cpu")
     sample = sample_of(world, "pairs")

@@ -61,7 +61,7 @@ def drop_sparse(
     Args:
         covered: int64[t], windows that are covered.
         windows: int64[t], all windows.
-        share: of the sum of all coverages, 0 to below 1; above 1 it is taken for per cent.
+        share: of the sum of all coverages, 0 to below 1.
 
     Returns:
         bool[t]; sequences without any covered window are dropped, too.
@@ -69,10 +69,8 @@ def drop_sparse(
     Raises:
         UsageError: a share that makes no sense.
     """
-    if share > 1:
-        share /= 100
     if not 0 <= share < 1:
-        raise UsageError("the share of the coverage filter must be from 0 to below 1 (or 100 %)")
+        raise UsageError("the share of the coverage filter must be from 0 to below 1")
     coverage = covered / np.maximum(windows, 1)
     order = np.argsort(coverage, kind="stable")
     sums = np.cumsum(coverage[order])

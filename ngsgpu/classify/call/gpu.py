@@ -8,11 +8,11 @@ import numpy as np
 
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.evidence import SpeciesEvidence
-from ngsgpu.classify.gpu import to_device
 from ngsgpu.classify.params import PER_MILLION
 from ngsgpu.classify.query.engine import Engine
-from ngsgpu.classify.query.gpu_batch import DeviceBatch
+from ngsgpu.classify.query.gpu_batch import GpuBatch
 from ngsgpu.device.kernels import THREADS, KernelModule, grid_of_threads
+from ngsgpu.device.pinned import to_device
 from ngsgpu.device.structs import Struct
 
 KERNELS: Final = KernelModule("ngsgpu.classify.call", "first_pass.cu")
@@ -30,7 +30,7 @@ RULES: Final = Struct(__name__, "Rules", {
 is none; taxa of calls, null where these may be sequences), and what decides."""
 
 
-class DeviceFirstPass:
+class GpuFirstPass:
     """What all reads together say, before the first is called.
 
     Args:
@@ -54,7 +54,7 @@ class DeviceFirstPass:
             self._species = cupy.asarray(evidence.species)
             self._bins = cupy.asarray(evidence.counts)
 
-    def add(self, batch: DeviceBatch) -> None:
+    def add(self, batch: GpuBatch) -> None:
         """Look at queries."""
         queries, most = np.uint32(len(batch)), np.int32(batch.candidates.shape[1])
         grid = grid_of_threads(len(batch))

@@ -97,7 +97,7 @@ def _builder(parameters: DatabaseParameters, options: BuildOptions) -> Iterator[
         yield builder
 
 
-def _on_device(
+def _on_backend(
     options: BuildOptions, work: Callable[[BuildOptions], _Result], *, in_memory: bool = False
 ) -> _Result:
     """Do work with the backend that was chosen, or on the CPU where that may stand in.
@@ -152,7 +152,7 @@ def build_database(
             files, None if path is None else Path(path), parameters, taxonomy, maps, wanted, own
         )
 
-    return _on_device(options or BuildOptions(), work, in_memory=path is None)
+    return _on_backend(options or BuildOptions(), work, in_memory=path is None)
 
 
 def _with_needed_gpus(
@@ -261,7 +261,7 @@ def build_partition(database: Database, number: int, options: BuildOptions | Non
             own = _with_needed_gpus(own, database.parameters, [files])
             _build_partition(database, number, own)
 
-        _on_device(options or BuildOptions(), work)
+        _on_backend(options or BuildOptions(), work)
 
 
 def _build_partition(database: Database, number: int, options: BuildOptions) -> None:

@@ -16,7 +16,7 @@ from ngsgpu.classify.database.write import store_partition
 from ngsgpu.classify.index.gpu_build import IndexBuilder
 from ngsgpu.classify.index.gpu_destination import Destination, HostIndex, StoredIndex
 from ngsgpu.classify.params import DatabaseParameters
-from ngsgpu.classify.sketch.gpu import DeviceSketches, sketch_unpacked
+from ngsgpu.classify.sketch.gpu import GpuSketches, sketch_unpacked
 from ngsgpu.classify.sketch.gpu_files import BATCH_BYTES, sketch_files
 from ngsgpu.classify.sketch.gpu_references import PIECE_BYTES
 from ngsgpu.classify.sketch.references import TargetSink
@@ -73,7 +73,7 @@ class GpuBuilder:
 
     def sketch(
         self, files: Sequence[str], new_sink: Callable[[], _SinkT], advance: Callable[[int], None]
-    ) -> tuple[list[DeviceSketches], _SinkT]:
+    ) -> tuple[list[GpuSketches], _SinkT]:
         """See ``build._Builder``."""
         sink = new_sink()
         expected = sum(map(unpacked_size, files))
@@ -102,14 +102,14 @@ class GpuBuilder:
         batches = all_batches(files, sink, self._options)
         return sketch_unpacked(batches, self._parameters.sketch, lambda bases: None), sink
 
-    def index(self, database: Database, number: int, sketches: list[DeviceSketches]) -> Partition:
+    def index(self, database: Database, number: int, sketches: list[GpuSketches]) -> Partition:
         """See ``build._Builder``."""
         index = HostIndex()
         self._build(database, number, sketches, index)
         target, first_window, _ = database.members(number)
         return Partition(number, target, first_window, index.index())
 
-    def store(self, database: Database, number: int, sketches: list[DeviceSketches]) -> None:
+    def store(self, database: Database, number: int, sketches: list[GpuSketches]) -> None:
         """See ``build._Builder``."""
 
         def save(folder: Path) -> tuple[FileList, int, int]:
@@ -123,7 +123,7 @@ class GpuBuilder:
         self,
         database: Database,
         number: int,
-        sketches: Sequence[DeviceSketches],
+        sketches: Sequence[GpuSketches],
         destination: Destination,
     ) -> None:
         IndexBuilder(

@@ -36,7 +36,7 @@ from ngsgpu.classify.index.gpu_plan import BuildPlan, TablePairs, plan_build
 from ngsgpu.classify.index.index import Limits, Members, WindowTaxa, directory_bits
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.gpu import KERNELS as SKETCH_KERNELS
-from ngsgpu.classify.sketch.gpu import DeviceSketches
+from ngsgpu.classify.sketch.gpu import GpuSketches
 from ngsgpu.device.errors import device_error
 from ngsgpu.device.kernels import THREADS, TILE, grid_of_threads, grid_of_warps
 from ngsgpu.device.pinned import PinnedPool
@@ -99,7 +99,7 @@ class IndexBuilder:
         members: Members,
         parameters: DatabaseParameters,
         taxa: WindowTaxa | None,
-        sketches: Sequence[DeviceSketches],
+        sketches: Sequence[GpuSketches],
         *,
         team: Team,
         memory: int | None,

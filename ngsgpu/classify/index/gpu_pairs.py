@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.index.index import Members
-from ngsgpu.classify.sketch.gpu import DeviceSketches
+from ngsgpu.classify.sketch.gpu import GpuSketches
 from ngsgpu.device.kernels import THREADS, KernelModule, grid_of
 from ngsgpu.device.sort import again_after_freeing
 from ngsgpu.device.team import Team
@@ -67,7 +67,7 @@ class _Piece:
         taken: bool[pieces], whether it is of the partition.
     """
 
-    sketches: DeviceSketches
+    sketches: GpuSketches
     shift: NDArray[np.int64]
     taken: NDArray[np.bool_]
 
@@ -86,7 +86,7 @@ class SketchPairs:
     """
 
     def __init__(
-        self, members: Members, sketch: int, sketches: Sequence[DeviceSketches], team: Team
+        self, members: Members, sketch: int, sketches: Sequence[GpuSketches], team: Team
     ) -> None:
         self._sketch = sketch
         self._team = team

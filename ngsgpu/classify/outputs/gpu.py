@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.call.gpu import rules_on_gpu
 from ngsgpu.classify.call.results import SampleTotals
-from ngsgpu.classify.gpu import to_device, to_host
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.query.engine import Engine
-from ngsgpu.classify.query.gpu_batch import NULL, DeviceBatch
+from ngsgpu.classify.query.gpu_batch import NULL, GpuBatch
 from ngsgpu.device.kernels import THREADS, KernelModule, grid_of_warps
+from ngsgpu.device.pinned import to_device, to_host
 from ngsgpu.device.structs import Struct
 
 KERNELS: Final = KernelModule("ngsgpu.classify.outputs", "reads.cu")
@@ -55,7 +55,7 @@ class CalledBatch:
         counted: CUDA event after which ``totals`` is there.
     """
 
-    batch: DeviceBatch
+    batch: GpuBatch
     calls: Any
     best: Any
     line_offsets: Any
@@ -64,7 +64,7 @@ class CalledBatch:
     counted: Any
 
 
-class DeviceCaller:
+class GpuCaller:
     """Calls queries of a sample and makes their lines.
 
     Args:
@@ -106,7 +106,7 @@ class DeviceCaller:
         self._rules, self._rule_arrays = rules_on_gpu(engine, doubtful_confidence)
         self._texts, self._text_arrays = _texts_on_gpu(table, kraken)
 
-    def call(self, batch: DeviceBatch) -> CalledBatch:
+    def call(self, batch: GpuBatch) -> CalledBatch:
         """Call queries; does not wait."""
         import cupy
         import cupyx

@@ -4,7 +4,7 @@
 // the bounds that follow ``bits``. The other arrays were counted by the host.
 #pragma once
 
-#include "ngsgpu/classify/query/gpu_search.structs"
+#include "ngsgpu/classify/query/gpu.structs"
 #include "ngsgpu/classify/sketch/kmers.cuh"
 
 namespace {

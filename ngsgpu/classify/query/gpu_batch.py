@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.gpu import to_device
 from ngsgpu.classify.query.candidate_file import own_names
 from ngsgpu.classify.query.queries import CandidateArrays, Queries, QueryBlock
 from ngsgpu.classify.sketch.cpu import unpack_sequences
+from ngsgpu.device.pinned import to_device
 from ngsgpu.device.team import here
 
 NULL: Final = np.uint64(0)
@@ -22,7 +22,7 @@ _PAD: Final = 64
 """Bytes after sequences that kernels may read."""
 
 
-class DeviceMates(NamedTuple):
+class GpuMates(NamedTuple):
     """Where sequences of reads, or of a mate of pairs, lie on the device; see ``batch.cuh``.
 
     Attributes:
@@ -38,7 +38,7 @@ class DeviceMates(NamedTuple):
     first: int
 
 
-class DeviceReads(NamedTuple):
+class GpuReads(NamedTuple):
     """The sequences of queries on the device.
 
     Attributes:
@@ -47,7 +47,7 @@ class DeviceReads(NamedTuple):
         step: from a query's record to the next one's.
     """
 
-    mates: tuple[DeviceMates, ...]
+    mates: tuple[GpuMates, ...]
     queries: int
     step: int
 
@@ -60,12 +60,12 @@ class DeviceReads(NamedTuple):
             values += [NULL, NULL, NULL, np.uint32(0)]
         return (*values, np.uint32(self.step))
 
-    def part(self, begin: int, end: int) -> DeviceReads:
+    def part(self, begin: int, end: int) -> GpuReads:
         """Queries ``begin`` up to ``end``."""
         mates = (mate._replace(first=mate.first + begin * self.step) for mate in self.mates)
-        return DeviceReads(tuple(mates), end - begin, self.step)
+        return GpuReads(tuple(mates), end - begin, self.step)
 
-    def copied(self, ready: Any) -> DeviceReads:
+    def copied(self, ready: Any) -> GpuReads:
         """A copy on the current GPU.
 
         Args:
@@ -84,13 +84,11 @@ class DeviceReads(NamedTuple):
         mates = []
         for mate in self.mates:
             cut = slice(mate.first, mate.first + self.queries * self.step)
-            mates.append(
-                DeviceMates(copy(mate.raw), copy(mate.start[cut]), copy(mate.length[cut]), 0)
-            )
-        return DeviceReads(tuple(mates), self.queries, self.step)
+            mates.append(GpuMates(copy(mate.raw), copy(mate.start[cut]), copy(mate.length[cut]), 0))
+        return GpuReads(tuple(mates), self.queries, self.step)
 
 
-class DeviceNames(NamedTuple):
+class GpuNames(NamedTuple):
     """Names of queries on the device.
 
     Attributes:
@@ -107,7 +105,7 @@ class DeviceNames(NamedTuple):
 
 
 @dataclass(slots=True)
-class DeviceBatch:
+class GpuBatch:
     """Queries on the device without their sequences, but with their candidates.
 
     Attributes:
@@ -121,7 +119,7 @@ class DeviceBatch:
 
     queries: int
     paired: bool
-    names: DeviceNames
+    names: GpuNames
     sizes: Any
     candidates: Any
 
@@ -133,10 +131,10 @@ class DeviceBatch:
         """Bytes of the arrays, once they are compact."""
         return int(self.names.used + 8 * self.queries + self.sizes.nbytes + self.candidates.nbytes)
 
-    def compact(self) -> DeviceBatch:
+    def compact(self) -> GpuBatch:
         """The same with no more memory for names than they need."""
         text = self.names.text[: self.names.used].copy()
-        return DeviceBatch(
+        return GpuBatch(
             self.queries, self.paired, self.names._replace(text=text), self.sizes, self.candidates
         )
 
@@ -207,13 +205,13 @@ class HostReads(NamedTuple):
             name_lengths,
         )
 
-    def to_device(self) -> tuple[DeviceReads, DeviceNames]:
+    def to_device(self) -> tuple[GpuReads, GpuNames]:
         """Copy to the current GPU."""
         mates = tuple(
-            DeviceMates(to_device(letters), to_device(start), to_device(length), 0)
+            GpuMates(to_device(letters), to_device(start), to_device(length), 0)
             for letters, start, length in zip(self.letters, self.starts, self.lengths, strict=True)
         )
-        return DeviceReads(mates, len(self.name_starts), 1), DeviceNames(
+        return GpuReads(mates, len(self.name_starts), 1), GpuNames(
             to_device(self.names),
             to_device(self.name_starts),
             to_device(self.name_lengths),
@@ -221,16 +219,16 @@ class HostReads(NamedTuple):
         )
 
 
-def batch_of_block(block: QueryBlock) -> DeviceBatch:
+def batch_of_block(block: QueryBlock) -> GpuBatch:
     """Copy a block to the device."""
     best = block.candidates
     fields = (best.target, best.hits, best.window_begin, best.window_end)
     names, lengths = own_names(block.names, block.name_start, block.name_end)
     start = np.cumsum(lengths, dtype=np.int64) - lengths
-    return DeviceBatch(
+    return GpuBatch(
         queries=len(block),
         paired=block.paired,
-        names=DeviceNames(
+        names=GpuNames(
             to_device(names), to_device(start.astype(np.uint32)), to_device(lengths), len(names)
         ),
         sizes=to_device(np.stack([block.features, block.length1, block.length2]).astype(np.int32)),

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ngsgpu.classify.call.gpu import DeviceFirstPass
+from ngsgpu.classify.call.gpu import GpuFirstPass
 from ngsgpu.classify.call.results import SampleTotals
-from ngsgpu.classify.outputs.gpu import CalledBatch, DeviceCaller
+from ngsgpu.classify.outputs.gpu import CalledBatch, GpuCaller
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.query.engine import Engine
-from ngsgpu.classify.query.gpu_batch import DeviceBatch, batch_of_block
+from ngsgpu.classify.query.gpu_batch import GpuBatch, batch_of_block
 from ngsgpu.classify.query.queries import QueryBlock
 from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules, SampleRun, TargetFilter
 from ngsgpu.classify.run.samples import SampleOutputs
@@ -35,7 +35,7 @@ _LINES: Final = ("reads", "kraken_reads")
 _TEXTS_ON_THE_WAY: Final = 6
 
 
-class DeviceSampleRun(SampleRun):
+class GpuSampleRun(SampleRun):
     """Classifies one sample, whose queries are batches on the current GPU.
 
     Args:
@@ -72,7 +72,7 @@ class DeviceSampleRun(SampleRun):
         table, kraken = self._writers.get("reads"), self._writers.get("kraken_reads")
         assert table is None or isinstance(table, ReadTableWriter)
         assert kraken is None or isinstance(kraken, KrakenLinesWriter)
-        caller = DeviceCaller(
+        caller = GpuCaller(
             self._engine,
             table,
             kraken,
@@ -100,11 +100,11 @@ class DeviceSampleRun(SampleRun):
         place: dict[str, int],
     ) -> SampleTotals:
         counter, evidence = self._counters()
-        look = DeviceFirstPass(self._engine, counter, evidence)
+        look = GpuFirstPass(self._engine, counter, evidence)
         room = self._room
         if room is None:
             room = int(gpu_memory(self._options.gpu_memory).budget * SHARE_OF_MEMORY)
-        kept: list[DeviceBatch | None] = []
+        kept: list[GpuBatch | None] = []
         taxa = self._engine.taxon_of_target
         with TwoPass(self._header()) as second:
             for batch in items:
@@ -121,7 +121,7 @@ class DeviceSampleRun(SampleRun):
             return self._classify_once(batches, find, target_filter, outputs, place)
 
 
-def _again(kept: list[DeviceBatch | None], blocks: Iterator[QueryBlock]) -> Iterator[DeviceBatch]:
+def _again(kept: list[GpuBatch | None], blocks: Iterator[QueryBlock]) -> Iterator[GpuBatch]:
     """Batches that were kept; those that are not on the GPU are copied there."""
     for place, batch in enumerate(kept):
         kept[place] = None
@@ -131,9 +131,7 @@ def _again(kept: list[DeviceBatch | None], blocks: Iterator[QueryBlock]) -> Iter
 class _Lines:
     """Sends lines to their files, a batch behind, when it is known how many bytes they are."""
 
-    def __init__(
-        self, caller: DeviceCaller, writer: DeviceWriter, outputs: list[int | None]
-    ) -> None:
+    def __init__(self, caller: GpuCaller, writer: DeviceWriter, outputs: list[int | None]) -> None:
         self._caller = caller
         self._writer = writer
         self._outputs = outputs

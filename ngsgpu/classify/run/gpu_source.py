@@ -14,15 +14,14 @@ from typing import Final
 
 import numpy as np
 
+from ngsgpu.classify.query.gpu import KERNELS, GpuEngine
 from ngsgpu.classify.query.gpu_batch import (
-    DeviceBatch,
-    DeviceMates,
-    DeviceNames,
-    DeviceReads,
+    GpuBatch,
+    GpuMates,
+    GpuNames,
+    GpuReads,
     HostReads,
 )
-from ngsgpu.classify.query.gpu_query import DeviceEngine
-from ngsgpu.classify.query.gpu_search import KERNELS
 from ngsgpu.classify.query.queries import Queries
 from ngsgpu.classify.run.samples import cuts_of, queries_of
 from ngsgpu.device.kernels import THREADS
@@ -44,25 +43,25 @@ _QUERIES_AT_ONCE: Final = 1 << 16
 _BASES_AT_ONCE: Final = 1 << 24
 
 
-class DeviceSource:
+class GpuSource:
     """Gives the queries of lanes with their candidates.
 
     Args:
-        device: finds candidates.
+        engine: finds candidates.
         threads: threads that read and inflate.
         chunk_bytes: bytes of a file that are handled at a time.
         phred_offset: as for ``read_batches``.
     """
 
     def __init__(
-        self, device: DeviceEngine, *, threads: int, chunk_bytes: int, phred_offset: PhredOffset
+        self, engine: GpuEngine, *, threads: int, chunk_bytes: int, phred_offset: PhredOffset
     ) -> None:
-        self._device = device
+        self._engine = engine
         self._threads = threads
         self._chunk_bytes = chunk_bytes
         self._phred_offset = phred_offset
 
-    def batches(self, lane: ReadFiles) -> Iterator[DeviceBatch]:
+    def batches(self, lane: ReadFiles) -> Iterator[GpuBatch]:
         """The lane's queries, in order.
 
         Raises:
@@ -78,7 +77,7 @@ class DeviceSource:
             say_read_by_cpu(reason)
         yield from self._parsed_on_cpu(lane, done)
 
-    def _parsed_on_cpu(self, lane: ReadFiles, done: int) -> Iterator[DeviceBatch]:
+    def _parsed_on_cpu(self, lane: ReadFiles, done: int) -> Iterator[GpuBatch]:
         """What the CPU reads, without the first ``done`` queries."""
         batches = lane.batches(
             threads=self._threads,
@@ -97,9 +96,9 @@ class DeviceSource:
 
         with ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-work") as pool:
             for reads in map_ahead(pool, HostReads.of, parts(done), self._threads + 1):
-                yield self._device.find(*reads.to_device())
+                yield self._engine.find(*reads.to_device())
 
-    def _parsed_on_gpu(self, lane: ReadFiles) -> Iterator[DeviceBatch]:
+    def _parsed_on_gpu(self, lane: ReadFiles) -> Iterator[GpuBatch]:
         import cupy
 
         readers = min(self._threads, MAX_READERS)
@@ -122,17 +121,17 @@ class DeviceSource:
         if pairs == 0:
             raise IrregularInputError("there are no reads, which the CPU's reader says")
 
-    def _find(self, records: DeviceRecordBatch, *, strip: bool) -> DeviceBatch:
+    def _find(self, records: DeviceRecordBatch, *, strip: bool) -> GpuBatch:
         """Candidates and names of the next queries."""
         mates = tuple(
-            DeviceMates(chunk.slot.raw, chunk.slot.seq_start, chunk.slot.lengths, record)
+            GpuMates(chunk.slot.raw, chunk.slot.seq_start, chunk.slot.lengths, record)
             for chunk, record in records.parts
         )
         names = self._names(records, strip=strip)
-        return self._device.find(DeviceReads(mates, records.units, records.step), names)
+        return self._engine.find(GpuReads(mates, records.units, records.step), names)
 
     @staticmethod
-    def _names(records: DeviceRecordBatch, *, strip: bool) -> DeviceNames:
+    def _names(records: DeviceRecordBatch, *, strip: bool) -> GpuNames:
         """Copy the names of queries out of the chunk."""
         import cupy
 
@@ -152,4 +151,4 @@ class DeviceSource:
                 text,
             ),
         )  # fmt: skip
-        return DeviceNames(text, start, length, used)
+        return GpuNames(text, start, length, used)

@@ -36,8 +36,8 @@ from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.run.progress import Progress, Stage
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.query.gpu_batch import DeviceBatch
-    from ngsgpu.classify.query.gpu_query import DeviceEngine
+    from ngsgpu.classify.query.gpu import GpuEngine
+    from ngsgpu.classify.query.gpu_batch import GpuBatch
 
 logger = logging.getLogger("ngsgpu")
 
@@ -77,11 +77,11 @@ class Classifier:
         if self.options.backend == "cpu" and numba_cache(PACKAGE).files == 0:
             logger.info("compiling kernels (first start only, up to half a minute)")
         self.engine = Engine(database, parameters or QueryParameters(), partitions)
-        self._device: DeviceEngine | None = None
+        self._gpu: GpuEngine | None = None
         with ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-check") as pool:
             whole = pool.submit(self._check_whole)  # while a GPU takes them
             if self.options.backend == "cuda" and self.engine.partitions:
-                self._device = on_backend(self.options, self._device_engine, self._without_device)
+                self._gpu = on_backend(self.options, self._gpu_engine, self._without_gpu)
             whole.result()
 
     def classify(
@@ -109,9 +109,9 @@ class Classifier:
         with Progress(self.options.progress) as progress:
 
             def source(sample: Sample, stage: Stage) -> tuple[Iterator[Any], Any]:
-                if (device := self._device) is not None:
+                if (gpu := self._gpu) is not None:
                     taxa = self.engine.taxon_of_target
-                    batches = self._device_batches(device, sample, phred_offset, stage)
+                    batches = self._gpu_batches(gpu, sample, phred_offset, stage)
                     return batches, lambda batch: batch.to_host(taxa)
                 return self._queries(sample, phred_offset, stage), self.engine.find_candidates
 
@@ -187,11 +187,11 @@ class Classifier:
             run = self._sample_run(sample.name, outputs, pool)
             with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
                 items, find = source(sample, stage)
-                with self._on_device(sample):
+                with self._on_gpu(sample):
                     return run.run(items, find, group), run.totals
 
         def on_cpu() -> tuple[ClassificationStatistics, SampleTotals | None]:
-            self._without_device()
+            self._without_gpu()
             return classify()
 
         def may_begin_again() -> bool:
@@ -199,22 +199,22 @@ class Classifier:
             files = all(Path(path).is_file() for path in inputs)
             return files and not any(map(is_stream, outputs.named().values()))
 
-        if self._device is None:
+        if self._gpu is None:
             return classify()
         return on_backend(self.options, classify, on_cpu, may_begin_again=may_begin_again)
 
     def _sample_run(self, name: str, outputs: SampleOutputs, pool: ThreadPoolExecutor) -> SampleRun:
         kind = SampleRun
-        if self._device is not None:
-            from ngsgpu.classify.run.gpu_run import DeviceSampleRun
+        if self._gpu is not None:
+            from ngsgpu.classify.run.gpu_run import GpuSampleRun
 
-            kind = DeviceSampleRun
+            kind = GpuSampleRun
         return kind(self.engine, name, outputs, self.rules, self.options, pool)
 
     @contextmanager
-    def _on_device(self, sample: Sample) -> Iterator[None]:
+    def _on_gpu(self, sample: Sample) -> Iterator[None]:
         """Where errors of CUDA become ours, and the GPUs' memory is limited."""
-        if self._device is None:
+        if self._gpu is None:
             yield
             return
         from ngsgpu.device.errors import cuda_errors
@@ -229,41 +229,41 @@ class Classifier:
                 if self.options.backend == "cuda" or len(partition.sums) == 0:
                     partition.check(self.options.threads)
 
-    def _device_engine(self) -> DeviceEngine | None:
+    def _gpu_engine(self) -> GpuEngine | None:
         """The partitions on GPUs.
 
         Raises:
             DeviceError: they do not fit.
         """
-        from ngsgpu.classify.query.gpu_query import DeviceEngine
+        from ngsgpu.classify.query.gpu import GpuEngine
         from ngsgpu.device.errors import cuda_errors
 
         with self._limited(), cuda_errors("copying the database to the GPU"):
-            return DeviceEngine(self.engine, self.options.gpus, self.options.gpu_memory)
+            return GpuEngine(self.engine, self.options.gpus, self.options.gpu_memory)
 
-    def _without_device(self) -> None:
+    def _without_gpu(self) -> None:
         """Let the CPU do what comes."""
-        self._device = None
+        self._gpu = None
         self.options = replace(self.options, backend="cpu", device="")
 
     def _limited(self) -> AbstractContextManager[None]:
         """Where the memory of all GPUs that take part is limited."""
-        from ngsgpu.classify.query.gpu_query import max_gpus
+        from ngsgpu.classify.query.gpu import max_gpus
         from ngsgpu.device.team import limited_gpu_memory
 
         gpus = self.options.gpus
         gpus = min(gpus, max_gpus(len(self.engine.partitions)) or gpus)
         return limited_gpu_memory(self.options.gpu_memory, gpus)
 
-    def _device_batches(
-        self, device: DeviceEngine, sample: Sample, phred_offset: PhredOffset, stage: Stage
-    ) -> Iterator[DeviceBatch]:
+    def _gpu_batches(
+        self, engine: GpuEngine, sample: Sample, phred_offset: PhredOffset, stage: Stage
+    ) -> Iterator[GpuBatch]:
         """The sample's queries on the GPU, with candidates."""
-        from ngsgpu.classify.run.gpu_source import DeviceSource
+        from ngsgpu.classify.run.gpu_source import GpuSource
         from ngsgpu.io.gpu.records import CHUNK_BYTES
 
-        source = DeviceSource(
-            device,
+        source = GpuSource(
+            engine,
             threads=self.options.threads,
             chunk_bytes=min(self.options.chunk_bytes, CHUNK_BYTES),
             phred_offset=phred_offset,

@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.gpu import sketch_numbers
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.sketch.references import windows_of_lengths
 from ngsgpu.device.kernels import THREADS, KernelModule, grid_of_warps
@@ -20,7 +19,7 @@ PAD: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceSketches:
+class GpuSketches:
     """Features of the windows of pieces of reference sequences.
 
     Attributes:
@@ -71,9 +70,15 @@ class LetterPieces:
     target: NDArray[np.int64]
 
 
+def sketch_numbers(parameters: SketchParameters) -> tuple[np.int32, ...]:
+    """k, sketch size, window and stride as kernels take them."""
+    rules = parameters.rules
+    return tuple(map(np.int32, (rules.kmer, rules.sketch, rules.window, rules.stride)))
+
+
 def sketch_letters(
     letters: Any, pieces: LetterPieces, parameters: SketchParameters
-) -> DeviceSketches | None:
+) -> GpuSketches | None:
     """Sketch pieces on the current GPU; None if there is no window."""
     import cupy
 
@@ -105,12 +110,12 @@ def sketch_letters(
             piece,
         ),
     )
-    return DeviceSketches(keys, counts, piece, first, pieces.bias, pieces.target)
+    return GpuSketches(keys, counts, piece, first, pieces.bias, pieces.target)
 
 
 def sketch_unpacked(
     batches: Iterable[Any], parameters: SketchParameters, advance: Callable[[int], None]
-) -> list[DeviceSketches]:
+) -> list[GpuSketches]:
     """Sketch sequences that the host has read (``sketching.Unpacked``) on the current GPU."""
     import cupy
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
-from ngsgpu.classify.sketch.gpu import KERNELS, PAD, DeviceSketches, LetterPieces, sketch_letters
+from ngsgpu.classify.sketch.gpu import KERNELS, PAD, GpuSketches, LetterPieces, sketch_letters
 from ngsgpu.classify.sketch.gpu_references import (
     Piece,
     PieceReader,
@@ -61,7 +61,7 @@ def sketch_files(
     switch_bytes: int = _SWITCH_BYTES,
     key_room: int | None = None,
     advance: Callable[[int], None] = lambda bases: None,
-) -> list[DeviceSketches]:
+) -> list[GpuSketches]:
     """Read files of reference sequences and sketch them on GPUs.
 
     Args:
@@ -170,7 +170,7 @@ class _Run:
         self._turns = cycle(self._lanes)
         self._lane = next(self._turns)
         self._started: list[_Started] = []
-        self.done: list[DeviceSketches] = []
+        self.done: list[GpuSketches] = []
 
     def add(self, piece: Piece) -> None:
         """Send a piece on its way."""
@@ -351,7 +351,7 @@ class _Run:
         target = np.array([one[0] if one else -1 for one in targets], dtype=np.int64)
         return LetterPieces(start, length, windows, bias, target), begin
 
-    def _placed(self, lane: _GpuState, sketches: DeviceSketches) -> DeviceSketches:
+    def _placed(self, lane: _GpuState, sketches: GpuSketches) -> GpuSketches:
         """The sketches, in the memory of the host if the GPU's is for something else."""
         size = sketches.keys.nbytes
         if self._key_room is None or lane.key_bytes + size <= self._key_room:

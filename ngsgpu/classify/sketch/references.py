@@ -24,7 +24,6 @@ from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.text.batch import RecordBatch, first_word, printable
 from ngsgpu.io.text.reader import CHUNK_BYTES, read_batches
 
-MAX_TARGETS: Final = (1 << 31) - 1
 MAX_WINDOWS: Final = (1 << 32) - 1
 """Of a partition; a location is the number of a window."""
 
