@@ -1,8 +1,8 @@
 """Correct, extend, merge, classify and assemble Illumina short reads on GPUs and CPUs.
 
-Importing the package imports nothing heavy: neither Numba nor CuPy. Each algorithm lives in a
-package of its own (``ngsgpu.correct``, ...), all with the same rooms: ``params``, ``cpu``,
-``gpu``, ``pipeline``, ``stats``.
+Importing the package is cheap: it loads neither Numba nor CuPy. Each algorithm has its own package
+(``ngsgpu.correct``, ...) with the same layout: ``params``, ``cpu``, ``gpu``, ``pipeline``,
+``stats``.
 """
 
 from ngsgpu._version import __version__

@@ -19,7 +19,7 @@ def main_cli() -> None:
     """Run the command line; Ctrl-C counts from the start, while modules are imported."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
-        # An exception in the middle of an import would come out as anything, or not at all.
+        # An exception in the middle of an import could surface as anything, or not at all.
         signal.signal(signal.SIGINT, _interrupted)
     from ngsgpu import cli
 

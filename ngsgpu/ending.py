@@ -1,10 +1,9 @@
-"""How a run ends that is asked to: by Ctrl-C or SIGTERM, at once, with nothing left behind.
+"""How a run ends on Ctrl-C or SIGTERM: at once and without leftovers.
 
 Either signal raises an exception in the main thread, which unwinds and removes unfinished files.
-Python does so only between two of its own instructions: a kernel that runs for a minute in the main
-thread, or that a pool of threads waits for, would hold it up. So another thread learns of the
-signal as it arrives; if the run is still there after ``GRACE`` seconds, that thread cleans up and
-ends the process.
+Python does so only between its own instructions, so a long-running kernel would delay it. A second
+thread therefore learns of the signal as it arrives; if the run has not ended after ``GRACE``
+seconds, that thread cleans up and ends the process.
 """
 
 from __future__ import annotations
@@ -73,15 +72,16 @@ def ends_when_asked() -> Iterator[None]:
 
 def _terminate(number: int, frame: FrameType | None) -> None:
     del frame
-    # Whoever asks again must not stop the cleaning up.
+    # A second signal must not interrupt the clean-up.
     signal.signal(number, signal.SIG_IGN)
     raise Terminated
 
 
 def _without_signals(report: Callable[[Any], object]) -> Callable[[Any], object]:
-    """What reports exceptions that nobody can catch, but not that a signal arrived.
+    """Report uncatchable exceptions, except for the arrival of a signal.
 
-    It is lost where C code calls Python (a compiler's callback); the thread that watches knows.
+    Such an exception is lost where C code calls Python (a compiler's callback); the watcher thread
+    handles the signal.
     """
 
     def without_signals(lost: Any) -> None:

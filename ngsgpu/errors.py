@@ -1,7 +1,7 @@
-"""Errors that users cause or can mend; each is shown as one line, without a traceback.
+"""Errors that users cause or can fix; each is printed as one line without a traceback.
 
-Exit statuses: 2 for wrong use or input that cannot be read, 1 for a run that fails on the way
-(a full disk, say), 130 when interrupted, 143 when terminated.
+Exit statuses: 2 for wrong usage or unreadable input, 1 for a run that fails (a full disk, for
+example), 130 when interrupted, 143 when terminated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NgsgpuError(Exception):
 
 
 class UsageError(NgsgpuError):
-    """Options that contradict each other or ask for what is not there."""
+    """Options that are contradictory or cannot be satisfied."""
 
     exit_status = 2
 
@@ -57,28 +57,28 @@ def shown_output(path: str | Path) -> str:
 
 
 class DeviceError(NgsgpuError):
-    """A GPU, its driver or its memory failed the run; the message names what was being done."""
+    """A GPU, its driver or its memory failed; the message names the operation."""
 
 
 class DeviceMemoryError(DeviceError):
-    """The memory of a GPU, or page-locked memory of the host, does not suffice."""
+    """The memory of a GPU, or pinned host memory, is too small."""
 
 
 class UnsuitableError(DeviceError):
-    """The GPU's kernels do not take this input, or these options; the CPU does."""
+    """The GPU kernels do not support this input or these options; the CPU does."""
 
     exit_status = 2
 
 
 class InputError(NgsgpuError):
-    """Input that cannot be used.
+    """Unusable input.
 
     Args:
         path: the file, ``-`` for standard input.
         cause: what is wrong, a clause without a full stop.
         remedy: what the user can do about it, a clause without a full stop.
-        record: number of the record in the file, from 1.
-        line: number of the line in the file, from 1.
+        record: record number in the file, from 1.
+        line: line number in the file, from 1.
     """
 
     exit_status = 2
@@ -112,7 +112,7 @@ _LONGEST_CAUSE: Final = 120
 
 
 def out_of_memory(error: BaseException) -> str:
-    """The line for a run whose memory ran out: what was asked for, where known, and the remedy."""
+    """Return the error for a run out of memory: the requested size, if known, and the remedy."""
     cause = " ".join(str(error).split())
     cause = cause if len(cause) <= _LONGEST_CAUSE else ""  # libraries write essays
     return (
@@ -125,7 +125,7 @@ _NO_MEMORY: Final = ("cannot allocate memory", "failed to map segment", "can't s
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory ran out: libraries and threads have words of their own."""
+    """Whether an error means out of memory, whichever library or thread raised it."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return True
     text = str(error).lower()

@@ -1,15 +1,15 @@
-"""Numba's ``njit`` and ``intrinsic``, put off until a kernel is called.
+"""Numba's ``njit`` and ``intrinsic``, deferred until a kernel is called.
 
-Importing Numba and the first of its compiled functions takes about as long as building a database
-of bacteria on a GPU. Modules with kernels are imported by whoever needs a table or a class of
-theirs, so the decorator here only notes what is to be compiled::
+Importing Numba and its first compiled function takes about as long as building a database of
+bacteria on a GPU. Modules with kernels are often imported only for a table or a class, so the
+decorator here only records what to compile::
 
     from ngsgpu.jit import njit
 
     @njit(nogil=True, cache=True)
     def count(...): ...
 
-A few lines of input need no machine code at all: ``interpreted`` runs kernels as they are written.
+Tiny inputs need no machine code: ``interpreted`` runs kernels as plain Python.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @contextlib.contextmanager
 def interpreted(when: bool = True) -> Iterator[None]:
-    """Run the kernels that this thread calls in the block as plain Python, if ``when`` is true.
+    """Run the kernels called by this thread in the block as plain Python, if ``when`` is true.
 
-    For inputs so small that loading Numba would take longer. Numbers in these kernels have to be
-    NumPy's where they are meant to wrap around.
+    For inputs so small that loading Numba would take longer. Numbers that are meant to wrap around
+    must be NumPy scalars in these kernels.
     """
     import numpy as np
 
@@ -56,10 +56,10 @@ def interpreted(when: bool = True) -> Iterator[None]:
 
 
 def interpreted_if_small(size: int) -> contextlib.AbstractContextManager[None]:
-    """``interpreted`` where that is quicker than loading Numba, which another may have done.
+    """``interpreted`` if that is faster than loading Numba, which may already be loaded.
 
     Args:
-        size: bytes that kernels look at, about.
+        size: approximate number of bytes that kernels process.
     """
     return interpreted(size <= _SMALL and "numba" not in sys.modules)
 
@@ -99,7 +99,7 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba takes this for in kernels that call it."""
+        """The type Numba infers for this object in kernels that call it."""
         return self.compiled._numba_type_
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -120,11 +120,11 @@ def intrinsic(function: Callable[..., Any]) -> Any:
 
 
 class Intrinsic:
-    """What a generator of code makes, for kernels only.
+    """A code generator for use in kernels only.
 
     Args:
-        function: is given Numba's typing context and the types of the arguments, and gives a
-            signature and what generates the code.
+        function: gets Numba's typing context and the argument types; returns a signature and the
+            code generator.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -132,7 +132,7 @@ class Intrinsic:
 
     @functools.cached_property
     def _numba_type_(self) -> Any:
-        """What Numba takes this for in kernels that call it."""
+        """The type Numba infers for this object in kernels that call it."""
         types = _numba().types
         from numba.core.typing.templates import make_intrinsic_template
 

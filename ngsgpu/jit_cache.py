@@ -1,10 +1,10 @@
-"""Where the machine code of kernels is kept: Numba's cache, with what it lacks.
+"""The cache of compiled kernels: Numba's, with complete dependency tracking.
 
-Numba keeps a kernel until its file changes. The code also holds the kernels that it calls, the
-constants that it reads and the places of fields in the tuples that it is given, all of which may
-come from other files; here they are part of an entry's key. An entry's file is named after its key
-and written before the index names it, so that no process finds the code of something else there
-while another compiles. Where nothing can be written, kernels are compiled in memory.
+Numba keeps a kernel until its own file changes. The code also depends on the kernels it calls, the
+constants it reads and the field positions of the tuples it gets, all possibly from other files;
+here these are part of an entry's key. An entry's file is named after its key and written before
+the index refers to it, so that no process finds other code there while another one compiles.
+Without a writable directory, kernels are compiled in memory.
 
 This module imports Numba; see ``ngsgpu.jit``.
 """
@@ -41,7 +41,7 @@ def keep(dispatcher: Any) -> None:
 
 
 def _warn(error: Exception) -> None:
-    """Say once that kernels are not kept, and what helps."""
+    """Warn once that kernels are not cached, with the remedy."""
     global _warned
     if not _warned:
         _warned = True
@@ -54,13 +54,13 @@ def _warn(error: Exception) -> None:
 
 
 class KernelCache(FunctionCache):
-    """The entries of one kernel.
+    """The cache entries of one kernel.
 
     Args:
-        function: the kernel, as written.
+        function: the undecorated kernel.
 
     Raises:
-        RuntimeError: there is no folder that can be written.
+        RuntimeError: there is no writable directory.
         OSError: likewise.
     """
 

@@ -21,17 +21,17 @@ def map_ahead(
     *,
     in_order: bool = True,
 ) -> Generator[_Result, None, None]:
-    """Results of ``work`` on each item, at most ``ahead`` items under way at a time.
+    """Yield the results of ``work`` on each item, with at most ``ahead`` items in flight.
 
-    Where a task fails, or the results are not taken any more, tasks that wait are cancelled. Where
-    there is no further item because of an error, that comes after the results of those before.
+    If a task fails, or the consumer stops, waiting tasks are cancelled. An error raised by ``items``
+    is raised after the results of the items before it.
 
     Args:
         pool: runs the work.
-        work: what is to be done.
-        items: taken only as fast as results are.
-        ahead: most items under way.
-        in_order: whether results come in the order of the items, or as they are done.
+        work: the function to apply.
+        items: consumed only as fast as results are.
+        ahead: maximum number of items in flight.
+        in_order: whether to yield results in the order of the items or as they complete.
     """
     running: deque[Future[_Result]] = deque()
     failure: Exception | None = None
@@ -58,10 +58,10 @@ def map_ahead(
 
 
 class Shared(Generic[_Item]):
-    """Things that threads take in turns, such as workspaces.
+    """Objects that threads borrow in turns, such as workspaces.
 
     Args:
-        things: as many as threads work at the same time.
+        things: as many as there are concurrent threads.
     """
 
     def __init__(self, things: Iterable[_Item]) -> None:
@@ -81,7 +81,7 @@ class Shared(Generic[_Item]):
 
 
 def _next(running: deque[Future[_Result]], in_order: bool) -> Future[_Result]:
-    """Take the first of the running ones, or one that is done."""
+    """Take the first running task, or one that is done."""
     if in_order or running[0].done():
         return running.popleft()
     done = next(iter(wait(running, return_when=FIRST_COMPLETED).done))

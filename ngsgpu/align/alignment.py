@@ -1,8 +1,8 @@
-"""Candidates laid on the anchor: shifted Hamming distance, choice, and the two filters.
+"""Aligns candidates to the anchor: shifted Hamming distance, selection, and the two filters.
 
-A candidate is tried only where a shared minimal k-mer puts it. Its score is the number of
+A candidate is tried only at the shifts implied by shared minimum k-mers. Its score is the number of
 mismatches plus the bases of both reads outside the overlap; the smallest score wins, then the
-smaller shift, then the orientation as it stands (CARE tries every shift, section 4.4.5).
+smaller shift, then the forward orientation (CARE tries every shift, section 4.4.5).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Alignments(NamedTuple):
     Attributes:
         read: int64, read number.
         shift: int64, column of the candidate's first base, the anchor's first base being 0.
-        reverse_complemented: int64, 1 where the candidate is laid as its reverse complement.
+        reverse_complemented: int64, 1 if the candidate is aligned as its reverse complement.
         mismatches: int64, in the overlap.
         overlap: int64, in bases.
         score: int64, mismatches + bases outside the overlap.
         weight: int64, 1 - sqrt(mismatches / (overlap x largest ratio)) in 2^-14.
-        kept: int64, 1 where filter and refinement keep the candidate.
-        with_mate: int64, 1 where the candidate's mate is a candidate of the anchor's mate.
+        kept: int64, 1 if filter and refinement keep the candidate.
+        with_mate: int64, 1 if the candidate's mate is a candidate of the anchor's mate.
     """
 
     read: NDArray[np.int64]
@@ -63,7 +63,7 @@ def mismatches_at(
     length: Integer,
     shift: Integer,
 ) -> np.int64:
-    """Mismatches where a read, laid at ``shift``, overlaps the anchor.
+    """Mismatches in the overlap of the anchor with a read at ``shift``.
 
     ``planes[start:]`` holds the read's two planes, ``anchor_planes`` the anchor's.
     """
@@ -73,7 +73,7 @@ def mismatches_at(
     end = min(anchor_length, shift + length)
     total = np.uint64(0)
     for word in range(begin >> 6, (end + 63) >> 6):
-        # The 64 bases of the read that lie under this word of the anchor.
+        # The 64 bases of the read below this word of the anchor.
         first = word * 64 - shift
         source = first >> 6
         bit = np.uint64(first & 63)
@@ -145,9 +145,9 @@ def align_candidates(
         anchor_planes: the anchor's two planes, from index 0.
         anchor_length: in bases.
         found: the entries (``ngsgpu.minhash.cpu.FoundArrays``).
-        count: how many there are.
+        count: number of entries.
         reverse_complemented: uint64 workspace for the planes of a reverse complement.
-        result: where the candidates go (``Alignments``).
+        result: the candidates (``Alignments``).
 
     Returns:
         The number of candidates with a valid alignment, in the order of the tables.
@@ -239,10 +239,10 @@ def mark_mates(
 
 @njit(nogil=True, cache=True)
 def filter_candidates(rules: Rules, candidates: Alignments, count: Integer) -> Integer:
-    """Drop candidates that align badly; return how many stay (section 4.3.2).
+    """Drop poorly aligned candidates; return how many remain (section 4.3.2).
 
-    Paired: candidates found together with their mates stay, the others need few mismatches.
-    Single: the strictest of three classes that holds enough reads stays; none does, none stays.
+    Paired: candidates found together with their mates remain, the others need few mismatches.
+    Single: the strictest of three classes with enough reads remains; if there is none, none remain.
     """
     permille = rules.pair_mismatch_permille
     if not rules.paired:

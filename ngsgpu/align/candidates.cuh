@@ -1,9 +1,9 @@
 // Candidates of one anchor, by one block: found in the tables, aligned, the best of each read.
 //
-// An entry is read << 17 | (shift + 32768) << 1 | turned. Entries are distinct by a hash set; the
-// reads of those with a valid alignment are kept in a second one, which also answers whether a
-// read is a candidate (for its mate). The reference is ngsgpu/minhash/cpu.py, find_candidates,
-// and ngsgpu/align/alignment.py.
+// An entry is read << 17 | (shift + 32768) << 1 | reverse_complemented. Entries are made distinct
+// by a hash set; the reads with a valid alignment are kept in a second one, which also answers
+// whether a read is a candidate (for its mate). The reference is ngsgpu/minhash/cpu.py,
+// find_candidates, and ngsgpu/align/alignment.py.
 #pragma once
 #include "ngsgpu/align/rules.cuh"
 #include "ngsgpu/minhash/gpu.structs"
@@ -15,10 +15,10 @@ constexpr uint32_t NO_SLOT = 0xFFFFFFFFu;
 constexpr uint64_t FREE_ENTRY = ~0ull;
 constexpr uint32_t FREE_READ = ~0u;
 
-// Where the candidates of one anchor are kept; ``cells`` is a power of two, and more than ``limit``
-// and a block's threads together: that many entries at most are inserted before all threads see
-// that there are too many, so that the sets always have a free cell (tiers_for in gpu.py). Probes
-// end all the same after ``cells`` of them.
+// Storage for the candidates of one anchor; ``cells`` is a power of two, and more than ``limit``
+// and a block's threads together: at most that many entries are inserted before all threads see
+// that there are too many, so that the sets always have a free cell (tiers_for in gpu.py). Probing
+// nevertheless ends after ``cells`` steps.
 struct Candidates {
     uint64_t* set;          // [cells] distinct entries, later the best rank of each read
     uint32_t* set_reads;    // [cells] reads with a valid alignment
@@ -37,7 +37,7 @@ __device__ __forceinline__ int entry_shift(uint64_t entry) {
 }
 __device__ __forceinline__ int entry_reverse_complemented(uint64_t entry) { return int(entry & 1); }
 
-// Where to look for a read, or an entry, first; the lower bits of the hash are not used.
+// First cell to probe for a read or an entry; the lower bits of the hash are not used.
 __device__ __forceinline__ uint32_t hash_read(uint32_t read) { return (read * 0x9E3779B1u) >> 12; }
 
 __device__ __forceinline__ uint32_t hash_entry(uint64_t entry) {
@@ -47,7 +47,7 @@ __device__ __forceinline__ uint32_t hash_entry(uint64_t entry) {
 __device__ __forceinline__ void insert_entry(const Candidates& c, uint64_t entry) {
     uint32_t cell = hash_entry(entry) & (c.cells - 1);
     for (int probes = 0; probes < c.cells; ++probes) {
-        // Most entries are there already, which a look tells at less cost than an exchange.
+        // Most entries are already present; a plain load detects that more cheaply than an exchange.
         uint64_t seen = *(volatile uint64_t*)&c.set[cell];
         if (seen == FREE_ENTRY) {
             // This anchor is left to a larger set.
@@ -98,7 +98,7 @@ __device__ __forceinline__ void bucket_window(const uint32_t* ids, int64_t slot,
     high = low + window;
 }
 
-// What lies around an anchor's slot in a table: 32 entries up to it, 32 behind it, a lane each.
+// The neighbourhood of an anchor's slot in a table: 32 entries up to it, 32 after it, one per lane.
 struct Around {
     uint32_t back, ahead;
     uint16_t back_place, ahead_place;
@@ -146,10 +146,10 @@ __device__ __noinline__ void insert_large_bucket(const Reads& reads, const Table
         insert_neighbour(reads, rules, c, anchor, own, ids[at], positions[at]);
 }
 
-// Collect the distinct entries of an anchor; the block's warps take the tables in turn.
+// Collect the distinct entries of an anchor; the block's warps process the tables in turn.
 //
-// Each look into a table is a wait for memory, so a warp asks for the next table's entries before
-// it inserts those of one.
+// Each table access waits for memory, so a warp requests the next table's entries before it inserts
+// the current ones.
 __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables& tables,
                                                 const Rules& rules, int64_t anchor,
                                                 const Candidates& c, int* crowded_any, int warp,
@@ -182,7 +182,7 @@ __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables
                 insert_large_bucket(reads, tables, rules, c, anchor, table, slot, crowded_any, lane);
                 continue;
             }
-            // Entry i of the bucket goes to lane i, so that few lanes have nothing to do.
+            // Entry i of the bucket goes to lane i, so that few lanes idle.
             const int own = __shfl_sync(~0u, int(around.back_place), 0);
             for (int turn = 0; turn < size; turn += 32) {
                 const int offset = before - turn - lane;  // back from the slot
@@ -199,7 +199,7 @@ __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables
     }
 }
 
-// Mismatches where a read, laid at ``shift``, overlaps the anchor's planes.
+// Mismatches in the overlap of the anchor's planes with a read at ``shift``.
 __device__ __forceinline__ int mismatches_at(const uint64_t* anchor, int anchor_length,
                                              const uint64_t* planes, int length,
                                              int reverse_complemented,

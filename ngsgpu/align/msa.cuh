@@ -1,11 +1,10 @@
 // The multiple sequence alignment of one anchor, by one block; see ngsgpu/align/msa.py.
 //
-// Where all reads have the same base, nothing depends on weights: the consensus is that base and
-// its support is 1. Bit masks tell these columns from the mixed ones, and only for the mixed ones
-// are the reads gone through one by one.
+// Where all reads agree, weights do not matter: the consensus is that base with support 1. Bit
+// masks separate these columns from the mixed ones, and only the latter are summed read by read.
 //
-// Loops that are not hot are kept from being unrolled: the kernel is as long as the instruction
-// cache, and waiting for instructions costs more than it saves.
+// Cold loops are not unrolled: the kernel fills the instruction cache, and waiting for instructions
+// costs more than unrolling saves.
 #pragma once
 #include "ngsgpu/align/candidates.cuh"
 
@@ -24,7 +23,7 @@ struct Row {
     }
 };
 
-// The weights of a column's bases, and how many reads are sure of each.
+// The weights of a column's bases, and the number of Q20 reads of each.
 struct Sums {
     uint32_t weight[4];
     uint64_t q20;  // 16 bits a base
@@ -60,7 +59,7 @@ __device__ __forceinline__ int support_of(const Msa& msa, int column, int base) 
     return int(divide(int64_t(sums.weight[base]) << SUPPORT_BITS, total));
 }
 
-// What a base of a quality weighs in a read of a weight.
+// Weight of a base, from its quality and the weight of its read.
 __device__ __forceinline__ int base_weight(int own, int weight) {
     const int product = (weight * own) >> WEIGHT_BITS;
     return product > 1 ? product : 1;
@@ -173,7 +172,7 @@ __device__ __forceinline__ void list_mixed(const Reads& reads, const Weight* wei
         const uint32_t low = msa.masks[word] >> bit, high = msa.masks[2 * words + word] >> bit;
         const uint32_t both = (low & (msa.masks[words + word] >> bit)) |
                               (high & (msa.masks[3 * words + word] >> bit));
-        // What is unknown is decided by the reads that are sure.
+        // Q20 reads decide ambiguous bases.
         const bool ambiguous = inside && ((msa.ambiguous[position >> 5] >> (position & 31)) & 1);
         const bool mixed = column < msa.columns && ((both & 1) || ambiguous);
         const uint32_t all = __ballot_sync(~0u, mixed);
@@ -213,7 +212,7 @@ __device__ __forceinline__ void list_mixed(const Reads& reads, const Weight* wei
 __device__ __forceinline__ void add_rows(const Reads& reads, const Weight* weights,
                                          const Msa& msa, int rows, int parts, int thread,
                                          int threads) {
-    // What the loops ask for lies in registers.
+    // Loop-invariant values are in registers.
     const Row* all_rows = msa.rows;
     const int listed = *msa.listed, margin = msa.margin, bits = int(reads.quality_bits);
     const int step = threads / parts;
@@ -281,8 +280,8 @@ __device__ __forceinline__ void build_msa(const Reads& reads, const Weight* weig
     __syncthreads();
 }
 
-// Mark the candidates that a column shows to come from another copy of a repeat; return how many
-// this thread marked. ``trusted`` tells whether one of them has to stay.
+// Mark the candidates that a column assigns to another copy of a repeat; return how many this
+// thread marked. ``trusted`` is set if one of them must be kept.
 __device__ __forceinline__ int mark_leaving(const Reads& reads, const Rules& rules,
                                             const Candidates& c, int position, int base, bool own,
                                             int thread, int threads, bool& trusted) {
@@ -302,8 +301,8 @@ __device__ __forceinline__ int mark_leaving(const Reads& reads, const Rules& rul
     return leaving;
 }
 
-// Take out candidates from other copies of a repeat; return how many this thread took out. The
-// block calls it together.
+// Remove candidates from other copies of a repeat; return how many this thread removed. Called by
+// the whole block.
 __device__ __forceinline__ int refine_msa(const Reads& reads, const Weight* weights,
                                           const Rules& rules, int64_t anchor, const Candidates& c,
                                           const Msa& msa, int thread, int threads) {
@@ -347,7 +346,7 @@ __device__ __forceinline__ int refine_msa(const Reads& reads, const Weight* weig
         build_msa(reads, weights, anchor, c, msa, thread, threads);
     }
     __syncthreads();
-    // Marks of a round in which nobody was taken out after all.
+    // Marks of a round that removed nothing in the end.
 #pragma unroll 1
     for (int k = thread; k < kept; k += threads) c.weight[k] &= uint16_t(~TAKEN_OUT);
     return removed;

@@ -1,10 +1,9 @@
 """The multiple sequence alignment of an anchor and its candidates (CARE, section 4.3.2).
 
-Only what decides is kept: for each column and base one int64 with the number of reads in its
-high bits, how many of them are sure of it below, and their summed weight in the low bits, so that
-a read is added or taken out by one addition, in any order, with the same result. Columns run from
-``margin`` bases before the anchor to ``margin`` bases behind it; entry 4 x (column + margin) +
-base.
+For each column and base only one int64 is stored: the number of reads in its high bits, the number
+of Q20 reads below, and their summed weight in the low bits, so that one addition adds or removes a
+read, with the same result in any order. Columns run from ``margin`` bases before the anchor to
+``margin`` bases after it; entry 4 x (column + margin) + base.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def add_read(
     margin: int,
     sums: NDArray[np.int64],
 ) -> None:
-    """Add a read to the columns of an anchor of ``length`` bases, or take it out (sign -1)."""
+    """Add a read to the columns of an anchor of ``length`` bases, or remove it (sign -1)."""
     own_length = read_length(reads, read)
     start = plane_start(reads, read)
     words = (own_length + 63) >> 6
@@ -139,10 +138,10 @@ def find_consensus(columns: Columns, width: Integer) -> None:
 
 @njit(nogil=True, cache=True)
 def q20_reads(sums: NDArray[np.int64], column: Integer, base: Integer) -> np.int64:
-    """Reads with a base in a column whose quality says that it is no error.
+    """Number of reads with a base in a column at Q20 or above.
 
-    In a repeat of many copies the same error occurs in many reads; the quality tells them from
-    a copy's own base.
+    In a repeat with many copies the same error occurs in many reads; the quality distinguishes
+    them from a copy's own base.
     """
     return np.int64((sums[4 * column + base] >> Q20_SHIFT) & Q20_MASK)
 
@@ -199,7 +198,7 @@ def refine(
     length: Integer,
     columns: Columns,
 ) -> int:
-    """Take out candidates from other copies of a repeat; return how many.
+    """Remove candidates from other copies of a repeat; return how many.
 
     The consensus is up to date afterwards.
     """
@@ -218,7 +217,7 @@ def refine(
         if position < 0:
             break
         own = columns.anchor[position] == base
-        # A candidate that aligns this well is no stranger: then nobody is taken out.
+        # A candidate that aligns this well is from this copy: then no candidate is removed.
         trusted = False
         for i in range(count):
             if candidates.kept[i] and candidates.weight[i] >= rules.refine_keep_weight:

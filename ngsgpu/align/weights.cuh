@@ -6,7 +6,7 @@ constexpr int WEIGHT_BITS = 14;
 using Weight = uint16_t;  // of a quality code; at most 1 << WEIGHT_BITS
 constexpr int Q20_WEIGHT = (99 << WEIGHT_BITS) / 100;
 
-// Quotient of numbers below 2^53, rounded down: at a fraction of what 64-bit division takes.
+// Quotient of numbers below 2^53, rounded down; much cheaper than 64-bit integer division.
 __device__ __forceinline__ int64_t divide(int64_t number, int64_t by) {
     const int64_t quotient = int64_t(double(number) / double(by));
     return quotient * by > number ? quotient - 1 : quotient;

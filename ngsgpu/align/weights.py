@@ -13,7 +13,7 @@ WEIGHT_BITS = 14
 """A weight of 1 is ``1 << WEIGHT_BITS``: 65,536 full weights still fit 31 bits."""
 
 Q20_WEIGHT = math.floor(0.99 * (1 << WEIGHT_BITS))
-"""Weight from which a base counts as sure: Q20."""
+"""Weight of a Q20 base."""
 
 MIN_QUALITY_WEIGHT = 0.001
 

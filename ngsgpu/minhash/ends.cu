@@ -70,10 +70,10 @@ extern "C" __global__ void fill_ends(const uint64_t* keys, const int64_t* member
     }
 }
 
-// First entry of each cell, and one more for the end of the last: a binary search in the sorted keys.
+// First entry of each cell, and the end of the last one: a binary search in the sorted keys.
 //
-// Grid: any; block: any, one thread a cell. Bytes: neighbours search the same way but for its end,
-// in L2, so about 8 in a key and 4 out a cell.
+// Grid: any; block: any, one thread per cell. Bytes: neighbours search nearly the same way, in L2,
+// so about 8 in per key and 4 out per cell.
 extern "C" __global__ void find_cells(const uint64_t* keys, int64_t count, int below, int64_t cells,
                                       uint32_t* first) {
     const int64_t step = int64_t(gridDim.x) * blockDim.x;

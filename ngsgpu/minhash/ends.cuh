@@ -1,10 +1,10 @@
-// Where reads begin in a sequence that grows, found by one warp; see ngsgpu/minhash/ends.py.
+// Finds where reads begin in a growing sequence, by one warp; see ngsgpu/minhash/ends.py.
 //
-// The sequence is a stream of 2-bit codes, so that the k-mer at a position is two funnel shifts and
-// its hash costs less than keeping it would. Of each function the leftmost minima of the windows
-// are gone through one after the other, lanes over positions; each gives a look-up, for the
-// positions that share it. Up to 32 look-ups are then made at once: the lanes go over the entries of
-// all their cells as if they were one list, so that the memory is waited for only twice.
+// The sequence is a stream of 2-bit codes: the k-mer at a position takes two funnel shifts, and
+// recomputing its hash costs less than storing it. For each function the leftmost window minima
+// are processed in turn, lanes over positions; each gives one look-up for all positions that share
+// it. Up to 32 look-ups are then made at once: lanes iterate over the entries of all their cells as
+// if they were one list, so that memory latency is paid only twice.
 #pragma once
 #include "ngsgpu/device/warp.cuh"
 #include "ngsgpu/minhash/ends_gpu.structs"
@@ -18,8 +18,8 @@ constexpr int SET_CELLS = (2 << LARGEST_SET) - (1 << SMALLEST_SET);  // of all s
 constexpr uint32_t MAX_IN_CELL = 1u << 25;
 constexpr uint32_t FREE_CELL = 0xFFFFFFFFu;
 
-// Ends that a sequence has met, each with a flag: a hash table of end << 1 | flag, the larger the
-// more there are. Tables of all sizes lie one behind the other.
+// Ends that a sequence has met, each with a flag: a hash table of end << 1 | flag that grows with
+// their number. Tables of all sizes are stored consecutively.
 struct EndSet {
     uint32_t* cells;
     int32_t bits, count;
@@ -33,7 +33,7 @@ struct LookUp {
     int32_t function, best, begin, stop;
 };
 
-// What is found: ends and where they begin, as many as there is room for.
+// The result: ends and where they begin, up to the available room.
 struct Found {
     uint32_t* end;
     int32_t* start;
@@ -66,7 +66,7 @@ __device__ __forceinline__ bool has_flag(const EndSet& set, uint32_t end) {
     return value != FREE_CELL && (value & 1);
 }
 
-// Lanes give different ends, all of which are in the set.
+// Each lane has a different end, all of which are in the set.
 __device__ __forceinline__ void set_flag(const EndSet& set, uint32_t end, bool flag) {
     *cell_of(set, end) = (end << 1) | uint32_t(flag);
 }
@@ -173,7 +173,7 @@ __device__ __forceinline__ void look_up(const EndTables& tables, LookUp* look_up
     look_ups[lane].until = until;
     const int total = __shfl_sync(WARP, until, LANES - 1);
     __syncwarp();
-    // Entries with the mark that the first look-up of a trip had in trips before.
+    // Matching entries of the first look-up in earlier iterations.
     int carried = 0;
     for (int at = 0; at < total;) {
         const int i = at + lane;
@@ -231,7 +231,7 @@ __device__ __forceinline__ void find_begins(const EndTables& tables, const uint3
         while (begin < last && count < LANES) {
             if (best < begin)
                 smallest = smallest_hash(stream, begin, begin + reach, kmer, number, lane, best);
-            // Windows share it until it falls out of them, or a smaller one comes in.
+            // Windows share a minimum until it leaves them or a smaller one enters.
             int stop = min(last, best + 1), following = best;
             uint64_t next = smallest;
             for (int at = begin + 1; at < stop; at += LANES) {

@@ -1,15 +1,15 @@
-"""Minhash tables of the ends of reads: which reads begin inside a sequence.
+"""Minhash tables of read ends: find the reads that begin inside a sequence.
 
-A read has two ends: end ``2 r`` is read r as it stands, end ``2 r + 1`` its reverse complement. An
-end is known by the smallest hash among the k-mers of its first ``window`` bases. Where a sequence
-holds the begin of a read without errors, the window of the sequence at that place has the same
-smallest hash, so a look-up for each distinct window minimum finds all reads that begin there. The
-sequence need not be a read. One function finds most ends; those in whose first bases errors hide
-the k-mer are found by the others.
+A read has two ends: end ``2 r`` is read r, end ``2 r + 1`` its reverse complement. An end is
+indexed by the smallest hash among the k-mers of its first ``window`` bases. If a read begins
+within a sequence and neither has an error there, the sequence's window at that position has the
+same smallest hash, so one look-up per distinct window minimum finds all reads that begin there. The
+sequence need not be a read. One function finds most ends; the others find those in which errors
+hide the k-mer.
 
-Compared with the tables of whole reads (``ngsgpu.minhash.tables``) an end's window is as long as
-the shortest overlap that is wanted, so the windows of read and sequence agree completely but for
-errors, and few functions suffice.
+Unlike in the tables of whole reads (``ngsgpu.minhash.tables``), an end's window is as long as the
+minimum overlap, so the windows of read and sequence agree except for errors, and few functions
+suffice.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PLACE_BITS = 8
 END_MASK = np.uint64(0xFFFFFFFF)
 NO_KEY = ~np.uint64(0)
 MAX_ENDS = 1 << 12
-"""Ends that a sequence takes note of, if nothing else is said."""
+"""Default number of ends recorded per sequence."""
 
 MAX_IN_CELL = 1 << 25
 """Entries of a cell beyond which a look-up does not go on."""
@@ -83,7 +83,7 @@ class EndParameters:
 
 
 class EndTables(NamedTuple):
-    """The tables as kernels take them.
+    """The tables, as passed to kernels.
 
     Attributes:
         entries: uint64[hashes, 2 x reads], mark << 40 | place << 32 | end, by key and then by
@@ -92,8 +92,8 @@ class EndTables(NamedTuple):
             with the same highest bits, the mark their next 24.
         kmer: k-mer length.
         window: bases of an end whose k-mers count.
-        first_function: what the first hash function adds to a k-mer.
-        cell_bits: bits of a key that choose the cell.
+        first_function: number added to a k-mer by the first hash function.
+        cell_bits: key bits that select the cell.
     """
 
     entries: NDArray[np.uint64]
@@ -264,7 +264,7 @@ def cell_bits_for(reads: int, kmer: int) -> int:
 
 
 def planned_bytes(reads: int, parameters: EndParameters, threads: int) -> int:
-    """Bytes that building and holding the tables of ``reads`` reads take at most."""
+    """Maximum memory in bytes for building and holding the tables of ``reads`` reads."""
     cells = 4 * ((1 << cell_bits_for(reads, parameters.kmer)) + 1)
     held = parameters.hashes * (2 * reads * ENTRY_BYTES + cells)
     signatures = 2 * reads * parameters.hashes * (8 + 1)
@@ -368,24 +368,24 @@ def find_begins(
     ends: NDArray[np.int64],
     starts: NDArray[np.int64],
 ) -> int:
-    """Reads that begin at positions ``first`` to ``last``, exclusive, of a sequence.
+    """Find the reads that begin at positions ``first`` to ``last``, exclusive, of a sequence.
 
-    The sequence must reach ``window`` bases beyond ``last - 1``, and ``hashes`` hold its k-mers
-    (``hash_kmers``). Of one look-up at most ``most`` entries are looked at.
+    The sequence must reach ``window`` bases beyond ``last - 1``, and ``hashes`` must hold its k-mers
+    (``hash_kmers``).
 
     Args:
         tables: the tables.
         hashes: uint64[functions, positions].
         first: first position.
-        last: behind the last position.
-        most: entries of a bucket that are looked at.
-        met: ends that are known already; those found are added.
-        ends: int64, set to the new ends; what does not fit is left out.
+        last: position after the last.
+        most: maximum bucket entries examined per look-up.
+        met: known ends; new ones are added.
+        ends: int64, set to the new ends; surplus ends are dropped.
         starts: int64, set to where they begin.
 
     Returns:
-        The number of new ends, in the order of functions, places and ends. An end that begins at
-        several places counts for the first of them.
+        The number of new ends, in the order of functions, positions and ends. An end that begins at
+        several positions counts for the first of them.
     """
     count = 0
     reach = tables.window - tables.kmer

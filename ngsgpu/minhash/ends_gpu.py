@@ -1,4 +1,4 @@
-"""Building the tables of the ends of reads on a GPU, one function after the other."""
+"""Builds the tables of read ends on a GPU, one function at a time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 KERNELS: Final = KernelModule("ngsgpu.minhash", "ends.cu")
 THREADS: Final = 256
 SIGNATURE_BYTES: Final = 8 + 1
-"""What an end's signature takes: key and place."""
+"""Bytes of an end's signature: key and position."""
 
 LISTED_BYTES: Final = 8 + 8 + 1 + 8
-"""What an end takes besides where some reads are too short: a mask, a list of the others, their
-keys, and the list in the order of the keys."""
+"""Additional bytes per end if some reads are too short: a mask, a list of the others, their keys,
+and the list sorted by key."""
 
 
 END_TABLES: Final = Struct(__name__, "EndTables", {
@@ -62,7 +62,7 @@ class DeviceEndTables(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the tables take."""
+        """Size of the tables in bytes."""
         return int(self.entries.nbytes) + int(self.cells.nbytes)
 
     def struct(self) -> Any:
@@ -76,13 +76,13 @@ class DeviceEndTables(NamedTuple):
 
 
 def table_bytes(reads: int, parameters: EndParameters) -> int:
-    """Bytes that the tables of ``reads`` reads take at most."""
+    """Maximum size in bytes of the tables of ``reads`` reads."""
     cells = 4 * ((1 << cell_bits_for(reads, parameters.kmer)) + 1)
     return parameters.hashes * (2 * reads * ENTRY_BYTES + cells)
 
 
 def building_bytes(reads: int, *, uniform: bool) -> int:
-    """Bytes that building takes besides."""
+    """Additional bytes for building."""
     an_end = SIGNATURE_BYTES + ARGSORT_BYTES + (0 if uniform else LISTED_BYTES)
     return 2 * reads * an_end + SMALL_BYTES
 

@@ -26,7 +26,7 @@ logger = logging.getLogger("ngsgpu")
 
 KERNELS = KernelModule("ngsgpu.minhash")
 FUNCTIONS_PER_PASS = 16
-"""Signatures of at most so many functions are made in one pass over the reads."""
+"""Maximum number of functions per pass over the reads."""
 
 SHARED_BYTES = 96 << 10
 BLOCKS_PER_MULTIPROCESSOR = 16
@@ -34,15 +34,15 @@ THREADS = 128
 """Of a block that makes signatures: a thread for each of its reads and functions."""
 
 ENTRY_BYTES = 4 + 2
-"""What an entry takes in a table: its read and its place."""
+"""Bytes per table entry: read and position."""
 
 LOOK_AHEAD = 32
 """Entries behind the last of a table that kernels may read, whatever there is; of
 ``candidates.cuh``."""
 
 TABLE = Struct(__name__, "Table", {"ids": "const uint32_t*", "positions": "const uint16_t*"})
-"""A table, in device memory or in page-locked host memory: ``ids`` and ``positions`` have
-``LOOK_AHEAD`` entries behind the last, which mean nothing."""
+"""A table in device or pinned host memory; ``ids`` and ``positions`` have ``LOOK_AHEAD`` undefined
+entries after the last."""
 
 TABLES = Struct(__name__, "Tables", {
     "table": "const Table*",
@@ -53,21 +53,21 @@ TABLES = Struct(__name__, "Tables", {
 
 SLOT_BYTES = 4
 SIGNATURE_BYTES = 8 + 2
-"""What a read's signature under one function takes: key and place."""
+"""Bytes of a read's signature under one function: key and position."""
 
 SMALL_BYTES = 2 << 20
-"""What is taken beside all that, whatever the number of reads."""
+"""Fixed memory in addition, independent of the number of reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceTables:
-    """The tables of a read set for a GPU, as ``ngsgpu.minhash.tables.MinhashTables``.
+    """The tables of a read set on a GPU, as ``ngsgpu.minhash.tables.MinhashTables``.
 
-    What lies in page-locked host memory is read over the bus.
+    Arrays in pinned host memory are read over the bus.
 
     Attributes:
         ids: for each table uint32[its entries + 1 + LOOK_AHEAD].
-        positions: for each table uint16, as many; what is behind the entries means nothing.
+        positions: for each table uint16[the same]; undefined after the entries.
         slots: uint32[reads, hashes].
         entries: entries of each table.
         table: the structs ``TABLE``, on the device.
@@ -93,20 +93,20 @@ def build_tables_on_gpu(
 ) -> DeviceTables:
     """Build all tables; equal to ``ngsgpu.minhash.tables.build_tables``.
 
-    Where the GPU's memory runs out, passes become smaller, once.
+    If GPU memory runs out, the build is repeated once with smaller passes.
 
     Args:
         reads: the read set.
         parameters: k-mer length, number of tables, hash functions.
-        on_device: how many tables lie in the GPU's memory, the first ones; None for all. The
-            others lie in page-locked host memory.
-        slots_on_device: whether the slots lie in the GPU's memory.
-        functions_per_pass: the most functions whose signatures are made at a time; fewer where the
-            arena in use has no room for them.
-        advance: called with the number of tables that were finished since the last call.
+        on_device: number of tables in GPU memory, the first ones; None for all. The others are in
+            pinned host memory.
+        slots_on_device: whether the slots are in GPU memory.
+        functions_per_pass: maximum number of functions per pass; fewer if the arena in use is too
+            small.
+        advance: called with the number of tables finished since the last call.
 
     Raises:
-        DeviceError: the system does not give so much page-locked memory.
+        DeviceError: could not allocate pinned memory.
         UnsuitableError: a read is too long for the GPU's shared memory.
     """
     hashes = parameters.hashes
@@ -266,7 +266,7 @@ def table_bytes(entries: int) -> int:
 
 
 def pass_bytes(slots_on_device: bool) -> int:
-    """Bytes that a pass takes for each read and function, beside the tables."""
+    """Bytes per read and function in a pass, in addition to the tables."""
     return SIGNATURE_BYTES + (0 if slots_on_device else SLOT_BYTES)
 
 

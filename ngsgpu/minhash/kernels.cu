@@ -2,13 +2,13 @@
 #include "ngsgpu/readset/reads.cuh"
 
 // Signatures of reads under blockDim.x consecutive functions; ``keys`` and ``positions`` point
-// to an array for each function.
+// to one array per function.
 //
 // Grid: any; block: (functions, reads). A block keeps the canonical k-mers of its blockDim.y reads
-// in shared memory (max_kmers x 8 bytes a read, twice) and each thread takes the smallest hash of
+// in shared memory (max_kmers x 8 bytes per read, twice) and each thread takes the smallest hash of
 // one read under one function; the threads of a read read the same word at a time.
-// Bytes: planes once, 10 bytes out for each read and function. Operations: about 20 for each
-// k-mer and function, which bounds it.
+// Bytes: planes once, 10 out per read and function. Operations: about 20 per k-mer and function,
+// which is the bound.
 extern "C" __global__ void sign_reads(const Reads* reads_in, int64_t first, int64_t last, int k,
                                       uint64_t first_function, int max_kmers,
                                       uint64_t* const* keys, uint16_t* const* positions) {
@@ -54,9 +54,9 @@ extern "C" __global__ void sign_reads(const Reads* reads_in, int64_t first, int6
     }
 }
 
-// Which entries of the sorted keys stay: those that are not alone in their bucket.
+// Mark the sorted entries to keep: those that share their bucket with others.
 //
-// Grid: any; block: any, one thread an entry. Bytes: 8 in and 4 out an entry.
+// Grid: any; block: any, one thread per entry. Bytes: 8 in and 4 out per entry.
 extern "C" __global__ void mark_shared(const uint64_t* keys, int64_t count, int32_t* stays) {
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -65,11 +65,11 @@ extern "C" __global__ void mark_shared(const uint64_t* keys, int64_t count, int3
     }
 }
 
-// Write the entries that stay to their table; ``entry`` is the inclusive sum of ``stays``. The slot
-// of a read is that in column ``column`` of its ``columns`` ones.
+// Write the kept entries to their table; ``entry`` is the inclusive sum of ``stays``. A read's slot
+// is in column ``column`` of its ``columns`` columns.
 //
-// Grid: any; block: any, one thread an entry. Bytes: 28 in, 10 out an entry, the places and slots
-// at random.
+// Grid: any; block: any, one thread per entry. Bytes: 28 in, 10 out per entry, positions and slots
+// as random accesses.
 extern "C" __global__ void fill_table(const uint64_t* keys, const int64_t* ids, int64_t count,
                                       const int32_t* stays, const int32_t* entry,
                                       const uint16_t* positions, int column, int columns,

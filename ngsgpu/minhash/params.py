@@ -12,15 +12,15 @@ MAX_ENTRIES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class MinhashParameters:
-    """How reads that may overlap are found (CARE, section 4.3.1).
+    """Parameters of the search for overlapping reads (CARE, section 4.3.1).
 
     Attributes:
         kmer: k-mer length, 8 to 32 bases.
-        hashes: hash functions, and so tables, 1 to 255.
-        crowd_factor: a bucket with more than ``crowd_factor`` x coverage reads is that of a
-            repeat; a read looks at that many of them.
-        crowd_minimum: no bucket of this many reads or fewer is taken for a repeat's.
-        seed: chooses another family of hash functions, 0 to 2^32 - 1.
+        hashes: hash functions, one table each, 1 to 255.
+        crowd_factor: a bucket of more than ``crowd_factor`` x coverage reads comes from a repeat; a
+            read examines that many of its entries.
+        crowd_minimum: buckets of at most this many reads are never considered repeats.
+        seed: seed of the hash functions, 0 to 2^32 - 1.
     """
 
     kmer: int = 20

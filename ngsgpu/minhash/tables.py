@@ -16,7 +16,7 @@ from ngsgpu.minhash.params import MinhashParameters
 from ngsgpu.readset import ReadSet
 
 ENTRY_BYTES = 4 + 2 + 4
-"""What a table takes for each read: its number, its place, its slot."""
+"""Bytes per read and table: read number, position, slot."""
 
 FUNCTIONS_PER_PASS = 8
 """Signatures of this many functions are made in one pass over the reads."""
@@ -27,7 +27,7 @@ class MinhashTables:
     """The tables of a read set.
 
     Attributes:
-        arrays: as kernels take them.
+        arrays: the arrays passed to kernels.
         entries: int64[hashes], entries of each table.
         buckets: int64[hashes], buckets of each table.
     """
@@ -38,7 +38,7 @@ class MinhashTables:
 
 
 def planned_bytes(reads: int, parameters: MinhashParameters, threads: int) -> int:
-    """Bytes that building and holding the tables of ``reads`` reads take at most."""
+    """Maximum memory in bytes for building and holding the tables of ``reads`` reads."""
     held = reads * parameters.hashes * ENTRY_BYTES
     signatures = reads * FUNCTIONS_PER_PASS * (8 + 2)
     sorting = reads * threads * (8 + 4 + 4)
@@ -62,7 +62,7 @@ def build_tables(
     """
     count = reads.reads
     arrays = TableArrays(
-        # Pages that no table reaches are never touched, so they take no memory.
+        # Pages that no table reaches are never touched, so they use no memory.
         ids=np.empty((parameters.hashes, count + 1), dtype=np.uint32),
         positions=np.empty((parameters.hashes, count + 1), dtype=np.uint16),
         slots=np.full((count, parameters.hashes), cpu.NO_SLOT, dtype=np.uint32),

@@ -1,4 +1,4 @@
-"""All reads of a run in memory: packed bases, qualities, lengths, and who is whose mate."""
+"""All reads of a run in memory: packed bases, qualities, lengths and pairing."""
 
 from ngsgpu.readset.cpu import ReadArrays
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet, ReadSetBuilder

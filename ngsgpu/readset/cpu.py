@@ -1,4 +1,4 @@
-"""Numba kernels of the read set: packing records, and where a read's data lie."""
+"""Numba kernels of the read set: pack records and locate a read's data."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ QUALITY_BINS = {
 """Stored code of each Phred score, by the number of bits kept."""
 
 BIN_SCORES = {8: np.arange(256), 2: np.array([3, 7, 16, 24]), 1: np.array([7, 20])}
-"""Phred score that each stored code stands for."""
+"""Phred score represented by each stored code."""
 
 
 class ReadArrays(NamedTuple):
-    """The arrays of a read set as kernels take them.
+    """The arrays of a read set, as passed to kernels.
 
     Attributes:
-        planes: uint64, the two bit planes of each read, one read after the other.
-        plane_start: int64[reads], first word of each read; empty where all lengths are equal.
-        qualities: uint8, ``quality_bits`` bits a base, each read on a byte boundary.
-        quality_start: int64[reads], first byte of each read; empty where all lengths are equal.
-        lengths: int32[reads]; empty where all are equal.
+        planes: uint64, the two bit planes of all reads, concatenated.
+        plane_start: int64[reads], first word of each read; empty if all lengths are equal.
+        qualities: uint8, ``quality_bits`` bits per base, each read on a byte boundary.
+        quality_start: int64[reads], first byte of each read; empty if all lengths are equal.
+        lengths: int32[reads]; empty if all are equal.
         uniform_length: the length of all reads, or -1.
         quality_bits: 8, 2, 1, or 0 without qualities.
     """
@@ -100,7 +100,7 @@ def pack_records(
     planes: NDArray[np.uint64],
     qualities: NDArray[np.uint8],
 ) -> int:
-    """Pack the records of a batch; return how many bases are unknown.
+    """Pack the records of a batch; return the number of ambiguous bases.
 
     Record i becomes read ``first_read + i * read_step`` and entry ``slot + i * read_step`` of
     ``lengths``, ``plane_starts`` and ``quality_starts`` (mates alternate, so the step is 2 for

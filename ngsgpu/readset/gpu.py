@@ -1,4 +1,4 @@
-"""The read set on a GPU: the same arrays as on the host, and the struct that kernels take."""
+"""The read set on a GPU: the host's arrays, and the struct passed to kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ngsgpu.readset.cpu import ReadArrays
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
 
 Movable = Literal["qualities", "planes"]
-"""Arrays of a read set that may lie on the host, where kernels read them over the bus."""
+"""Arrays of a read set that may stay on the host, where kernels read them over the bus."""
 
 _ARRAYS: Final = ("planes", "plane_start", "qualities", "quality_start", "lengths")
 
@@ -54,25 +54,25 @@ class DeviceAmbiguousBases(NamedTuple):
 
 @dataclass(eq=False)
 class DeviceReadSet:
-    """All reads of a run for one GPU; arrays are CuPy's, as in ``ReadArrays``.
+    """All reads of a run on one GPU; CuPy arrays as in ``ReadArrays``.
 
-    They lie in the GPU's memory, but for those that ``keep_on_host`` moved.
+    They are in GPU memory, except for those moved by ``keep_on_host``.
 
     Attributes:
-        planes: uint64, the two bit planes of each read, one read after the other.
-        plane_start: int64[reads], first word of each read; empty where all lengths are equal.
-        qualities: uint8, ``quality_bits`` bits a base, each read on a byte boundary.
-        quality_start: int64[reads], first byte of each read; empty where all lengths are equal.
-        lengths: int32[reads]; empty where all are equal.
+        planes: uint64, the two bit planes of all reads, concatenated.
+        plane_start: int64[reads], first word of each read; empty if all lengths are equal.
+        qualities: uint8, ``quality_bits`` bits per base, each read on a byte boundary.
+        quality_start: int64[reads], first byte of each read; empty if all lengths are equal.
+        lengths: int32[reads]; empty if all are equal.
         uniform_length: the length of all reads, or -1.
         quality_bits: 8, 2, 1, or 0 without qualities.
-        ambiguous: where the input had other letters than ACGT.
+        ambiguous: positions of letters other than ACGT.
         reads: number of reads.
         bases: number of bases.
         paired: whether reads 2p and 2p + 1 are mates.
         min_length: shortest read, in bases; 0 without reads.
         max_length: longest read, in bases; 0 without reads.
-        on_host: arrays that lie in page-locked host memory.
+        on_host: arrays in pinned host memory.
     """
 
     planes: Any
@@ -105,12 +105,12 @@ class DeviceReadSet:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the arrays take, wherever they lie."""
+        """Size of the arrays in bytes, on the GPU and on the host."""
         return sum(int(array.nbytes) for array in (*self._arrays, *self.ambiguous))
 
     @property
     def device_nbytes(self) -> int:
-        """Bytes that the arrays take in the GPU's memory."""
+        """Size of the arrays in GPU memory, in bytes."""
         return self.nbytes - sum(int(getattr(self, name).nbytes) for name in self.on_host)
 
     @property
@@ -119,10 +119,10 @@ class DeviceReadSet:
         return self.ambiguous.start.device
 
     def keep_on_host(self, names: Collection[Movable]) -> None:
-        """Move arrays to page-locked host memory, from where kernels read them as before.
+        """Move arrays to pinned host memory, where kernels can still read them.
 
         Raises:
-            DeviceError: the system does not give so much page-locked memory.
+            DeviceError: could not allocate the pinned memory.
         """
         for name in names:
             if name not in self.on_host:
@@ -131,7 +131,7 @@ class DeviceReadSet:
         self.__dict__.pop("struct", None)
 
     def on_current_device(self) -> DeviceReadSet:
-        """A copy on the current GPU of a read set of another; what lies on the host is shared."""
+        """Copy a read set to the current GPU; arrays on the host are shared."""
         arrays = {name: here(getattr(self, name)) for name in _ARRAYS if name not in self.on_host}
         ambiguous = DeviceAmbiguousBases(*map(here, self.ambiguous))
         return replace(self, **arrays, ambiguous=ambiguous)
@@ -142,10 +142,10 @@ class DeviceReadSet:
 
         Args:
             reads: the read set.
-            on_host: arrays that go to page-locked host memory instead.
+            on_host: arrays to put in pinned host memory instead.
 
         Raises:
-            DeviceError: the system does not give so much page-locked memory.
+            DeviceError: could not allocate the pinned memory.
         """
         import cupy
 

@@ -18,7 +18,7 @@ def count_kmers_on_gpu(reads: DeviceReadSet, k: int) -> KmerSpectrum:
     """Spectrum of a read set.
 
     Args:
-        reads: the read set; letters that were not bases count as the ones that stand for them.
+        reads: the read set; ambiguous bases count as their replacements.
         k: k-mer length, 1 to 32.
     """
     import cupy

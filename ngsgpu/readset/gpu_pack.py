@@ -14,7 +14,7 @@ from ngsgpu.readset.gpu import DeviceAmbiguousBases, DeviceReadSet
 
 _GROWTH: Final = 1.5
 _SLACK: Final = 1.1
-"""Arrays that are larger than this many times what they hold are copied at the end."""
+"""Arrays larger than this many times their content are copied at the end."""
 
 _POSITION_BITS: Final = 15
 
@@ -34,7 +34,7 @@ class Growing:
 
     @property
     def array(self) -> Any:
-        """The whole array; what lies beyond ``used`` is undefined."""
+        """The whole array; elements beyond ``used`` are undefined."""
         return self._array
 
     def extend(self, count: int, expected: int) -> Any:
@@ -61,7 +61,7 @@ class Growing:
         self._array = larger
 
     def finish(self) -> Any:
-        """What was appended; the room is given back."""
+        """Return what was appended and free the rest."""
         import cupy
 
         array = self._array[: self.used]
@@ -72,16 +72,16 @@ class Growing:
 
 
 class Packer:
-    """Makes a read set of the records of parsed chunks.
+    """Builds a read set from the records of parsed chunks.
 
     Args:
-        quality_bits: 8, 2, 1 or 0 bits of quality kept.
-        phred_offset: what a quality character's code exceeds its score by.
+        quality_bits: 8, 2, 1 or 0 bits per quality.
+        phred_offset: offset of the quality characters.
 
     Attributes:
         reads: packed so far.
-        input_bytes: bytes that all input has, decompressed, so that arrays are made as large as
-            they get to be; 0 where not known.
+        input_bytes: decompressed size of all input, used to allocate arrays at their final size; 0
+            if unknown.
     """
 
     def __init__(self, *, quality_bits: int, phred_offset: int) -> None:
@@ -222,12 +222,12 @@ class Packer:
 
 
 def words_of_planes(length: Any) -> Any:
-    """Words of both planes of a read, or of each of an array of lengths."""
+    """Words of both planes for a read length, or for each of an array of lengths."""
     return ((length + 63) >> 6) * 2
 
 
 def starts_of(sizes: Any) -> tuple[Any, int]:
-    """Where things of these sizes begin that lie one after the other, int64; and their sum."""
+    """Start of each of these consecutive items, int64, followed by the total size."""
     import cupy
 
     ends = cupy.cumsum(sizes, dtype=cupy.int64)

@@ -1,4 +1,4 @@
-"""What a read set takes of memory, and what reading one to the GPU takes besides."""
+"""Memory needed by a read set, and for reading one to the GPU."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
 
 _LENGTH_BYTES: Final = 8 + 8 + 4
-"""Starts and length of a read, where lengths differ."""
+"""Starts and length of a read, if lengths differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadMemory:
-    """What a read set takes.
+    """Memory of a read set.
 
     Attributes:
         reads: number of reads.
         max_length: longest read, in bases.
         paired: whether reads have mates.
-        uniform: whether all reads are equally long.
+        uniform: whether all reads have the same length.
         planes: bytes of the bases.
         qualities: bytes of the qualities.
         other: bytes of lengths and ambiguous bases.
@@ -63,7 +63,7 @@ class ReadMemory:
     def expected(
         cls, reads: int, bases: int, max_length: int, *, paired: bool, quality_bits: int
     ) -> ReadMemory:
-        """That of reads of which no more is known."""
+        """Estimate for reads of which nothing else is known."""
         uniform = bases == reads * max_length
         return cls(
             reads=reads,
@@ -79,17 +79,17 @@ class ReadMemory:
 
 
 def reading_bytes(paired: bool, limit: int | None, budget: int) -> int:
-    """GPU memory that reading takes beside the read set.
+    """GPU memory for reading, in addition to the read set.
 
     Args:
         paired: whether there are two files, of first and second mates.
-        limit: bytes that the run may take; None without a limit.
-        budget: bytes that it may take then.
+        limit: memory limit of the run in bytes; None: no limit.
+        budget: bytes the run may use under that limit.
     """
     chunk = chunk_bytes_within(limit or budget, CHUNK_BYTES)
     return (2 if paired else 1) * SLOTS * slot_bytes(chunk)
 
 
 def chunk_bytes_within(memory: int, chunk_bytes: int) -> int:
-    """Size of a chunk with which the slots take about an eighth of the memory, or less."""
+    """Chunk size at which the slots use at most about an eighth of the memory."""
     return min(chunk_bytes, max(MIN_CHUNK, memory // 96))

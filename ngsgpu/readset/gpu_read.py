@@ -41,7 +41,7 @@ logger = logging.getLogger("ngsgpu")
 
 
 class ReadFiles(Protocol):
-    """What is read; ``ngsgpu.io.inputs.ReadFiles``."""
+    """The input; ``ngsgpu.io.inputs.ReadFiles``."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -63,12 +63,12 @@ class ReadFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DeviceInput:
-    """What was read.
+    """The result of reading.
 
     Attributes:
         reads: the reads.
-        layouts: where each lane's sequences lie, for ``ngsgpu.io.output.patch``; None where the
-            CPU's reader had to read, as FASTA.
+        layouts: positions of each lane's sequences, for ``ngsgpu.io.output.patch``; None if the CPU
+            reader was used, as for FASTA.
     """
 
     reads: DeviceReadSet
@@ -130,7 +130,7 @@ def read_to_device(
 
 
 class _LayoutBuilder:
-    """Where the sequences of a file lie."""
+    """Builds the layout of a file."""
 
     def __init__(self) -> None:
         self.segments: list[Segment] = []
@@ -146,7 +146,7 @@ class _LayoutBuilder:
             target[...] = chunk.slot.seq_start[: chunk.records]
 
     def finish(self, cursor: Cursor) -> FileLayout:
-        """Where they lie."""
+        """The layout of the whole file."""
         import cupy
 
         feed = cursor.parser.feed

@@ -2,10 +2,10 @@
 #include "ngsgpu/readset/reads.cuh"
 
 // Collect the canonical k-mers whose hash has zeros where ``mask`` has ones, in any order.
-// ``found`` counts them, also those for which ``sample`` has no room.
+// ``found`` counts them, including those for which ``sample`` has no room.
 //
-// Grid: any; block: any, one thread a read. Bytes: the planes once, 8 out for each k-mer sampled.
-// Operations: about 25 a base.
+// Grid: any; block: any, one thread per read. Bytes: the planes once, 8 out per k-mer sampled.
+// Operations: about 25 per base.
 extern "C" __global__ void sample_kmers(const Reads* reads_in, int64_t count, int k, uint64_t mask,
                                         int64_t room, uint64_t* sample,
                                         unsigned long long* found) {

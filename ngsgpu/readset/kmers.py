@@ -23,22 +23,22 @@ from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.types import Integer
 
 SAMPLED_KMERS = 1 << 22
-"""k-mer occurrences that a sample holds at least, where the reads have so many."""
+"""Minimum number of k-mer occurrences in a sample, if the reads have that many."""
 
 SHARE_RIGHT_OF_VALLEY = 0.2
-"""Part of all k-mer occurrences that must lie right of a valley that separates the errors: with
+"""Minimum fraction of k-mer occurrences to the right of a valley that separates the errors: with
 5 % errors, 0.36 of all 20-mers have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class KmerSpectrum:
-    """How many distinct k-mers occur how often.
+    """Number of distinct k-mers by multiplicity.
 
     Attributes:
         k: k-mer length.
-        multiplicity: int64[m], ascending, those that occur.
+        multiplicity: int64[m], the occurring multiplicities, ascending.
         count: int64[m], distinct k-mers of the sample with each multiplicity.
-        sampled: the sample holds one in so many k-mers.
+        sampled: one in this many k-mers was sampled.
         kmers_per_base: k-mer occurrences of the reads divided by their bases.
     """
 
@@ -66,10 +66,10 @@ def canonical_kmers(
     canonical: NDArray[np.uint64],
     forward: NDArray[np.uint64],
 ) -> Integer:
-    """Write the canonical k-mers of a read and its k-mers as they stand; return their number.
+    """Write the canonical and the forward k-mers of a read; return their number.
 
-    A k-mer is read as a number with its first base in the highest bits; the canonical one of a
-    k-mer and its reverse complement is the smaller number.
+    A k-mer is a number with its first base in the highest bits; the canonical one of a k-mer and
+    its reverse complement is the smaller number.
     """
     length = read_length(reads, read)
     if length < k:
@@ -110,7 +110,7 @@ def sample_kmers(
 ) -> int:
     """Collect the canonical k-mers of a run of reads whose hash ends in ``shift`` zero bits.
 
-    ``sample`` may be too short for all of them; returns how many there are.
+    Returns their number, which may exceed the length of ``sample``.
     """
     mask = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
     found = 0

@@ -1,7 +1,7 @@
-"""Machine instructions on 64-bit words that Numba does not expose by itself.
+"""Machine instructions on 64-bit words that Numba does not expose.
 
-``intrinsic`` turns a code generator into a function of other arguments than those written, so
-each generator stands apart from the function it makes, and ``cast`` says what that one takes.
+``intrinsic`` turns a code generator into a function with a different signature, so each generator
+is kept apart from its function, and ``cast`` gives the function's type.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Arrays without reference counts, for kernels that are made of many short functions.
+"""Arrays without reference counts, for kernels made of many short functions.
 
-Numba counts the references of every array that a function is given, by atomic additions; a named
-tuple of twenty arrays costs more than what a short function does with them, and threads wait for
-each other's counts. A kernel that is called from Python holds its arrays all the while, so
-within it they need not be counted.
+Numba counts the references of every array argument with atomic additions; for a named tuple of
+twenty arrays that costs more than a short function's work, and threads contend for the counts. A
+kernel called from Python holds its arrays for the whole call, so they need not be counted within
+it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Letters to 2-bit codes (A 0, C 1, G 2, T 3) in two bit planes, and back.
 
-A read of length L takes ``W = ceil(L / 64)`` words a plane: W words that hold the low bits of its
+A read of length L has ``W = ceil(L / 64)`` words per plane: W words with the low bits of its
 codes, then W words with the high bits; base i is bit ``i % 64`` of word ``i // 64``. Bits past the
-end are 0. Planes make a Hamming distance two XORs, an OR and a population count for 64 bases.
+end are 0. With planes, a Hamming distance costs two XORs, an OR and a population count per 64
+bases.
 """
 
 from __future__ import annotations
@@ -95,9 +96,9 @@ def bases_from(
     """Both planes of the 64 bases from ``offset`` on of a read, or of its reverse complement.
 
     The read's planes begin at ``planes[start]`` and at ``planes[start + words]``; ``offset`` is
-    from 0 to ``length``. What lies past the end is not defined.
+    from 0 to ``length``. Bits past the end are undefined.
     """
-    # Turned: the bases before position ``length - offset``, in opposite order, inverted.
+    # Reverse complement: the bases before position ``length - offset``, reversed and inverted.
     first = length - offset - 64 if reverse_complemented else offset
     if first < 0:
         back = np.uint64(-first & 63)

@@ -1,9 +1,8 @@
 """Hash functions: bijections on 64 and on 32 bits.
 
-``mix64`` is the finaliser of MurmurHash3, the hash of minhash signatures. It has an inverse, so
-the k-mer that gave a hash value can be had back from the value (used to find the position of a
-minimal k-mer without keeping it through the search). ``mix32`` is Mueller's integer hash, with
-which MetaCache makes features of k-mers.
+``mix64`` is the finaliser of MurmurHash3, the hash of minhash signatures. Its inverse recovers the
+k-mer from a hash value (used to find the position of a minimum k-mer without storing it during
+the search). ``mix32`` is Mueller's integer hash, with which MetaCache turns k-mers into features.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 prefetch = cast(Callable[[Any, Any], None], intrinsic(_prefetch))
-"""Fetch the cache line of ``array`` that element ``index``, counted flat, lies in.
+"""Prefetch the cache line that contains element ``index`` of the flattened ``array``.
 
-For contiguous arrays inside kernels. Nothing happens at a place outside of the array.
+For contiguous arrays inside kernels. An index outside the array is ignored.
 """

@@ -1,4 +1,4 @@
-"""Types of what kernels take and return; Numba itself looks at values, not at annotations."""
+"""Types of kernel arguments and results; Numba itself ignores annotations."""
 
 from __future__ import annotations
 
