@@ -109,8 +109,8 @@ def show(name: str, row: dict[str, Any]) -> None:
 def build(wanted: argparse.Namespace, sketch: int) -> Database:
     """A database in memory with sketches of a size."""
     from ngsgpu.classify.database.build import build_database
-    from ngsgpu.classify.database.plan import BuildOptions
     from ngsgpu.classify.params import DatabaseParameters, SketchParameters
+    from ngsgpu.run.options import RunOptions
 
     return build_database(
         [wanted.references],
@@ -118,7 +118,7 @@ def build(wanted: argparse.Namespace, sketch: int) -> Database:
         parameters=DatabaseParameters(SketchParameters(sketch=sketch)),
         taxonomy=wanted.taxonomy,
         maps=[wanted.map],
-        options=BuildOptions(threads=2),
+        options=RunOptions(threads=2),
     )
 
 

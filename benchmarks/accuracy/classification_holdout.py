@@ -97,16 +97,16 @@ class Reads:
 
     def __init__(self, wanted: argparse.Namespace) -> None:
         from ngsgpu.classify.database.build import build_database
-        from ngsgpu.classify.database.plan import BuildOptions
         from ngsgpu.classify.params import CALLS_BY_EVIDENCE
         from ngsgpu.classify.query.engine import Engine
         from ngsgpu.classify.run.samples import one_sample, queries_of
+        from ngsgpu.run.options import RunOptions
 
         with wanted.labels.open(newline="") as file:
             labels = {row["label"]: row for row in csv.DictReader(file, delimiter="\t")}
         self._database = build_database(
             [wanted.references], None, taxonomy=wanted.taxonomy, maps=[wanted.map],
-            options=BuildOptions(threads=2),
+            options=RunOptions(threads=2),
         )  # fmt: skip
         engine = Engine(self._database, CALLS_BY_EVIDENCE)
         lane = one_sample([str(wanted.reads)], [], interleaved=False, name="reads").lanes[0]

@@ -22,7 +22,6 @@ from unittest.mock import patch
 
 from benchmarks.kernels.correction import describe_run, record, write_and_show
 from benchmarks.kernels.models import EXTENSION_MODELS, ExtensionLoad, Load
-from ngsgpu.correct.run import RunOptions
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.errors import NgsgpuError
 from ngsgpu.extend import (
@@ -32,6 +31,7 @@ from ngsgpu.extend import (
     extend_files,
 )
 from ngsgpu.minhash.ends import cell_bits_for
+from ngsgpu.run.options import RunOptions
 
 SCHEMA = "ngsgpu.benchmark.extension_kernels"
 SCHEMA_VERSION = 1

@@ -24,11 +24,12 @@ from ngsgpu.classify.call.evidence import EvidenceParameters
 from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS
 from ngsgpu.classify.run.pipeline import Classifier
-from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules
+from ngsgpu.classify.run.sample_run import OutputRules
 from ngsgpu.classify.run.samples import SampleOutputs, one_sample
 from ngsgpu.classify.run.stats import ClassificationStatistics
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.errors import NgsgpuError
+from ngsgpu.run.options import RunOptions
 
 SCHEMA = "ngsgpu.benchmark.query_kernels"
 SCHEMA_VERSION = 1
@@ -47,7 +48,7 @@ def measure_kernels(
         open_database(database),
         parameters,
         rules=OutputRules(evidence=evidence),
-        options=ClassifyOptions(threads=threads, backend="cuda"),
+        options=RunOptions(threads=threads, backend="cuda"),
     )
     first, *second = map(str, files)
     sample = one_sample([first], second, interleaved=False, name="x")

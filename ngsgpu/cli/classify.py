@@ -31,8 +31,8 @@ from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
     from ngsgpu.classify.database.database import Database
-    from ngsgpu.classify.run.sample_run import ClassifyOptions
     from ngsgpu.classify.run.stats import ClassificationStatistics
+    from ngsgpu.run.options import RunOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -161,7 +161,7 @@ def classify(
             may_fall_back=backend is BackendChoice.auto,
             gpus=max(1, len(chosen.gpus)),
             gpu_memory=memory,
-            device=str(chosen) if chosen.name == "cuda" else "",
+            backend_note=str(chosen) if chosen.name == "cuda" else "",
         )
         wanted = None if only_partition is None else [only_partition]
         classifier = Classifier(
@@ -239,13 +239,13 @@ def _max_gpus(database: str | None, only_partition: int | None) -> int | None:
     return max_gpus(len(open_database(database).partitions))
 
 
-def _options(threads: int, quiet: bool) -> ClassifyOptions:
-    from ngsgpu.classify.run.sample_run import ClassifyOptions
+def _options(threads: int, quiet: bool) -> RunOptions:
     from ngsgpu.device.memory import usable_cpus
+    from ngsgpu.run.options import RunOptions
 
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
-    return ClassifyOptions(
+    return RunOptions(
         threads=threads or usable_cpus(),
         progress=not quiet,
         command=("ngsgpu", *sys.argv[1:]),
@@ -258,13 +258,14 @@ def _database(
     taxonomy: str | None,
     maps: list[str],
     partitions: list[int] | None,
-    options: ClassifyOptions,
+    options: RunOptions,
     *,
     verified: bool,
 ) -> Database:
+    from dataclasses import replace
+
     from ngsgpu.classify.database.build import build_database
     from ngsgpu.classify.database.database import open_database
-    from ngsgpu.classify.database.plan import BuildOptions
 
     if (database is None) == (not references):
         raise UsageError("give a database with -d or references with --references")
@@ -277,13 +278,7 @@ def _database(
         None,
         taxonomy=taxonomy,
         maps=maps,
-        options=BuildOptions(
-            threads=options.threads,
-            progress=options.progress,
-            backend=options.backend,
-            may_fall_back=options.may_fall_back,
-            gpu_memory=options.gpu_memory,
-        ),
+        options=replace(options, gpus=1),
     )
 
 

@@ -20,8 +20,9 @@ from ngsgpu.cli.options import (
 from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest
+    from ngsgpu.classify.database.plan import PartitionRequest
     from ngsgpu.classify.params import DatabaseParameters
+    from ngsgpu.run.options import RunOptions
 
 References = Annotated[
     list[str],
@@ -346,13 +347,13 @@ def verify(database: DatabasePath) -> None:
     typer.echo(f"{database}: {files} files verified")
 
 
-def _options(threads: int, memory: str | None, quiet: bool) -> BuildOptions:
-    from ngsgpu.classify.database.plan import BuildOptions
+def _options(threads: int, memory: str | None, quiet: bool) -> RunOptions:
     from ngsgpu.device.memory import parse_size, usable_cpus
+    from ngsgpu.run.options import RunOptions
 
     if threads < 0:
         raise UsageError(f"--threads must be 0 or more, not {threads}")
-    return BuildOptions(
+    return RunOptions(
         threads=threads or usable_cpus(),
         memory=None if memory is None else parse_size(memory),
         progress=not quiet,

@@ -192,7 +192,7 @@ def merge(
     from ngsgpu.device.backend import choose_backend
     from ngsgpu.device.memory import parse_size, usable_cpus
     from ngsgpu.device.startup import prepare_cuda
-    from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
+    from ngsgpu.merge import MergeOutputs, MergeParameters, RunOptions, merge_files
 
     obey_quiet(quiet)
     if threads < 0:
@@ -248,7 +248,7 @@ def merge(
             interleaved=interleaved_in,
             parameters=parameters,
             phred_offset="auto" if phred_offset is PhredChoice.auto else int(phred_offset.value),  # type: ignore[arg-type]
-            options=MergeRunOptions(
+            options=RunOptions(
                 threads=threads or usable_cpus(),
                 progress=not quiet,
                 backend=chosen.name,

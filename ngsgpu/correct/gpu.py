@@ -127,7 +127,7 @@ def workspace_block_bytes(tiers: list[Sizes]) -> int:
 
 
 def anchors_in_bucket_order(reads: DeviceReadSet, tables: DeviceTables) -> Any:
-    """As ``ngsgpu.correct.host.anchors_in_bucket_order``: uint32, on the device."""
+    """As ``ngsgpu.correct.cpu_run.anchors_in_bucket_order``: uint32, on the device."""
     import cupy
 
     ids = tables.ids[0][: tables.entries[0]] & cupy.uint32(0x7FFFFFFF)

@@ -25,8 +25,8 @@ from ngsgpu.readset.gpu_plan import ReadMemory, reading_bytes
 
 if TYPE_CHECKING:
     from ngsgpu.correct.plan import CorrectionPlan
-    from ngsgpu.correct.run import RunOptions
     from ngsgpu.readset.gpu import Movable
+    from ngsgpu.run.options import RunOptions
 
 ANCHOR_BYTES: Final = 4
 ORDERING_BYTES: Final = 40

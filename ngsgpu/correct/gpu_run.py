@@ -2,73 +2,55 @@
 
 With several GPUs each holds the reads and the tables; anchors are handed out to them batch by
 batch, and what they decided is combined in the end. The result does not depend on their number.
+
+The outputs are copies of the inputs that other threads make meanwhile; the corrections are then
+written into them.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from ngsgpu.correct.corrections import Corrections
+from ngsgpu.correct.cpu_run import CorrectionOnCpu
 from ngsgpu.correct.gpu import AnchorCorrector
 from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes
 from ngsgpu.correct.gpu_combine import combine
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.correct.run import Run
 from ngsgpu.device.arena import Arena
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import available_memory
 from ngsgpu.device.plan import largest_array_bytes, out_of_memory, retry_with_less
 from ngsgpu.device.team import Team, free_unused, limited_gpu_memory
+from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.output.patch import EditCounts, Edits, write_patched
+from ngsgpu.io.output.precopy import Precopy
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.minhash.gpu import DeviceTables, build_tables_on_gpu
+from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.readset.gpu_kmers import count_kmers_on_gpu
 from ngsgpu.readset.gpu_plan import ReadMemory
-
-if TYPE_CHECKING:
-    from ngsgpu.readset import ReadSet
+from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
+from ngsgpu.run.gpu_run import GpuRun
 
 logger = logging.getLogger("ngsgpu")
 
 _Advance = Callable[[int], None]
 
 
-def correct_with_gpu(
-    reads: ReadSet | DeviceReadSet,
-    parameters: CorrectionParameters,
-    coverage: float,
-    *,
-    gpu_memory: int | None = None,
-    gpus: int = 1,
-    advance_tables: _Advance = lambda tables: None,
-    advance_reads: _Advance = lambda reads: None,
-) -> Corrections:
-    """Correct all reads of a read set; equal to ``ngsgpu.correct.host.correct_on_cpu``.
-
-    Args:
-        reads: the read set; arrays of one on the GPU may be moved to the host.
-        parameters: how reads are corrected.
-        coverage: reads per position of the genome.
-        gpu_memory: bytes of each GPU's memory that may be taken; None for what is free.
-        gpus: how many GPUs work, the current one and those after it.
-        advance_tables: called with the number of tables that were finished since the last call.
-        advance_reads: called with the number of reads corrected since the last call.
-
-    Raises:
-        DeviceError: the memory does not suffice, or CUDA fails.
-        UnsuitableError: a read is too long for the GPU's shared memory.
-    """
-    with GpuCorrection(reads, parameters, coverage, gpu_memory=gpu_memory, gpus=gpus) as run:
-        run.place_reads()
-        run.build_tables(advance_tables)
-        return run.correct(advance_reads)
-
-
 class GpuCorrection:
     """A correction on GPUs, step by step; a context manager, which frees the memory.
+
+    The result equals that of ``ngsgpu.correct.cpu_run.correct_on_cpu``.
 
     Args:
         reads: the read set; arrays of one on the GPU may be moved to the host.
@@ -246,3 +228,89 @@ class _Held:
     reads: DeviceReadSet
     arena: Arena
     tables: DeviceTables | None = None
+
+
+class CorrectionOnGpu(GpuRun[CorrectionParameters], Run):
+    """See ``Run``.
+
+    Attributes:
+        precopy: copies the inputs meanwhile, where the places of their sequences are known.
+    """
+
+    precopy: Precopy | None = None
+
+    def on_cpu(self) -> CorrectionOnCpu:
+        """The same run on the CPU."""
+        return CorrectionOnCpu(self.parameters, self.options, self.phred_offset, self.progress)
+
+    def take(self, reads: ReadSet) -> None:
+        """Copy reads to the GPU, unless its memory does not suffice."""
+        self.reads = reads
+        try:
+            with cuda_errors("copying the reads to the GPU"):
+                self.reads = DeviceReadSet.from_host(reads)
+        except DeviceMemoryError as error:
+            logger.info("%s; leaving them on the host", error)
+
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
+        """Begin to copy the inputs to the outputs."""
+        if self.layouts is not None:
+            targets = [lane.outputs for lane in lanes]
+            precopy = Precopy(self.layouts, targets, outputs, self.options.threads)
+            self.precopy = self._open.enter_context(precopy)
+
+    def count(self) -> KmerSpectrum:
+        """The k-mer spectrum of the reads."""
+        kmer = self.parameters.minhash.kmer
+        with self.timed("spectrum"):
+            if isinstance(self.reads, ReadSet):
+                return count_kmers(self.reads, kmer, threads=self.options.threads)
+            with cuda_errors("counting k-mers"):
+                return count_kmers_on_gpu(self.reads, kmer)
+
+    def correct(self, coverage: float) -> Corrections:
+        """Build the tables and correct every read.
+
+        Raises:
+            DeviceError: the GPU's memory does not suffice.
+            UnsuitableError: a read is too long for the GPU.
+        """
+        with GpuCorrection(
+            self.reads,
+            self.parameters,
+            coverage,
+            gpu_memory=self.options.gpu_memory,
+            host_memory=self.options.memory,
+            gpus=self.options.gpus,
+        ) as correction:
+            with self.timed("place"):
+                correction.place_reads()
+            self.gpu = correction.plan.document()
+            with self.building_tables() as stage:
+                correction.build_tables(stage.advance)
+            with self.correcting() as stage:
+                return correction.correct(stage.advance)
+
+    def write(
+        self, lanes: Sequence[ReadFiles], corrections: Corrections, outputs: OutputSet
+    ) -> EditCounts:
+        """Write the corrections into the copies of the inputs.
+
+        Raises:
+            InputError: a file has changed.
+        """
+        if self.layouts is None or self.precopy is None:
+            return super().write(lanes, corrections, outputs)
+        edits = Edits(corrections.edit_start, corrections.edit_count, corrections.edits)
+        with self.writing() as stage:
+            return write_patched(
+                self.layouts,
+                [lane.outputs for lane in lanes],
+                outputs,
+                edits,
+                paired=self.reads.paired,
+                max_length=self.reads.max_length,
+                threads=self.options.threads,
+                copied=self.precopy.finish(),
+                advance=stage.advance,
+            )

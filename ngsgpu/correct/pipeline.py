@@ -7,41 +7,27 @@ batch by batch, to be written with some bases replaced. So nothing but bases can
 from __future__ import annotations
 
 import logging
-import resource
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-import numpy as np
-
-from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.host_run import HostRun
+from ngsgpu.correct.cpu_run import CorrectionOnCpu
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.correct.plan import CorrectionPlan, chunk_bytes_within, plan_correction
-from ngsgpu.correct.run import Run, RunOptions
+from ngsgpu.correct.plan import CorrectionPlan, plan_correction
+from ngsgpu.correct.run import Run
 from ngsgpu.correct.stats import CorrectionStatistics
-from ngsgpu.device.fallback import on_backend
-from ngsgpu.device.inventory import numba_cache
-from ngsgpu.io.inputs import ReadFiles, keep_streams, measure_lanes, plan_lanes
-from ngsgpu.io.mates import warn_of_mates
-from ngsgpu.io.output.atomic import check_distinct
-from ngsgpu.io.output.patch import EditCounts
-from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.reread import unchanged
+from ngsgpu.io.inputs import plan_lanes
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, estimate_coverage
+from ngsgpu.run.fallback import on_backend
+from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress
-
-if TYPE_CHECKING:
-    from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.run.staged import measure, open_files
 
 logger = logging.getLogger("ngsgpu")
 
-PACKAGE = Path(__file__).parents[1]
 T = TypeVar("T")
 
 
@@ -81,26 +67,22 @@ def correct_files(
     options = options or RunOptions()
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
     paths = outputs if stats is None else [*outputs, str(stats)]
-    check_distinct([*in1, *in2], paths)
-    warn_of_mates(lanes)
-    begin = time.monotonic()
-    if numba_cache(PACKAGE).files == 0:
-        logger.info("compiling kernels (first start only, up to half a minute)")
-    with (
-        OutputSet(paths, threads=options.threads) as output_set,
-        keep_streams(lanes) as kept,
-        unchanged(path for lane in kept for path in lane.inputs),
-        Progress(options.progress) as progress,
-    ):
+    with open_files(lanes, paths, options) as files:
 
         def corrected(kind: type[Run]) -> CorrectionStatistics:
-            with kind(parameters, options, phred_offset, progress) as run:
-                return _run(run, kept, output_set)
+            with kind(parameters, options, phred_offset, files.progress) as run:
+                run.read(files.lanes)
+                run.copy_inputs(files.lanes, files.outputs)
+                spectrum = run.count()
+                coverage = _coverage(parameters, spectrum)
+                corrections = run.correct(coverage)
+                counts = run.write(files.lanes, corrections, files.outputs)
+                return CorrectionStatistics.of(run, spectrum, coverage, corrections, counts)
 
-        statistics = _on_backend(corrected, options, lambda: not output_set.started)
-        statistics.time_s["total"] = round(time.monotonic() - begin, 3)
+        statistics = _on_backend(corrected, options, lambda: not files.outputs.started)
+        statistics.time_s["total"] = files.seconds
         if stats is not None:
-            output_set.write(len(outputs), statistics.to_json().encode())
+            files.outputs.write(len(outputs), statistics.to_json().encode())
     return statistics
 
 
@@ -109,24 +91,12 @@ def _on_backend(
     options: RunOptions,
     may_begin_again: Callable[[], bool] = lambda: True,
 ) -> T:
-    """Do something on the backend of the options, or on the CPU where that may stand in."""
-
     def on_gpu() -> T:
-        from ngsgpu.correct.device_run import DeviceRun
+        from ngsgpu.correct.gpu_run import CorrectionOnGpu
 
-        return do(DeviceRun)
+        return do(CorrectionOnGpu)
 
-    return on_backend(options, on_gpu, lambda: do(HostRun), may_begin_again=may_begin_again)
-
-
-def _run(run: Run, lanes: Sequence[ReadFiles], outputs: OutputSet) -> CorrectionStatistics:
-    """All stages of a run."""
-    reads = run.read(lanes, outputs)
-    spectrum = run.count()
-    coverage = _coverage(run.parameters, spectrum)
-    corrections = run.correct(coverage)
-    counts = run.write(lanes, corrections, outputs)
-    return _statistics(run, reads, spectrum, coverage, corrections, counts)
+    return on_backend(options, on_gpu, lambda: do(CorrectionOnCpu), may_begin_again=may_begin_again)
 
 
 def _coverage(parameters: CorrectionParameters, spectrum: KmerSpectrum) -> float:
@@ -178,94 +148,15 @@ def plan_files(
         InputError: an input cannot be read.
         UsageError: the files are inconsistent.
     """
-    parameters = parameters or CorrectionParameters()
     options = options or RunOptions()
-    budget = options.budget
-    chunk_bytes = chunk_bytes_within(budget, options.chunk_bytes)
     lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
-    with keep_streams(lanes) as kept:
-        sizes = measure_lanes(
-            kept,
-            threads=options.threads,
-            phred_offset=phred_offset,
-            chunk_bytes=chunk_bytes,
-        )
+    budget, sizes = measure(lanes, options, phred_offset)
     return plan_correction(
-        parameters,
+        parameters or CorrectionParameters(),
         reads=sizes.reads,
         bases=sizes.bases,
         max_length=sizes.longest,
         paired=lanes[0].paired,
         threads=options.threads,
         budget_bytes=budget,
-    )
-
-
-def _statistics(
-    run: Run,
-    reads: ReadSet | DeviceReadSet,
-    spectrum: KmerSpectrum,
-    coverage: float,
-    corrections: Corrections,
-    counts: EditCounts,
-) -> CorrectionStatistics:
-    """What the run saw and did."""
-    options = run.options
-    counters = corrections.counters
-    ambiguous = len(reads.ambiguous.positions)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    note = f" ({options.backend_note})" if options.backend_note else ""
-    where = f"{options.threads} CPU threads"
-    if run.backend == "cuda":
-        where = "GPU" if options.gpus == 1 else f"{options.gpus} GPUs"
-    return CorrectionStatistics(
-        backend=run.backend,
-        device=where + note,
-        command=list(options.command),
-        parameters=asdict(run.parameters) | {"phred_offset": run.phred_offset},
-        coverage={
-            "value": round(coverage, 3),
-            "estimated": run.parameters.coverage is None,
-        },
-        reads={
-            "total": reads.reads,
-            "paired": int(reads.paired),
-            "bases": reads.bases,
-            "min_length": reads.min_length,
-            "max_length": reads.max_length,
-            "with_unknown": len(reads.ambiguous.reads),
-        },
-        anchors={
-            "total": int(counters[cpu.ANCHORS]),
-            "without_candidates": int(counters[cpu.ALONE]),
-            "in_repeats": int(counters[cpu.CROWDED]),
-            "high_quality": int(counters[cpu.HIGH]),
-            "low_quality": int(counters[cpu.LOW]),
-        },
-        candidates={
-            "found": int(counters[cpu.FOUND]),
-            "aligned": int(counters[cpu.ALIGNED]),
-            "kept": int(counters[cpu.KEPT]),
-            "removed_by_refinement": int(counters[cpu.REFINED_AWAY]),
-        },
-        corrected={
-            "reads": counts.reads,
-            "bases": int(counts.by_position.sum()),
-            "high_quality_reads": corrections.high_quality,
-            "confirmed_reads": corrections.confirmed,
-            "completed_reads": corrections.completed,
-            "anchor_only_reads": corrections.anchor_only,
-            "rejected_reads": corrections.rejected,
-            "unknown_decided": counts.ambiguous,
-            "unknown_left": ambiguous - counts.ambiguous,
-        },
-        corrected_bases_by_position=counts.by_position.tolist(),
-        spectrum={
-            "k": spectrum.k,
-            "sampled": spectrum.sampled,
-            "histogram": np.stack([spectrum.multiplicity, spectrum.count], axis=1).tolist(),
-        },
-        time_s=run.seconds,
-        memory={"peak_rss_bytes": peak} | run.memory,
-        gpu_memory=run.gpu_plan,
     )

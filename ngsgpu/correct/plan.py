@@ -1,4 +1,4 @@
-"""The memory a correction will take, known before it is taken."""
+"""Memory that a correction needs, known before it is taken."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ import math
 from dataclasses import dataclass
 
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import UsageError
-from ngsgpu.minhash import MinhashParameters, tables
-from ngsgpu.sequence.codec import words_for
-
-INTERPRETER_BYTES = 200 << 20
-"""What Python and its libraries take."""
+from ngsgpu.minhash import tables
+from ngsgpu.run.plan import INTERPRETER_BYTES, HostPlan, expected_read_bytes
 
 RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
 """Class, votes (9 bytes), place of the edits, two edits."""
@@ -20,98 +15,53 @@ RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
 WORKSPACE_BYTES = 8 << 20
 """What a thread's candidates take when there are very many of them."""
 
-_MIN_CHUNK = 256 << 10
-_CHUNK_SHARE = 32
-
-ESTIMATE_MARGIN = 1.05
-"""What is advised where numbers are estimates, as a multiple of them."""
-
-
-def chunk_bytes_within(budget_bytes: int, chunk_bytes: int) -> int:
-    """Bytes of a file to handle at a time, of which about a dozen are in memory at a time.
-
-    Args:
-        budget_bytes: what may be taken.
-        chunk_bytes: what is handled where there is enough memory.
-    """
-    room = max(0, budget_bytes - INTERPRETER_BYTES)
-    return min(chunk_bytes, max(_MIN_CHUNK, room // _CHUNK_SHARE))
-
-
 ANCHORS_PER_BATCH = 4096
+_MIN_TABLES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class CorrectionPlan:
-    """What a correction will take.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectionPlan(HostPlan):
+    """Memory that a correction needs; see ``HostPlan``.
 
     Attributes:
         reads: number of reads.
-        bases: number of bases.
-        max_length: longest read, in bases.
         paired: whether reads have mates.
-        tables: number of minhash tables.
         batches: number of batches of anchors.
-        read_bytes: bases, qualities and lengths.
-        table_bytes: tables, with what building them needs.
         result_bytes: corrections and votes.
-        other_bytes: workspaces, buffers of files, and the interpreter.
-        budget_bytes: what may be taken.
-        estimated: whether the numbers of reads and bases are estimates.
     """
 
+    DOING = "correcting"
     reads: int
-    bases: int
-    max_length: int
     paired: bool
-    tables: int
     batches: int
-    read_bytes: int
-    table_bytes: int
     result_bytes: int
-    other_bytes: int
-    budget_bytes: int
-    estimated: bool = False
 
-    @property
-    def total_bytes(self) -> int:
-        """Most memory that is in use at a time."""
-        return self.read_bytes + self.table_bytes + self.result_bytes + self.other_bytes
+    def parts(self) -> dict[str, int]:
+        """Bytes of each part, by its name."""
+        return {
+            "reads": self.read_bytes,
+            "tables": self.table_bytes,
+            "results": self.result_bytes,
+            "other": self.other_bytes,
+        }
 
-    def lines(self) -> list[str]:
-        """The plan for people."""
+    def units(self) -> str:
+        """The reads, with their number."""
+        return f"{self.reads:,} reads"
+
+    def inputs(self) -> list[str]:
+        """Lines for people about reads and tables."""
         kind = "pairs" if self.paired else "reads"
         return [
             f"reads    {self.reads:,} with {self.bases:,} bases, the longest {self.max_length:,}",
             f"tables   {self.tables}",
             f"batches  {self.batches:,} of {ANCHORS_PER_BATCH:,} {kind}",
-            f"memory   {format_size(self.total_bytes)} of {format_size(self.budget_bytes)}: "
-            f"reads {format_size(self.read_bytes)}, tables {format_size(self.table_bytes)}, "
-            f"results {format_size(self.result_bytes)}, other {format_size(self.other_bytes)}",
         ]
 
-    def check(self, parameters: CorrectionParameters) -> None:
-        """Refuse a plan that does not fit.
-
-        Raises:
-            UsageError: says what is needed, what there is, and which options would fit.
-        """
-        if self.total_bytes <= self.budget_bytes:
-            return
-        about = "about " if self.estimated else ""
-        surplus = self.total_bytes - self.budget_bytes
+    def fewer_tables(self, surplus: int) -> int | None:
+        """Number of tables that saves ``surplus`` bytes; None if none does."""
         fitting = self.tables - math.ceil(surplus / (max(1, self.reads) * tables.ENTRY_BYTES))
-        advice = []
-        if fitting >= 16:
-            advice.append(f"--hashes {fitting}")
-        if parameters.quality_bits == 8 and self.bases * 3 // 4 >= surplus:
-            advice.append("--quality-bits 2")
-        wanted = self.total_bytes * (ESTIMATE_MARGIN if self.estimated else 1)
-        advice.append(f"--memory {math.ceil(wanted / (1 << 20))}M on a machine that has it")
-        raise UsageError(
-            f"correcting {about}{self.reads:,} reads takes {format_size(self.total_bytes)} of "
-            f"memory and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
-        )
+        return fitting if fitting >= _MIN_TABLES else None
 
 
 def plan_correction(
@@ -126,7 +76,7 @@ def plan_correction(
     read_bytes: int | None = None,
     estimated: bool = False,
 ) -> CorrectionPlan:
-    """Work out what a correction takes.
+    """Work out the memory that a correction needs.
 
     Args:
         parameters: how reads are corrected.
@@ -134,25 +84,23 @@ def plan_correction(
         bases: number of bases.
         max_length: longest read, in bases.
         paired: whether reads have mates.
-        threads: how many threads work.
-        budget_bytes: what may be taken.
+        threads: number of threads.
+        budget_bytes: memory budget.
         read_bytes: what the read set takes, where that is known already.
         estimated: whether the numbers of reads and bases are estimates.
     """
     if read_bytes is None:
-        words = 2 * words_for(max_length)
-        read_bytes = reads * words * 8 + -(-bases * parameters.quality_bits // 8)
+        read_bytes = expected_read_bytes(reads, bases, max_length, parameters.quality_bits)
     anchors = reads // 2 if paired else reads
-    minhash: MinhashParameters = parameters.minhash
     return CorrectionPlan(
         reads=reads,
         bases=bases,
         max_length=max_length,
         paired=paired,
-        tables=minhash.hashes,
+        tables=parameters.minhash.hashes,
         batches=-(-anchors // ANCHORS_PER_BATCH),
         read_bytes=read_bytes,
-        table_bytes=tables.planned_bytes(reads, minhash, threads),
+        table_bytes=tables.planned_bytes(reads, parameters.minhash, threads),
         result_bytes=reads * RESULT_BYTES_PER_READ,
         other_bytes=INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20),
         budget_bytes=budget_bytes,

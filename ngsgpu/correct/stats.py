@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from ngsgpu.run.statistics import statistics_json
+import numpy as np
 
-SCHEMA = "ngsgpu.correct"
-SCHEMA_VERSION = 1
+from ngsgpu.correct import cpu
+from ngsgpu.run.statistics import RunStatistics
+
+if TYPE_CHECKING:
+    from ngsgpu.correct.corrections import Corrections
+    from ngsgpu.correct.run import Run
+    from ngsgpu.io.output.patch import EditCounts
+    from ngsgpu.readset.kmers import KmerSpectrum
 
 
-@dataclass(slots=True)
-class CorrectionStatistics:
-    """What a run saw and did; written by ``--stats``.
+@dataclass(slots=True, kw_only=True)
+class CorrectionStatistics(RunStatistics):
+    """Counts and resources of a correction; see also ``RunStatistics``.
 
     Attributes:
-        backend: ``cpu`` or ``cuda``.
-        device: what it ran on, in words.
-        command: the command line, empty for the Python API.
-        parameters: name and value of every parameter.
         coverage: ``value`` (reads per position) and whether it was ``estimated``.
         reads: totals of the input.
         anchors: MSAs by quality.
@@ -27,15 +29,10 @@ class CorrectionStatistics:
         corrected: reads and bases changed, reads by class, ambiguous bases decided and left.
         corrected_bases_by_position: for each mate, bases changed at each position of the read.
         spectrum: k-mer length, sampling and histogram that the coverage was estimated from.
-        time_s: seconds by stage.
-        memory: planned and largest measured bytes.
-        gpu_memory: planned bytes of each GPU, and what lay on the host; empty on the CPU.
+        gpu_memory: memory planned on the GPU, and what lay on the host; empty on the CPU.
     """
 
-    backend: str
-    device: str
-    command: list[str]
-    parameters: dict[str, Any]
+    SCHEMA = "ngsgpu.correct"
     coverage: dict[str, Any] = field(default_factory=dict)
     reads: dict[str, int] = field(default_factory=dict)
     anchors: dict[str, int] = field(default_factory=dict)
@@ -43,13 +40,70 @@ class CorrectionStatistics:
     corrected: dict[str, int] = field(default_factory=dict)
     corrected_bases_by_position: list[list[int]] = field(default_factory=list)
     spectrum: dict[str, Any] = field(default_factory=dict)
-    time_s: dict[str, float] = field(default_factory=dict)
-    memory: dict[str, int] = field(default_factory=dict)
     gpu_memory: dict[str, Any] = field(default_factory=dict)
 
-    def to_json(self) -> str:
-        """The statistics as JSON text."""
-        return statistics_json(SCHEMA, SCHEMA_VERSION, self)
+    @classmethod
+    def of(
+        cls,
+        run: Run,
+        spectrum: KmerSpectrum,
+        coverage: float,
+        corrections: Corrections,
+        counts: EditCounts,
+    ) -> Self:
+        """The statistics of a run that has written its outputs."""
+        reads, counters = run.reads, corrections.counters
+        return cls.begun(
+            run.options,
+            run.backend,
+            run.parameters,
+            parameters={"phred_offset": run.phred_offset},
+            coverage={
+                "value": round(coverage, 3),
+                "estimated": run.parameters.coverage is None,
+            },
+            reads={
+                "total": reads.reads,
+                "paired": int(reads.paired),
+                "bases": reads.bases,
+                "min_length": reads.min_length,
+                "max_length": reads.max_length,
+                "with_unknown": len(reads.ambiguous.reads),
+            },
+            anchors={
+                "total": int(counters[cpu.ANCHORS]),
+                "without_candidates": int(counters[cpu.ALONE]),
+                "in_repeats": int(counters[cpu.CROWDED]),
+                "high_quality": int(counters[cpu.HIGH]),
+                "low_quality": int(counters[cpu.LOW]),
+            },
+            candidates={
+                "found": int(counters[cpu.FOUND]),
+                "aligned": int(counters[cpu.ALIGNED]),
+                "kept": int(counters[cpu.KEPT]),
+                "removed_by_refinement": int(counters[cpu.REFINED_AWAY]),
+            },
+            corrected={
+                "reads": counts.reads,
+                "bases": int(counts.by_position.sum()),
+                "high_quality_reads": corrections.high_quality,
+                "confirmed_reads": corrections.confirmed,
+                "completed_reads": corrections.completed,
+                "anchor_only_reads": corrections.anchor_only,
+                "rejected_reads": corrections.rejected,
+                "unknown_decided": counts.ambiguous,
+                "unknown_left": len(reads.ambiguous.positions) - counts.ambiguous,
+            },
+            corrected_bases_by_position=counts.by_position.tolist(),
+            spectrum={
+                "k": spectrum.k,
+                "sampled": spectrum.sampled,
+                "histogram": np.stack([spectrum.multiplicity, spectrum.count], axis=1).tolist(),
+            },
+            time_s=run.seconds,
+            memory=run.memory,
+            gpu_memory=run.gpu,
+        )
 
     def summary(self) -> list[str]:
         """A few lines that say what was done."""
@@ -62,6 +116,5 @@ class CorrectionStatistics:
             f"{changed['bases']:,} bases corrected in {changed['reads']:,} reads ({share:.1f} %)",
             f"{changed['unknown_decided']:,} ambiguous bases decided, "
             f"{changed['unknown_left']:,} left",
-            f"{self.time_s['total']:.1f} s, at most "
-            f"{self.memory['peak_rss_bytes'] / 2**30:.2f} GiB of memory, {self.device}",
+            self.resources(),
         ]

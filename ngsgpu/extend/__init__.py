@@ -6,18 +6,18 @@ overlap its end; where the mate is reached, both reads and what lies between are
     from ngsgpu.extend import ExtensionOutputs, extend_files
     extend_files(["R1.fastq.gz"], ["R2.fastq.gz"], outputs=ExtensionOutputs("extended.fastq"))
 
-``params`` says what can be chosen, ``pipeline`` goes from files to files by the stages of a ``run``
-(``host_run``, ``device_run``), ``host`` runs the kernels: ``task`` holds one sequence and its
-candidates, ``growth`` lets it grow, ``joining`` makes one connection of two, ``cpu`` runs the four
-tasks of a pair, ``records`` writes. After Kallenborn (2024), chapter 8.
+``params`` says what can be chosen, ``pipeline`` goes from files to files by the steps of a ``run``
+(``cpu_run``, ``gpu_run``). Of the kernels, ``task`` holds one sequence and its candidates,
+``growth`` lets it grow, ``joining`` makes one connection of two, ``cpu`` runs the four tasks of a
+pair, ``records`` writes. After Kallenborn (2024), chapter 8.
 """
 
-from ngsgpu.correct.run import RunOptions
 from ngsgpu.extend.outputs import ExtensionOutputs
 from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.extend.pipeline import extend_files, extend_reads, plan_files
 from ngsgpu.extend.stats import ExtensionStatistics
 from ngsgpu.minhash.ends import EndParameters
+from ngsgpu.run.options import RunOptions
 
 __all__ = [
     "EndParameters",

@@ -14,18 +14,23 @@ from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError
-from ngsgpu.extend.gpu_run import BATCH_BYTES, BATCHES_PER_GPU, pairs_per_batch
 from ngsgpu.extend.insert import sampling_parameters
-from ngsgpu.extend.params import ExtensionParameters
+from ngsgpu.extend.params import ExtensionParameters, Rules
 from ngsgpu.minhash.ends_gpu import building_bytes, table_bytes
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, Movable
 from ngsgpu.readset.gpu_plan import ReadMemory, reading_bytes
 
 if TYPE_CHECKING:
-    from ngsgpu.correct.run import RunOptions
     from ngsgpu.extend.plan import ExtensionPlan
+    from ngsgpu.run.options import RunOptions
 
+BATCHES_PER_GPU: Final = 2
+BATCH_BYTES: Final = 192 << 20
+"""Results of a batch: so many that the few long tasks at its end do not matter."""
+
+MAX_PAIRS: Final = 1 << 18
+MIN_PAIRS: Final = 1 << 10
 SMALLER_BATCHES: Final = 5
 """How often the size of a batch may be halved."""
 
@@ -73,6 +78,18 @@ class ExtensionGpuPlan(MemoryPlan):
             f"extending {self.pairs:,} pairs takes {format_size(self.total)} of GPU memory"
             f"{host} and {format_size(self.budget)} may be used; {', '.join([*advice, ADVICE])}"
         )
+
+
+def pairs_per_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:
+    """Pairs of a batch; the result does not depend on it.
+
+    Args:
+        rules: they say what a pair's result takes at most.
+        batch_bytes: that the results of a batch may take.
+    """
+    row = 2 * rules.max_length * (3 if rules.outward else 1)
+    pairs = max(MIN_PAIRS, min(MAX_PAIRS, batch_bytes // row))
+    return 1 << (pairs.bit_length() - 1)
 
 
 def plan_gpu(

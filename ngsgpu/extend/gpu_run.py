@@ -1,13 +1,18 @@
-"""Extending pairs on GPUs: batches handed out in order, two under way on each GPU.
+"""An extension on GPUs: batches handed out in order, two under way on each GPU.
 
 While the longest tasks of a batch end, the next batch begins: each works on a stream of its own.
 With several GPUs each holds the reads and the tables. The result does not depend on any of that.
+
+While a batch is extended, the text of the one before it is made: threads read the pieces of the
+inputs that hold its records, which the first reading has found, and format.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,33 +22,33 @@ from numpy.typing import NDArray
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.extend.cpu import COUNTERS, Extensions
-from ngsgpu.extend.params import Rules
+from ngsgpu.extend.cpu_run import ExtensionOnCpu
+from ngsgpu.extend.gpu_plan import (
+    BATCH_BYTES,
+    BATCHES_PER_GPU,
+    MIN_PAIRS,
+    pairs_per_batch,
+    place_reads,
+)
+from ngsgpu.extend.outputs import Text, TextMaker
+from ngsgpu.extend.params import ExtensionParameters, Rules
+from ngsgpu.extend.run import Run
+from ngsgpu.extend.sections import Section, can_seek, indexed_sections, read_sections, with_results
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.reread import check_same
+from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.pool import Shared, map_ahead
+from ngsgpu.run.gpu_run import GpuRun
+from ngsgpu.run.reading import ReadLengths
 
 if TYPE_CHECKING:
     from ngsgpu.minhash.ends_gpu import DeviceEndTables
     from ngsgpu.readset.gpu import DeviceReadSet
 
-BATCHES_PER_GPU: Final = 2
-BATCH_BYTES: Final = 192 << 20
-"""Results of a batch: so many that the few long tasks at its end do not matter."""
+logger = logging.getLogger("ngsgpu")
 
-MAX_PAIRS: Final = 1 << 18
-MIN_PAIRS: Final = 1 << 10
 BATCHES_IN_ALL: Final = 4
 """Batches for each GPU at least, so that all have work, and text is made meanwhile."""
-
-
-def pairs_per_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:
-    """Pairs of a batch; the result does not depend on it.
-
-    Args:
-        rules: they say what a pair's result takes at most.
-        batch_bytes: that the results of a batch may take.
-    """
-    row = 2 * rules.max_length * (3 if rules.outward else 1)
-    pairs = max(MIN_PAIRS, min(MAX_PAIRS, batch_bytes // row))
-    return 1 << (pairs.bit_length() - 1)
 
 
 @dataclass(slots=True)
@@ -150,3 +155,60 @@ class GpuExtension:
             return int(cupy.get_default_memory_pool().total_bytes())
 
         return max(self._team.each(taken))
+
+
+class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
+    """See ``Run``.
+
+    Attributes:
+        team: the GPUs, when the tables are built.
+    """
+
+    team: GpuExtension
+
+    def on_cpu(self) -> ExtensionOnCpu:
+        """The same run on the CPU."""
+        return ExtensionOnCpu(self.parameters, self.options, self.phred_offset, self.progress)
+
+    def build(self) -> None:
+        """Copy reads to the GPU that are not there, and build the tables of their ends.
+
+        Raises:
+            DeviceError: the GPU's memory does not suffice.
+        """
+        with self.building_tables() as stage, cuda_errors("building the tables"):
+            reads, plan = place_reads(self.reads, self.parameters, self.options)
+            logger.info("GPU memory: %s", plan.line())
+            self.gpu = plan.document()
+            self.reads = reads
+            tables = build_end_tables_on_gpu(reads, self.parameters.ends, advance=stage.advance)
+            self.team = GpuExtension(reads, tables, self.options.gpus, plan.batch_bytes)
+
+    def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[Extensions]:
+        """Extend some pairs; yields the results of consecutive ones, in order."""
+        yield from self.team.results(rules, pairs)
+        self.counters = self.team.counters
+        self.gpu["taken_bytes"] = self.team.taken_bytes()
+        self.gpu["utilisation"] = round(self.team.utilisation, 4)
+
+    def texts(self, lanes: Sequence[ReadFiles], rules: Rules, maker: TextMaker) -> Iterator[Text]:
+        """Read the lanes again and extend all pairs; yields their text."""
+        known = ReadLengths.of(self.reads)
+        pairs = np.arange(known.reads // 2, dtype=np.int64)
+
+        def work(one: tuple[Section, Extensions]) -> Text:
+            return maker.text(*one)
+
+        with (
+            ExitStack() as opened,
+            ThreadPoolExecutor(self.options.threads, thread_name_prefix="ngsgpu-text") as pool,
+        ):
+            if self.layouts is not None and can_seek(self.layouts):
+                sections = indexed_sections(self.layouts, known, opened)
+            else:
+                sections = read_sections(lanes, known, self.batches)
+            together = with_results(sections, self.results(rules, pairs))
+            yield from map_ahead(pool, work, together, 2 * self.options.threads + 2)
+        for lane in self.layouts or ():
+            for file in lane.files:
+                check_same(file)

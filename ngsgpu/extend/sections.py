@@ -15,7 +15,6 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.read_again import ReadLengths, check_complete, check_unchanged
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.records import Mates
 from ngsgpu.io.inputs import ReadFiles
@@ -23,6 +22,7 @@ from ngsgpu.io.layout import FileLayout, ReadFilesLayout
 from ngsgpu.io.reread import Fill, PieceReader, changed, open_again
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
+from ngsgpu.run.reading import ReadLengths
 from ngsgpu.sequence.types import Integer
 
 PAIRS_PER_SECTION: Final = 4096
@@ -71,7 +71,7 @@ def read_sections(
     pair = 0
     for lane in lanes:
         for batch in batches(lane):
-            check_unchanged(batch, read_lengths, 2 * pair)
+            read_lengths.check(batch, 2 * pair)
             if len(batch) == 2:
                 mates = Mates.of(batch[0], 0, 1), Mates.of(batch[1], 0, 1)
             else:
@@ -79,7 +79,7 @@ def read_sections(
             count = len(mates[0].seq_start)
             yield Section(pair, count, lambda mates=mates: mates)  # type: ignore[misc]
             pair += count
-    check_complete(lanes, read_lengths, 2 * pair)
+    read_lengths.check_number(lanes, 2 * pair)
 
 
 def can_seek(lanes: Sequence[ReadFilesLayout]) -> bool:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Self
 
-from ngsgpu.run.statistics import statistics_json
+import numpy as np
+from numpy.typing import NDArray
 
-SCHEMA = "ngsgpu.extend"
-SCHEMA_VERSION = 1
+from ngsgpu.extend import cpu
+from ngsgpu.extend.joining import NOT_CONNECTED
+from ngsgpu.extend.records import KIND_WORDS
+from ngsgpu.run.statistics import RunStatistics
+
+if TYPE_CHECKING:
+    from ngsgpu.extend.insert import InsertSize
+    from ngsgpu.extend.params import Rules
+    from ngsgpu.extend.run import Run
 
 
-@dataclass(slots=True)
-class ExtensionStatistics:
-    """What a run saw and did; written by ``--stats``.
+@dataclass(slots=True, kw_only=True)
+class ExtensionStatistics(RunStatistics):
+    """Counts and resources of an extension; see also ``RunStatistics``.
 
     Attributes:
-        backend: ``cpu`` or ``cuda``.
-        device: what it ran on, in words.
-        command: the command line, empty for the Python API.
-        parameters: name and value of every parameter.
         insert: ``mean`` and ``sd`` of fragments, ``min_length`` and ``max_length`` that are
             connected, whether the first two were ``estimated`` and from how many ``pairs``.
         reads: totals of the input.
@@ -28,38 +32,76 @@ class ExtensionStatistics:
         lengths: ``min``, ``mean``, ``max`` of the extended reads, ``bases`` of all of them.
         length_histogram: [length, extended reads], ascending.
         tasks: iterations of primary and auxiliary tasks, auxiliary tasks begun, candidates.
-        time_s: seconds by stage.
-        memory: planned and largest measured bytes.
-        gpu_memory: the same of a GPU, and what lay on the host; empty on the CPU.
+        gpu_memory: memory planned and taken on a GPU, and what lay on the host; empty on the CPU.
     """
 
-    backend: str
-    device: str
-    command: list[str]
-    parameters: dict[str, Any]
+    SCHEMA = "ngsgpu.extend"
     insert: dict[str, Any] = field(default_factory=dict)
     reads: dict[str, int] = field(default_factory=dict)
     pairs: dict[str, int] = field(default_factory=dict)
     lengths: dict[str, float] = field(default_factory=dict)
     length_histogram: list[list[int]] = field(default_factory=list)
     tasks: dict[str, int] = field(default_factory=dict)
-    time_s: dict[str, float] = field(default_factory=dict)
-    memory: dict[str, int] = field(default_factory=dict)
     gpu_memory: dict[str, Any] = field(default_factory=dict)
 
-    def to_json(self) -> str:
-        """The statistics as JSON text."""
-        return statistics_json(SCHEMA, SCHEMA_VERSION, self)
+    @classmethod
+    def of(cls, run: Run, rules: Rules, insert: InsertSize, lengths: NDArray[np.int64]) -> Self:
+        """The statistics of a run that has written its outputs.
+
+        Args:
+            run: the run.
+            rules: by which pairs were extended.
+            insert: length of fragments.
+            lengths: extended reads of each length.
+        """
+        reads, counters = run.reads, run.counters.tolist()
+        kinds = counters[: len(KIND_WORDS)]
+        found = np.flatnonzero(lengths)
+        bases = int((lengths * np.arange(len(lengths))).sum())
+        connected = sum(kinds[1:])
+        return cls.begun(
+            run.options,
+            run.backend,
+            run.parameters,
+            parameters={"phred_offset": run.phred_offset},
+            insert=asdict(insert)
+            | {"min_length": rules.min_length, "max_length": rules.max_length},
+            reads={
+                "total": reads.reads,
+                "bases": reads.bases,
+                "min_length": reads.min_length,
+                "max_length": reads.max_length,
+                "with_unknown": len(reads.ambiguous.reads),
+            },
+            pairs={
+                "total": reads.reads // 2,
+                "connected": connected,
+                "remaining": kinds[NOT_CONNECTED],
+            }
+            | dict(zip(KIND_WORDS[1:], kinds[1:], strict=True)),
+            lengths={
+                "min": int(found[0]) if len(found) else 0,
+                "mean": round(bases / max(1, connected), 3),
+                "max": int(found[-1]) if len(found) else 0,
+                "bases": bases,
+            },
+            length_histogram=[[int(length), int(lengths[length])] for length in found],
+            tasks={
+                "primary_iterations": counters[cpu.PRIMARY_STEPS],
+                "auxiliary_iterations": counters[cpu.AUXILIARY_STEPS],
+                "auxiliary_tasks": counters[cpu.AUXILIARY_TASKS],
+                "candidates": counters[cpu.CANDIDATES_TAKEN],
+            },
+            time_s=run.seconds,
+            memory=run.memory,
+            gpu_memory=run.gpu,
+        )
 
     def summary(self) -> list[str]:
         """A few lines that say what was done."""
         pairs, insert = self.pairs, self.insert
-        taken = (
-            f"{self.time_s['total']:.1f} s, at most "
-            f"{self.memory['peak_rss_bytes'] / 2**30:.2f} GiB of memory, {self.device}"
-        )
         if pairs["total"] == 0:
-            return ["no pairs", taken]
+            return ["no pairs", self.resources()]
         share = 100 * pairs["connected"] / max(1, pairs["total"])
         origin = f"estimated from {insert['pairs']:,} pairs" if insert["estimated"] else "given"
         return [
@@ -69,5 +111,5 @@ class ExtensionStatistics:
             f"{pairs['both']:,} by both sides, {pairs['confirmed']:,} confirmed, "
             f"{pairs['one'] + pairs['differ'] + pairs['merged']:,} otherwise",
             f"extended reads of {self.lengths['mean']:.1f} bases on average",
-            taken,
+            self.resources(),
         ]

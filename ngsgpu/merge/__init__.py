@@ -2,13 +2,14 @@
 
 Read in this order: ``params`` (what decides), ``qualities`` (what becomes of two bases and their
 qualities), ``overlap`` (finding it), ``letters`` and ``records`` (bytes of reads, records in and
-out), ``cpu`` (the kernel), ``host`` (batches on threads), ``kernels.cu`` and ``gpu`` (the same on
-a GPU), ``lengths`` (histograms as files), ``pipeline`` (files to files), ``stats``. The method is
-described in ``docs/merge.md``.
+out), ``cpu`` (the kernel), ``cpu_run`` (batches on threads), ``kernels.cu`` and ``gpu`` (the same
+on a GPU), ``lengths`` (histograms as files), ``pipeline`` (files to files), ``stats``. The method
+is described in ``docs/merge.md``.
 """
 
 from ngsgpu.merge.params import MergeParameters
-from ngsgpu.merge.pipeline import MergeOutputs, MergeRunOptions, merge_files
+from ngsgpu.merge.pipeline import MergeOutputs, merge_files
 from ngsgpu.merge.stats import MergeStatistics
+from ngsgpu.run.options import RunOptions
 
-__all__ = ["MergeOutputs", "MergeParameters", "MergeRunOptions", "MergeStatistics", "merge_files"]
+__all__ = ["MergeOutputs", "MergeParameters", "MergeStatistics", "RunOptions", "merge_files"]

@@ -30,10 +30,10 @@ from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.merge.cpu import COUNTERS, Counts
-from ngsgpu.merge.host import DENSITIES, Tally, Wanted
 from ngsgpu.merge.inputs import PairInput
 from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import QualityTables
+from ngsgpu.merge.tally import DENSITIES, Tally, Wanted
 
 logger = logging.getLogger("ngsgpu")
 
@@ -72,7 +72,7 @@ def merge_on_gpu(
     memory: int | None = None,
     advance: Callable[[int], None] = lambda pairs: None,
 ) -> Tally:
-    """Merge all pairs of some files on the current GPU; equal to ``ngsgpu.merge.host``.
+    """Merge all pairs of some files on the current GPU; equal to ``ngsgpu.merge.cpu_run``.
 
     Args:
         lanes: regular files.

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import logging
-import resource
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from ngsgpu.device.fallback import on_backend
-from ngsgpu.device.inventory import numba_cache
 from ngsgpu.errors import InputError, UnsuitableError, UsageError
 from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
-from ngsgpu.io.text.reader import CHUNK_BYTES, PhredOffset
+from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.merge import cpu, lengths
 from ngsgpu.merge.cpu import FIRST_OUTPUT, MERGED_OUTPUT, SECOND_OUTPUT
-from ngsgpu.merge.host import PAIRS_PER_TASK, Pieces, Tally, Wanted, merge_on_cpu
+from ngsgpu.merge.cpu_run import PAIRS_PER_TASK, Pieces, merge_on_cpu
 from ngsgpu.merge.inputs import PairInput, plan_inputs, sample_lengths
 from ngsgpu.merge.params import MergeParameters, Rules
 from ngsgpu.merge.qualities import QualityTables, quality_tables
 from ngsgpu.merge.records import Mates
 from ngsgpu.merge.stats import MergeStatistics
-from ngsgpu.run.progress import Progress
+from ngsgpu.merge.tally import Tally, Wanted
+from ngsgpu.run.fallback import on_backend
+from ngsgpu.run.options import RunOptions
+from ngsgpu.run.progress import Progress, say_if_compiling
 
 logger = logging.getLogger("ngsgpu")
-
-PACKAGE = Path(__file__).parents[1]
 
 MANY_BEYOND = 0.5
 """Part of the merged pairs that may overlap by more than ``max_overlap`` without a warning."""
@@ -157,33 +155,6 @@ class MergeOutputs:
             raise UsageError("no output given; name one for the merged reads with -o")
 
 
-@dataclass(frozen=True, slots=True)
-class MergeRunOptions:
-    """How a run goes about it; none of these changes a byte of the output.
-
-    Attributes:
-        threads: how many threads work.
-        pairs_per_task: pairs that a thread takes at a time.
-        chunk_bytes: bytes of a file that are handled at a time.
-        progress: whether to show progress.
-        backend: ``cpu`` or ``cuda``.
-        may_fall_back: whether the CPU may do what the GPU cannot.
-        gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
-        backend_note: why the backend was chosen, for the statistics.
-        command: the command line, for the statistics.
-    """
-
-    threads: int = 1
-    pairs_per_task: int = PAIRS_PER_TASK
-    chunk_bytes: int = CHUNK_BYTES
-    progress: bool = False
-    backend: Literal["cpu", "cuda"] = "cpu"
-    may_fall_back: bool = False
-    gpu_memory: int | None = None
-    backend_note: str = ""
-    command: tuple[str, ...] = ()
-
-
 def merge_files(
     in1: Sequence[str | Path],
     in2: Sequence[str | Path] = (),
@@ -192,7 +163,7 @@ def merge_files(
     interleaved: bool = False,
     parameters: MergeParameters | None = None,
     phred_offset: PhredOffset = "auto",
-    options: MergeRunOptions | None = None,
+    options: RunOptions | None = None,
 ) -> MergeStatistics:
     """Merge the overlapping pairs of files.
 
@@ -216,7 +187,7 @@ def merge_files(
         outputs,
         parameters or MergeParameters(),
         phred_offset,
-        options or MergeRunOptions(),
+        options or RunOptions(),
     )
     outputs.check(run.parameters)
     check_distinct([*in1, *in2], [*outputs.reads.values(), *outputs.text_paths])
@@ -232,7 +203,7 @@ class _Run:
     outputs: MergeOutputs
     parameters: MergeParameters
     phred_offset: PhredOffset
-    options: MergeRunOptions
+    options: RunOptions
     progress: Progress = field(default_factory=lambda: Progress(enabled=False))
     max_overlap: int = 0
     backend: str = "cpu"
@@ -269,8 +240,8 @@ class _Run:
     def _run_on(self, backend: Literal["cpu", "cuda"]) -> MergeStatistics:
         begin = time.monotonic()
         self.backend = backend
-        if backend == "cpu" and numba_cache(PACKAGE).files == 0:
-            logger.info("compiling kernels (first start only, up to half a minute)")
+        if backend == "cpu":
+            say_if_compiling()
         reads, texts = self.outputs.reads, self.outputs.text_paths
         with (
             OutputSet([*reads.values(), *texts], threads=self.options.threads) as files,
@@ -312,7 +283,7 @@ class _Run:
                 self.outputs.wanted,
                 write,
                 threads=self.options.threads,
-                pairs_per_task=self.options.pairs_per_task,
+                pairs_per_task=self.options.units_per_task or PAIRS_PER_TASK,
                 advance=stage.advance,
             )
 
@@ -379,19 +350,15 @@ class _Run:
 
     def statistics(self, tally: Tally) -> MergeStatistics:
         """What the run saw and did."""
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        note = f" ({self.options.backend_note})" if self.options.backend_note else ""
-        where = "GPU" if self.backend == "cuda" else f"{self.options.threads} CPU threads"
-        statistics = MergeStatistics(
-            backend=self.backend,
-            device=where + note,
-            command=list(self.options.command),
-            parameters=asdict(self.parameters) | {"phred_offset": self.phred_offset},
+        statistics = MergeStatistics.begun(
+            self.options,
+            self.backend,
+            self.parameters,
+            parameters={"phred_offset": self.phred_offset},
             max_overlap={
                 "value": self.max_overlap,
                 "automatic": self.parameters.max_overlap is None,
             },
-            memory={"peak_rss_bytes": peak},
         )
         statistics.count(tally)
         return statistics

@@ -9,22 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.merge import cpu, lengths
-from ngsgpu.merge.host import Tally
-from ngsgpu.run.statistics import statistics_json
-
-SCHEMA = "ngsgpu.merge"
-SCHEMA_VERSION = 1
+from ngsgpu.merge.tally import Tally
+from ngsgpu.run.statistics import RunStatistics
 
 
-@dataclass(slots=True)
-class MergeStatistics:
-    """What a run saw and did; written by ``--stats``.
+@dataclass(slots=True, kw_only=True)
+class MergeStatistics(RunStatistics):
+    """Counts and resources of a merging run; see also ``RunStatistics``.
 
     Attributes:
-        backend: ``cpu`` or ``cuda``.
-        device: what it ran on, in words.
-        command: the command line, empty for the Python API.
-        parameters: name and value of every parameter.
         max_overlap: ``value`` in bases, and whether it is ``automatic``.
         pairs: how many were merged, and why the others were not.
         overlaps: bases, mismatches and ambiguous bases of the overlaps.
@@ -34,14 +27,9 @@ class MergeStatistics:
         insert_size: the same of the fragments'.
         histograms: pairs of value and count: ``merged_lengths``, ``insert_sizes``,
             ``overlap_lengths``, ``mismatch_percent`` of the overlaps.
-        time_s: seconds by stage.
-        memory: largest measured bytes.
     """
 
-    backend: str
-    device: str
-    command: list[str]
-    parameters: dict[str, Any]
+    SCHEMA = "ngsgpu.merge"
     max_overlap: dict[str, Any] = field(default_factory=dict)
     pairs: dict[str, int] = field(default_factory=dict)
     overlaps: dict[str, Any] = field(default_factory=dict)
@@ -50,8 +38,6 @@ class MergeStatistics:
     merged_length: dict[str, float] = field(default_factory=dict)
     insert_size: dict[str, float] = field(default_factory=dict)
     histograms: dict[str, list[list[int]]] = field(default_factory=dict)
-    time_s: dict[str, float] = field(default_factory=dict)
-    memory: dict[str, int] = field(default_factory=dict)
 
     def count(self, tally: Tally) -> None:
         """Take over what was counted."""
@@ -88,10 +74,6 @@ class MergeStatistics:
             "mismatch_percent": _pairs(tally.densities),
         }
 
-    def to_json(self) -> str:
-        """The statistics as JSON text."""
-        return statistics_json(SCHEMA, SCHEMA_VERSION, self)
-
     def summary(self) -> list[str]:
         """A few lines that say what was done."""
         pairs = self.pairs
@@ -109,11 +91,7 @@ class MergeStatistics:
             trimmed = self.trimmed["bases"]
             what = f", {trimmed:,} bases of adapters trimmed" if trimmed else ""
             lines.append(f"{pairs['outward']:,} pairs reach beyond their overlap{what}")
-        lines.append(
-            f"{self.time_s['total']:.1f} s, at most "
-            f"{self.memory['peak_rss_bytes'] / 2**30:.2f} GiB of memory, {self.device}"
-        )
-        return lines
+        return [*lines, self.resources()]
 
 
 def _rounded(values: dict[str, float]) -> dict[str, float]:

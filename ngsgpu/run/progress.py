@@ -22,10 +22,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
+
+from ngsgpu.device.inventory import numba_cache
 
 logger = logging.getLogger("ngsgpu")
+
+_PACKAGE: Final = Path(__file__).parents[1]
 
 LINE_SECONDS = 10.0
 LINE_SHARE = 0.1
@@ -253,3 +258,9 @@ def format_seconds(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def say_if_compiling() -> None:
+    """Log that the CPU's kernels are compiled first, where that is so."""
+    if numba_cache(_PACKAGE).files == 0:
+        logger.info("compiling kernels (first start only, up to half a minute)")

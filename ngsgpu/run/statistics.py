@@ -1,24 +1,84 @@
-"""What the JSON files of all runs' statistics begin with."""
+"""Statistics of a run, as JSON and as lines for people: what those of all stages have."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from typing import TYPE_CHECKING
+import resource
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from ngsgpu._version import __version__
+from ngsgpu.run.options import RunOptions
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+_FIRST: Final = ("sample", "backend", "device", "command", "parameters")
+_LAST: Final = ("time_s", "memory", "gpu_memory")
 
-def statistics_json(schema: str, schema_version: int, statistics: DataclassInstance) -> str:
-    """A run's statistics as JSON text.
 
-    Args:
-        schema: says what the document describes.
-        schema_version: changes when an entry changes its meaning or goes.
-        statistics: the entries.
+@dataclass(slots=True, kw_only=True)
+class RunStatistics:
+    """Counts and resources of a run; written by ``--stats``.
+
+    Attributes:
+        backend: ``cpu`` or ``cuda``.
+        device: what it ran on, in words.
+        command: the command line, empty for the Python API.
+        parameters: name and value of every parameter.
+        time_s: seconds by step.
+        memory: planned and largest measured bytes.
     """
-    head = {"schema": schema, "schema_version": schema_version, "version": __version__}
-    return json.dumps(head | dataclasses.asdict(statistics), indent=1) + "\n"
+
+    SCHEMA: ClassVar[str]
+    SCHEMA_VERSION: ClassVar[int] = 1
+    backend: str
+    device: str
+    command: list[str]
+    parameters: dict[str, Any]
+    time_s: dict[str, float] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def begun(
+        cls,
+        options: RunOptions,
+        backend: str,
+        parameters: DataclassInstance,
+        /,
+        **entries: Any,
+    ) -> Self:
+        """The statistics of a run on a backend, with the memory it has used so far.
+
+        Args:
+            options: of the run.
+            backend: ``cpu`` or ``cuda``.
+            parameters: of the stage.
+            entries: the stage's own, and entries that are added to ``parameters`` and ``memory``.
+        """
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        head = {
+            "backend": backend,
+            "device": options.device(backend),
+            "command": list(options.command),
+        }
+        added = {
+            "parameters": asdict(parameters) | entries.get("parameters", {}),
+            "memory": {"peak_rss_bytes": peak} | entries.get("memory", {}),
+        }
+        return cls(**head | entries | added)
+
+    def to_json(self) -> str:
+        """The statistics as JSON text."""
+        entries = asdict(self)
+        rest = [name for name in entries if name not in (*_FIRST, *_LAST)]
+        ordered = {name: entries[name] for name in (*_FIRST, *rest, *_LAST) if name in entries}
+        head = {"schema": self.SCHEMA, "schema_version": self.SCHEMA_VERSION}
+        return json.dumps(head | {"version": __version__} | ordered, indent=1) + "\n"
+
+    def resources(self) -> str:
+        """Time, memory and device as a line for people."""
+        return (
+            f"{self.time_s['total']:.1f} s, at most "
+            f"{self.memory['peak_rss_bytes'] / 2**30:.2f} GiB of memory, {self.device}"
+        )

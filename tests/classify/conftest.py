@@ -7,8 +7,8 @@ import pytest
 
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.plan import BuildOptions
 from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.run.options import RunOptions
 from tests.support.classify.world import SKETCH, World, make_world
 
 
@@ -27,7 +27,7 @@ def database(world: World) -> Database:
         parameters=DatabaseParameters(SKETCH),
         taxonomy=world.taxonomy,
         maps=[world.map],
-        options=BuildOptions(threads=2),
+        options=RunOptions(threads=2),
     )
     return open_database(world.folder / "db")
 

@@ -12,13 +12,14 @@ from ngsgpu.classify.call.evidence import EvidenceParameters
 from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database, build_partition
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest, plan_database
+from ngsgpu.classify.database.plan import PartitionRequest, plan_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import METACACHE_CALLS, DatabaseParameters, QueryParameters
 from ngsgpu.classify.run.pipeline import Classifier
-from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules
+from ngsgpu.classify.run.sample_run import OutputRules
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample, read_samples
 from ngsgpu.errors import InputError, UsageError
+from ngsgpu.run.options import RunOptions
 from tests.support.classify.oracle import Oracle
 from tests.support.classify.world import SKETCH, World
 
@@ -52,7 +53,7 @@ def run(
     sample: Sample,
     folder: Path,
     parameters: QueryParameters | None = None,
-    options: ClassifyOptions | None = None,
+    options: RunOptions | None = None,
     rules: OutputRules | None = None,
 ) -> dict[str, bytes]:
     classifier = Classifier(database, parameters, options=options, rules=rules)
@@ -144,20 +145,20 @@ def test_pairs_in_two_files_and_interleaved(
 
 
 @pytest.mark.parametrize(
-    ("threads", "queries_per_task", "chunk_bytes"), [(1, 7, 1 << 20), (3, 1, 700), (2, 64, 5000)]
+    ("threads", "units_per_task", "chunk_bytes"), [(1, 7, 1 << 20), (3, 1, 700), (2, 64, 5000)]
 )
 def test_result_does_not_depend_on_threads_and_chunks(
     world: World,
     database: Database,
     tmp_path: Path,
     threads: int,
-    queries_per_task: int,
+    units_per_task: int,
     chunk_bytes: int,
 ):
     sample = single(world.fasta("t.fa", world.reads))
     rules = OutputRules(coverage_share=0.1, evidence=EvidenceParameters(0.4))
     expected = run(database, sample, tmp_path / "a", rules=rules)
-    options = ClassifyOptions(threads, queries_per_task, chunk_bytes)
+    options = RunOptions(threads, units_per_task, chunk_bytes)
     assert run(database, sample, tmp_path / "b", options=options, rules=rules) == expected
 
 
@@ -190,7 +191,7 @@ def test_any_number_of_partitions_gives_the_same(
             open_database(tmp_path / "db"),
             parameters,
             partitions=[partition],
-            options=ClassifyOptions(queries_per_task=5 + partition),
+            options=RunOptions(units_per_task=5 + partition),
         )
         classifier.classify([sample], SampleOutputs(candidates=str(files[-1])))
     for rules in (
@@ -219,7 +220,7 @@ def test_all_at_once_and_part_by_part_build_the_same_database(
     build_database(
         world.references,
         tmp_path / "two",
-        options=BuildOptions(threads=3),
+        options=RunOptions(threads=3),
         **common,  # type: ignore[arg-type]
     )
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*"))
@@ -424,7 +425,7 @@ def test_what_is_looked_at_twice_may_go_through_a_file(
     rules = OutputRules(coverage_share=0.2)
     expected = run(database, sample, tmp_path / "a", rules=rules)
     monkeypatch.setattr("ngsgpu.classify.run.two_pass.SHARE_OF_MEMORY", share)
-    options = ClassifyOptions(threads=2, queries_per_task=4)
+    options = RunOptions(threads=2, units_per_task=4)
     assert run(database, sample, tmp_path / "b", rules=rules, options=options) == expected
 
 

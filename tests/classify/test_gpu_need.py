@@ -9,8 +9,8 @@ import pytest
 
 from ngsgpu.classify.database import build
 from ngsgpu.classify.database import gpu_build as gpu_build_run
-from ngsgpu.classify.database.plan import BuildOptions
 from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.run.options import RunOptions
 from tests.support.device import GIB, four_gpus
 
 MEMORY = 1 << 20
@@ -30,12 +30,12 @@ def test_gpus_that_are_kept(tmp_path: Path, monkeypatch, bases, asked, kept):
     for number, size in enumerate(bases):
         files.append(tmp_path / f"{number}.fa")
         files[-1].write_bytes(b">x\n" + b"A" * size)
-    options = BuildOptions(backend="cuda", gpus=asked)
+    options = RunOptions(backend="cuda", gpus=asked)
     parameters = DatabaseParameters()
     chosen = build._with_needed_gpus(options, parameters, [[str(file)] for file in files])
     assert chosen.gpus == kept
     assert said == ([kept] if asked > 1 else [])
-    cpu = BuildOptions(gpus=3)
+    cpu = RunOptions(gpus=3)
     assert build._with_needed_gpus(cpu, parameters, [[str(file)] for file in files]) is cpu
 
 
@@ -47,7 +47,7 @@ def test_limit_holds_on_every_gpu_that_joins(monkeypatch, limit):
         gpu_build_run, "prepare_cuda", lambda gpus, *modules, first: prepared.append((first, gpus))
     )
     pools = four_gpus(monkeypatch).pools
-    options = BuildOptions(backend="cuda", gpus=3, gpu_memory=limit)
+    options = RunOptions(backend="cuda", gpus=3, gpu_memory=limit)
     with gpu_build_run.GpuBuilder(DatabaseParameters(), options) as builder:
         own = limit or 0
         assert [pool.limit for pool in pools] == [0, own, 0, 0]

@@ -19,7 +19,7 @@ from tests.support.io.records import fastq, write
 PLACES = {
     "correct": "ngsgpu.correct.cpu.correct_anchors",
     "extend": "ngsgpu.extend.cpu.extend_pairs",
-    "merge": "ngsgpu.merge.host.merge_records",
+    "merge": "ngsgpu.merge.cpu_run.merge_records",
     "sign": "ngsgpu.minhash.cpu.sign_reads",
     "sort": "ngsgpu.minhash.cpu.sort_by_key",
     "sign ends": "ngsgpu.minhash.ends.sign_ends",
@@ -75,7 +75,7 @@ def test_more_tasks_than_threads_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     records = simulated_pairs()
     reads = ReadSet.from_sequences([r.bases for r in records], [r.qualities for r in records])
     with pytest.raises(MemoryError):
-        correct_reads(reads, options=RunOptions(threads=3, anchors_per_task=4))
+        correct_reads(reads, options=RunOptions(threads=3, units_per_task=4))
 
 
 @pytest.mark.parametrize("command", ["correct", "extend"])

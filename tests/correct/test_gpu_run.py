@@ -14,11 +14,11 @@ import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters, RunOptions, correct_reads
 from ngsgpu.correct.corrections import Corrections
+from ngsgpu.correct.cpu_run import correct_on_cpu
 from ngsgpu.correct.gpu_batches import BatchSizes
 from ngsgpu.correct.gpu_combine import decide, join
 from ngsgpu.correct.gpu_plan import plan_for_this_gpu
-from ngsgpu.correct.gpu_run import GpuCorrection, correct_with_gpu
-from ngsgpu.correct.host import correct_on_cpu
+from ngsgpu.correct.gpu_run import GpuCorrection
 from ngsgpu.correct.plan import plan_correction
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
@@ -97,7 +97,10 @@ def test_reads_that_are_too_short_or_none(monkeypatch: pytest.MonkeyPatch) -> No
         expected = correct_on_cpu(reads, gpus.tables, parameters, COVERAGE)
         with monkeypatch.context() as patch:
             gpus.install(patch)
-            assert_equal(correct_with_gpu(reads, parameters, COVERAGE), expected)
+            with GpuCorrection(reads, parameters, COVERAGE) as run:
+                run.place_reads()
+                run.build_tables()
+                assert_equal(run.correct(), expected)
 
 
 Refusal = Callable[[int], bool]

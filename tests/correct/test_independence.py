@@ -62,7 +62,7 @@ def test_threads_and_batches(
     anchors: int,
     chunk: int,
 ) -> None:
-    options = RunOptions(threads=threads, anchors_per_task=anchors, chunk_bytes=chunk)
+    options = RunOptions(threads=threads, units_per_task=anchors, chunk_bytes=chunk)
     assert run(pairs, tmp_path, options) == corrected
 
 

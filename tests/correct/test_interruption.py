@@ -23,7 +23,7 @@ from tests.support.io.records import fastq, write
 STOP_AT = """
 import sys, time
 from ngsgpu.cli import main
-from ngsgpu.correct import host_run
+from ngsgpu.correct import cpu_run
 from ngsgpu.io.output.writer import OutputSet
 
 def stop():
@@ -32,10 +32,10 @@ def stop():
 
 stage = sys.argv.pop(1)
 if stage == "correcting":
-    correct = host_run.correct_on_cpu
+    correct = cpu_run.correct_on_cpu
     def stopped(*arguments, advance, **options):
         return correct(*arguments, advance=lambda reads: stop(), **options)
-    host_run.correct_on_cpu = stopped
+    cpu_run.correct_on_cpu = stopped
 else:
     write = OutputSet.write
     def stopped(self, index, data):

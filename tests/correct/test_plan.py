@@ -62,7 +62,7 @@ def test_too_little_memory(
     def never(*_: object, **__: object) -> None:
         pytest.fail("tables were built")
 
-    monkeypatch.setattr("ngsgpu.correct.host_run.build_tables", never)
+    monkeypatch.setattr("ngsgpu.correct.cpu_run.build_tables", never)
     path = write(tmp_path / "in", text)
     done = ngsgpu.correct("-i", path, "-o", tmp_path / "out", "--memory", "100M", *dry)
     assert done.status == 2

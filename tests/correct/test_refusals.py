@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.correct import host_run
+from ngsgpu.correct import cpu_run
 from ngsgpu.errors import InputError
 from tests.support.commands import Commands, names
 from tests.support.correct.data import mates, simulated_pairs
@@ -205,13 +205,13 @@ def test_a_file_that_changes_meanwhile(
         for file in (path, other):
             file.write_bytes(file.read_bytes().replace(b"/1", b"").replace(b"/2", b""))
         after = after.replace(b"/1", b"").replace(b"/2", b"")
-    correct = host_run.correct_on_cpu
+    correct = cpu_run.correct_on_cpu
 
     def and_meanwhile(*arguments: object, **options: object) -> object:
         path.write_bytes(after)
         return correct(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(host_run, "correct_on_cpu", and_meanwhile)
+    monkeypatch.setattr(cpu_run, "correct_on_cpu", and_meanwhile)
     files: list[object] = ["-i", path, "-o", tmp_path / "out"]
     if layout == "pairs":
         files += ["-I", other, "-O", tmp_path / "out2"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from ngsgpu.correct import CorrectionParameters, RunOptions, correct_reads, cpu
-from ngsgpu.correct.host import anchors_in_bucket_order, correct_on_cpu
+from ngsgpu.correct.cpu_run import anchors_in_bucket_order, correct_on_cpu
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from tests.support.correct.bench import edits_of
@@ -64,7 +64,7 @@ def test_corrections_equal_the_oracle() -> None:
 @examples(30)
 def test_nothing_is_decided_by_threads_or_batches(scenario: Scenario) -> None:
     for threads, anchors in ((1, 1), (2, 7), (4, 3), (4, 10_000)):
-        assert_equal(scenario, RunOptions(threads=threads, anchors_per_task=anchors))
+        assert_equal(scenario, RunOptions(threads=threads, units_per_task=anchors))
 
 
 @given(scenarios(max_reads=30))

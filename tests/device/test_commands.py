@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.classify.database.build import build_database
-from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest
+from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.run.options import RunOptions
 from tests.support.classify.world import SKETCH, make_world
 
 UUIDS = tuple(f"GPU-{letter * 8}-0000" for letter in "abcd")
@@ -116,7 +117,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             taxonomy=world.taxonomy,
             maps=[world.map],
             request=PartitionRequest(partitions),
-            options=BuildOptions(),
+            options=RunOptions(),
         )
     (world.folder / "refs").mkdir()
     for path in world.references:

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import logging
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database
-from ngsgpu.classify.database.plan import BuildOptions
 from ngsgpu.classify.run.pipeline import Classifier
-from ngsgpu.classify.run.sample_run import ClassifyOptions
 from ngsgpu.classify.run.samples import SampleOutputs, one_sample
-from ngsgpu.correct import RunOptions, correct_files
-from ngsgpu.device import fallback
-from ngsgpu.device.fallback import on_backend
+from ngsgpu.correct import correct_files
 from ngsgpu.errors import DeviceError, InputError, UnsuitableError
 from ngsgpu.io.gpu.feed import IrregularInputError
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.merge import pipeline
-from ngsgpu.merge.pipeline import MergeOutputs, MergeRunOptions, merge_files
+from ngsgpu.merge.pipeline import MergeOutputs, merge_files
+from ngsgpu.run import fallback
+from ngsgpu.run.fallback import on_backend
+from ngsgpu.run.options import RunOptions
 from tests.support.classify.world import make_world
 
+AUTO = RunOptions(backend="cuda", may_fall_back=True)
 READ = "ACGTTGCAAGGCTTAACGGATCCTTAGCATGCAAATCGGCTAGCTTACG"
-
-
-@dataclass
-class Options:
-    backend: str = "cuda"
-    may_fall_back: bool = True
-    gpus: int = 1
 
 
 def fail() -> str:
@@ -52,17 +44,17 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_the_rule(caplog, given_back):
-    assert on_backend(Options("cpu"), fail, lambda: "cpu") == "cpu"
-    assert on_backend(Options(), lambda: "gpu", fail) == "gpu"
+    assert on_backend(RunOptions(), fail, lambda: "cpu") == "cpu"
+    assert on_backend(AUTO, lambda: "gpu", fail) == "gpu"
     assert not given_back
-    assert on_backend(Options(), fail, lambda: "cpu") == "cpu"
+    assert on_backend(AUTO, fail, lambda: "cpu") == "cpu"
     assert warnings(caplog) == ["no memory is left; continuing on the CPU"]
     assert given_back == [0]
     with pytest.raises(DeviceError, match="no memory is left; buy more"):
-        on_backend(Options(may_fall_back=False), fail, lambda: "cpu")
+        on_backend(RunOptions(backend="cuda"), fail, lambda: "cpu")
     with pytest.raises(DeviceError):
-        on_backend(Options(), fail, lambda: "cpu", may_begin_again=lambda: False)
-    assert on_backend(Options(), fail, lambda: "cpu", gives_back=False) == "cpu"
+        on_backend(AUTO, fail, lambda: "cpu", may_begin_again=lambda: False)
+    assert on_backend(AUTO, fail, lambda: "cpu", gives_back=False) == "cpu"
     assert given_back == [0]
 
 
@@ -71,7 +63,7 @@ def test_other_errors_are_none_of_its_business():
         raise InputError("reads.fq", "is wrong", "mend it")
 
     with pytest.raises(InputError):
-        on_backend(Options(), wrong, lambda: "cpu")
+        on_backend(AUTO, wrong, lambda: "cpu")
 
 
 def write(path: Path, reads: int, last: str = "") -> str:
@@ -84,8 +76,8 @@ def mates(tmp_path: Path) -> tuple[list[str], list[str]]:
     return [write(tmp_path / "1.fq", 20)], [write(tmp_path / "2.fq", 20)]
 
 
-def options(*, auto: bool) -> MergeRunOptions:
-    return MergeRunOptions(backend="cuda", may_fall_back=auto)
+def options(*, auto: bool) -> RunOptions:
+    return RunOptions(backend="cuda", may_fall_back=auto)
 
 
 def test_merging_to_a_stream(mates, capfdbinary, caplog):
@@ -140,7 +132,7 @@ def test_commands_where_cuda_does_not_answer(tmp_path, mates, caplog, auto):
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Database:
     world = make_world(tmp_path_factory.mktemp("world"))
-    return build_database(world.references, None, options=BuildOptions())
+    return build_database(world.references, None, options=RunOptions())
 
 
 @pytest.mark.parametrize("inputs", ["file", "stdin"])
@@ -176,7 +168,7 @@ def test_a_sample_that_fails_on_the_gpu(database, tmp_path, monkeypatch, caplog,
         one_sample([path], [], interleaved=False, name=f"s{i}") for i, path in enumerate(paths)
     ]
     outputs = SampleOutputs(reads=str(tmp_path / "{sample}.tsv"))
-    classifier = Classifier(database, options=ClassifyOptions(backend="cuda", may_fall_back=True))
+    classifier = Classifier(database, options=RunOptions(backend="cuda", may_fall_back=True))
     if inputs == "stdin":
         with pytest.raises(DeviceError):
             classifier.classify(samples, outputs)

@@ -21,11 +21,11 @@ from ngsgpu.extend import (
     RunOptions,
     extend_files,
     extend_reads,
+    gpu_plan,
     gpu_run,
     sections,
 )
-from ngsgpu.extend.gpu_plan import ExtensionGpuPlan
-from ngsgpu.extend.gpu_run import BATCH_BYTES
+from ngsgpu.extend.gpu_plan import BATCH_BYTES, ExtensionGpuPlan
 from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet
@@ -94,8 +94,9 @@ def test_files_are_those_of_the_cpu(
     expected = run(inputs, tmp_path / "cpu", threads=2)
     gpus = fake(inputs, monkeypatch)
     gpus.placed = placed
-    monkeypatch.setattr(gpu_run, "MAX_PAIRS", 128)
-    monkeypatch.setattr(gpu_run, "MIN_PAIRS", 128)
+    for module in (gpu_plan, gpu_run):
+        monkeypatch.setattr(module, "MAX_PAIRS", 128, raising=False)
+        monkeypatch.setattr(module, "MIN_PAIRS", 128)
     monkeypatch.setattr(sections.indexed_sections, "__kwdefaults__", {"pairs": 50})
     assert run(inputs, tmp_path / "gpu", threads=2, backend="cuda") == expected
     statistics = [json.loads((tmp_path / name / "stats").read_text()) for name in ("cpu", "gpu")]
@@ -116,8 +117,9 @@ def test_estimates_and_works_on_several_gpus(
     parameters = replace(PARAMETERS, insert_mean=None, insert_sd=None, outward=True, strict=1)
     expected = run(inputs, tmp_path / "cpu", parameters)
     fakes = fake(inputs, monkeypatch, gpus)
-    monkeypatch.setattr(gpu_run, "MAX_PAIRS", 32)
-    monkeypatch.setattr(gpu_run, "MIN_PAIRS", 32)
+    for module in (gpu_plan, gpu_run):
+        monkeypatch.setattr(module, "MAX_PAIRS", 32, raising=False)
+        monkeypatch.setattr(module, "MIN_PAIRS", 32)
     assert run(inputs, tmp_path / "gpu", parameters, backend="cuda", gpus=gpus) == expected
     assert all(fakes.extended)
 
@@ -205,8 +207,9 @@ def test_a_failure_on_the_way_leaves_nothing(
     first, second = write_pairs(tmp_path, simulated_pairs())
     inputs = [first], [second]
     gpus = fake(inputs, monkeypatch)
-    monkeypatch.setattr(gpu_run, "MAX_PAIRS", 32)
-    monkeypatch.setattr(gpu_run, "MIN_PAIRS", 32)
+    for module in (gpu_plan, gpu_run):
+        monkeypatch.setattr(module, "MAX_PAIRS", 32, raising=False)
+        monkeypatch.setattr(module, "MIN_PAIRS", 32)
     gpus.fail_after = 300
     with pytest.raises(DeviceError):
         run(inputs, tmp_path / "gpu", backend="cuda", may_fall_back=True)

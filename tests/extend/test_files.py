@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, RunOptions, extend_files, host_run
+from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, RunOptions, extend_files
 from tests.support.commands import Commands
 from tests.support.extend.data import INSERT, LENGTH, Pairs, simulated_pairs, write_pairs
 from tests.support.io.records import Record, fastq, write
@@ -91,14 +91,13 @@ def test_nothing_depends_on_threads_chunks_and_layout(
         ([zipped], [], 2, 5000, 100),
         (lanes, [], 1, 1 << 20, 512),
     ):
-        monkeypatch.setattr(host_run, "PAIRS_PER_TASK", task)
         extend_files(
             in1,
             in2,
             outputs=ExtensionOutputs(str(tmp_path / "e.fq"), str(tmp_path / "r.fq")),
             interleaved=not in2,
             parameters=parameters,
-            options=RunOptions(threads=threads, chunk_bytes=chunk),
+            options=RunOptions(threads=threads, chunk_bytes=chunk, units_per_task=task),
         )
         results.add(((tmp_path / "e.fq").read_bytes(), (tmp_path / "r.fq").read_bytes()))
     assert len(results) == 1

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.correct.read_again import ReadLengths
 from ngsgpu.errors import InputError
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.params import ExtensionParameters
@@ -25,6 +24,7 @@ from ngsgpu.extend.sections import (
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
+from ngsgpu.run.reading import ReadLengths
 from tests.support.io.layouts import kept, layouts_of
 from tests.support.io.random_fastq import Style, random_lanes, read_on_host
 from tests.support.io.records import fastq, reads, write

@@ -11,7 +11,7 @@ import pytest
 
 from ngsgpu.classify.database import gpu_build as gpu_build_run
 from ngsgpu.classify.database.build import build_database
-from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest
+from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.index import gpu_build
 from ngsgpu.classify.index import gpu_plan as gpu_build_plan
 from ngsgpu.classify.index.gpu_build import IndexBuilder
@@ -20,6 +20,7 @@ from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameter
 from ngsgpu.classify.sketch import gpu_references
 from ngsgpu.device.sort import radix_sort
 from ngsgpu.errors import DeviceError
+from ngsgpu.run.options import RunOptions
 from tests.support.classify.world import SKETCH, World, make_world
 
 
@@ -64,7 +65,7 @@ def build(world: World, path: Path, backend: str, **more: Any) -> None:
         parameters=more.pop("parameters", DatabaseParameters(SKETCH)),
         taxonomy=world.taxonomy if known else None,
         maps=[world.map] if known else [],
-        options=BuildOptions(threads=3, backend=backend, **options),  # type: ignore[arg-type]
+        options=RunOptions(threads=3, backend=backend, **options),  # type: ignore[arg-type]
         **more,
     )
 

@@ -18,7 +18,7 @@ from ngsgpu.classify.call.evidence import (
 )
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.plan import BuildOptions, PartitionRequest
+from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.params import (
     CALLS_BY_EVIDENCE,
     KEEP_ALL,
@@ -29,9 +29,10 @@ from ngsgpu.classify.params import (
 )
 from ngsgpu.classify.run.gpu_run import GpuSampleRun
 from ngsgpu.classify.run.pipeline import Classifier
-from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules
+from ngsgpu.classify.run.sample_run import OutputRules
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample
 from ngsgpu.cli import main
+from ngsgpu.run.options import RunOptions
 from tests.support import DATA
 from tests.support.classify.world import SKETCH, World, make_world, mutated
 
@@ -50,7 +51,7 @@ def build(
         parameters=more.pop("parameters", DatabaseParameters(SKETCH)),
         taxonomy=world.taxonomy if taxonomy else None,
         maps=[world.map] if taxonomy else [],
-        options=BuildOptions(threads=2, backend=backend),  # type: ignore[arg-type]
+        options=RunOptions(threads=2, backend=backend),  # type: ignore[arg-type]
         **more,
     )
 
@@ -109,7 +110,7 @@ def classify(
     folder.mkdir(exist_ok=True)
     names = ("reads", "kraken_reads", "report", "abundance", "coverage")
     outputs = SampleOutputs(**{name: str(folder / name) for name in names})
-    options = ClassifyOptions(threads=3, backend=backend, **more)  # type: ignore[arg-type]
+    options = RunOptions(threads=3, backend=backend, **more)  # type: ignore[arg-type]
     classifier = Classifier(database, parameters, rules=rules, options=options)
     assert classifier.options.backend == backend
     classifier.classify([sample], outputs)
@@ -183,7 +184,7 @@ def test_calls_do_not_depend_on_chunks(world: World, tmp_path: Path, layout: str
         "cuda",
         rules=rules,
         chunk_bytes=chunk_bytes,
-        queries_per_task=33,
+        units_per_task=33,
     )
     assert two == one
 
@@ -316,7 +317,7 @@ def test_compressed_and_special_outputs(world: World, tmp_path: Path):
     sample = sample_of(world, "pairs")
     plain = classify(database, sample, tmp_path / "plain", "cpu")
     packed = tmp_path / "reads.tsv.gz"
-    classifier = Classifier(database, options=ClassifyOptions(threads=2, backend="cuda"))
+    classifier = Classifier(database, options=RunOptions(threads=2, backend="cuda"))
     classifier.classify([sample], SampleOutputs(reads=str(packed), kraken_reads="/dev/null"))
     assert gzip.decompress(packed.read_bytes()) == plain["reads"]
 
@@ -401,7 +402,7 @@ def test_candidate_files_of_the_gpu(world: World, tmp_path: Path):
         Classifier(
             database,
             partitions=[number],
-            options=ClassifyOptions(threads=2, backend=backend),  # type: ignore[arg-type]
+            options=RunOptions(threads=2, backend=backend),  # type: ignore[arg-type]
         ).classify([sample], SampleOutputs(candidates=str(files[-1])))
     whole = classify(database, sample, tmp_path / "whole", "cpu")
     merged = tmp_path / "merged.tsv"
@@ -419,7 +420,7 @@ def test_real_genomes(tmp_path: Path):
             None,
             taxonomy=taxonomy,
             maps=[taxonomy / "seqid2taxid.tsv"],
-            options=BuildOptions(threads=8, backend=backend),  # type: ignore[arg-type]
+            options=RunOptions(threads=8, backend=backend),  # type: ignore[arg-type]
         )
     for name in ("directory", "entries", "locations"):
         one, two = (getattr(own.loaded[0].index, name) for own in built.values())
@@ -441,7 +442,7 @@ def test_real_reads_near_doubted_genera(tmp_path: Path, beliefs: list[np.ndarray
         None,
         taxonomy=taxonomy,
         maps=[taxonomy / "seqid2taxid.tsv"],
-        options=BuildOptions(threads=8),
+        options=RunOptions(threads=8),
     )
     reads = str(DATA / "reads/kraken_HiSeq_accuracy.fa.gz")
     sample = one_sample([reads], [], interleaved=False, name="x")

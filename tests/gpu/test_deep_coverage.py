@@ -7,7 +7,7 @@ import random
 import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
-from ngsgpu.correct.host import correct_on_cpu
+from ngsgpu.correct.cpu_run import correct_on_cpu
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from tests.support.correct.gpu_cases import assert_equal, correct_with_tables

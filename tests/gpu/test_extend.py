@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.extend import EndParameters, ExtensionParameters
 from ngsgpu.extend.cpu import Extensions
-from ngsgpu.extend.host import Extender
+from ngsgpu.extend.cpu_run import Extender
 from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.extend.params import Rules
 from ngsgpu.minhash.ends import EndTables, build_end_tables

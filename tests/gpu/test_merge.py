@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ngsgpu.errors import InputError
-from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
+from ngsgpu.merge import MergeOutputs, MergeParameters, RunOptions, merge_files
 from tests.support import DATA
 from tests.support.io.records import Record, fastq, write
 from tests.support.merge.data import REAL, random_parameters, simulated_pairs, write_pairs
@@ -27,7 +27,7 @@ def merged(
     second: Sequence[Path],
     parameters: MergeParameters,
     *,
-    options: MergeRunOptions | None = None,
+    options: RunOptions | None = None,
     interleaved_out: bool = False,
     ending: str = "fq",
     phred_offset: int = 33,
@@ -52,7 +52,7 @@ def merged(
             interleaved=not second,
             parameters=parameters,
             phred_offset=phred_offset,  # type: ignore[arg-type]
-            options=replace(options or MergeRunOptions(threads=4), backend=backend),  # type: ignore[arg-type]
+            options=replace(options or RunOptions(threads=4), backend=backend),  # type: ignore[arg-type]
         )
     )
     assert statistics.pop("backend") == backend
@@ -110,7 +110,7 @@ def test_equals_the_cpu(tmp_path: Path, seed: int) -> None:
         first,
         second,
         parameters,
-        options=MergeRunOptions(threads=4, chunk_bytes=rng.choice([1 << 16, 1 << 18, 1 << 24])),
+        options=RunOptions(threads=4, chunk_bytes=rng.choice([1 << 16, 1 << 18, 1 << 24])),
         interleaved_out=rng.random() < 0.3,
         ending=rng.choice(["fq", "fq", "fq.gz"]),
         phred_offset=offset,
@@ -156,5 +156,5 @@ def test_wrong_input_is_told_as_by_the_cpu(tmp_path: Path) -> None:
 
 def test_little_memory(tmp_path: Path) -> None:
     files = write_pairs(tmp_path, simulated_pairs(4, 3000))
-    options = MergeRunOptions(threads=2, gpu_memory=64 << 20)
+    options = RunOptions(threads=2, gpu_memory=64 << 20)
     assert_same(tmp_path, files[:1], files[1:], MergeParameters(), options=options)

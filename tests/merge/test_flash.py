@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
+from ngsgpu.merge import MergeOutputs, MergeParameters, RunOptions, merge_files
 from tests.support import DATA
 from tests.support.io.records import Record, write
 from tests.support.merge.data import REAL, reverse_complement, simulated_pairs, write_pairs
@@ -79,7 +79,7 @@ def assert_same(
         outputs,
         parameters=chosen.parameters,
         phred_offset=offset,  # type: ignore[arg-type]
-        options=MergeRunOptions(threads=2),
+        options=RunOptions(threads=2),
     )
     names = {path.name.removeprefix("flash") for path in folder.glob("flash.*")}
     assert names == {path.name.removeprefix("ours") for path in folder.glob("ours.*")}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.merge import MergeParameters, MergeRunOptions
+from ngsgpu.merge import MergeParameters, RunOptions
 from tests.support.io.records import Record, fastq
 from tests.support.merge import oracle
 from tests.support.merge.data import merge_to_bytes, random_parameters, simulated_pairs, write_pairs
@@ -96,6 +96,6 @@ def test_threads_and_batches_decide_nothing(
 ) -> None:
     pairs = simulated_pairs(3, 300, mixed=True, ambiguous=0.01)
     parameters = MergeParameters()
-    options = MergeRunOptions(threads=threads, pairs_per_task=pairs_per_task, chunk_bytes=chunk)
+    options = RunOptions(threads=threads, units_per_task=pairs_per_task, chunk_bytes=chunk)
     found = merge_to_bytes(tmp_path, write_pairs(tmp_path, pairs), parameters, options)
     assert found == expected(pairs, parameters)

@@ -14,7 +14,6 @@ from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import changed, check_inputs
 from ngsgpu.classify.database.memory import check_memory, expected_locations
 from ngsgpu.classify.database.plan import (
-    BuildOptions,
     PartitionRequest,
     assemble_database,
     check_taxa,
@@ -36,6 +35,7 @@ from ngsgpu.classify.sketch.references import (
     find_references,
 )
 from ngsgpu.errors import InputError, UsageError
+from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress
 from ngsgpu.taxonomy.dump import load_taxonomy
 
@@ -48,7 +48,7 @@ def add_references(
     maps: Sequence[str | Path] = (),
     request: PartitionRequest | None = None,
     into_last: bool = False,
-    options: BuildOptions | None = None,
+    options: RunOptions | None = None,
 ) -> Database:
     """Add references to a database, as new partitions or to the last one.
 
@@ -86,7 +86,7 @@ def add_references(
             raise UsageError("--map needs a database with a taxonomy")
         last = len(old.partitions) - 1
         check_contents(old, [last] if into_last else [])
-        options = options or BuildOptions()
+        options = options or RunOptions()
         kept = old.partitions[last].windows * old.parameters.sketch.sketch if into_last else 0
         added = expected_locations(files, old.parameters)
         check_memory(options, kept + added, 1, "what is added")
@@ -103,7 +103,7 @@ def _with_references(
     files: Sequence[str],
     maps: Sequence[str | Path],
     request: PartitionRequest | None,
-    options: BuildOptions,
+    options: RunOptions,
     generation: int,
 ) -> Database:
     """Write the partitions of a database with more references; with no request, the last one."""

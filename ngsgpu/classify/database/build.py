@@ -27,7 +27,6 @@ from ngsgpu.classify.database.memory import (
     release_memory,
 )
 from ngsgpu.classify.database.plan import (
-    BuildOptions,
     PartitionRequest,
     assemble_database,
     check_taxa,
@@ -43,11 +42,12 @@ from ngsgpu.classify.sketch.references import (
     TargetSink,
     find_references,
 )
-from ngsgpu.device.fallback import on_backend
 from ngsgpu.device.leases import keep_gpus
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.text.batch import first_word
+from ngsgpu.run.fallback import on_backend
+from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress
 from ngsgpu.taxonomy.dump import load_taxonomy
 
@@ -84,7 +84,7 @@ class _Builder(Protocol):
 
 
 @contextmanager
-def _builder(parameters: DatabaseParameters, options: BuildOptions) -> Iterator[_Builder]:
+def _builder(parameters: DatabaseParameters, options: RunOptions) -> Iterator[_Builder]:
     """What builds with the backend that was chosen."""
     if options.backend == "cpu":
         from ngsgpu.classify.database.cpu_build import CpuBuilder
@@ -98,7 +98,7 @@ def _builder(parameters: DatabaseParameters, options: BuildOptions) -> Iterator[
 
 
 def _on_backend(
-    options: BuildOptions, work: Callable[[BuildOptions], _Result], *, in_memory: bool = False
+    options: RunOptions, work: Callable[[RunOptions], _Result], *, in_memory: bool = False
 ) -> _Result:
     """Do work with the backend that was chosen, or on the CPU where that may stand in.
 
@@ -118,7 +118,7 @@ def build_database(
     taxonomy: str | Path | None = None,
     maps: Sequence[str | Path] = (),
     request: PartitionRequest | None = None,
-    options: BuildOptions | None = None,
+    options: RunOptions | None = None,
 ) -> Database:
     """Build a database.
 
@@ -144,7 +144,7 @@ def build_database(
     if path is not None:
         check_place(path, inputs)
 
-    def work(own: BuildOptions) -> Database:
+    def work(own: RunOptions) -> Database:
         if path is not None and not fits_at_once(files, parameters, own):
             return _build_part_by_part(files, Path(path), parameters, taxonomy, maps, wanted, own)
         own = _with_needed_gpus(own, parameters, [files])
@@ -152,12 +152,12 @@ def build_database(
             files, None if path is None else Path(path), parameters, taxonomy, maps, wanted, own
         )
 
-    return _on_backend(options or BuildOptions(), work, in_memory=path is None)
+    return _on_backend(options or RunOptions(), work, in_memory=path is None)
 
 
 def _with_needed_gpus(
-    options: BuildOptions, parameters: DatabaseParameters, builds: Iterable[Iterable[str]]
-) -> BuildOptions:
+    options: RunOptions, parameters: DatabaseParameters, builds: Iterable[Iterable[str]]
+) -> RunOptions:
     """The options with as many GPUs as the largest build takes; others may have the rest.
 
     Args:
@@ -182,7 +182,7 @@ def _build_part_by_part(
     taxonomy: str | Path | None,
     maps: Sequence[str | Path],
     request: PartitionRequest,
-    options: BuildOptions,
+    options: RunOptions,
 ) -> Database:
     """Plan a database and build its partitions one after the other."""
     logger.info("the references do not fit into memory: building in parts")
@@ -211,7 +211,7 @@ def _build_at_once(
     taxonomy: str | Path | None,
     maps: Sequence[str | Path],
     request: PartitionRequest,
-    options: BuildOptions,
+    options: RunOptions,
 ) -> Database:
     """Sketch all references, then deal them out and build the partitions."""
     tree = None if taxonomy is None else load_taxonomy(taxonomy)
@@ -239,7 +239,7 @@ def _build_at_once(
     return replace(there, path=path)
 
 
-def build_partition(database: Database, number: int, options: BuildOptions | None = None) -> None:
+def build_partition(database: Database, number: int, options: RunOptions | None = None) -> None:
     """Build and store one partition of a planned database, beside others that build theirs.
 
     Raises:
@@ -255,16 +255,16 @@ def build_partition(database: Database, number: int, options: BuildOptions | Non
                 "counted from 0"
             )
 
-        def work(own: BuildOptions) -> None:
+        def work(own: RunOptions) -> None:
             check_partitions(database, [number], own)
             files = _PlannedTargets(database, number).files
             own = _with_needed_gpus(own, database.parameters, [files])
             _build_partition(database, number, own)
 
-        _on_backend(options or BuildOptions(), work)
+        _on_backend(options or RunOptions(), work)
 
 
-def _build_partition(database: Database, number: int, options: BuildOptions) -> None:
+def _build_partition(database: Database, number: int, options: RunOptions) -> None:
     total = int(database.targets.length[database.targets.partition == number].sum())
     planned = _PlannedTargets(database, number)
     with Progress(options.progress) as progress, _builder(database.parameters, options) as builder:

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.memory import read_ahead_bytes
-from ngsgpu.classify.database.plan import BuildOptions, window_taxa
+from ngsgpu.classify.database.plan import window_taxa
 from ngsgpu.classify.database.write import write_partition
 from ngsgpu.classify.index.cpu import build_index
 from ngsgpu.classify.index.index import NO_TAXA, REMOVED, Limits, Pairs
 from ngsgpu.classify.index.sketching import Unpacked, sketch_batches
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import TargetSink, add_batch, read_ahead
+from ngsgpu.run.options import RunOptions
 
 _SinkT = TypeVar("_SinkT", bound=TargetSink)
 
@@ -25,7 +26,7 @@ _SinkT = TypeVar("_SinkT", bound=TargetSink)
 class CpuBuilder:
     """Builds with the threads of the CPU."""
 
-    def __init__(self, parameters: DatabaseParameters, options: BuildOptions) -> None:
+    def __init__(self, parameters: DatabaseParameters, options: RunOptions) -> None:
         self._parameters = parameters
         self._options = options
 
@@ -81,9 +82,7 @@ def index_partition(
     return Partition(number, target, first_window, index)
 
 
-def all_batches(
-    files: Sequence[str], sink: TargetSink, options: BuildOptions
-) -> Iterator[Unpacked]:
+def all_batches(files: Sequence[str], sink: TargetSink, options: RunOptions) -> Iterator[Unpacked]:
     """All sequences of files, read by the CPU, telling a sink of the records."""
     with closing(read_ahead(files, options.threads, read_ahead_bytes(options))) as batches:
         for _, batch, codes, start in batches:

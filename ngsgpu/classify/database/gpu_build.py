@@ -11,7 +11,7 @@ from typing import Any, Final, Self, TypeVar
 
 from ngsgpu.classify.database.cpu_build import all_batches
 from ngsgpu.classify.database.database import Database, Partition
-from ngsgpu.classify.database.plan import BuildOptions, window_taxa
+from ngsgpu.classify.database.plan import window_taxa
 from ngsgpu.classify.database.write import store_partition
 from ngsgpu.classify.index.gpu_build import IndexBuilder
 from ngsgpu.classify.index.gpu_destination import Destination, HostIndex, StoredIndex
@@ -29,6 +29,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
 from ngsgpu.io.output.store import FileList
+from ngsgpu.run.options import RunOptions
 
 logger = logging.getLogger("ngsgpu")
 
@@ -52,7 +53,7 @@ class GpuBuilder:
         options: how to go about it.
     """
 
-    def __init__(self, parameters: DatabaseParameters, options: BuildOptions) -> None:
+    def __init__(self, parameters: DatabaseParameters, options: RunOptions) -> None:
         self._parameters = parameters
         self._options = options
         self._open = ExitStack()
@@ -157,7 +158,7 @@ class GpuBuilder:
         return self._pinned, self._pinned.count
 
 
-def gpus_for(bases: int, parameters: DatabaseParameters, options: BuildOptions) -> int:
+def gpus_for(bases: int, parameters: DatabaseParameters, options: RunOptions) -> int:
     """How many GPUs hold the features of so many bases in half of their memory, if possible.
 
     Ranges of keys that are handled one after the other take less time than a context on a

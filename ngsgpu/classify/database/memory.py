@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from ngsgpu.classify.database.database import Database
-from ngsgpu.classify.database.plan import BYTES_PER_LOCATION_BUILT, BuildOptions
+from ngsgpu.classify.database.plan import BYTES_PER_LOCATION_BUILT
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import SMALL_FILE
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.run.options import RunOptions
 
 logger = logging.getLogger("ngsgpu")
 
@@ -34,13 +35,13 @@ def expected_locations(files: Sequence[str], parameters: DatabaseParameters) -> 
     return sum(map(unpacked_size, files)) * parameters.sketch.sketch // parameters.sketch.stride
 
 
-def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: BuildOptions) -> bool:
+def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: RunOptions) -> bool:
     """Whether all references can be sketched at once; the rest of the memory is for reading."""
     locations = expected_locations(files, parameters) * _bytes_per_location(own)
     return _fixed(own) + locations <= own.budget and locations <= _SHARE_OF_MEMORY * own.budget
 
 
-def read_ahead_bytes(options: BuildOptions) -> int | None:
+def read_ahead_bytes(options: RunOptions) -> int | None:
     """Bytes of a file, unpacked, up to which whole files are read ahead; None without a limit."""
     if options.memory is None:
         return None
@@ -48,7 +49,7 @@ def read_ahead_bytes(options: BuildOptions) -> int | None:
     return max(_READ_AHEAD, min(SMALL_FILE, room))
 
 
-def check_memory(options: BuildOptions, locations: int, partitions: int, what: str) -> None:
+def check_memory(options: RunOptions, locations: int, partitions: int, what: str) -> None:
     """Refuse to build with less memory than it takes; warn where no limit was given.
 
     Args:
@@ -77,7 +78,7 @@ def check_memory(options: BuildOptions, locations: int, partitions: int, what: s
     raise UsageError(f"{text}; give --memory {-(-needed >> 20) + 1}M{cut}")
 
 
-def check_partitions(database: Database, numbers: Sequence[int], options: BuildOptions) -> None:
+def check_partitions(database: Database, numbers: Sequence[int], options: RunOptions) -> None:
     """``check_memory`` for partitions of a planned database, built one after the other."""
     number = max(numbers, key=lambda own: database.partitions[own].windows)
     locations = database.partitions[number].windows * database.parameters.sketch.sketch
@@ -91,13 +92,13 @@ def release_memory() -> None:
         trim(0)
 
 
-def _fixed(options: BuildOptions) -> int:
+def _fixed(options: RunOptions) -> int:
     return _PROGRAM + 2 * _READ_AHEAD * _files_ahead(options)
 
 
-def _files_ahead(options: BuildOptions) -> int:
+def _files_ahead(options: RunOptions) -> int:
     return options.threads + 2
 
 
-def _bytes_per_location(options: BuildOptions) -> int:
+def _bytes_per_location(options: RunOptions) -> int:
     return BYTES_PER_LOCATION_BUILT if options.backend == "cpu" else _BYTES_PER_FEATURE

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,10 @@ from ngsgpu.classify.sketch.references import (
     find_references,
     read_reference,
 )
-from ngsgpu.device.memory import available_memory, format_size
+from ngsgpu.device.memory import format_size
 from ngsgpu.errors import UsageError
 from ngsgpu.io.text.batch import printable
+from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
@@ -51,34 +52,6 @@ logger = logging.getLogger("ngsgpu")
 BYTES_PER_LOCATION_BUILT: Final = 28
 """Memory that building takes for a location: pairs, sorted pairs, the index."""
 _UNMAPPED_SHOWN: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class BuildOptions:
-    """How a build goes about it; none of these changes what is built.
-
-    Attributes:
-        threads: how many threads work.
-        memory: bytes that may be taken; None for what the machine has free.
-        progress: whether to show progress.
-        backend: ``cpu`` or ``cuda``.
-        may_fall_back: whether the CPU may do what the GPU cannot hold.
-        gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
-        gpus: how many GPUs work.
-    """
-
-    threads: int = 1
-    memory: int | None = None
-    progress: bool = False
-    backend: Literal["cpu", "cuda"] = "cpu"
-    may_fall_back: bool = False
-    gpu_memory: int | None = None
-    gpus: int = 1
-
-    @property
-    def budget(self) -> int:
-        """Bytes that may be taken."""
-        return self.memory if self.memory is not None else available_memory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +185,7 @@ def assemble_database(
 
 
 def collect_targets(
-    files: Sequence[str], options: BuildOptions, collector: TargetCollector, progress: Progress
+    files: Sequence[str], options: RunOptions, collector: TargetCollector, progress: Progress
 ) -> None:
     """Read files for names and lengths."""
     with progress.stage("reading references", unit="bases") as stage:
@@ -290,7 +263,7 @@ def plan_database(
     taxonomy: str | Path | None = None,
     maps: Sequence[str | Path] = (),
     request: PartitionRequest | None = None,
-    options: BuildOptions | None = None,
+    options: RunOptions | None = None,
 ) -> Database:
     """Read references for their names and lengths, and plan a database; nothing is written.
 
@@ -300,7 +273,7 @@ def plan_database(
         UsageError: what is asked for is not possible.
     """
     parameters = parameters or DatabaseParameters()
-    options = options or BuildOptions()
+    options = options or RunOptions()
     files = find_references(references)
     check_place(path, inputs_of(references, files, taxonomy, maps))
     tree = None if taxonomy is None else load_taxonomy(taxonomy)

@@ -21,12 +21,13 @@ from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import GpuBatch, batch_of_block
 from ngsgpu.classify.query.queries import QueryBlock
-from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules, SampleRun, TargetFilter
+from ngsgpu.classify.run.sample_run import OutputRules, SampleRun, TargetFilter
 from ngsgpu.classify.run.samples import SampleOutputs
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.io.gpu.write import DeviceWriter
 from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.run.options import RunOptions
 
 SHARE_OF_MEMORY: Final = 0.5
 """Of what the GPU has free, for queries that are looked at twice."""
@@ -54,7 +55,7 @@ class GpuSampleRun(SampleRun):
         name: str,
         outputs: SampleOutputs,
         rules: OutputRules,
-        options: ClassifyOptions,
+        options: RunOptions,
         pool: ThreadPoolExecutor,
         room: int | None = None,
     ) -> None:

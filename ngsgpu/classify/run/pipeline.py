@@ -24,16 +24,16 @@ from ngsgpu.classify.query.candidate_file import CandidateFile
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.merge import check_files, join_blocks, merged_blocks
 from ngsgpu.classify.query.queries import Queries, QueryBlock
-from ngsgpu.classify.run.sample_run import ClassifyOptions, OutputRules, SampleRun
+from ngsgpu.classify.run.sample_run import QUERIES_PER_TASK, OutputRules, SampleRun
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, cuts_of, queries_of
 from ngsgpu.classify.run.stats import ClassificationStatistics
-from ngsgpu.device.fallback import on_backend
-from ngsgpu.device.inventory import numba_cache
 from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.text.reader import PhredOffset
-from ngsgpu.run.progress import Progress, Stage
+from ngsgpu.run.fallback import on_backend
+from ngsgpu.run.options import RunOptions
+from ngsgpu.run.progress import Progress, Stage, say_if_compiling
 
 if TYPE_CHECKING:
     from ngsgpu.classify.query.gpu import GpuEngine
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("ngsgpu")
 
-PACKAGE: Final = Path(__file__).parents[1]
 BASES_PER_TASK: Final = 1 << 22
 
 _Source = Callable[[Sample, Stage], tuple[Iterator[Any], Callable[[Any], QueryBlock]]]
@@ -70,12 +69,12 @@ class Classifier:
         *,
         partitions: Sequence[int] | None = None,
         rules: OutputRules | None = None,
-        options: ClassifyOptions | None = None,
+        options: RunOptions | None = None,
     ) -> None:
-        self.options = options or ClassifyOptions()
+        self.options = options or RunOptions()
         self.rules = rules or OutputRules()
-        if self.options.backend == "cpu" and numba_cache(PACKAGE).files == 0:
-            logger.info("compiling kernels (first start only, up to half a minute)")
+        if self.options.backend == "cpu":
+            say_if_compiling()
         self.engine = Engine(database, parameters or QueryParameters(), partitions)
         self._gpu: GpuEngine | None = None
         with ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-check") as pool:
@@ -244,7 +243,7 @@ class Classifier:
     def _without_gpu(self) -> None:
         """Let the CPU do what comes."""
         self._gpu = None
-        self.options = replace(self.options, backend="cpu", device="")
+        self.options = replace(self.options, backend="cpu", backend_note="")
 
     def _limited(self) -> AbstractContextManager[None]:
         """Where the memory of all GPUs that take part is limited."""
@@ -277,6 +276,7 @@ class Classifier:
         self, sample: Sample, phred_offset: PhredOffset, stage: Stage
     ) -> Iterator[Queries]:
         """The sample's queries, cut into tasks."""
+        units = self.options.units_per_task or QUERIES_PER_TASK
         for lane in sample.lanes:
             batches = lane.batches(
                 threads=self.options.threads,
@@ -285,7 +285,7 @@ class Classifier:
             )
             for mates in batches:
                 queries = queries_of(mates, lane)
-                for begin, end in cuts_of(queries, self.options.queries_per_task, BASES_PER_TASK):
+                for begin, end in cuts_of(queries, units, BASES_PER_TASK):
                     yield queries.part(begin, end)
                 stage.advance(len(queries))
 

@@ -6,12 +6,11 @@ a pool of threads; what they give is put together in the order of the input.
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,42 +36,13 @@ from ngsgpu.classify.run.stats import ClassificationStatistics
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.errors import UsageError
 from ngsgpu.io.output.writer import OutputGroup, OutputSet
-from ngsgpu.io.text.reader import CHUNK_BYTES
 from ngsgpu.pool import map_ahead
+from ngsgpu.run.options import RunOptions
 from ngsgpu.taxonomy.tree import NO_RANK, rank_name
 
 QUERIES_PER_TASK = 4096
 
 _Item = TypeVar("_Item")
-
-
-@dataclass(frozen=True, slots=True)
-class ClassifyOptions:
-    """How a run goes about it; none of these changes a byte of the output.
-
-    Attributes:
-        threads: how many threads work.
-        queries_per_task: queries that a thread takes at a time.
-        chunk_bytes: bytes of a file that are handled at a time.
-        progress: whether to show progress.
-        backend: ``cpu`` or ``cuda``.
-        may_fall_back: whether the CPU may do what the GPU cannot hold.
-        gpus: how many GPUs search.
-        gpu_memory: bytes of a GPU's memory that may be taken; None for what it has free.
-        device: what computes, in words, for the statistics.
-        command: the command line, for the statistics.
-    """
-
-    threads: int = 1
-    queries_per_task: int = QUERIES_PER_TASK
-    chunk_bytes: int = CHUNK_BYTES
-    progress: bool = False
-    backend: Literal["cpu", "cuda"] = "cpu"
-    may_fall_back: bool = False
-    gpus: int = 1
-    gpu_memory: int | None = None
-    device: str = ""
-    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +117,7 @@ class SampleRun:
         name: str,
         outputs: SampleOutputs,
         rules: OutputRules,
-        options: ClassifyOptions,
+        options: RunOptions,
         pool: ThreadPoolExecutor,
     ) -> None:
         self._engine = engine
@@ -349,13 +319,16 @@ class SampleRun:
     def _statistics(self, totals: SampleTotals, begin: float) -> ClassificationStatistics:
         engine, options = self._engine, self._options
         database = engine.database
-        return ClassificationStatistics(
+        return ClassificationStatistics.begun(
+            options,
+            options.backend,
+            engine.parameters,
             sample=self._name,
-            backend=options.backend,
-            device=options.device or f"CPU, {options.threads} threads",
-            command=list(options.command),
-            parameters=asdict(engine.parameters)
-            | {"min_hits": engine.rules.min_hits, "coverage_filter": self._rules.coverage_share}
+            device=options.backend_note or f"CPU, {options.threads} threads",
+            parameters={
+                "min_hits": engine.rules.min_hits,
+                "coverage_filter": self._rules.coverage_share,
+            }
             | asdict(self._rules.evidence),
             database={
                 "path": str(database.path),
@@ -376,7 +349,6 @@ class SampleRun:
             calls_by_rank=self._by_rank(totals),
             dropped_targets=self._dropped,
             time_s={"total": round(time.monotonic() - begin, 3)},
-            memory={"peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024},
         )
 
     def _by_rank(self, totals: SampleTotals) -> dict[str, int]:

@@ -5,46 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ngsgpu.run.statistics import statistics_json
-
-SCHEMA = "ngsgpu.classify"
-SCHEMA_VERSION = 1
+from ngsgpu.run.statistics import RunStatistics
 
 
-@dataclass(slots=True)
-class ClassificationStatistics:
-    """What a run saw and did with a sample; written by ``--stats``.
+@dataclass(slots=True, kw_only=True)
+class ClassificationStatistics(RunStatistics):
+    """Counts and resources of classifying a sample; see also ``RunStatistics``.
 
     Attributes:
         sample: its name.
-        backend: ``cpu`` or ``cuda``.
-        device: what it ran on, in words.
-        command: the command line, empty for the Python API.
-        parameters: name and value of every parameter of the query.
         database: path, digest, targets, taxa of the taxonomy (0: there is none), targets
             without a taxon, partitions, parameters.
         queries: reads or pairs, bases, classified, unclassified.
         calls_by_rank: queries called at each rank.
         dropped_targets: reference sequences that the coverage filter dropped.
-        time_s: seconds by stage.
-        memory: largest measured bytes.
     """
 
+    SCHEMA = "ngsgpu.classify"
     sample: str
-    backend: str
-    device: str
-    command: list[str]
-    parameters: dict[str, Any]
     database: dict[str, Any]
     queries: dict[str, Any] = field(default_factory=dict)
     calls_by_rank: dict[str, int] = field(default_factory=dict)
     dropped_targets: int = 0
-    time_s: dict[str, float] = field(default_factory=dict)
-    memory: dict[str, int] = field(default_factory=dict)
-
-    def to_json(self) -> str:
-        """The statistics as JSON text."""
-        return statistics_json(SCHEMA, SCHEMA_VERSION, self)
 
     def summary(self) -> list[str]:
         """A few lines that say what was done."""

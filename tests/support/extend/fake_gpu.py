@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
-from ngsgpu.extend import device_run
 from ngsgpu.extend.cpu import Extensions
-from ngsgpu.extend.host import Extender
+from ngsgpu.extend.cpu_run import Extender
 from ngsgpu.extend.params import Rules
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.minhash import ends, ends_gpu
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_read import DeviceInput
+from ngsgpu.run import gpu_run
 from tests.support.correct.fake_gpu import Device, FakeGpus, OutOfMemoryError
 from tests.support.io.layouts import kept, layouts_of
 
@@ -66,7 +66,7 @@ class ExtendingGpus(FakeGpus):
         cuda.Stream = lambda non_blocking: nullcontext()
         kernels = SimpleNamespace(launch=self._launch)
         monkeypatch.setattr(ends_gpu, "KERNELS", kernels)
-        monkeypatch.setattr(device_run, "read_to_device", self._read)
+        monkeypatch.setattr(gpu_run, "read_to_device", self._read)
         gpu = SimpleNamespace(
             DeviceExtender=lambda *arguments: FakeExtender(self, *arguments),
             workspace_bytes=lambda *sizes: WORKSPACE_BYTES,

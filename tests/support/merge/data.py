@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from ngsgpu.merge import MergeOutputs, MergeParameters, MergeRunOptions, merge_files
+from ngsgpu.merge import MergeOutputs, MergeParameters, RunOptions, merge_files
 from tests.support.io.records import Record, fastq, write
 
 HEADERS = (
@@ -81,7 +81,7 @@ def merge_to_bytes(
     folder: Path,
     inputs: tuple[Path, Path],
     parameters: MergeParameters,
-    options: MergeRunOptions | None = None,
+    options: RunOptions | None = None,
     *,
     phred_offset: int = 33,
 ) -> tuple[bytes, bytes, bytes]:

@@ -16,30 +16,19 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from ngsgpu.device.leases import keep_gpus
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError
+from ngsgpu.run.options import RunOptions
 
 _LOG = logging.getLogger("ngsgpu")
 _Result = TypeVar("_Result")
 
 
-class Options(Protocol):
-    """What options of runs say of the backend."""
-
-    @property
-    def backend(self) -> str:
-        """``cpu`` or ``cuda``."""
-
-    @property
-    def may_fall_back(self) -> bool:
-        """Whether the CPU may do what the GPU cannot: the backend was not asked for by name."""
-
-
 def on_backend(
-    options: Options,
+    options: RunOptions,
     on_gpu: Callable[[], _Result],
     on_cpu: Callable[[], _Result],
     *,
@@ -69,7 +58,7 @@ def on_backend(
     # Only now are the frames of the failed attempt gone, and its arrays with them.
     _LOG.warning("%s; continuing on the CPU", cause)
     if gives_back:
-        _leave_gpus(getattr(options, "gpus", 1))
+        _leave_gpus(options.gpus)
     return on_cpu()
 
 

@@ -1,4 +1,4 @@
-"""Running the CPU kernels: anchors in an order that caches like, on several threads."""
+"""A correction on the CPU: anchors in an order that suits the cache, on several threads."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from ngsgpu.align.weights import quality_weights
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.minhash import MinhashTables
+from ngsgpu.correct.plan import CorrectionPlan, plan_correction
+from ngsgpu.correct.run import Run
+from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.pool import Shared, map_ahead
 from ngsgpu.readset import ReadSet
+from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
+from ngsgpu.run.reading import Contents
+from ngsgpu.run.staged import CpuRun
 from ngsgpu.sequence.types import Integer
 
 ANCHORS_PER_TASK = 4096
@@ -53,7 +58,7 @@ def correct_on_cpu(
         tables: its minhash tables.
         parameters: how reads are corrected.
         coverage: reads per position of the genome.
-        threads: how many threads work; the result does not depend on it.
+        threads: number of threads; the result does not depend on it.
         anchors_per_task: anchors (pairs where paired) a thread takes at a time; nor on this.
         advance: called with the number of reads corrected since the last call.
     """
@@ -95,3 +100,51 @@ def correct_on_cpu(
             pass
     counters = np.stack([space.counters for space in spaces.things]).sum(axis=0, dtype=np.int64)
     return collector.finish(counters)
+
+
+class CorrectionOnCpu(CpuRun[CorrectionParameters], Run):
+    """See ``Run``."""
+
+    def plan(self, contents: Contents, *, paired: bool) -> CorrectionPlan:
+        """Memory that the run needs for some reads."""
+        return plan_correction(
+            self.parameters,
+            reads=contents.reads,
+            bases=contents.bases,
+            max_length=contents.longest,
+            paired=paired,
+            threads=self.options.threads,
+            budget_bytes=self.budget,
+            read_bytes=contents.read_bytes,
+            estimated=contents.estimated,
+        )
+
+    def count(self) -> KmerSpectrum:
+        """The k-mer spectrum of the reads."""
+        with self.timed("spectrum"):
+            return count_kmers(
+                self.reads, self.parameters.minhash.kmer, threads=self.options.threads
+            )
+
+    def correct(self, coverage: float) -> Corrections:
+        """Build the tables and correct every read.
+
+        Raises:
+            UsageError: the memory does not suffice.
+        """
+        self.check_memory()
+        threads = self.options.threads
+        with self.building_tables() as stage:
+            tables = build_tables(
+                self.reads, self.parameters.minhash, threads=threads, advance=stage.advance
+            )
+        with self.correcting() as stage:
+            return correct_on_cpu(
+                self.reads,
+                tables,
+                self.parameters,
+                coverage,
+                threads=threads,
+                anchors_per_task=self.options.units_per_task or ANCHORS_PER_TASK,
+                advance=stage.advance,
+            )

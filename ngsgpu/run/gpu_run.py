@@ -1,0 +1,72 @@
+"""A run on GPUs: the inputs go to the device as they are and are split into records there."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Self
+
+from ngsgpu.device.team import limited_gpu_memory
+from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.io.gpu.feed import say_read_by_cpu
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.layout import ReadFilesLayout
+from ngsgpu.readset import ReadSet
+from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.readset.gpu_read import read_to_device
+from ngsgpu.run.staged import CpuRun, P, StagedRun
+
+
+class GpuRun(StagedRun[P]):
+    """A run on GPUs.
+
+    Attributes:
+        reads: the reads, once they were read; on the host where the GPU cannot hold them.
+        layouts: where their sequences lie in the files; None where that is not known.
+    """
+
+    backend = "cuda"
+    reads: DeviceReadSet | ReadSet
+    layouts: tuple[ReadFilesLayout, ...] | None = None
+
+    def __enter__(self) -> Self:
+        """Limit the memory of the GPUs."""
+        super().__enter__()
+        self._open.enter_context(limited_gpu_memory(self.options.gpu_memory, self.options.gpus))
+        return self
+
+    @abstractmethod
+    def on_cpu(self) -> CpuRun[P]:
+        """The same run on the CPU."""
+
+    def read(self, lanes: Sequence[ReadFiles]) -> None:
+        """Read all lanes into a read set on the GPU, or on the host where it does not fit.
+
+        Raises:
+            InputError: an input cannot be read.
+            DeviceError: CUDA fails.
+        """
+        try:
+            with self.step("read", "reading") as stage:
+                found = read_to_device(
+                    lanes,
+                    quality_bits=self.parameters.quality_bits,
+                    phred_offset=self.phred_offset,
+                    threads=self.options.threads,
+                    memory=self.options.gpu_memory,
+                    keep_bytes=self.options.kept_bytes,
+                    advance=stage.advance,
+                )
+            self.reads, self.layouts = found.reads, found.layouts
+            return
+        except DeviceMemoryError as error:
+            say_read_by_cpu(error)
+        # Only now are the frames of the failed attempt gone, and its arrays with them.
+        run = self.on_cpu()
+        run.read(lanes)
+        self.reads = run.reads
+        self.seconds |= run.seconds
+
+    def take(self, reads: ReadSet) -> None:
+        """Take reads that are in memory already."""
+        self.reads = reads
