@@ -22,6 +22,7 @@ from ngsgpu.classify.outputs.kraken import kraken_report
 from ngsgpu.classify.outputs.krona import krona_text
 from ngsgpu.classify.outputs.reads import GROUPS, KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.outputs.tree import CountedTree, count_tree, tree_of
+from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy, rank_name
 from tests.support.classify import trees
@@ -56,25 +57,42 @@ def called(draw: st.DrawFn, labels: Labels, paired: bool) -> CalledReads:
 
     target = numbers(-1, labels.targets - 1)
     begin = np.minimum(numbers(0, 35000), np.maximum(labels.windows()[target] - 1, 0))
-    return CalledReads(
+    queries = QueryBlock(
         names=np.frombuffer(b" ".join([*names, b""]), dtype=np.uint8),
         name_start=ends - widths,
         name_end=ends - 1,
+        length1=numbers(0, 300),
+        length2=numbers(0, 300),
+        features=np.zeros(count, dtype=np.int64),
+        candidates=CandidateArrays.empty(count, 1),
+        paired=paired,
+    )
+    return CalledReads(
+        queries=queries,
         call=np.array([draw(st.sampled_from(calls)) for _ in range(count)], dtype=np.int32),
         score=numbers(0, 2**31 - 1),
         target=target,
         window_begin=begin.astype(np.int32),
         window_end=np.minimum(begin + numbers(0, 3), labels.windows()[target] - 1).astype(np.int32),
-        length1=numbers(0, 300),
-        length2=numbers(0, 300),
-        paired=paired,
     )
+
+
+def part_of(reads: CalledReads, begin: int, end: int) -> CalledReads:
+    fields = ("call", "score", "target", "window_begin", "window_end")
+    return CalledReads(
+        reads.queries.part(begin, end), *(getattr(reads, name)[begin:end] for name in fields)
+    )
+
+
+def name_of(reads: CalledReads, i: int) -> bytes:
+    own = reads.queries
+    return own.names[own.name_start[i] : own.name_end[i]].tobytes()
 
 
 def table_oracle(labels: Labels, reads: CalledReads, groups: tuple[str, ...]) -> str:
     lines = []
     for i in range(len(reads)):
-        fields = [reads.names[reads.name_start[i] : reads.name_end[i]].tobytes().decode()]
+        fields = [name_of(reads, i).decode()]
         call, target = int(reads.call[i]), int(reads.target[i])
         if "taxon" in groups and call < 0:
             fields += ["0", "no rank", "unclassified"]
@@ -109,7 +127,7 @@ def test_table_of_reads(labels: Labels, data: st.DataObject) -> None:
     expected = table_oracle(labels, reads, groups)
     assert writer.text(reads).tobytes().decode() == expected
     cut = data.draw(st.integers(0, len(reads)))
-    parts = [writer.text(reads, 0, cut), writer.text(reads, cut)]
+    parts = [writer.text(part_of(reads, *ends)) for ends in ((0, cut), (cut, len(reads)))]
     assert b"".join(part.tobytes() for part in parts).decode() == expected
 
 
@@ -136,9 +154,9 @@ def test_kraken_lines(labels: Labels, data: st.DataObject) -> None:
         state, name, taxid, length, hits = line.split("\t")
         call, target = int(reads.call[i]), int(reads.target[i])
         assert state == ("U" if call < 0 else "C")
-        assert name.encode() == reads.names[reads.name_start[i] : reads.name_end[i]].tobytes()
+        assert name.encode() == name_of(reads, i)
         assert int(taxid) == (0 if call < 0 else taxids[labels.node_of_call(call)])
-        mates = [int(reads.length1[i]), int(reads.length2[i])]
+        mates = [int(reads.queries.length1[i]), int(reads.queries.length2[i])]
         assert length == "|".join(str(bases) for bases in mates[: 2 if paired else 1])
         best = taxids[labels.node_of_target[target]] if target >= 0 else 0
         assert hits == f"{best}:{reads.score[i] if target >= 0 else 0}"

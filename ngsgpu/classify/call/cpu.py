@@ -58,24 +58,23 @@ def call_block(
     )  # fmt: skip
     row, there = np.arange(len(block)), place >= 0
     column = np.maximum(place, 0)
+
+    def chosen(array: NDArray[np.int32], otherwise: int) -> NDArray[np.int32]:
+        return np.where(there, array[row, column], np.int32(otherwise))
+
+    score = chosen(best.hits, 0)
     if acceptance is not None:
         raise_rank(
-            call, acceptance, np.where(there, best.hits[row, column], np.int32(0)),
-            block.features, engine.target_node, engine.lineages, engine.rules.highest,
-            round(doubtful_confidence * PER_MILLION),
+            call, acceptance, score, block.features, engine.target_node, engine.lineages,
+            engine.rules.highest, round(doubtful_confidence * PER_MILLION),
         )  # fmt: skip
     return CalledReads(
-        names=block.names,
-        name_start=block.name_start,
-        name_end=block.name_end,
+        queries=block,
         call=call,
-        score=np.where(there, best.hits[row, column], np.int32(0)),
-        target=np.where(there, best.target[row, column], np.int32(-1)),
-        window_begin=np.where(there, best.window_begin[row, column], np.int32(0)),
-        window_end=np.where(there, best.window_end[row, column], np.int32(0)),
-        length1=block.length1,
-        length2=block.length2,
-        paired=block.paired,
+        score=score,
+        target=chosen(best.target, -1),
+        window_begin=chosen(best.window_begin, 0),
+        window_end=chosen(best.window_end, 0),
     )
 
 

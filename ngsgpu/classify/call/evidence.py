@@ -146,18 +146,9 @@ def weigh(
         The candidates, and the most that is believed of any that was near, uint8[n]; ``ACCEPTED``
         of reads without candidates.
     """
-    left = best._replace(
-        target=best.target.copy(),
-        hits=best.hits.copy(),
-        taxon=best.taxon.copy(),
-        window_begin=best.window_begin.copy(),
-        window_end=best.window_end.copy(),
-    )
+    left = best.copy()
     acceptance = np.full(len(best.target), ACCEPTED, dtype=np.uint8)
-    _weigh(
-        left.target, left.hits, left.taxon, left.window_begin, left.window_end, accepted,
-        np.int64(rules.min_hits), np.int64(rules.difference), acceptance,
-    )  # fmt: skip
+    _weigh(left, accepted, np.int64(rules.min_hits), np.int64(rules.difference), acceptance)
     return left, acceptance
 
 
@@ -221,10 +212,9 @@ def _count(target, hits, features, species, min_hits, counts):  # type: ignore[n
 
 
 @njit(nogil=True, cache=True)
-def _weigh(  # type: ignore[no-untyped-def]
-    target, hits, taxon, window_begin, window_end, accepted, min_hits, difference, acceptance
-):
+def _weigh(best, accepted, min_hits, difference, acceptance):  # type: ignore[no-untyped-def]
     """Move those of believed species to the front of rows that have a near one; empty the rest."""
+    target, hits, window_begin, window_end, taxon = best
     most = target.shape[1]
     for i in range(target.shape[0]):
         if target[i, 0] < 0:

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.query.queries import QueryBlock
 from ngsgpu.jit import njit
 from ngsgpu.sequence.types import Integer
 
@@ -25,30 +26,20 @@ class CalledReads:
     """The calls of consecutive queries, in the order of the input.
 
     Attributes:
-        names: uint8 [bytes], in which the names lie.
-        name_start: int64[n], first byte of the first word of the (first mate's) header.
-        name_end: int64[n], end of that word, without a mate number at the end (``/1``).
+        queries: names and lengths.
         call: int32[n], see above.
         score: int32[n], hits of the best candidate; 0 without one.
         target: int32[n], the best candidate; ``NO_TARGET`` without one.
         window_begin: int32[n], first window of its range.
         window_end: int32[n], last window of its range.
-        length1: int32[n], bases of the read or first mate.
-        length2: int32[n], bases of the second mate; 0 for single reads.
-        paired: whether queries are pairs.
     """
 
-    names: NDArray[np.uint8]
-    name_start: NDArray[np.int64]
-    name_end: NDArray[np.int64]
+    queries: QueryBlock
     call: NDArray[np.int32]
     score: NDArray[np.int32]
     target: NDArray[np.int32]
     window_begin: NDArray[np.int32]
     window_end: NDArray[np.int32]
-    length1: NDArray[np.int32]
-    length2: NDArray[np.int32]
-    paired: bool
 
     def __len__(self) -> int:
         return len(self.call)

@@ -71,20 +71,18 @@ class ReadTableWriter:
             shown += names if is_shown else []
         return "\t".join(shown).encode() + b"\n"
 
-    def text(self, reads: CalledReads, begin: int = 0, end: int | None = None) -> NDArray[np.uint8]:
-        """Lines of the reads ``begin`` up to ``end`` (all), uint8."""
-        part = slice(begin, len(reads) if end is None else end)
-        start, stop = reads.name_start[part], reads.name_end[part]
-        target = reads.target[part]
+    def text(self, reads: CalledReads) -> NDArray[np.uint8]:
+        """Lines of the reads, uint8."""
+        own, target = reads.queries, reads.target
         labels = self.labels
-        room = int((stop - start).sum()) + len(target) * self._widest
+        room = int((own.name_end - own.name_start).sum()) + len(target) * self._widest
         if self.shown[2] and labels.targets > 0:
             lengths = labels.target_start[1:] - labels.target_start[:-1]
             room += int(lengths[target[target >= 0]].sum())
         out = np.empty(room, dtype=np.uint8)
         used = _table_lines(
-            reads.names, start, stop, reads.call[part], reads.score[part], target,
-            reads.window_begin[part], reads.window_end[part],
+            own.names, own.name_start, own.name_end, reads.call, reads.score, target,
+            reads.window_begin, reads.window_end,
             *self.texts,
             labels.target_bytes, labels.target_start, labels.target_length,
             labels.sketch.window, labels.sketch.stride, self.shown, out,
@@ -115,15 +113,14 @@ class KrakenLinesWriter:
         """Nothing: the format has no header."""
         return b""
 
-    def text(self, reads: CalledReads, begin: int = 0, end: int | None = None) -> NDArray[np.uint8]:
-        """Lines of the reads ``begin`` up to ``end`` (all), uint8."""
-        part = slice(begin, len(reads) if end is None else end)
-        start, stop = reads.name_start[part], reads.name_end[part]
-        room = int((stop - start).sum()) + (stop - start).size * (10 + 5 * _LONGEST_NUMBER)
+    def text(self, reads: CalledReads) -> NDArray[np.uint8]:
+        """Lines of the reads, uint8."""
+        own = reads.queries
+        room = int((own.name_end - own.name_start).sum()) + len(reads) * (10 + 5 * _LONGEST_NUMBER)
         out = np.empty(room, dtype=np.uint8)
         used = _kraken_lines(
-            reads.names, start, stop, reads.call[part], reads.score[part], reads.target[part],
-            reads.length1[part], reads.length2[part], reads.paired, self.taxid, self._nodes, out,
+            own.names, own.name_start, own.name_end, reads.call, reads.score, reads.target,
+            own.length1, own.length2, own.paired, self.taxid, self._nodes, out,
         )  # fmt: skip
         return out[:used]
 

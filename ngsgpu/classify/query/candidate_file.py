@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final, get_type_hints
 
@@ -120,15 +120,15 @@ def compact_block(block: QueryBlock) -> QueryBlock:
     """The block in memory of its own, without the file's bytes that its names lie in."""
     names, lengths = own_names(block.names, block.name_start, block.name_end)
     ends = np.cumsum(lengths, dtype=np.int64)
-    return QueryBlock(
+    return replace(
+        block,
         names=names,
         name_start=ends - lengths,
         name_end=ends,
         length1=block.length1.copy(),
         length2=block.length2.copy(),
         features=block.features.copy(),
-        candidates=CandidateArrays(*(array.copy() for array in block.candidates)),
-        paired=block.paired,
+        candidates=block.candidates.copy(),
     )
 
 

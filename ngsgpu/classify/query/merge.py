@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.query.candidate_file import CandidateFile
 from ngsgpu.classify.query.cpu import merge_candidates
 from ngsgpu.classify.query.engine import Engine
-from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
+from ngsgpu.classify.query.queries import QueryBlock
 from ngsgpu.errors import InputError, UsageError
 
 
@@ -92,7 +92,7 @@ def _other_reads(path: str, cause: str) -> InputError:
 
 def join_blocks(blocks: list[QueryBlock]) -> QueryBlock:
     """One block with the best candidates of all."""
-    best = CandidateArrays(*(array.copy() for array in blocks[0].candidates))
+    best = blocks[0].candidates.copy()
     for block in blocks[1:]:
         merge_candidates(block.candidates, best)
     return replace(blocks[0], candidates=best)
@@ -125,14 +125,6 @@ class _Cursor:
         """The next queries, no more than are left."""
         block = self._block
         assert block is not None
-        cut = slice(self._used, self._used + count)
+        begin = self._used
         self._used += count
-        return replace(
-            block,
-            name_start=block.name_start[cut],
-            name_end=block.name_end[cut],
-            length1=block.length1[cut],
-            length2=block.length2[cut],
-            features=block.features[cut],
-            candidates=CandidateArrays(*(array[cut] for array in block.candidates)),
-        )
+        return block.part(begin, self._used)

@@ -5,8 +5,8 @@ A query is a read, or a pair of mates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,10 @@ class Mates(NamedTuple):
     end: NDArray[np.int64]
     length: NDArray[np.int32]
 
+    def part(self, cut: slice) -> Mates:
+        """Those of some queries."""
+        return Mates(self.data, self.start[cut], self.end[cut], self.length[cut])
+
 
 NO_MATES = Mates(
     np.zeros(0, dtype=np.uint8),
@@ -40,7 +44,7 @@ NO_MATES = Mates(
 
 
 class CandidateArrays(NamedTuple):
-    """The best candidates of queries; see ``ngsgpu.classify.call.results.Candidates``.
+    """The best candidates of queries; best first.
 
     Attributes:
         target: int32[n, m], -1 from the first place on that is free.
@@ -60,14 +64,11 @@ class CandidateArrays(NamedTuple):
     @classmethod
     def empty(cls, queries: int, most: int) -> CandidateArrays:
         """Lists without a candidate."""
-        shape = queries, most
-        return cls(
-            target=np.full(shape, -1, dtype=np.int32),
-            hits=np.zeros(shape, dtype=np.int32),
-            window_begin=np.zeros(shape, dtype=np.int32),
-            window_end=np.zeros(shape, dtype=np.int32),
-            taxon=np.full(shape, -1, dtype=np.int32),
-        )
+        return cls(*(np.full((queries, most), first, np.int32) for first in (-1, 0, 0, 0, -1)))
+
+    def copy(self) -> CandidateArrays:
+        """The same lists, to be changed."""
+        return CandidateArrays(*(array.copy() for array in self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +98,11 @@ class Queries:
     def part(self, begin: int, end: int) -> Queries:
         """Queries ``begin`` up to ``end``."""
         cut = slice(begin, end)
-        second = self.second
-        if self.paired:
-            second = Mates(second.data, second.start[cut], second.end[cut], second.length[cut])
-        first = self.first
-        return Queries(
-            Mates(first.data, first.start[cut], first.end[cut], first.length[cut]),
-            second,
-            self.name_start[cut],
-            self.name_end[cut],
-        )
+        second = self.second.part(cut) if self.paired else self.second
+        return Queries(self.first.part(cut), second, self.name_start[cut], self.name_end[cut])
+
+
+_OF_QUERIES: Final = ("name_start", "name_end", "length1", "length2", "features")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +132,20 @@ class QueryBlock:
     def __len__(self) -> int:
         return len(self.name_start)
 
+    def part(self, begin: int, end: int) -> QueryBlock:
+        """Queries ``begin`` up to ``end``."""
+        cut = slice(begin, end)
+        return replace(
+            self,
+            **{name: getattr(self, name)[cut] for name in _OF_QUERIES},
+            candidates=CandidateArrays(*(array[cut] for array in self.candidates)),
+        )
+
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        own = (self.names, self.name_start, self.name_end, self.length1, self.length2)
-        return sum(array.nbytes for array in (*own, self.features, *self.candidates))
+        own = [self.names, *(getattr(self, name) for name in _OF_QUERIES), *self.candidates]
+        return sum(array.nbytes for array in own)
 
     @property
     def bases(self) -> int:

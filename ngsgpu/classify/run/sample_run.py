@@ -284,7 +284,7 @@ class SampleRun:
             for name, text in zip(self._writers, called.texts, strict=True):
                 outputs.write(place[name], text)
             totals.add(called.reads.call, called.bases)
-            totals.paired = called.reads.paired
+            totals.paired = called.reads.queries.paired
             if len(first_window) > 0:
                 count_windows(
                     called.reads.call, called.reads.target, called.reads.window_begin,
