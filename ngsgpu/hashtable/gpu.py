@@ -56,9 +56,9 @@ class HashTable:
         self._keys = cupy.empty(self.slots, dtype=cupy.uint32)
         self._values = cupy.empty(self.slots * bucket, dtype=cupy.uint32)
         self._spill = cupy.empty(_spill_room(self.slots), dtype=cupy.uint64)
-        self._counters = cupy.empty(2, dtype=cupy.uint64)
-        for array, byte in ((self._keys, 0xFF), (self._values, 0xFF), (self._counters, 0)):
-            array.data.memset_async(byte, array.nbytes)
+        self._counters = cupy.zeros(2, dtype=cupy.uint64)
+        for array in (self._keys, self._values):
+            array.data.memset_async(0xFF, array.nbytes)
 
     @property
     def slots(self) -> int:
@@ -122,8 +122,7 @@ class HashTable:
         """Write words to an array, unless that is null; their number, CuPy uint64[1]."""
         import cupy
 
-        count = cupy.empty(1, dtype=cupy.uint64)
-        count.data.memset_async(0, count.nbytes)
+        count = cupy.zeros(1, dtype=cupy.uint64)
         places = self.slots * self._bucket + len(self._spill)
         KERNELS.launch(
             f"choose_slots_{self._bucket}", grid_of_warps(-(-places // TILE)), (THREADS,),
@@ -157,8 +156,7 @@ def slots_taken(pairs: Any, max_values: int) -> NDArray[np.int64]:
     """
     import cupy
 
-    slots = cupy.empty(len(BUCKETS), dtype=cupy.uint64)
-    slots.data.memset_async(0, slots.nbytes)
+    slots = cupy.zeros(len(BUCKETS), dtype=cupy.uint64)
     if len(pairs) > 0:
         KERNELS.launch(
             "count_slots", grid_of_threads(len(pairs)), (THREADS,),

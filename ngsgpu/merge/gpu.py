@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.device.structs import Struct, fields_of
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.io.gpu.parse import HEADROOM, THREADS, WARPS, ParsedChunk, device_classes
@@ -55,7 +56,6 @@ _MEMORY_PER_CHUNK_BYTE: Final = 32
 """Device memory, in chunks: slots of two files, outputs of three batches, and what is found."""
 
 _MAX_BINS: Final = 2 * MAX_READ_LENGTH + 1
-_DEVICE_TO_HOST: Final = 2
 
 
 def merge_on_gpu(
@@ -130,18 +130,13 @@ class _Batch:
         self.offsets = cupy.empty(OUTPUTS * pairs, dtype=cupy.uint32)
         self.tile_bytes = cupy.empty(OUTPUTS * (pairs // TILE_PAIRS + 1), dtype=cupy.uint32)
         self.totals = cupy.empty(OUTPUTS, dtype=cupy.uint32)
-        self._memory = cupy.cuda.alloc_pinned_memory(4 * OUTPUTS)
-        self._sizes = np.frombuffer(self._memory, np.uint32, OUTPUTS)
+        self._sizes = pinned_empty(4 * OUTPUTS).view(np.uint32)
         self.made = cupy.cuda.Event(disable_timing=True)
         self.copied: list[Any] = []
 
     def fetch_totals(self, stream: Any) -> None:
         """Start to bring home how many bytes each output has."""
-        import cupy
-
-        cupy.cuda.runtime.memcpyAsync(
-            self._memory.ptr, self.totals.data.ptr, 4 * OUTPUTS, _DEVICE_TO_HOST, stream.ptr
-        )
+        self.totals.get(stream, out=self._sizes, blocking=False)
         self.made.record(stream)
 
     def sizes(self) -> list[int]:

@@ -14,7 +14,6 @@ from ngsgpu.classify.index.index import Index, directory_bits
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.io.output.store import ArrayFile, FileList
 
-_DEVICE_TO_HOST: Final = 2
 _NAMES: Final = ("directory", "entries", "locations")
 
 
@@ -102,15 +101,13 @@ def copy_arrays(
         size = min(pinned.size, array.nbytes - begin)
         with pinned.borrowed() as buffer, device:
             stream = cupy.cuda.Stream(non_blocking=True)
-            cupy.cuda.runtime.memcpyAsync(
-                buffer.ctypes.data, array.data.ptr + begin, size, _DEVICE_TO_HOST, stream.ptr
-            )
-            stream.synchronize()
+            array[begin : begin + size].get(stream, out=buffer[:size])
             destination.put(name, to + begin, buffer[:size])
 
     pieces = [
         (begin / array.nbytes, name, to, array, begin)
-        for name, (to, array) in arrays.items()
+        for name, (to, own) in arrays.items()
+        for array in (own.reshape(-1).view(cupy.uint8),)
         for begin in range(0, array.nbytes, pinned.size)
     ]
     # The files grow side by side, for only one thread at a time gets into each.

@@ -38,8 +38,6 @@ and target, and last of none; bits of ``shown``: taxon, score, target, range."""
 KINDS: Final = 2
 """Kinds of lines: of the table of reads, and Kraken's."""
 
-_DEVICE_TO_HOST: Final = 2
-
 
 @dataclass(slots=True)
 class CalledBatch:
@@ -139,11 +137,8 @@ class GpuCaller:
         KERNELS.launch(
             "sum_tiles", (KINDS,), (THREADS,), (called.tile_start, np.uint32(tiles), totals)
         )
-        stream = cupy.cuda.get_current_stream()
-        cupy.cuda.runtime.memcpyAsync(
-            called.totals.ctypes.data, totals.data.ptr, 4 * KINDS, _DEVICE_TO_HOST, stream.ptr
-        )
-        called.counted.record(stream)
+        totals.get(out=called.totals, blocking=False)
+        called.counted.record(cupy.cuda.get_current_stream())
         return called
 
     def lines(self, called: CalledBatch, kind: int) -> Any:

@@ -50,7 +50,6 @@ _LOCATIONS_AT_ONCE: Final = 1 << 26
 """Locations that are sorted together in device memory, about; each takes some 32 bytes."""
 
 _SIZES: Final = 3
-_DEVICE_TO_HOST: Final = 2
 
 
 class Search(NamedTuple):
@@ -125,11 +124,7 @@ class Searcher:
                     counters[2 * number :], search.longer[number],
                 ),
             )  # fmt: skip
-        stream = cupy.cuda.get_current_stream()
-        cupy.cuda.runtime.memcpyAsync(
-            self._counts.ctypes.data, counters.data.ptr, counters.nbytes, _DEVICE_TO_HOST,
-            stream.ptr,
-        )  # fmt: skip
+        counters.get(out=self._counts, blocking=False)
         return search
 
     def finish(self, search: Search) -> None:

@@ -137,8 +137,7 @@ class GpuSource:
 
         chunk, record = records.parts[0]
         queries = records.units
-        used = cupy.empty(1, dtype=cupy.uint32)
-        used.data.memset_async(0, 4)
+        used = cupy.zeros(1, dtype=cupy.uint32)
         start, length = cupy.empty((2, queries), dtype=cupy.uint32)
         text = cupy.empty(chunk.slot.raw.size, dtype=cupy.uint8)
         KERNELS.launch(

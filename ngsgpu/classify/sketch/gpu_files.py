@@ -42,10 +42,6 @@ _SLOTS: Final = 2
 _SWITCH_BYTES: Final = 32 << 20
 """Text after which, at the next record, another GPU takes over."""
 
-_HOST_TO_DEVICE: Final = 1
-_DEVICE_TO_HOST: Final = 2
-_DEVICE_TO_DEVICE: Final = 3
-
 
 def sketch_files(
     files: Sequence[str],
@@ -205,18 +201,15 @@ class _Run:
 
     def _copy(self, piece: Piece, begin: int, end: int) -> None:
         """Copy bytes of a piece behind those of the batch."""
-        import cupy
-
         lane = self._lane
         slot = lane.batches % _SLOTS
         with lane.device:
             if lane.batch.size == 0 and lane.batches >= _SLOTS:
                 lane.stream.wait_event(lane.used[slot])
             if end > begin:
-                cupy.cuda.runtime.memcpyAsync(
-                    lane.text[slot].data.ptr + lane.batch.size, piece.data.ctypes.data + begin,
-                    end - begin, _HOST_TO_DEVICE, lane.stream.ptr,
-                )  # fmt: skip
+                lane.text[slot][lane.batch.size :].data.copy_from_host_async(
+                    piece.data.ctypes.data + begin, end - begin, lane.stream
+                )
             if end < len(piece.data):  # the rest goes to another GPU, and one event is for all
                 lane.stream.synchronize()
         lane.batch.size += end - begin
@@ -285,9 +278,7 @@ class _Run:
             lane.found[slot] = pinned_empty(4 * max(1024, 2 * len(found))).view(np.uint32)
         here = lane.found[slot][: len(found)]
         stream = cupy.cuda.Stream.null
-        cupy.cuda.runtime.memcpyAsync(
-            here.ctypes.data, found.data.ptr, found.nbytes, _DEVICE_TO_HOST, stream.ptr
-        )
+        found.get(stream, out=here, blocking=False)
         counted = cupy.cuda.Event(disable_timing=True)
         counted.record(stream)
         return _Started(lane, slot, batch, here, counted)
@@ -308,10 +299,9 @@ class _Run:
             sketches = sketch_letters(letters, pieces, self._parameters)
             if lane.carried > 0:
                 other = lane.letters[(own.slot + 1) % _SLOTS]
-                cupy.cuda.runtime.memcpyAsync(
-                    other.data.ptr + lane.head - lane.carried, letters.data.ptr + begin,
-                    lane.carried, _DEVICE_TO_DEVICE, cupy.cuda.Stream.null.ptr,
-                )  # fmt: skip
+                other[lane.head - lane.carried :].data.copy_from_device_async(
+                    letters[begin:].data, lane.carried, cupy.cuda.Stream.null
+                )
             if sketches is not None:
                 self.done.append(self._placed(lane, sketches))
         self._advance(int(places[-1]))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.kernels import KernelModule, grid_for
+from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.device.structs import Struct
 from ngsgpu.io.gpu.feed import Feed, IrregularInputError, PinnedChunk
 from ngsgpu.io.text.batch import MAX_READ_LENGTH
@@ -41,7 +42,6 @@ _BYTES_PER_LINE: Final = 8
 
 _LINES_AT_LEAST: Final = 1 << 16
 _PAD: Final = 64
-_HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE = 1, 2, 3
 
 FOUND: Final = Struct(__name__, "Found", dict.fromkeys(
     ("lines", "records", "tail", "bad", "min_length", "max_length", "ambiguous", "low_quality",
@@ -157,7 +157,7 @@ class Parser:
         self._content_end = 0
         self._quality_range = (255, 0)
         self._classes = device_classes()
-        self._memory = cupy.cuda.alloc_pinned_memory(FOUND.dtype.itemsize)
+        self._found = pinned_empty(FOUND.dtype.itemsize)
 
     def next_chunk(self) -> ParsedChunk | None:
         """The file's next records, none if only blank lines follow; None at its end.
@@ -188,8 +188,8 @@ class Parser:
             raise IrregularInputError("the file does not begin like FASTQ")
         slot = self._free.popleft()
         self._copies.wait_event(slot.free)
-        target = slot.raw.data.ptr + HEADROOM
-        _copy(target, chunk.buffer.pointer, chunk.size, _HOST_TO_DEVICE, self._copies)
+        target = slot.raw[HEADROOM:].data
+        target.copy_from_host_async(chunk.buffer.pointer, chunk.size, self._copies)
         slot.copied.record(self._copies)
         self.feed.release(chunk, slot.copied)
         self._coming.append((slot, chunk))
@@ -205,9 +205,8 @@ class Parser:
         last, self._current = self._current, slot
         if last is not None:
             if size:
-                source = last.raw.data.ptr + at
-                target = slot.raw.data.ptr + begin
-                _copy(target, source, size, _DEVICE_TO_DEVICE, self._kernels)
+                source = last.raw[at:].data
+                slot.raw[begin:].data.copy_from_device_async(source, size, self._kernels)
             last.free.record(self._kernels)
             self._free.append(last)
         return begin
@@ -252,10 +251,8 @@ class Parser:
 
     def _taken(self, slot: Slot, chunk: PinnedChunk, begin: int) -> ParsedChunk:
         """Wait for what was found in the chunk, and judge it."""
-        _copy(self._memory.ptr, slot.found.data.ptr, slot.found.nbytes, _DEVICE_TO_HOST,
-              self._kernels)  # fmt: skip
-        self._kernels.synchronize()
-        found = FOUND.unpack(self._memory)
+        slot.found.get(self._kernels, out=self._found)
+        found = FOUND.unpack(self._found)
         offset = chunk.offset - HEADROOM
         tail = offset + found["tail"]
         if found["full"]:
@@ -308,9 +305,3 @@ def device_classes() -> Any:
 def blocks_for(warps: int) -> tuple[int]:
     """Grid for kernels of one warp a record: enough to fill the GPU, and not more than needed."""
     return grid_for(max(1, warps), WARPS, 8)
-
-
-def _copy(target: int, source: int, size: int, kind: int, stream: Any) -> None:
-    import cupy
-
-    cupy.cuda.runtime.memcpyAsync(target, source, size, kind, stream.ptr)

@@ -29,8 +29,6 @@ MEMORY_WRITERS: Final = 8
 _AHEAD: Final = 12
 """Pieces that may wait to be written."""
 
-_DEVICE_TO_HOST: Final = 2
-
 
 class DeviceWriter:
     """Appends device memory to outputs; use it as a context manager.
@@ -83,9 +81,7 @@ class DeviceWriter:
         for start in range(0, size, self._pinned.size):
             count = min(self._pinned.size, size - start)
             buffer = self._pinned.take()
-            cupy.cuda.runtime.memcpyAsync(
-                buffer.ctypes.data, data.data.ptr + start, count, _DEVICE_TO_HOST, self._stream.ptr
-            )
+            data[start : start + count].get(self._stream, out=buffer[:count], blocking=False)
             copied = cupy.cuda.Event(disable_timing=True)
             copied.record(self._stream)
             place = self._filled.get(index, 0)
