@@ -158,14 +158,9 @@ class QueryParameters:
     def __post_init__(self) -> None:
         if self.min_hits is not None and self.min_hits < 1:
             raise UsageError(f"--min-hits must be 1 or more, not {self.min_hits}")
-        if not 0 <= self.hit_difference <= 1:
-            raise UsageError(f"--hit-difference must be 0 to 1, not {self.hit_difference:g}")
-        if not 0 <= self.confidence <= 1:
-            raise UsageError(f"--confidence must be 0 to 1, not {self.confidence:g}")
-        if not 0 <= self.species_confidence <= 1:
-            raise UsageError(
-                f"--species-confidence must be 0 to 1, not {self.species_confidence:g}"
-            )
+        for name in ("hit_difference", "confidence", "species_confidence"):
+            if not 0 <= (value := getattr(self, name)) <= 1:
+                raise UsageError(f"--{name.replace('_', '-')} must be 0 to 1, not {value:g}")
         if not 1 <= self.candidates <= 64:
             raise UsageError(f"--candidates must be from 1 to 64, not {self.candidates}")
         if self.insert_size < 0:

@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 from ngsgpu.classify.call.abundance import estimate_abundance
 from ngsgpu.classify.call.results import CalledReads, SampleTotals
 from ngsgpu.classify.database.labels import Labels
-from ngsgpu.classify.outputs.abundance import abundance_table
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.cami import CAMI_RANKS, cami_profile
-from ngsgpu.classify.outputs.coverage import coverage_table
-from ngsgpu.classify.outputs.kraken import kraken_report
-from ngsgpu.classify.outputs.krona import krona_text
+from ngsgpu.classify.outputs.kraken import kraken_report, krona_text
 from ngsgpu.classify.outputs.reads import GROUPS, KrakenLinesWriter, ReadTableWriter
+from ngsgpu.classify.outputs.tables import abundance_table, coverage_table
 from ngsgpu.classify.outputs.tree import CountedTree, count_tree, tree_of
 from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.errors import UsageError

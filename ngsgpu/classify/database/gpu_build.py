@@ -13,8 +13,8 @@ from ngsgpu.classify.database.cpu_build import all_batches
 from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.plan import window_taxa
 from ngsgpu.classify.database.write import store_partition
+from ngsgpu.classify.index.gpu_arrays import NewIndex
 from ngsgpu.classify.index.gpu_build import IndexBuilder
-from ngsgpu.classify.index.gpu_destination import Destination, HostIndex, StoredIndex
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.gpu import GpuSketches, sketch_unpacked
 from ngsgpu.classify.sketch.gpu_files import BATCH_BYTES, sketch_files
@@ -105,7 +105,7 @@ class GpuBuilder:
 
     def index(self, database: Database, number: int, sketches: list[GpuSketches]) -> Partition:
         """See ``build._Builder``."""
-        index = HostIndex()
+        index = NewIndex()
         self._build(database, number, sketches, index)
         target, first_window, _ = database.members(number)
         return Partition(number, target, first_window, index.index())
@@ -114,19 +114,16 @@ class GpuBuilder:
         """See ``build._Builder``."""
 
         def save(folder: Path) -> tuple[FileList, int, int]:
-            index = StoredIndex(folder)
+            index = NewIndex(folder)
             self._build(database, number, sketches, index)
-            return index.files()
+            return index.close()
 
         store_partition(database, number, save, self._options.threads)
 
     def _build(
-        self,
-        database: Database,
-        number: int,
-        sketches: Sequence[GpuSketches],
-        destination: Destination,
+        self, database: Database, number: int, sketches: Sequence[GpuSketches], index: NewIndex
     ) -> None:
+        """Build the index of a partition."""
         IndexBuilder(
             database.members(number),
             database.parameters,
@@ -136,7 +133,7 @@ class GpuBuilder:
             memory=self._options.gpu_memory,
             pool=self._pool,
             pinned=self._buffers(0)[0],
-        ).build(destination)
+        ).build(index)
 
     def _take_gpus(self, gpus: int) -> None:
         """Use so many GPUs at least."""

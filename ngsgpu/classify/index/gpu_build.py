@@ -21,10 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.index.gpu_destination import (
-    Destination,
-    copy_arrays,
-)
+from ngsgpu.classify.index.gpu_arrays import NewIndex
 from ngsgpu.classify.index.gpu_pairs import (
     KERNELS,
     MAX_PART_BITS,
@@ -122,19 +119,17 @@ class IndexBuilder:
         if self._plan.table is not None:
             self._source = TablePairs(sketch_pairs, self._plan.table, self._limits)
 
-    def build(self, destination: Destination) -> None:
+    def build(self, index: NewIndex) -> None:
         """Build the index; equal to that of ``cpu.build_index``."""
         parts = self._team.at_once(self._count)
         sizes = np.array([np.sum([part.sizes for part in own], axis=0) for own in parts])
         entries, locations = sizes.sum(axis=0).tolist()
-        destination.open(entries, locations)
+        index.open(entries, locations)
         bits = directory_bits(entries)
         before = np.cumsum(sizes, axis=0) - sizes
-        self._team.at_once(
-            lambda member: self._write(parts[member], bits, before[member], destination)
-        )
+        self._team.at_once(lambda member: self._write(parts[member], bits, before[member], index))
         last = np.array([entries, locations], dtype=np.uint32)
-        destination.put("directory", 8 << bits, last.view(np.uint8))
+        index.put("directory", 8 << bits, last.view(np.uint8))
 
     def _planned(self, pairs: SketchPairs) -> BuildPlan:
         """How to go about it."""
@@ -167,7 +162,7 @@ class IndexBuilder:
         return counted
 
     def _write(
-        self, parts: Iterable[_Part], bits: int, before: NDArray[np.int64], destination: Destination
+        self, parts: Iterable[_Part], bits: int, before: NDArray[np.int64], index: NewIndex
     ) -> NDArray[np.int64]:
         """Make the arrays of the parts of a GPU and put them into their place.
 
@@ -175,7 +170,7 @@ class IndexBuilder:
             parts: in ascending order.
             bits: of the directory.
             before: int64[2], entries and locations before the first part.
-            destination: takes the arrays.
+            index: takes the arrays.
 
         Returns:
             Entries and locations before what follows on the parts.
@@ -183,10 +178,10 @@ class IndexBuilder:
         for part in parts:
             arrays: dict[str, tuple[int, Any]] = {}
             if not self._fits(part, partial(self._add_arrays, arrays, bits, before)):
-                before = self._write(part.halves(), bits, before, destination)
+                before = self._write(part.halves(), bits, before, index)
                 continue
             part.forget()
-            copy_arrays(arrays, destination, self._pool, self._pinned)
+            index.copy(arrays, self._pool, self._pinned)
             before = before + part.sizes
         return before
 

@@ -1,6 +1,6 @@
 """What classification writes.
 
 ``reads`` are lines a read: the table of ``-o`` and Kraken's lines. ``tree`` sums counts up the
-taxonomy; ``kraken``, ``krona``, ``cami``, ``biom``, ``abundance`` and ``coverage`` write sums of a
-sample in the formats of that name, as text.
+taxonomy; ``kraken`` (Krona, too), ``cami``, ``biom`` and ``tables`` (abundances, coverage) write a
+sample's sums, as text.
 """

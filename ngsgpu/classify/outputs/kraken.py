@@ -1,4 +1,4 @@
-"""A sample's report as Kraken writes it, for MultiQC, TAXPASTA, Bracken, Pavian and the like.
+"""A sample's report as Kraken writes it, for MultiQC, TAXPASTA, Bracken, Pavian; Krona's text.
 
 Name it ``SAMPLE.kraken2.report.txt``: MultiQC then finds it and calls the sample ``SAMPLE``.
 """
@@ -48,3 +48,21 @@ def _letter(rank: int) -> str | None:
     if rank == ROOT:
         return "R"
     return MAIN_CODES.get(RANKS[rank]) if rank < len(RANKS) else None
+
+
+def krona_text(tree: CountedTree) -> str:
+    """Krona's text, a line for every taxon that reads were called as; the root's has no names.
+
+    For ``ktImportText``. The counts add up to all reads.
+    """
+    lines = []
+    if tree.unclassified > 0:
+        lines.append(f"{tree.unclassified}\tUnclassified\n")
+    names: list[str] = []
+    for node, depth in tree.walk():
+        del names[max(depth - 1, 0) :]
+        if depth > 0:
+            names.append(tree.taxonomy.name(node))
+        if tree.direct[node] > 0:
+            lines.append("\t".join([str(tree.direct[node]), *names]) + "\n")
+    return "".join(lines)

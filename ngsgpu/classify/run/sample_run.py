@@ -20,13 +20,11 @@ from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
 from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
-from ngsgpu.classify.outputs.abundance import abundance_table
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.cami import cami_profile
-from ngsgpu.classify.outputs.coverage import coverage_table
-from ngsgpu.classify.outputs.kraken import kraken_report
-from ngsgpu.classify.outputs.krona import krona_text
+from ngsgpu.classify.outputs.kraken import kraken_report, krona_text
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
+from ngsgpu.classify.outputs.tables import abundance_table, coverage_table
 from ngsgpu.classify.outputs.tree import tree_of
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine

@@ -98,18 +98,10 @@ def sketch_letters(
         (min(blocks, *grid_of_warps(total)),),
         (THREADS,),
         (
-            letters,
-            start,
-            length,
-            first_window,
-            np.int64(len(windows)),
-            np.int64(total),
-            *sketch_numbers(parameters),
-            keys,
-            counts,
-            piece,
+            letters, start, length, first_window, np.int64(len(windows)), np.int64(total),
+            *sketch_numbers(parameters), keys, counts, piece,
         ),
-    )
+    )  # fmt: skip
     return GpuSketches(keys, counts, piece, first, pieces.bias, pieces.target)
 
 

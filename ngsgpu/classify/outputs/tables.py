@@ -1,4 +1,4 @@
-"""Where on the reference sequences reads were mapped, for the report's coverage plots."""
+"""Tables of a sample: abundances at a rank, coverage of reference sequences."""
 
 from __future__ import annotations
 
@@ -7,12 +7,37 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.call.abundance import Abundance
 from ngsgpu.classify.database.labels import Labels
-from ngsgpu.taxonomy.tree import GENUS, SPECIES
+from ngsgpu.taxonomy.tree import GENUS, SPECIES, rank_name
 
-HEADER: Final = "target\ttaxid\tname\tlength\twindows\tcovered\tmean_reads\tbin_bases\tbins\n"
+ABUNDANCE_HEADER: Final = "taxid\trank\tname\treads\tpercent_of_reads\tpercent_of_classified\n"
+COVERAGE_HEADER: Final = (
+    "target\ttaxid\tname\tlength\twindows\tcovered\tmean_reads\tbin_bases\tbins\n"
+)
 BINS: Final = 200
 """Parts that a sequence is shown in, at most."""
+
+
+def abundance_table(abundance: Abundance) -> str:
+    """A line a taxon, most reads first, equal ones by taxid; the unclassified reads come last.
+
+    Reads that rounding gave to no taxon are missing from the sums.
+    """
+    taxonomy, reads = abundance.taxonomy, abundance.reads
+    classified = max(abundance.classified, 1)
+    total = max(abundance.classified + abundance.unclassified, 1)
+    seen = np.flatnonzero(reads)
+    lines = [ABUNDANCE_HEADER]
+    for node in seen[np.argsort(-reads[seen], kind="stable")].tolist():
+        count = int(reads[node])
+        lines.append(
+            f"{taxonomy.taxid[node]}\t{rank_name(int(taxonomy.rank[node]))}\t{taxonomy.name(node)}"
+            f"\t{count}\t{100 * count / total:.4f}\t{100 * count / classified:.4f}\n"
+        )
+    share = f"{100 * abundance.unclassified / total:.4f}"
+    lines.append(f"0\tno rank\tunclassified\t{abundance.unclassified}\t{share}\t\n")
+    return "".join(lines)
 
 
 def coverage_table(labels: Labels, window_reads: NDArray[np.int32], most: int = 100) -> str:
@@ -35,7 +60,7 @@ def coverage_table(labels: Labels, window_reads: NDArray[np.int32], most: int = 
     sums = running[first[1:]] - running[first[:-1]]
     covered = covers[first[1:]] - covers[first[:-1]]
     order = np.argsort(-covered, kind="stable")[:most]
-    lines = [HEADER]
+    lines = [COVERAGE_HEADER]
     for target in order[covered[order] > 0].tolist():
         part = window_reads[first[target] : first[target + 1]]
         width = -(-len(part) // BINS)
