@@ -1,4 +1,4 @@
-"""What paths lead to: streams, descriptors of this process, and whether two are the same file."""
+"""What paths lead to: streams, descriptors of this process, whether two are the same file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Sequence
+from io import FileIO
 from pathlib import Path
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
 
@@ -36,6 +40,21 @@ def own_descriptor(path: str | Path, *, standard: int) -> int | None:
         except OSError:
             return None
     return None
+
+
+def read_at(file: FileIO, data: NDArray[np.uint8], offset: int) -> int:
+    """Fill an array with the bytes of a file from an offset on; safe among threads.
+
+    Returns:
+        How many there were; fewer than asked for where the file ends.
+
+    Raises:
+        OSError: the disk fails.
+    """
+    view, done = data.data, 0
+    while done < len(view) and (count := os.preadv(file.fileno(), [view[done:]], offset + done)):
+        done += count
+    return done
 
 
 def is_stream(path: str | Path) -> bool:

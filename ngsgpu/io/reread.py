@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.layout import FileIdentity, FileLayout, identify
+from ngsgpu.io.paths import read_at
 
 Fill: TypeAlias = Callable[[NDArray[np.uint8]], None]
 """Fills an array of the size of a piece with its bytes; may be called in any thread."""
@@ -107,16 +108,12 @@ class PlainReader:
         return lambda data: self._read(data, start)
 
     def _read(self, data: NDArray[np.uint8], start: int) -> None:
-        view = data.data
-        done = 0
-        while done < len(view):
-            try:
-                count = os.preadv(self._raw.fileno(), [view[done:]], start + done)
-            except OSError as error:
-                raise _unreadable(self._file, error) from error
-            if count == 0:
-                raise changed(self._file.path)
-            done += count
+        try:
+            done = read_at(self._raw, data, start)
+        except OSError as error:
+            raise _unreadable(self._file, error) from error
+        if done < len(data):
+            raise changed(self._file.path)
 
     def close(self) -> None:
         """Close the file."""

@@ -11,7 +11,6 @@ one place.
 
 from __future__ import annotations
 
-import os
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.sketch.references import TargetSink
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.io.compress.source import Source
-from ngsgpu.io.gpu.feed import IrregularInputError
+from ngsgpu.io.gpu.feed import IrregularInputError, read_whole
 from ngsgpu.io.text.reader import DEFAULT_LIMITS
 
 PIECE_BYTES: Final = 4 << 20
@@ -169,17 +168,8 @@ class PieceReader:
                 yield _Task(path, file, offset, size, offset == 0, last)
 
     def _read(self, task: _Task, buffer: NDArray[np.uint8]) -> Iterator[Piece]:
-        size = task.size or 0
-        data = buffer[:size]
-        done = 0
-        while done < size:
-            try:
-                count = os.preadv(task.file.fileno(), [data.data[done:]], task.offset + done)
-            except OSError as error:
-                raise IrregularInputError(str(error)) from error
-            if count == 0:
-                raise IrregularInputError("the file was truncated while it was read")
-            done += count
+        data = buffer[: task.size or 0]
+        read_whole(task.file, data, task.offset)
         piece = Piece(task.path, data, np.flatnonzero(data == _MARK), task.first, task.last)
 
         def give() -> Iterator[Piece]:

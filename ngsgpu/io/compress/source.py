@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.bgzf import BgzfError, BgzfStream, gunzip, is_bgzf
 from ngsgpu.io.compress.prefixed import Prefixed
+from ngsgpu.io.paths import read_at
 
 _MAGIC_BYTES: Final = 32
 _READ_AHEAD: Final = 2
@@ -151,14 +152,8 @@ class Source:
             InputError: the disk fails.
         """
         buffer = np.empty(self._room, dtype=np.uint8)
-        place = index * self._chunk_bytes
-        done = 0
         try:
-            while done < self._room:
-                count = os.preadv(self._raw.fileno(), [buffer.data[done:]], place + done)
-                if count == 0:
-                    break
-                done += count
+            done = read_at(self._raw, buffer, index * self._chunk_bytes)
         except OSError as error:
             raise _unreadable(self.path, error) from error
         return self._chunk(buffer, done)

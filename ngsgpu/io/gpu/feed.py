@@ -8,12 +8,12 @@ ended.
 from __future__ import annotations
 
 import logging
-import os
 import stat
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.io.compress.source import Chunk, Source
 from ngsgpu.io.layout import FileIdentity, identify
+from ngsgpu.io.paths import read_at
 
 _LOG = logging.getLogger("ngsgpu")
 
@@ -38,6 +39,20 @@ class IrregularInputError(Exception):
 def say_read_by_cpu(reason: object) -> None:
     """Say that the CPU's reader takes over from the GPU's, and why."""
     _LOG.info("%s; reading on the CPU", str(reason).partition(";")[0])
+
+
+def read_whole(file: FileIO, data: NDArray[np.uint8], offset: int) -> None:
+    """Fill an array with the bytes of a file from an offset on.
+
+    Raises:
+        IrregularInputError: the disk fails, or the file ends before.
+    """
+    try:
+        done = read_at(file, data, offset)
+    except OSError as error:
+        raise IrregularInputError(str(error)) from error
+    if done < len(data):
+        raise IrregularInputError("the file was truncated while it was read")
 
 
 class PinnedBuffer:
@@ -206,16 +221,7 @@ class PlainFeed:
             buffer.wait()
         offset = index * self._chunk_bytes
         size = min(self._chunk_bytes, self.identity.size - offset)
-        view = buffer.array.data[:size]
-        done = 0
-        while done < size:
-            try:
-                count = os.preadv(self._file.fileno(), [view[done:]], offset + done)
-            except OSError as error:
-                raise IrregularInputError(str(error)) from error
-            if count == 0:
-                raise IrregularInputError("the file was truncated while it was read")
-            done += count
+        read_whole(self._file, buffer.array[:size], offset)
         return _chunk(buffer, size, offset, last=index + 1 == self._chunks)
 
     def ready(self) -> bool:
