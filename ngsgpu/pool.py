@@ -23,7 +23,7 @@ def map_ahead(
 ) -> Generator[_Result, None, None]:
     """Yield the results of ``work`` on each item, with at most ``ahead`` items in flight.
 
-    If a task fails, or the consumer stops, waiting tasks are cancelled. An error raised by ``items``
+    If a task fails or the consumer stops, waiting tasks are cancelled. An error raised by ``items``
     is raised after the results of the items before it.
 
     Args:

@@ -47,7 +47,7 @@ __device__ __forceinline__ uint32_t hash_entry(uint64_t entry) {
 __device__ __forceinline__ void insert_entry(const Candidates& c, uint64_t entry) {
     uint32_t cell = hash_entry(entry) & (c.cells - 1);
     for (int probes = 0; probes < c.cells; ++probes) {
-        // Most entries are already present; a plain load detects that more cheaply than an exchange.
+        // Most entries are already present; a load detects that more cheaply than an exchange.
         uint64_t seen = *(volatile uint64_t*)&c.set[cell];
         if (seen == FREE_ENTRY) {
             // This anchor is left to a larger set.

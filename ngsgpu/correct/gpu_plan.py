@@ -1,6 +1,6 @@
 """The GPU memory that a correction takes, and what lies on the host where it is too little.
 
-What goes first to page-locked host memory, from where kernels read it over the bus, is what is
+What goes first to pinned host memory, from where kernels read it over the bus, is what is
 read least often for each byte that it frees: the slots (once in a run); then tables, one by one
 (by every read of a bucket, some half of the coverage); then qualities (by every anchor that keeps
 the read, more than the coverage); the bases last (several times for every candidate). Before
@@ -47,7 +47,7 @@ _MIN_BLOCKS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What lies in the GPU's memory; the rest lies in page-locked memory of the host.
+    """What lies in the GPU's memory; the rest lies in pinned host memory.
 
     Attributes:
         tables: how many minhash tables, the first ones.
@@ -136,7 +136,7 @@ def plan_gpu(
         reads: what the reads take.
         parameters: how they are corrected.
         budget: bytes that may be taken on the GPU, reads included.
-        host_budget: bytes of page-locked memory that may be taken on the host.
+        host_budget: bytes of pinned memory that may be taken on the host.
         batches: the largest batches.
 
     Raises:

@@ -57,7 +57,7 @@ class GpuCorrection:
         parameters: how reads are corrected.
         coverage: reads per position of the genome.
         gpu_memory: bytes of each GPU's memory that may be taken; None for what is free.
-        host_memory: bytes of page-locked host memory that may be taken; None for what is free.
+        host_memory: bytes of pinned host memory that may be taken; None for what is free.
         gpus: how many GPUs work, the current one and those after it.
         batches: the largest batches.
 

@@ -1,11 +1,10 @@
-"""GPUs and memory: what the machine has, what a run may use, and how GPUs are worked with.
+"""GPUs and memory: what the machine has, what a run may use, and how to work with GPUs.
 
-``memory`` knows sizes, memory and CPUs, limits of containers and schedulers included; ``gpus``
+``memory`` reports sizes, memory and CPUs, respecting limits of containers and schedulers; ``gpus``
 lists the GPUs, ``inventory`` programs and libraries (``diagnosis`` reports them all); ``backend``
-decides between CPU and CUDA and leases GPUs (``leases``). Algorithms are given the answers and
-never ask themselves.
+chooses between CPU and CUDA and leases GPUs (``leases``). Algorithms get the results passed in.
 
 Work on GPUs goes through ``kernels`` (``compiler``, ``structs``), ``team`` (several GPUs), ``plan``
-and ``arena`` (their memory), ``pinned`` (host memory to copy from) and ``sort``; ``startup`` makes
-CUDA ready while Python imports, ``errors`` words what CUDA reports.
+and ``arena`` (GPU memory), ``pinned`` (host memory for copies) and ``sort``; ``startup``
+initialises CUDA during imports, ``errors`` translates CUDA's errors.
 """

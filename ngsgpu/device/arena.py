@@ -1,17 +1,16 @@
-"""One piece of GPU memory, taken once, from which all arrays of a run are cut.
+"""One allocation of GPU memory from which all arrays of a run are cut.
 
-A run computes what it needs before it takes anything. With CuPy's pool it would take more: what
-short-lived arrays leave behind is cut up by lasting ones until nothing large fits any more. Here
-lasting arrays fill the piece from its beginning and the others from its end, so that what was
-planned is what is taken::
+A run plans its memory before allocating any. With CuPy's pool it would use more: persistent arrays
+fragment the space left by short-lived ones until nothing large fits. Here persistent arrays fill
+the allocation from its start and the others from its end, so that memory use equals the plan::
 
     arena = Arena(plan.arena_bytes)
     with arena.in_use():
         scratch = cupy.empty(...)
-        with lasting():
+        with persistent():
             table = cupy.empty(...)
 
-Memory is used again as soon as an array is gone, which is right for work on one stream.
+Memory is reused as soon as an array is freed, which is correct for work on one stream.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from collections.abc import Iterator
 from typing import Any
 
 ALIGNMENT = 512
-"""Where arrays begin: at multiples of so many bytes, as in CuPy's pool."""
+"""Alignment of arrays in bytes, as in CuPy's pool."""
 
 _current = threading.local()
 
@@ -52,10 +51,10 @@ class Extents:
         return max((end - begin for begin, end in self._free), default=0)
 
     def take(self, size: int, *, from_end: bool) -> int | None:
-        """Take the first part that is large enough, counted from the beginning or from the end.
+        """Take the first sufficiently large extent, from the start or from the end.
 
         Returns:
-            Where it begins; None if there is none.
+            Its offset; None if there is none.
         """
         indices = range(len(self._free))
         for index in reversed(indices) if from_end else indices:
@@ -72,7 +71,7 @@ class Extents:
         return None
 
     def release(self, at: int) -> None:
-        """Free a part that ``take`` gave."""
+        """Free an extent returned by ``take``."""
         size = self._taken.pop(at)
         self.used -= size
         begin, end = at, at + size
@@ -108,7 +107,7 @@ class Arena:
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
-        """Make CuPy take the memory of new arrays of this thread from here."""
+        """Make CuPy allocate this thread's new arrays from the arena."""
         import cupy
 
         allocator = cupy.cuda.PythonFunctionAllocator(self._take, self._give_back)
@@ -151,7 +150,7 @@ class Arena:
 
 @contextlib.contextmanager
 def persistent() -> Iterator[None]:
-    """Arrays made inside stay until the run ends; without an arena in use this changes nothing."""
+    """Arrays made inside persist until the run ends; no effect without an arena."""
     arena: Arena | None = getattr(_current, "arena", None)
     if arena is None:
         yield

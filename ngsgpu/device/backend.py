@@ -1,8 +1,8 @@
-"""The choice between the CPU and CUDA.
+"""The choice between CPU and CUDA.
 
-Both give the same bytes, so the choice is one of speed alone: ``auto`` takes what there is and
-only ``cuda``, asked for by name, may fail or wait. What is to be used is leased, so that others on
-the machine keep off (see ``leases``).
+Both give identical output, so only speed matters: ``auto`` uses what is available, and only an
+explicit ``cuda`` may fail or wait. GPUs are leased, so that other jobs on the machine keep off them
+(see ``leases``).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Backend:
-    """What a run computes on; as a context manager it ends the lease of its GPUs.
+    """The backend of a run; as a context manager it ends the lease of its GPUs.
 
     Attributes:
         name: ``cpu`` or ``cuda``.
         gpus: the GPUs in use; empty for the CPU.
-        reason: why, in a few words, for the log and the statistics.
-        lease: what keeps others off the GPUs; None without GPUs, or if none was asked for.
+        reason: short reason, for the log and the statistics.
+        lease: the lease of the GPUs; None without GPUs, or if none was requested.
     """
 
     name: BackendName
@@ -68,22 +68,22 @@ def choose_backend(
     wait: float | None = None,
     most: int | None = None,
 ) -> Backend:
-    """Choose what to compute on.
+    """Choose the backend.
 
     Args:
-        requested: ``auto`` takes GPUs where the stage can use them and the machine has them,
-            else the CPU; ``cpu`` and ``cuda`` insist.
-        gpus: how many GPUs to use; 0 means the CPU, None means one.
-        engines: the backends that the calling stage has; by default the CPU's alone.
-        lease: whether to lease the GPUs; use the answer in a ``with`` statement then. ``auto``
-            does not wait for GPUs that others hold, but takes the CPU.
-        wait: seconds that ``cuda`` waits for GPUs that others hold; None waits for ever.
-        most: GPUs that the run can make use of; however many are asked for, no more are taken.
+        requested: ``auto`` uses GPUs if the stage supports them and the machine has them, otherwise
+            the CPU; ``cpu`` and ``cuda`` are mandatory.
+        gpus: number of GPUs; 0 means the CPU, None means one.
+        engines: the backends of the calling stage; by default only the CPU.
+        lease: whether to lease the GPUs; use the result in a ``with`` statement then. ``auto`` does
+            not wait for GPUs in use, but uses the CPU.
+        wait: seconds that ``cuda`` waits for GPUs in use; None: no limit.
+        most: maximum number of GPUs that the run can use; no more are leased.
 
     Raises:
         DeviceError: ``requested`` is ``cuda`` and the GPUs did not become free in time.
-        UsageError: ``requested`` is unknown, contradicts ``gpus``, or is ``cuda`` where
-            something for it is missing; the message says what and how to get it.
+        UsageError: ``requested`` is unknown, contradicts ``gpus``, or is ``cuda`` and a requirement
+            is missing; the message says which and how to install it.
     """
     if requested not in ("auto", "cpu", "cuda"):
         raise UsageError(f"unknown backend {requested!r}; choose auto, cpu or cuda")
@@ -132,10 +132,10 @@ def _automatic(gpus: int | None, engines: Collection[BackendName], lease: bool) 
 
 
 def missing_for_cuda(gpus: int = 1) -> str | None:
-    """Say what keeps this machine from computing on ``gpus`` GPUs, and the remedy.
+    """Explain what prevents this machine from computing on ``gpus`` GPUs, with the remedy.
 
     Returns:
-        One clause with its remedy after a semicolon, or None when nothing is missing.
+        One clause with its remedy after a semicolon, or None if nothing is missing.
     """
     found = gpus_of_driver()
     if found is None:

@@ -49,13 +49,13 @@ def known_architectures() -> tuple[int, ...]:
 
 
 def target_for(capability: int) -> Target:
-    """Choose what to compile for a GPU: its machine code, or PTX if NVRTC is older than the GPU.
+    """Choose the target for a GPU: its machine code, or PTX if NVRTC is older than the GPU.
 
     Args:
         capability: compute capability of the GPU, 90 for 9.0.
 
     Raises:
-        DeviceError: this NVRTC no longer compiles for so old a GPU.
+        DeviceError: this NVRTC no longer supports the GPU.
     """
     known = known_architectures()
     if capability in known:
@@ -75,14 +75,14 @@ def compile_source(source: Path, target: Target, *, warnings_are_errors: bool = 
     Args:
         source: the ``.cu`` file.
         target: the architecture.
-        warnings_are_errors: as in continuous integration. A run of a user goes on instead, since
-            another version of the compiler may warn of more; warnings are logged.
+        warnings_are_errors: as in continuous integration. User runs only log warnings, since other
+            compiler versions may emit more.
 
     Returns:
-        A CUDA binary, or PTX where the target is of the kind ``compute_90``.
+        A CUDA binary, or PTX if the target is ``compute_90`` or similar.
 
     Raises:
-        DeviceError: the code does not compile; the message holds the compiler's.
+        DeviceError: the code does not compile; with the compiler's message.
     """
     nvrtc = _nvrtc()
     files = included(source)

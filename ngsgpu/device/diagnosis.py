@@ -25,7 +25,7 @@ SCHEMA_VERSION = 1
 # What correction imports, and what other commands do; names to install are names to import.
 _NEEDED = ("numpy", "numba", "isal")
 _WANTED = ("pysam", "rich", "jinja2")
-# Python, the libraries and the compiled kernels take about half of this before the first read.
+# Python, the libraries and the compiled kernels use about half of this before the first read.
 _MIN_MEMORY = 512 << 20
 
 
@@ -34,16 +34,16 @@ class Diagnosis:
     """All findings.
 
     Attributes:
-        versions: name to version; None for what is not installed.
+        versions: name to version; None if not installed.
         system: operating system, release and processor architecture.
-        cpus: CPUs that may be used.
+        cpus: usable CPUs.
         memory: total, available and limit.
-        gpus: all that the driver knows; None without a driver.
-        visible: the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves over.
-        backend: what ``ngsgpu correct --backend auto`` computes on.
+        gpus: all GPUs known to the driver; None without a driver.
+        visible: the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves.
+        backend: the choice of ``ngsgpu correct --backend auto``.
         caches: of compiled kernels.
         tools: external programs.
-        problems: what keeps correction from running, with remedies.
+        problems: what prevents correction, with remedies.
         suggestions: what else is missing, with remedies.
     """
 
@@ -61,7 +61,7 @@ class Diagnosis:
 
 
 def diagnose() -> Diagnosis:
-    """Look at the machine; takes about a second, most of it other programs' start."""
+    """Examine the machine; takes about a second, mostly to start other programs."""
     with ThreadPoolExecutor(max_workers=2) as pool:
         tools_later = pool.submit(inventory.find_tools)
         gpus_later = pool.submit(gpus_of_driver)
@@ -96,7 +96,7 @@ def diagnose() -> Diagnosis:
 
 
 def _broken_libraries(names: Sequence[str]) -> list[str]:
-    """Import libraries, since an installed one may still not work; say which do not."""
+    """Import libraries, since an installed one may be broken; return those that fail."""
     problems = []
     for name in names:
         try:

@@ -1,4 +1,4 @@
-"""CUDA's errors told as ours: what was being done, what went wrong, what to do."""
+"""Translates CUDA errors: the operation, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ngsgpu.errors import DeviceError, DeviceMemoryError
 
-# CUDA reports a kernel's fault at a later call, so what is named may be innocent.
-# Names as the driver spells them, less the underscores, which the runtime does not write.
+# CUDA reports a kernel's fault at a later call, so the named operation may be innocent.
+# Names as the driver spells them, without the underscores that the runtime omits.
 _LATER_FAULTS = ("illegaladdress", "misalignedaddress", "launchfail", "illegalinstruction",
                  "assert", "hardwarestackerror", "invalidpc", "launchtimeout")  # fmt: skip
 
@@ -46,13 +46,13 @@ def _memory_remedy() -> str:
 
 @contextlib.contextmanager
 def cuda_errors(doing: str) -> Iterator[None]:
-    """Turn errors that CuPy raises inside into ours.
+    """Translate errors that CuPy raises inside the block.
 
     Args:
-        doing: what is being done, a phrase for the message.
+        doing: the operation, a phrase for the message.
 
     Raises:
-        DeviceError: CUDA failed, or its memory ran out.
+        DeviceError: CUDA failed or ran out of memory.
     """
     try:
         from cupy import cuda

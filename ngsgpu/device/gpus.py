@@ -1,7 +1,7 @@
-"""NVIDIA GPUs of this machine, as the driver's ``nvidia-smi`` lists them.
+"""NVIDIA GPUs of this machine, as listed by the driver's ``nvidia-smi``.
 
-Asking the driver's own program takes no CUDA context and needs no library, so it works before
-anything is installed and does not fix which GPUs this process will see.
+The driver's own program needs no CUDA context and no library, so it works before anything is
+installed and does not fix the GPUs visible to this process.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Gpu:
 
     Attributes:
         index: number by PCI bus order, from 0.
-        uuid: the driver's name for it, ``GPU-...``.
+        uuid: the driver's identifier, ``GPU-...``.
         name: the model.
-        memory: bytes in all.
-        free: bytes that no process has taken.
-        capability: compute capability, as (9, 0); None where the driver does not say.
-        driver: version of the driver.
+        memory: total bytes.
+        free: unallocated bytes.
+        capability: compute capability, as (9, 0); None if the driver does not report it.
+        driver: driver version.
     """
 
     index: int
@@ -53,9 +53,9 @@ class Gpu:
 
 @lru_cache(maxsize=1)
 def gpus_of_driver() -> tuple[Gpu, ...] | None:
-    """All GPUs that the driver knows; None without a driver that answers.
+    """All GPUs known to the driver; None without a responding driver.
 
-    Asked once in a process.
+    Queried once per process.
     """
     program = shutil.which("nvidia-smi") or next(
         (str(path) for path in _ELSEWHERE if path.exists()), None
@@ -137,7 +137,7 @@ def _named(entry: str, gpus: tuple[Gpu, ...]) -> Gpu | None:
     if entry.startswith("GPU-"):
         return next((gpu for gpu in gpus if gpu.uuid.startswith(entry)), None)
     if entry.startswith("MIG-") and gpus:
-        # A slice of a GPU; nvidia-smi's table does not say of which.
+        # A MIG slice; nvidia-smi's table does not say of which GPU.
         return next((gpu for gpu in gpus if gpu.uuid in entry), gpus[0])
     return None
 

@@ -1,6 +1,6 @@
-"""Libraries and programs: which are there, in which version, and how to get the others.
+"""Libraries and programs: which are installed, in which version, and how to get the others.
 
-Nothing is imported to be asked for its version. Programs are run for theirs, all at once and
+Versions are determined without importing libraries. Programs are run for theirs, all at once and
 with a time limit, because some take a second to start.
 """
 
@@ -33,13 +33,13 @@ class Tool:
     """An external program that the workflow calls.
 
     Attributes:
-        name: what it is called among people.
-        programs: names of its executable, the first found is taken.
-        purpose: what it is used for here.
-        version_option: option that makes it print its version.
-        apt: Debian's and Ubuntu's package; empty without one.
-        conda: Bioconda's or conda-forge's package.
-        pip: the package on PyPI; empty without one.
+        name: common name.
+        programs: names of its executable; the first found is used.
+        purpose: its use here.
+        version_option: option that prints its version.
+        apt: Debian and Ubuntu package; empty without one.
+        conda: Bioconda or conda-forge package.
+        pip: PyPI package; empty without one.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Tool:
 
     @property
     def remedy(self) -> str:
-        """The ways to install it, in the order of ease."""
+        """The ways to install it, easiest first."""
         ways = [f"apt install {self.apt}"] if self.apt else []
         ways += [f"pip install {self.pip}"] if self.pip else []
         ways += [f"conda install {self.conda}"] if self.conda else []
@@ -89,10 +89,9 @@ class FoundTool:
 
 
 def find_tools(tools: Sequence[Tool] = TOOLS) -> list[FoundTool]:
-    """Look for programs and ask each for its version.
+    """Find programs and their versions.
 
-    They are looked for on the PATH, beside this Python, and where ``make`` puts them in a
-    checkout.
+    Searches the PATH, the directory of this Python, and where ``make`` installs them in a checkout.
     """
     with ThreadPoolExecutor(max_workers=len(tools) or 1) as pool:
         return list(pool.map(_find_tool, tools))
@@ -128,7 +127,7 @@ def _ask_version(command: list[str]) -> str | None:
 
 
 def find_version(text: str) -> str | None:
-    """Take the first thing that looks like a version from what a program printed.
+    """Return the first version number in a program's output.
 
     >>> find_version("SPAdes genome assembler v3.15.5")
     '3.15.5'
@@ -214,7 +213,7 @@ def numba_cache(package: Path) -> Cache:
 
 
 def cupy_cache() -> Cache:
-    """Where CuPy keeps the machine code of its own CUDA kernels."""
+    """CuPy's cache of its own CUDA kernels."""
     if forced := os.environ.get("CUPY_CACHE_DIR"):
         return _cache("CuPy", Path(forced), "CUPY_CACHE_DIR", ["*"])
     return _cache("CuPy", _home() / ".cupy" / "kernel_cache", "user cache", ["*"])

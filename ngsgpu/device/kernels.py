@@ -37,7 +37,7 @@ from ngsgpu.device.compiler import (
 from ngsgpu.device.errors import device_error
 from ngsgpu.errors import DeviceError, NgsgpuError
 
-# What a block may take of shared memory without asking for it (CUDA C++ programming guide).
+# Shared memory that a block may use without opting in (CUDA C++ programming guide).
 _SHARED_WITHOUT_ASKING = 48 << 10
 _MAX_DYNAMIC_SHARED_SIZE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _DIGEST_BYTES = 32
@@ -45,7 +45,7 @@ _BLOCKS_PER_MULTIPROCESSOR = 32
 _LOG = logging.getLogger(__name__)
 
 THREADS: Final = 256
-"""Threads of a block; as in ``tiles.cuh``."""
+"""Threads per block; as in ``tiles.cuh``."""
 
 TILE: Final = 256
 """Words that a warp handles at a time; as in ``tiles.cuh``."""
@@ -116,10 +116,10 @@ class KernelModule:
         return image
 
     def load(self) -> None:
-        """Compile if necessary and load onto the current GPU; else the first launch does it.
+        """Compile if necessary and load onto the current GPU; otherwise the first launch does it.
 
         Raises:
-            DeviceError: the code does not compile, or the GPU does not take it.
+            DeviceError: the code does not compile, or the GPU rejects it.
         """
         from cupy import cuda
 
@@ -134,21 +134,21 @@ class KernelModule:
         shared_bytes: int = 0,
         stream: Any = None,
     ) -> None:
-        """Start a kernel on the current GPU; it runs on after this returns.
+        """Launch a kernel on the current GPU, asynchronously.
 
-        With ``NGSGPU_SYNC_KERNELS=1`` in the environment it has ended on return, so that a fault
-        is told of the kernel that made it; CUDA else reports it at some later call.
+        With ``NGSGPU_SYNC_KERNELS=1`` in the environment it has finished on return, so that a fault
+        is attributed to its kernel; otherwise CUDA reports it at a later call.
 
         Args:
             kernel: name of an ``extern "C"`` kernel.
-            grid: blocks in up to three dimensions; none is launched when one of them is 0.
+            grid: blocks in up to three dimensions; nothing is launched if one of them is 0.
             block: threads of a block in up to three dimensions.
-            arguments: CuPy arrays and NumPy scalars of the types of the kernel's parameters.
+            arguments: CuPy arrays and NumPy scalars of the kernel's parameter types.
             shared_bytes: dynamic shared memory of a block.
             stream: CuPy stream; the current one by default.
 
         Raises:
-            DeviceError: CUDA refused; the message names the kernel.
+            DeviceError: CUDA rejected the launch; the message names the kernel.
         """
         from cupy import cuda
 
@@ -173,11 +173,11 @@ class KernelModule:
             raise device_error(where, error) from error
 
     def resident_blocks(self, kernel: str, threads: int, shared_bytes: int = 0) -> int:
-        """How many blocks of a kernel the current GPU runs at the same time.
+        """Number of blocks of a kernel that the current GPU runs concurrently.
 
         Args:
             kernel: name of an ``extern "C"`` kernel.
-            threads: threads of a block.
+            threads: threads per block.
             shared_bytes: dynamic shared memory of a block.
 
         Raises:
@@ -242,12 +242,12 @@ def multiprocessors() -> int:
 
 
 def grid_for(units: int, a_block: int, blocks_per_multiprocessor: int) -> tuple[int]:
-    """Grid for kernels whose blocks go on to further units: enough to fill the GPU, no more.
+    """Grid for kernels whose blocks loop over units: just enough to fill the GPU.
 
     Args:
-        units: how many there are.
-        a_block: that a block takes at a time.
-        blocks_per_multiprocessor: the most that are launched for each.
+        units: number of units.
+        a_block: units per block and iteration.
+        blocks_per_multiprocessor: maximum number of blocks for each.
     """
     return (min(-(-units // a_block), blocks_per_multiprocessor * multiprocessors()),)
 
@@ -258,12 +258,12 @@ def grid_of(units: int, per_block: int) -> tuple[int]:
 
 
 def grid_of_threads(units: int) -> tuple[int]:
-    """Grid of blocks of ``THREADS`` where a thread takes a unit."""
+    """Grid of blocks of ``THREADS`` with one thread per unit."""
     return grid_of(units, THREADS)
 
 
 def grid_of_warps(units: int) -> tuple[int]:
-    """Grid of blocks of ``THREADS`` where a warp takes a unit."""
+    """Grid of blocks of ``THREADS`` with one warp per unit."""
     return grid_of(units, THREADS // 32)
 
 
@@ -283,7 +283,7 @@ def all_modules() -> list[KernelModule]:
 
 
 def architectures_to_check() -> list[str]:
-    """A100, H100 and H200, and the newest that NVRTC knows."""
+    """A100, H100 and H200, and the newest architecture NVRTC supports."""
     return list(dict.fromkeys(["sm_80", "sm_90", f"sm_{known_architectures()[-1]}"]))
 
 

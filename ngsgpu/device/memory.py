@@ -1,12 +1,12 @@
 """Memory and CPUs that this process may use, and sizes as users write them.
 
 A container or a batch scheduler often grants less than the machine has, through control groups
-(version 1 or 2), processor affinity or resource limits. Every function here reports what is
-granted. Files that are missing or unreadable count as "no limit", so that the functions work
-on any Linux; on other systems they fall back to what Python knows.
+(version 1 or 2), CPU affinity or resource limits. Every function here reports what is granted.
+Missing or unreadable files count as "no limit", so that the functions work on any Linux; on other
+systems they fall back to Python's functions.
 
-Each function takes the root of the file system, ``/`` in use, so that tests can pose as other
-machines.
+Each function takes the root of the file system, ``/`` in production, so that tests can pose as
+other machines.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Memory:
 
     Attributes:
         total: of the machine.
-        available: what this process can take now without swapping, all limits respected.
+        available: what this process can allocate now without swapping, within all limits.
         limit: the lowest limit of a control group or of ``ulimit -v``; None without one.
     """
 
@@ -78,7 +78,7 @@ class Memory:
 
 
 def memory(root: Path = _ROOT) -> Memory:
-    """Ask for the machine's memory and what is left of it for this process."""
+    """Query the machine's memory and how much of it this process can use."""
     total, available = _machine_memory(root)
     limits: list[int] = []
     for limit, used in _cgroup_memory(root):
@@ -92,7 +92,7 @@ def memory(root: Path = _ROOT) -> Memory:
 
 
 def available_memory(root: Path = _ROOT) -> int:
-    """Bytes that this process can take now: free or reclaimable, within all its limits."""
+    """Bytes that this process can allocate now: free or reclaimable, within all limits."""
     return memory(root).available
 
 
@@ -123,7 +123,7 @@ def _read(path: Path) -> str | None:
 
 
 def _read_number(path: Path) -> int | None:
-    """A file's only number; None where the file is missing, or says ``max``."""
+    """The single number in a file; None if the file is missing or contains ``max``."""
     text = _read(path)
     return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
 
@@ -141,7 +141,7 @@ def _machine_memory(root: Path) -> tuple[int, int]:
     if total == 0:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return total, total
-    # Kernels before 3.14 do not estimate what is available.
+    # Kernels before 3.14 do not estimate the available memory.
     free = table.get("MemFree", 0) + table.get("Buffers", 0) + table.get("Cached", 0)
     return total, table.get("MemAvailable", free) * 1024
 
@@ -181,7 +181,7 @@ def _cgroup_folders(root: Path, controller: str) -> list[tuple[int, Path]]:
 def _cgroup_memory(root: Path) -> list[tuple[int, int]]:
     """Limit and use of each control group that limits memory, in bytes.
 
-    Use leaves out the inactive page cache, which the kernel gives back under pressure.
+    Use excludes the inactive page cache, which the kernel reclaims under pressure.
     """
     found = []
     for version, folder in _cgroup_folders(root, "memory"):

@@ -218,7 +218,7 @@ def _pinned_error(size: int, error: BaseException) -> DeviceError:
 def to_device(array: NDArray[Any]) -> Any:
     """Copy an array to the device, straight from where it lies, be it a mapped file.
 
-    CuPy would copy it to page-locked memory first, which takes longer to get than to fill.
+    CuPy would copy it to pinned memory first, which takes longer to get than to fill.
     """
     import cupy
 
@@ -230,7 +230,7 @@ def to_device(array: NDArray[Any]) -> Any:
 
 
 def to_host(array: Any) -> NDArray[Any]:
-    """Copy an array from the device, through page-locked memory."""
+    """Copy an array from the device, through pinned memory."""
     import cupyx
 
     host: NDArray[Any] = cupyx.empty_pinned(array.shape, dtype=array.dtype)

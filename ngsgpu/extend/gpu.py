@@ -147,7 +147,7 @@ class DeviceExtender:
         """Extend the pairs with the given numbers; returns when that is done.
 
         Raises:
-            DeviceError: CUDA fails, or the system gives no page-locked memory.
+            DeviceError: CUDA fails, or the system gives no pinned memory.
         """
         import cupy
 
@@ -209,7 +209,7 @@ class DeviceExtender:
 
 
 def _to_pinned(array: Any) -> NDArray[np.uint8]:
-    """Copy bytes to page-locked memory, whose size is rounded up so that it serves again."""
+    """Copy bytes to pinned memory, whose size is rounded up so that it serves again."""
     host = pinned_empty(-(-max(1, array.size) // _PINNED_STEP) * _PINNED_STEP)[: array.size]
     if array.size:
         array.get(out=host)

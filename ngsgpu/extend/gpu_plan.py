@@ -1,7 +1,7 @@
 """The GPU memory that an extension takes, known before it is taken.
 
 Reads, tables, and what the tasks under way need have to fit. Where they do not, batches become
-smaller. Qualities are read only in columns where candidates differ, so they may lie in page-locked
+smaller. Qualities are read only in columns where candidates differ, so they may lie in pinned
 memory of the host, from where kernels read them over the bus; the rest is read too often for that.
 """
 
@@ -101,7 +101,7 @@ def plan_gpu(
         reads: what the reads take.
         parameters: how pairs are extended.
         budget: bytes that may be taken on the GPU, reads included.
-        host_budget: bytes of page-locked memory that may be taken on the host.
+        host_budget: bytes of pinned memory that may be taken on the host.
 
     Raises:
         DeviceError: they do not suffice.

@@ -37,12 +37,12 @@ _MAX_GROUPS: Final = (1 << 32) - 1
 
 
 class HashTable:
-    """A table on the current GPU, empty at first.
+    """A table on the current GPU, initially empty.
 
     Args:
-        slots: how many there are; a few are added, so that groups are a prime number.
-        bucket: places for values of each, one of ``BUCKETS``.
-        max_values: values of a key that are kept, the first that are inserted.
+        slots: minimum number of slots; rounded up to a prime number of groups.
+        bucket: values per slot, one of ``BUCKETS``.
+        max_values: maximum values kept per key, the first inserted.
     """
 
     def __init__(self, slots: int, bucket: int, max_values: int) -> None:
@@ -74,8 +74,8 @@ class HashTable:
         """Insert a batch.
 
         Args:
-            pairs: CuPy uint64, sorted. Of each key, the values that are inserted in later batches
-                come after these.
+            pairs: CuPy uint64, sorted. For each key, values of later batches must come after
+                these.
         """
         kernel = f"insert_words_{self._bucket}"
         blocks = min(*grid_of(len(pairs), THREADS), KERNELS.resident_blocks(kernel, THREADS))
@@ -131,7 +131,7 @@ class HashTable:
         return count
 
     def _arrays(self) -> tuple[Any, ...]:
-        """The table as kernels take it."""
+        """The table as passed to kernels."""
         return (
             self._keys, self._values, np.uint32(self._groups), self._spill,
             np.int64(len(self._spill)), self._counters,
@@ -139,7 +139,7 @@ class HashTable:
 
 
 def table_bytes(slots: int, bucket: int) -> int:
-    """Bytes of GPU memory that a table takes."""
+    """Size of a table in GPU memory, in bytes."""
     return slots * 4 * (1 + bucket) + 8 * _spill_room(slots)
 
 
@@ -148,11 +148,11 @@ def _spill_room(slots: int) -> int:
 
 
 def slots_taken(pairs: Any, max_values: int) -> NDArray[np.int64]:
-    """Slots that sorted words take, with buckets of each size in ``BUCKETS``; int64.
+    """Slots needed by sorted pairs, for each bucket size in ``BUCKETS``; int64.
 
     Args:
         pairs: CuPy uint64.
-        max_values: values of a key that are kept.
+        max_values: maximum values kept per key.
     """
     import cupy
 
@@ -166,10 +166,10 @@ def slots_taken(pairs: Any, max_values: int) -> NDArray[np.int64]:
 
 
 def groups_for(slots: int) -> int:
-    """The least prime number of groups with at least this many slots.
+    """The smallest prime number of groups with at least this many slots.
 
     Raises:
-        DeviceError: a table cannot have so many.
+        DeviceError: too many slots for a table.
     """
     groups = max(2, -(-slots // _GROUP))
     while not _is_prime(groups):

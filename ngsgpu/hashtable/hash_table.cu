@@ -1,12 +1,12 @@
-// A multi-bucket hash table of (key, value) words: each slot has a key and a bucket, a few places
-// for values; a key with more values owns several slots (R. Kobus, dissertation, Mainz 2023,
-// 8.4). Slots are in groups of eight, whose keys are one sector of memory. A key's groups are
-// visited in an order of its own (double hashing), and eight lanes look at a group.
+// A multi-bucket hash table of (key, value) words: each slot has a key and a bucket with room for a
+// few values; a key with more values occupies several slots (R. Kobus, dissertation, Mainz 2023,
+// 8.4). Slots form groups of eight, whose keys fill one memory sector. Groups are probed by double
+// hashing, a group by eight lanes.
 //
-// Words come in batches, sorted, so that a key's words of a batch are one run, of which eight lanes
-// take care. No two insert the same key at a time, and slots are never given up. Therefore all
-// slots of a key but the last one in its order are full, and which of its values the table holds
-// does not depend on what happens to other keys. Windows beyond a number of them are left out.
+// Words are inserted in sorted batches, so that a key's words in a batch are one run, handled by
+// eight lanes. No two runs insert the same key at a time, and slots are never freed. Therefore all
+// slots of a key but the last in probing order are full, and the values kept for a key do not
+// depend on other keys. Values beyond the limit of a key are dropped.
 #include "ngsgpu/hashtable/pairs.cuh"
 
 namespace {
@@ -43,8 +43,8 @@ struct Visit {
     }
 };
 
-// Insert a run of words with one key; for eight lanes, of which ``own`` is this one and ``base`` is
-// the first one's number in the warp. Returns how many slots were taken.
+// Insert a run of words with one key, by eight lanes: ``own`` is this lane, ``base`` the number of
+// the first one in the warp. Returns the number of slots taken.
 template <int kBucket>
 __device__ uint32_t insert_run(const Table& table, const uint64_t* run, uint32_t length,
                                uint32_t most, uint32_t own, uint32_t base) {
@@ -167,13 +167,13 @@ __device__ void choose_all(const Table& table, int bits, uint32_t part, uint64_t
 
 }  // namespace
 
-// Insert a batch of sorted words into a table; ``most``: values of a key that it keeps.
+// Insert a batch of sorted words into a table; ``most``: maximum values per key.
 //
-// Other words of these keys that were inserted before come first. More words than ``room`` in
-// ``counters[kSpilled]`` mean that some were lost. There is a kernel for each size of the buckets.
+// Words of these keys inserted earlier come first. More than ``room`` words in
+// ``counters[kSpilled]`` mean that some were lost. There is one kernel per bucket size.
 //
-// Grid: resident blocks; block: kThreads, eight lanes a run. Bytes: 8 in a word, a sector (32) in
-// for a group of keys and one out for a bucket, about two in and two out a run in all.
+// Grid: resident blocks; block: kThreads, eight lanes per run. Bytes: 8 in per word, per run a
+// sector (32) in for a group of keys and one out for a bucket, about two in and two out in total.
 #define INSERT_WORDS(bucket)                                                                     \
     extern "C" __global__ void __launch_bounds__(kThreads) insert_words_##bucket(                \
         const uint64_t* words, int64_t count, uint32_t most, uint32_t* keys, uint32_t* values,  \
@@ -182,10 +182,10 @@ __device__ void choose_all(const Table& table, int bits, uint32_t part, uint64_t
                            {words, count}, most);                                                \
     }
 
-// Choose the words of a table whose keys' top ``bits`` bits are ``part``, in no order.
+// Select the words of a table whose keys' top ``bits`` bits are ``part``, in no order.
 //
-// Without ``words`` they are only counted. Grid: any; block: kThreads, one warp for kTile
-// places. Bytes: 4 in a slot, 4 in a place, 8 out a word.
+// Without ``words`` they are only counted. Grid: any; block: kThreads, one warp per kTile values.
+// Bytes: 4 in per slot, 4 per value, 8 out per word.
 #define CHOOSE_SLOTS(bucket)                                                                       \
     extern "C" __global__ void __launch_bounds__(kThreads)                                         \
         choose_slots_##bucket(uint32_t* keys, uint32_t* values, uint32_t groups, uint64_t* spill, \
@@ -204,9 +204,9 @@ CHOOSE_SLOTS(2)
 CHOOSE_SLOTS(4)
 CHOOSE_SLOTS(8)
 
-// Count the slots that sorted words take: ``slots[i]`` in a table with buckets of 1 << i.
+// Count the slots needed by sorted words: ``slots[i]`` in a table with buckets of 1 << i.
 //
-// Grid: any; block: kThreads, a thread a word. Bytes: 8 in a word.
+// Grid: any; block: kThreads, one thread per word. Bytes: 8 in per word.
 extern "C" __global__ void __launch_bounds__(kThreads)
     count_slots(const uint64_t* words, int64_t count, uint32_t most, unsigned long long* slots) {
     const SortedWords all = {words, count};

@@ -370,7 +370,7 @@ def find_begins(
 ) -> int:
     """Find the reads that begin at positions ``first`` to ``last``, exclusive, of a sequence.
 
-    The sequence must reach ``window`` bases beyond ``last - 1``, and ``hashes`` must hold its k-mers
+    The sequence must reach ``window`` bases beyond ``last - 1``, and ``hashes`` hold its k-mers
     (``hash_kmers``).
 
     Args:

@@ -1,14 +1,14 @@
-"""What happens when a GPU cannot: one rule for all commands.
+"""What happens when a GPU fails: one rule for all commands.
 
-It cannot where its memory does not suffice or CUDA fails, or where its kernels do not take what
-they are given (``UnsuitableError``: reads that are too long, an odd record, a pipe). Then
+A GPU fails if its memory is too small, CUDA reports an error, or its kernels do not support the
+input (``UnsuitableError``: reads too long, an odd record, a pipe). Then
 
-- with ``--backend auto`` the CPU does everything from the beginning, unless something was written
-  that cannot be taken back. One line says so and why, and others may have the GPUs;
-- with ``--backend cuda`` the run ends with what the GPU could not.
+- with ``--backend auto`` the CPU repeats everything, unless output was written that cannot be
+  withdrawn. One line says so and why, and the GPUs are released;
+- with ``--backend cuda`` the run fails with the reason.
 
-Reading is another matter: what the GPU's reader does not take, the CPU reads, whatever the backend
-is, and the GPU goes on with that (``ngsgpu.io.gpu.feed.say_read_by_cpu``).
+Reading is separate: with any backend, the CPU reads what the GPU reader does not support, and the
+GPU continues with the result (``ngsgpu.io.gpu.feed.say_read_by_cpu``).
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ def on_backend(
     may_begin_again: Callable[[], bool] = lambda: True,
     gives_back: bool = True,
 ) -> _Result:
-    """Do something on the backend of the options, or on the CPU where that may stand in.
+    """Run on the backend of the options, or on the CPU if it may take over.
 
     Args:
         options: of the run.
-        on_gpu: does it on GPUs. A failed attempt leaves nothing behind.
-        on_cpu: does it on the CPU, from the beginning.
-        may_begin_again: whether the inputs are still there, and no output has gone out.
-        gives_back: whether nothing that comes later in the run uses the GPUs.
+        on_gpu: runs on GPUs. A failed attempt leaves nothing behind.
+        on_cpu: runs on the CPU, from the beginning.
+        may_begin_again: whether the inputs can be read again and no output has been published.
+        gives_back: whether nothing later in the run uses the GPUs.
 
     Raises:
-        DeviceError: the GPU could not, and the CPU may not stand in.
+        DeviceError: the GPU failed, and the CPU may not take over.
     """
     if options.backend == "cpu":
         return on_cpu()

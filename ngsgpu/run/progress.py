@@ -41,10 +41,10 @@ class Stage:
     """One stage of a run; made by `Progress.stage`.
 
     Attributes:
-        name: what is being done, as in "correcting reads".
-        total: how many units there are; None while that is not known.
+        name: description, such as "correcting reads".
+        total: total number of units; None while unknown.
         unit: what is counted, in the plural.
-        count: how many units are done.
+        count: units done.
         started: `time.monotonic` at the start.
     """
 
@@ -64,7 +64,7 @@ class Stage:
             self._view.update(self)
 
     def set_total(self, total: int) -> None:
-        """Say how many units there are, once that is known."""
+        """Set the total number of units once it is known."""
         with self._lock:
             self.total = total
             self._view.update(self)
@@ -122,8 +122,8 @@ class Progress:
         """Start a stage, which ends with the ``with`` block.
 
         Args:
-            name: what is being done, as in "correcting reads".
-            total: how many units there are; None when that is not known (yet).
+            name: description, such as "correcting reads".
+            total: total number of units; None while unknown.
             unit: what is counted, in the plural.
         """
         stage = Stage(name, total, unit, self._view)

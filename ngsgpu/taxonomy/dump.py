@@ -49,13 +49,12 @@ def load_taxonomy(directory: str | Path) -> Taxonomy:
     """Read a taxonomy from NCBI's files.
 
     Args:
-        directory: holds ``nodes.dmp`` and ``names.dmp``, and ``merged.dmp`` if there is one; each
-            may be compressed (``nodes.dmp.gz``).
+        directory: holds ``nodes.dmp`` and ``names.dmp``, and optionally ``merged.dmp``; each may be
+            compressed (``nodes.dmp.gz``).
 
     Raises:
-        InputError: a file is missing or has a line that cannot be understood; a taxid comes twice;
-            a parent is missing; there is no root or more than one; nodes form a cycle. With the
-            file and the line.
+        InputError: a file is missing or has an invalid line; a taxid is duplicated; a parent is
+            missing; there is no root or more than one; nodes form a cycle. With file and line.
     """
     folder = Path(directory)
     nodes = _required(folder, "nodes.dmp")
@@ -87,7 +86,7 @@ def _required(folder: Path, name: str) -> Path:
 
 
 def _each_block(path: Path, parse: Callable[[LineBlock], tuple[int, int]], expected: str) -> int:
-    """Let ``parse`` read the blocks of a file; it gives rows and the bad byte, or -1.
+    """Parse the blocks of a file with ``parse``, which returns rows and the bad byte, or -1.
 
     Returns:
         Number of rows.
@@ -186,7 +185,7 @@ def _parents(
     lines: NDArray[np.int32],
 ) -> NDArray[np.int32]:
     at = np.minimum(np.searchsorted(taxid, parent_taxid), len(taxid) - 1)
-    # Some taxonomies name 0, which is no taxid, as the parent of their root.
+    # Some taxonomies use 0, which is not a taxid, as the parent of their root.
     at = np.where(parent_taxid == 0, np.arange(len(taxid)), at)
     missing = np.flatnonzero((taxid[at] != parent_taxid) & (parent_taxid != 0))
     if len(missing) > 0:
@@ -219,8 +218,8 @@ def _refuse_cycles(
     path: Path, taxid: NDArray[np.int64], parent: NDArray[np.int32], lines: NDArray[np.int32]
 ) -> None:
     """Refuse nodes from which the root cannot be reached: they hang on a cycle."""
-    # Each round doubles the steps that `above` goes up: to the root, or to somewhere on a cycle,
-    # which a cycle of 2, 4, 8, ... nodes may have come round on.
+    # Each round doubles the steps that `above` goes up: to the root, or somewhere on a cycle, which
+    # a cycle of 2, 4, 8, ... nodes may have closed.
     above = parent
     for _ in range(len(parent).bit_length() + 1):
         further = above[above]
@@ -289,7 +288,7 @@ def _read_names(
 
 
 def _read_merged(path: Path, taxonomy: Taxonomy) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Identifiers given up, int64[m] ascending, and the nodes that stand for them, int32[m]."""
+    """Merged taxids, int64[m] ascending, and their current nodes, int32[m]."""
     parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
 
     def parse(block: LineBlock) -> tuple[int, int]:
@@ -304,7 +303,7 @@ def _read_merged(path: Path, taxonomy: Taxonomy) -> tuple[NDArray[np.int64], NDA
     old, first = np.unique(np.concatenate([a for a, _ in parts]), return_index=True)
     new = np.concatenate([b for _, b in parts])[first]
     index = taxonomy.indices_of(new)
-    # What was merged into something that was merged later; chains end after a few rounds.
+    # Taxids merged into later merged ones; chains end after a few rounds.
     for _ in range(len(old).bit_length()):
         at = np.minimum(np.searchsorted(old, new), len(old) - 1)
         chained = (index < 0) & (old[at] == new)

@@ -18,7 +18,7 @@ _TAB: Final = 9
 _BLANK: Final = 32
 _BAR: Final = 124
 _DIGITS: Final = 18
-"""Digits of the largest taxid that is read; all numbers of so many digits fit 64 bits."""
+"""Digits of the largest taxid; all numbers with that many digits fit into 64 bits."""
 
 
 @njit(nogil=True, cache=True)
@@ -106,7 +106,7 @@ def parse_nodes(data, first_line, taxid, parent, hashes, lines):  # type: ignore
 
 @njit(nogil=True, cache=True)
 def parse_names(data, wanted, owner, length, text):  # type: ignore[no-untyped-def]
-    """Parse lines of names.dmp; the names of the wanted class one after the other into ``text``.
+    """Parse lines of names.dmp and concatenate the names of the wanted class in ``text``.
 
     Returns:
         (names, bytes of text, -1), or with the first byte of the bad line.

@@ -50,7 +50,7 @@ _DATABASES: Final = frozenset(
     (b"gi", b"ref", b"gb", b"emb", b"dbj", b"tpg", b"tpe", b"tpd", b"lcl", b"gnl", b"kraken:taxid",
      b"taxid")
 )  # fmt: skip
-"""Words between the bars of a header that are no accessions."""
+"""Words between the bars of a header that are not accessions."""
 
 _KEY_COLUMNS: Final = ("accession.version", "accession", "assembly_accession")
 _HEADER_LINES: Final = 10
@@ -74,16 +74,16 @@ def map_targets(
 
     Args:
         names: first words of the headers.
-        headers: the whole headers.
-        taxonomy: taxids that it does not know count as none.
+        headers: whole headers.
+        taxonomy: taxids missing from it count as no taxon.
         maps: tables of accessions and taxids, see above.
-        files: name of the file that each sequence comes from, for assembly_summary.txt.
+        files: file name of each sequence, for assembly_summary.txt.
 
     Returns:
-        int32[targets], node of the taxonomy; ``NO_TAXON`` where none is found.
+        int32[targets], node of the taxonomy; ``NO_TAXON`` if none is found.
 
     Raises:
-        InputError: a table cannot be read or understood; with the line.
+        InputError: a table cannot be read or parsed; with the line.
     """
     taxids = _from_headers(headers)
     if maps and (taxids == 0).any():
@@ -115,7 +115,7 @@ def _from_headers(headers: Sequence[bytes]) -> NDArray[np.int64]:
 
 
 def keys_of(name: bytes, file: str) -> Iterator[bytes]:
-    """What a sequence may be called in a table, the most telling first; may repeat itself."""
+    """Possible keys of a sequence in a table, most specific first; may contain duplicates."""
     parts = [part for part in name.split(b"|") if part and part.lower() not in _DATABASES]
     assemblies = [
         match[0]

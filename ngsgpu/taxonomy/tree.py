@@ -24,10 +24,10 @@ RANKS: Final = (
     "tribe", "subfamily", "family", "suborder", "order", "subclass", "class", "subphylum",
     "phylum", "subkingdom", "kingdom", "domain", "root",
 )  # fmt: skip
-"""Ranks from the lowest to the highest, MetaCache's; a reference sequence is a rank of its own."""
+"""MetaCache's ranks from lowest to highest; reference sequences have their own rank."""
 
 NO_RANK: Final = 255
-"""Rank of nodes that have none of ``RANKS`` (NCBI's "no rank", "clade", "strain" and the like)."""
+"""Rank of nodes outside ``RANKS`` (NCBI's "no rank", "clade", "strain" and so on)."""
 
 RANK_CODES: Final = {name: code for code, name in enumerate(RANKS)}
 
@@ -44,16 +44,16 @@ def rank_name(rank: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Taxonomy:
-    """A rooted tree of taxa; it was checked when it was read (``dump.load_taxonomy``).
+    """A rooted tree of taxa, validated when read (``dump.load_taxonomy``).
 
     Attributes:
         taxid: int64[n], ascending.
         parent: int32[n], the parent's number; the root is its own parent.
         rank: uint8[n], index into ``RANKS`` or ``NO_RANK``.
-        name_bytes: uint8, all names one after the other (UTF-8), in the order of the nodes.
+        name_bytes: uint8, all names concatenated (UTF-8), in the order of the nodes.
         name_start: int64[n + 1], where each name begins, and the end of the last.
-        merged_taxid: int64[m], ascending: identifiers that were given up for others.
-        merged_index: int32[m], the nodes that stand for them.
+        merged_taxid: int64[m], ascending: taxids merged into others.
+        merged_index: int32[m], their current nodes.
     """
 
     taxid: NDArray[np.int64]
@@ -92,10 +92,10 @@ class Taxonomy:
         return self.name_bytes[start:end].tobytes().decode("utf-8", "replace")
 
     def lineage(self, index: int) -> list[int]:
-        """The nodes from this one up to the root, both included.
+        """The nodes from this one up to the root, inclusive.
 
         Raises:
-            InputError: they come to no end.
+            InputError: the path never reaches the root.
         """
         path = [int(index)]
         while (above := int(self.parent[path[-1]])) != path[-1]:
@@ -124,11 +124,11 @@ class Taxonomy:
     def ranked_lineages(self) -> NDArray[np.int32]:
         """Ancestors of all nodes at all ranks, themselves included.
 
-        Two nodes on a lineage may share a rank, as a species group and a subgroup in it do; the
-        higher one then stands for both.
+        Two nodes on a lineage may share a rank, such as a species group and a subgroup in it; the
+        higher one is used.
 
         Returns:
-            int32[n, len(RANKS)], number of the ancestor at that rank; -1 where there is none.
+            int32[n, len(RANKS)], number of the ancestor at that rank; -1 if there is none.
         """
         with interpreted_if_small(self._bytes):
             return np.asarray(_ranked_lineages(self.parent, self.rank, self.top_down(), len(RANKS)))
@@ -232,7 +232,7 @@ def _look_up(known: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.
 
 @njit(nogil=True, cache=True)
 def _depths(parent):  # type: ignore[no-untyped-def]
-    """Number of nodes above each node; empty where a path up comes to no end."""
+    """Number of nodes above each node; empty if a path never reaches the root."""
     n = parent.size
     depth = np.full(n, -1, np.int32)
     path = np.empty(n, np.int32)

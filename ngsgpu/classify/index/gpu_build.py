@@ -86,7 +86,7 @@ class IndexBuilder:
         team: the GPUs that take part.
         memory: bytes of each GPU's memory that may be taken; None for what is free.
         pool: threads that copy to the host.
-        pinned: page-locked buffers; as many as there are threads may be taken.
+        pinned: pinned buffers; as many as there are threads may be taken.
         use_table: whether to use hash tables where the memory is limited; None for what takes
             less time.
     """

@@ -49,7 +49,7 @@ class CalledBatch:
         best: int32[queries, 4], the candidate of the call.
         line_offsets: uint32[KINDS, queries], where lines begin in their tiles.
         tile_start: uint32[KINDS, tiles], where tiles begin.
-        totals: uint32[KINDS] on the host, in page-locked memory: bytes of all lines.
+        totals: uint32[KINDS] on the host, in pinned memory: bytes of all lines.
         counted: CUDA event after which ``totals`` is there.
     """
 

@@ -29,7 +29,7 @@ class GpuSketches:
         first_window: int64[pieces], its first window here.
         bias: int64[pieces], number of that window in the target.
         target: int64[pieces], number of the target, or -1.
-        on_host: whether ``keys`` lie in page-locked memory of the host.
+        on_host: whether ``keys`` lie in pinned host memory.
     """
 
     keys: Any

@@ -66,13 +66,13 @@ def sketch_files(
         parameters: windows and sketches.
         team: the GPUs that take part.
         pool: threads that read.
-        pinned: page-locked buffers.
+        pinned: pinned buffers.
         buffers: how many of these there are.
         threads: size of ``pool``.
         batch_bytes: text that a GPU takes at a time, at least as much as a buffer; the result does
             not depend on it, but for how it is cut.
         switch_bytes: text after which another GPU takes over, at the next record.
-        key_room: bytes of each GPU's memory for keys; what is beyond goes to page-locked memory
+        key_room: bytes of each GPU's memory for keys; what is beyond goes to pinned memory
             of the host. None for no limit.
         advance: called with the number of bases sketched since the last call.
 
@@ -129,7 +129,7 @@ class _Started:
         lane: where.
         slot: of the lane.
         batch: the text.
-        found: uint32[records + 2] in page-locked memory, filled when ``counted`` is over.
+        found: uint32[records + 2] in pinned memory, filled when ``counted`` is over.
         counted: CUDA event.
     """
 

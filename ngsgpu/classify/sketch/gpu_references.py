@@ -45,7 +45,7 @@ class Piece:
 
     Attributes:
         path: the file.
-        data: uint8, the bytes, in page-locked memory.
+        data: uint8, the bytes, in pinned memory.
         marks: int64, places of ``>`` in them.
         first: whether the file begins with them.
         last: whether it ends with them.
@@ -64,7 +64,7 @@ class PieceReader:
     Args:
         files: to be read.
         pool: threads that read.
-        pinned: page-locked buffers of ``PIECE_BYTES`` or less.
+        pinned: pinned buffers of ``PIECE_BYTES`` or less.
         buffers: how many of these there are.
         threads: size of ``pool``.
     """
@@ -180,7 +180,7 @@ class PieceReader:
         return give()
 
     def _inflate(self, task: _Task) -> Iterator[Piece]:
-        """Inflate a whole file; it is copied to page-locked memory when its turn comes."""
+        """Inflate a whole file; it is copied to pinned memory when its turn comes."""
         parts: list[tuple[NDArray[np.uint8], NDArray[np.int64]]] = []
         try:
             for chunk in task.file.chunks():

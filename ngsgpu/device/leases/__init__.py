@@ -1,21 +1,21 @@
-"""Which GPUs a process may use: names that processes of one host take, several at once or none.
+"""Leases of GPUs: names that processes of one host take, several at once, all or none.
 
-A name is taken by ``flock`` on a file of a folder that all users share. The kernel lets go of it
-when the last process that inherited the open file has ended, however it ended, so nothing stale
-is ever left. Names are taken and queues are read under one further lock, the gate, which is held
-for moments only.
+A name is taken by ``flock`` on a file in a directory shared by all users. The kernel releases it
+when the last process that inherited the open file has ended, for whatever reason, so there are no
+stale locks. Taking names and reading queues is guarded by one further lock, the gate, held only
+briefly.
 
-Who has to wait leaves a ticket, itself a locked file. What is free is set apart for those who
-came earlier, so that who wants many is not passed by a stream of those who want one.
+A waiting process leaves a ticket, itself a locked file. Free names are reserved for those who came
+earlier, so that a request for many is not overtaken by a stream of requests for one.
 
-Users need not trust one another: whatever someone puts into the folder, or removes from it, makes
-others wait at most. For that a name is also held in the kernel, which decides where files are no
-help.
+Users need not trust each other: whatever someone puts into the directory or removes from it, others
+at most wait. To this end a name is also held in the kernel, which decides if the files are of no
+use.
 
-The folder must be on a file system of the host: NFS may not pass locks on to other hosts.
+The directory must be on a local file system: NFS may not propagate locks to other hosts.
 
-Read ``lease`` first (GPUs), then ``folder`` (names), ``queue`` (tickets) and ``files`` (what both
-are made of); ``launcher`` runs other programs inside of a lease.
+Read ``lease`` first (GPUs), then ``folder`` (names), ``queue`` (tickets) and ``files`` (the files
+behind both); ``launcher`` runs other programs inside a lease.
 """
 
 from ngsgpu.device.leases.folder import FolderUnusableError, LockFolder

@@ -1,13 +1,11 @@
-"""What locks are made of: files in a folder where any user may write, and names in the kernel.
+"""The building blocks of locks: files in a world-writable directory, and names in the kernel.
 
-Whatever lies in such a folder may be another user's work: a link, a fifo, a file of gigabytes, or
-one that is held for ever. So files are opened without following links and without waiting, must be
-regular and have no second name, of what is in them a few kilobytes are read, and what is shown of
-that is printable.
+Anything in such a directory may come from another user: a link, a FIFO, a file of gigabytes, or one
+locked forever. So files are opened without following links and without blocking, must be regular
+and have a single link; at most a few kilobytes are read, and only printable text is shown.
 
-Who owns the folder may also remove or rename a file that we hold. A name of a socket, of Linux's
-abstract kind, lies in no folder, and like a file's lock it lasts until the last process that
-inherited it has ended.
+The directory's owner may also remove or rename a file we hold. An abstract socket name is in no
+directory, and like a file lock it lasts until the last process that inherited it has ended.
 """
 
 from __future__ import annotations
@@ -27,13 +25,13 @@ _MAX_BYTES: Final = 1 << 14
 _LONGEST_TEXT: Final = 200
 _LARGEST_NUMBER: Final = (1 << 31) - 1
 
-# What others may have put in the place of a file, so that opening it fails.
+# Errors from opening something that replaced the lock file.
 _IN_THE_WAY: Final = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENODEV, errno.EAGAIN,
                       errno.EACCES, errno.EPERM, errno.ETXTBSY, errno.EOVERFLOW)  # fmt: skip
 
 
 class NoLockFileError(Exception):
-    """What lies in the place of a lock's file is none; the message names it and the remedy."""
+    """The lock's path is not a usable lock file; the message names it and the remedy."""
 
 
 def open_file(path: Path, access: int = os.O_RDWR) -> int:
@@ -70,11 +68,11 @@ def open_file(path: Path, access: int = os.O_RDWR) -> int:
 
 
 def make_file(path: Path, mode: int) -> int:
-    """Make a file that is not there yet, with this mode whatever the umask is.
+    """Create a new file with this mode regardless of the umask.
 
     Raises:
-        FileExistsError: it is there.
-        OSError: the folder does not take it.
+        FileExistsError: it already exists.
+        OSError: the directory does not permit it.
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, mode)
     allow(file, mode)
@@ -106,7 +104,7 @@ def is_at(file: int, path: Path) -> bool:
 
 
 def read_document(file: int) -> dict[str, object]:
-    """What a file says, if that is a short JSON object; else nothing."""
+    """The content of a file if it is a short JSON object, otherwise nothing."""
     try:
         content = json.loads(os.pread(file, _MAX_BYTES, 0).decode(errors="replace"))
     except (OSError, ValueError, RecursionError):
@@ -115,7 +113,7 @@ def read_document(file: int) -> dict[str, object]:
 
 
 def readable(document: dict[str, object], keys: Sequence[str]) -> dict[str, object]:
-    """Of a document, what may be shown: short printable text, and numbers of processes."""
+    """The printable parts of a document: short text and process numbers."""
     shown: dict[str, object] = {}
     for key in keys:
         value = document.get(key)

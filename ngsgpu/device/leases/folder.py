@@ -37,16 +37,16 @@ _MAX_TRIES: Final = 100
 
 
 class FolderUnusableError(Exception):
-    """Locks cannot be had in a folder; the message says why."""
+    """A directory cannot hold locks; the message says why."""
 
 
 @dataclass(frozen=True)
 class Taken:
-    """A name that is held until ``files`` are closed here and in all children.
+    """A name, held until ``files`` are closed here and in all children.
 
     Attributes:
-        name: what was asked for.
-        files: descriptors of the locked file, and of the name in the kernel.
+        name: the requested name.
+        files: descriptors of the locked file and of the name in the kernel.
     """
 
     name: str
@@ -72,21 +72,21 @@ class LockFolder:
         holder: dict[str, object],
         on_wait: Callable[[str], None] = lambda why: None,
     ) -> list[Taken] | None:
-        """Take ``count`` of ``names``, the first that are free, all or none.
+        """Take ``count`` of ``names``, the first free ones, all or none.
 
         Args:
-            names: what can be taken; of letters, digits, dots, ``-`` and ``_``.
-            count: how many are wanted, at most ``len(names)``.
-            wait: seconds to wait for them; None waits for ever.
+            names: the candidates; of letters, digits, dots, ``-`` and ``_``.
+            count: number wanted, at most ``len(names)``.
+            wait: seconds to wait for them; None: no limit.
             holder: written into the files, for ``holders``.
-            on_wait: called before waiting, once for each reason: that the gate is blocked, by
-                whom; or none, which is that names are held.
+            on_wait: called before waiting, once per reason: the gate is blocked, with its holder;
+                or none, if names are held.
 
         Returns:
-            What was taken; None when the time was up.
+            The names taken; None if the time ran out.
 
         Raises:
-            FolderUnusableError: there are no locks to be had in the folder.
+            FolderUnusableError: the directory cannot hold locks.
         """
         end = None if wait is None else time.monotonic() + wait
         told: set[str] = set()
@@ -122,10 +122,10 @@ class LockFolder:
         wait: float | None,
         on_wait: Callable[[str], None] = lambda why: None,
     ) -> list[Taken] | None:
-        """As ``take`` where the folder is of no use: first come, first served.
+        """``take`` for an unusable directory: first come, first served.
 
         Raises:
-            OSError: the kernel does not hold names either.
+            OSError: the kernel cannot hold names either.
         """
         end = None if wait is None else time.monotonic() + wait
         told = False
@@ -145,15 +145,15 @@ class LockFolder:
             time.sleep(_LAST_PAUSE if end is None else min(_LAST_PAUSE, max(0.0, wait or 0.0)))
 
     def holders(self, names: Sequence[str]) -> dict[str, dict[str, object]]:
-        """Who holds which of some names; free ones are left out.
+        """The holders of the given names; free names are omitted.
 
         Returns:
-            What the holders wrote, by name, of ``pid``, ``user``, ``host`` and ``command``; an
-            empty dictionary for one that wrote nothing. ``trouble`` says instead what keeps all
-            from taking a name.
+            For each name the ``pid``, ``user``, ``host`` and ``command`` written by its holder; an
+            empty dictionary if there are none, or ``trouble`` with the reason why nobody can take
+            the name.
 
         Raises:
-            FolderUnusableError: there are no locks to be had in the folder.
+            FolderUnusableError: the directory cannot hold locks.
         """
         found: dict[str, dict[str, object]] = {}
         if not self.path.is_dir():
@@ -179,14 +179,14 @@ class LockFolder:
             os.close(file)
 
     def release(self, taken: Sequence[Taken]) -> None:
-        """Let go of names; children that inherited the files keep them until they end."""
+        """Release names; children that inherited the files keep them until they end."""
         for one in taken:
             for file in one.files:
-                # Unlocking would take it from the children, too: only close.
+                # Unlocking would also release the children's lock: only close.
                 os.close(file)
 
     def forget(self, prefix: str) -> None:
-        """Remove the files of names that nobody will ask for again."""
+        """Remove the files of names that will not be requested again."""
         with contextlib.suppress(OSError):
             for path in self.path.glob(f"{prefix}*.lock"):
                 path.unlink(missing_ok=True)
@@ -212,7 +212,7 @@ class LockFolder:
             kept = []
         self.release([one for one in free if one not in kept])
         for one in kept:
-            # A file of another user may be open for reading only; it is locked all the same.
+            # Another user's file may be read-only; it can still be locked.
             with contextlib.suppress(OSError):
                 os.ftruncate(one.files[0], 0)
                 os.pwrite(one.files[0], json.dumps(holder).encode(), 0)
@@ -306,7 +306,7 @@ class LockFolder:
                 new.rename(self.path)
             except OSError:  # someone else was first
                 new.rmdir()
-        # A link that someone laid in /tmp may lead anywhere.
+        # A link in /tmp may point anywhere.
         if not stat.S_ISDIR(self.path.lstat().st_mode):
             raise FolderUnusableError(f"{self.path} is not a directory")
 

@@ -28,19 +28,19 @@ class _NotStartedError(UsageError):
 def run_on_gpus(command: Sequence[str], count: int, wait: float | None = None) -> int:
     """Run a program on ``count`` leased GPUs and wait for it.
 
-    Signals are passed on to it. It inherits the locks, so that it keeps its GPUs even if this
+    Signals are forwarded. The program inherits the locks, so that it keeps its GPUs even if this
     process is killed.
 
     Args:
         command: the program and its arguments.
-        count: how many GPUs; with 0 it sees none.
-        wait: seconds to wait for them, None as long as it takes.
+        count: number of GPUs; 0 hides them all.
+        wait: seconds to wait for them; None: no limit.
 
     Returns:
-        Its exit status; 128 more than the signal that ended it, as shells give it.
+        Its exit status; 128 plus the signal that ended it, as in shells.
 
     Raises:
-        UsageError: there are not as many GPUs, or the program cannot be run.
+        UsageError: there are not enough GPUs, or the program cannot be run.
         DeviceError: the GPUs did not become free in time.
     """
     if count < 0 or (wait is not None and wait < 0):
@@ -91,7 +91,7 @@ class _Child:
 def _signals() -> Iterator[_Child]:
     child = _Child()
     before = {number: signal.getsignal(number) for number in _PASSED_ON}
-    # What is ignored (nohup) stays so, for the child inherits it.
+    # Ignored signals (nohup) stay ignored, since the child inherits that.
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, child.pass_on)

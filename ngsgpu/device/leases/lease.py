@@ -1,12 +1,12 @@
-"""Leases: which GPUs a process may use, so that processes of one host do not share one by accident.
+"""Leases: assign GPUs to processes, so that processes of one host do not share one by accident.
 
-Schedulers such as Snakemake's local one count GPUs and do not say which. A lease takes some of the
-visible GPUs, all or none, by a lock for each GPU's UUID, and narrows ``CUDA_VISIBLE_DEVICES`` to
+Schedulers such as Snakemake's local one count GPUs without assigning them. A lease takes some of
+the visible GPUs, all or none, by a lock on each GPU's UUID, and narrows ``CUDA_VISIBLE_DEVICES`` to
 them. It ends with the process, or with the last child that inherited it. Under a scheduler that
-has narrowed ``CUDA_VISIBLE_DEVICES`` itself (Slurm, Kubernetes) nobody else wants the same GPUs
-and a lease is had at once.
+narrows ``CUDA_VISIBLE_DEVICES`` itself (Slurm, Kubernetes), nobody else wants the same GPUs and a
+lease is granted at once.
 
-A program that was started inside of a lease leases from what was leased, by locks of its own.
+A program started inside a lease leases from its GPUs, with separate locks.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Device:
     """A GPU, or a slice of one, that can be leased.
 
     Attributes:
-        entry: what stands for it in ``CUDA_VISIBLE_DEVICES``: a number, ``GPU-...`` or ``MIG-...``,
-            as the caller spelt it.
-        uuid: name that is the same however it was spelt; of a slice its own.
-        gpu: what the driver knows of it, or of the GPU that it is a slice of; None without driver.
+        entry: its entry in ``CUDA_VISIBLE_DEVICES``: a number, ``GPU-...`` or ``MIG-...``, as spelt
+            by the caller.
+        uuid: identifier independent of the spelling; a slice has its own.
+        gpu: what the driver knows about it, or about the GPU it is a slice of; None without driver.
     """
 
     entry: str
@@ -63,15 +63,15 @@ class Device:
 
 @dataclass(eq=False)
 class Lease:
-    """GPUs that are this process's own; as a context manager it ends with the block.
+    """GPUs leased by this process; as a context manager it ends with the block.
 
-    Inside of the block the process's environment shows CUDA these GPUs alone, which works if CUDA
-    has not been used yet.
+    Inside the block the environment shows CUDA only these GPUs, provided CUDA has not been used
+    before.
 
     Attributes:
         devices: the GPUs.
-        locked: whether locks of the folder back it; where that is of no use, names that the
-            kernel holds do so alone, which other containers do not see.
+        locked: whether lock files back it; otherwise only names held by the kernel do, which other
+            containers do not see.
     """
 
     devices: tuple[Device, ...]
@@ -103,7 +103,7 @@ class Lease:
         self.keep(0)
 
     def keep(self, count: int) -> None:
-        """Give back all GPUs after the first ``count``, which this process must not use then."""
+        """Release all GPUs after the first ``count``, which this process must no longer use."""
         if count == 0:
             stop_preparing()
         held = bool(self._taken)
@@ -150,11 +150,11 @@ _entered: list[Lease] = []
 
 
 def keep_gpus(count: int) -> None:
-    """Give back what this process leased and turns out not to need: all but the first GPUs.
+    """Release the leased GPUs that this process does not need: all but the first.
 
     Args:
-        count: how many of the innermost lease are kept; 0 where the CPU goes on. Without a lease
-            nothing happens.
+        count: number of GPUs of the innermost lease to keep; 0 if the CPU takes over. Without a
+            lease nothing happens.
     """
     if _entered and len(_entered[-1].devices) > count:
         _entered[-1].keep(count)
@@ -172,18 +172,18 @@ def pool() -> tuple[Device, ...]:
 
 
 def lease_gpus(count: int, wait: float | None = None, *, command: Sequence[str] = ()) -> Lease:
-    """Take GPUs, all or none.
+    """Lease GPUs, all or none.
 
-    Where the folder of locks is of no use (see ``lock_folder``) a warning is logged, and names that
-    the kernel holds have to do.
+    If the lock directory is unusable (see ``lock_folder``), a warning is logged and only names held
+    by the kernel are used.
 
     Args:
-        count: how many, at least 1.
-        wait: seconds to wait until they are free; None waits for ever, 0 not at all.
-        command: what they are for, shown to others; by default this process's command line.
+        count: number of GPUs, at least 1.
+        wait: seconds to wait until they are free; None: no limit, 0: do not wait.
+        command: their purpose, shown to others; by default this process's command line.
 
     Raises:
-        UsageError: there are not as many, whoever holds them.
+        UsageError: the machine does not have enough.
         DeviceError: they did not become free in time; the message names the holders.
     """
     if count < 1:
@@ -228,12 +228,12 @@ def lease_gpus(count: int, wait: float | None = None, *, command: Sequence[str] 
 
 
 def holders(devices: Sequence[Device]) -> list[str | None]:
-    """Who holds each of some GPUs, in words; None for a free one.
+    """The holder of each GPU, as text; None for a free one.
 
-    Inside of a lease that is the holder of the lease, not who leased from it.
+    Inside a lease that is the holder of the lease, not of a lease from it.
 
     Raises:
-        FolderUnusableError: there are no locks to be had.
+        FolderUnusableError: the directory cannot hold locks.
     """
     names = [_file_name(device) for device in devices]
     found = LockFolder(lock_folder()).holders(names)
@@ -294,7 +294,7 @@ def _holder_words(holder: dict[str, object]) -> str:
 
 
 def _held(folder: LockFolder, names: dict[str, Device]) -> str:
-    """Who holds what, for messages."""
+    """List GPUs and their holders, for messages."""
     try:
         found = folder.holders(list(names))
     except FolderUnusableError:

@@ -1,4 +1,4 @@
-"""The queue of a folder of locks: a ticket, which is a locked file, for everyone who waits."""
+"""The queue of a lock directory: one ticket, a locked file, per waiting process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ngsgpu.device.leases.files import (
 )
 
 _LIFE: Final = 30.0
-"""A waiting process that was stopped (Ctrl-Z) for so many seconds loses its turn, not its place."""
+"""Seconds after which a stopped waiting process (Ctrl-Z) loses its turn, but not its place."""
 
 _MODE: Final = 0o644
 _NAME: Final = re.compile(r"waiting-(\d{1,20})(-\d{1,20})?\.ticket")
@@ -32,8 +32,8 @@ class Ticket:
     """A place in the queue, until ``leave``.
 
     Attributes:
-        path: the file; its name says the place.
-        place: what tickets are sorted by.
+        path: the file; its name encodes the place.
+        place: sort key of the tickets.
         file: descriptor of the locked file.
     """
 
@@ -42,7 +42,7 @@ class Ticket:
     file: int
 
     def refresh(self) -> None:
-        """Say that we still wait."""
+        """Signal that this process is still waiting."""
         os.utime(self.file)
 
     def leave(self) -> None:
@@ -53,9 +53,9 @@ class Ticket:
 
 
 def join_queue(folder: Path, names: Sequence[str], count: int) -> Ticket | None:
-    """Take the last place, for ``count`` of ``names``; None where the folder takes no more files.
+    """Take the last place, for ``count`` of ``names``; None if the directory takes no more files.
 
-    Places go by time, not by what tickets there are, which others may have made up.
+    Places are ordered by time, not by existing tickets, which others may have forged.
     """
     number = time.time_ns()
     path = folder / f"waiting-{number:020d}-{os.getpid()}.ticket"
@@ -74,7 +74,7 @@ def join_queue(folder: Path, names: Sequence[str], count: int) -> Ticket | None:
 
 
 def set_apart(folder: Path, free: set[str], own: Ticket | None) -> set[str]:
-    """What of the free names goes to those who came before ``own``, or before one who comes now."""
+    """The free names reserved for tickets before ``own``, or for all tickets."""
     apart: set[str] = set()
     places = (_place(path.name) for path in folder.iterdir())
     for place in sorted(filter(None, places)):
@@ -86,13 +86,13 @@ def set_apart(folder: Path, free: set[str], own: Ticket | None) -> set[str]:
 
 
 def _place(name: str) -> tuple[int, str] | None:
-    """Where the ticket of this name stands; None for another file."""
+    """The place of this ticket; None for another file."""
     match = _NAME.fullmatch(name)
     return (int(match[1]), name) if match else None
 
 
 def _wanted(path: Path) -> tuple[list[str], int]:
-    """What a waiting process wants; nothing when it is no longer there or was stopped."""
+    """What a waiting process wants; nothing if it is gone or was stopped."""
     try:
         file = open_file(path, os.O_RDONLY)
     except (OSError, NoLockFileError):
