@@ -1,15 +1,15 @@
-"""Error correction of reads by multiple sequence alignments of the reads themselves (CARE).
+"""Error correction of reads by multiple sequence alignment of overlapping reads (CARE).
 
-For each read, the anchor: reads that share a minimal k-mer are laid beside it, those that do not
-fit are dropped, and the columns of what is left say which bases are wrong.
+Each read, the anchor, is aligned with the reads that share a minimum k-mer; poor alignments are
+dropped, and the columns of the rest show which bases are wrong.
 
     from ngsgpu.correct import CorrectionParameters, correct_files
     correct_files(["R1.fastq.gz"], ["C1.fastq.gz"], ["R2.fastq.gz"], ["C2.fastq.gz"])
 
-``params`` says what can be chosen, ``pipeline`` goes from files to files by the steps of a ``run``.
+``params`` defines the parameters; ``pipeline`` processes files in the steps of a ``run``.
 ``cpu_run`` runs the kernels of ``cpu`` (with ``align``); ``gpu_run`` plans (``gpu_plan``) and
-places what ``gpu`` runs the kernels of ``kernels.cu`` on, batch by batch (``gpu_batches``);
-``corrections`` and ``gpu_combine`` combine what they decide.
+places the data on which ``gpu`` runs the kernels of ``kernels.cu``, batch by batch
+(``gpu_batches``); ``corrections`` and ``gpu_combine`` combine the decisions.
 After Kallenborn (2024), chapter 4.
 """
 

@@ -1,4 +1,4 @@
-"""What a correction decides, whatever backend decided it: edits, classes, votes."""
+"""The result of a correction on any backend: edits, classes, votes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ngsgpu.correct import cpu
 
 VOTES_THAT_DECIDE = 2
-"""With so many candidate corrections, a low-quality anchor correction must agree with them."""
+"""Number of candidate corrections from which a low-quality anchor correction must agree with
+them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +21,15 @@ class Corrections:
 
     Attributes:
         edit_start: int64[reads], first edit of each read in ``edits``.
-        edit_count: uint16[reads], its edits; 0 for a read that stays as it is.
+        edit_count: uint16[reads], its number of edits; 0 for an unchanged read.
         edits: uint32, position << 2 | base.
-        counters: int64[cpu.COUNTERS], what the kernels counted.
+        counters: int64[cpu.COUNTERS], the kernels' counters.
         high_quality: reads whose anchor correction came from a high-quality MSA.
         confirmed: reads with a low-quality anchor correction that all candidate corrections equal.
         completed: reads where all candidate corrections equal the whole consensus of the anchor's
-            low-quality MSA, which then is taken.
+            low-quality MSA, which is then used.
         anchor_only: reads with a low-quality one and at most one candidate correction.
-        rejected: reads whose low-quality one is contradicted; they stay as they are.
+        rejected: reads whose low-quality one is contradicted; they are unchanged.
     """
 
     edit_start: NDArray[np.int64]
@@ -43,9 +44,9 @@ class Corrections:
 
 
 class CorrectionCollector:
-    """Takes the results of batches of anchors, in any order, and combines them.
+    """Combines the results of batches of anchors, in any order.
 
-    Candidate corrections need 9 bytes a read: the hash of one of them, their number, and whether
+    Candidate corrections need 9 bytes per read: the hash of one of them, their number, and whether
     they disagree. That suffices, because they only confirm or reject sequences that the read's
     own MSA proposes: the correction of its certain positions, or its whole consensus.
     """

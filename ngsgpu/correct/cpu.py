@@ -1,7 +1,7 @@
 """Numba kernels of the correction: the reference that every other backend must equal.
 
-``correct_anchors`` takes anchors through find, align, filter, MSA, refine, decide; its results
-are edits (base replacements) of the anchors and votes on their candidates, taken by
+``correct_anchors`` takes anchors through search, alignment, filter, MSA, refinement and decision;
+its results are edits (base replacements) of the anchors and votes on their candidates, collected by
 ``count_votes``. ``write_edits`` makes the output's bytes.
 """
 
@@ -41,19 +41,19 @@ COUNTERS = 9
 
 
 class Workspace(NamedTuple):
-    """What one thread needs to correct anchors.
+    """Workspace of one thread for correcting anchors.
 
     Attributes:
-        found: candidates as the tables give them.
+        found: candidates from the tables.
         bounds: int64[hashes, 2], buckets of an anchor.
         reverse_complemented: uint64, planes of a reverse complement.
         first: alignments of an anchor.
         second: alignments of its mate.
         columns: the MSA.
-        ambiguous: uint8[max length], where the anchor's own base is not known.
+        ambiguous: uint8[max length], 1 where the anchor's own base is ambiguous.
         consensus: uint64, planes of a candidate's corrected sequence.
-        edits: uint32, position << 2 | base; for each anchor its correction, then, where that
-            is of low quality, its complete one.
+        edits: uint32, position << 2 | base; for each anchor its correction, followed, for low
+            quality, by its complete one.
         edit_reads: uint32, anchors with a correction record, in the order of ``edits``.
         edit_ends: int64[., 2], ends in ``edits`` of the two corrections of each of them.
         edit_hashes: uint64[., 2], hashes of the two corrected sequences (low quality only).
@@ -108,7 +108,7 @@ class Workspace(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def hash_sequence(planes: NDArray[np.uint64], start: int, length: Integer) -> np.uint64:
-    """64-bit hash of a read's bases; never 0, which stands for no hash."""
+    """64-bit hash of a read's bases; never 0, which means no hash."""
     value = np.uint64(length)
     for word in range(2 * ((length + 63) >> 6)):
         value = mix64(value ^ planes[start + word])
@@ -191,13 +191,12 @@ def decide(
     work: Workspace,
     edit: Integer,
 ) -> Integer:
-    """Write an anchor's edits from index ``edit`` of ``work.edits``; return the index behind them.
+    """Write an anchor's edits from index ``edit`` of ``work.edits``; return the index after them.
 
-    With ``replace`` every base becomes the consensus, otherwise only positions of large support
-    whose base hardly any read is sure of. A base that was not known takes part like a wrong one,
-    but is only replaced by one that another read is sure of, not by what stands for it.
-    A crowded anchor sees only some reads of a repeat, perhaps none of its own copy, so that a
-    base it is sure of stays.
+    With ``replace`` every base becomes the consensus, otherwise only positions with high support
+    whose base has hardly any Q20 reads. An ambiguous base is treated like an error, but only
+    replaced by a base that another read has at Q20, not by its own placeholder. A crowded anchor
+    sees only some reads of a repeat, perhaps none of its own copy, so its Q20 bases are kept.
     """
     columns = work.columns
     quality = quality_start(reads, anchor)
@@ -211,7 +210,7 @@ def decide(
         if known and crowded and q20:
             continue
         if not known:
-            # Where there are no qualities, what stands for the base counts as sure.
+            # Without qualities the placeholder counts as Q20.
             own = np.int64(q20 and base == columns.anchor[position])
             if msa.q20_reads(columns.sums, column, base) == own:
                 continue
@@ -434,11 +433,11 @@ def write_edits(
         data: uint8, the batch's bytes, changed in place.
         seq_start: int64[records], first byte of each sequence.
         first_read: number of the read in record 0.
-        read_step: how far the numbers of consecutive records lie apart.
+        read_step: difference between the read numbers of consecutive records.
         edit_start: int64[reads], first edit of each read.
-        edit_count: uint16[reads], its edits.
+        edit_count: uint16[reads], its number of edits.
         edits: uint32, position << 2 | base.
-        even: int64[max length], bases changed at each position of records 0, 2, ...; added to.
+        even: int64[max length], bases changed at each position of records 0, 2, ...; incremented.
         odd: the same for records 1, 3, ...
     """
     reads = 0
@@ -461,7 +460,7 @@ def write_edits(
                 source += 1
             old = data[source]
             decided += CODES[old] == AMBIGUOUS
-            # A lower-case letter stays one; the bit that tells them is also set in a dot.
+            # Preserve lower case; its bit is also set in a dot.
             data[source] = LETTERS[edits[i] & 3] | (old & 0x20 if old >= 0x40 else 0)
             by_position[target] += 1
     return reads, decided

@@ -56,10 +56,10 @@ def correct_on_cpu(
     Args:
         reads: the read set.
         tables: its minhash tables.
-        parameters: how reads are corrected.
-        coverage: reads per position of the genome.
-        threads: number of threads; the result does not depend on it.
-        anchors_per_task: anchors (pairs where paired) a thread takes at a time; nor on this.
+        parameters: correction parameters.
+        coverage: reads per genome position.
+        threads: number of threads; does not affect the result.
+        anchors_per_task: anchors (or pairs) per task; nor does this.
         advance: called with the number of reads corrected since the last call.
     """
     anchors = anchors_in_bucket_order(reads, tables)

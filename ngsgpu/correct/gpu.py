@@ -1,8 +1,8 @@
-"""Running the CUDA kernels of the correction: sizes, batches, and what they leave on the GPU.
+"""Runs the CUDA kernels of the correction: sizes, batches, and their results on the GPU.
 
-The kernels give, for each anchor, the correction of its certain positions and its whole
-consensus, and vote on candidates; ``gpu_combine`` combines them as ``corrections`` does on the
-host. ``gpu_run`` plans and places what they work on.
+For each anchor the kernels give the correction of its certain positions and its whole consensus,
+and vote on candidates; ``gpu_combine`` combines them as ``corrections`` does on the host.
+``gpu_run`` plans and places the data.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 KERNELS = KernelModule("ngsgpu.correct")
 MAX_THREADS = 256
 SHARED_BYTES = 220 << 10
-"""Shared memory of a multiprocessor that blocks may take."""
+"""Shared memory per multiprocessor available to blocks."""
 
 ROWS, MASKS = 64, 4  # of msa.cuh
 
 TIERS = ((512, 160), (512, 320), (1024, 640), (2048, 1400), (2 * MAX_ENTRIES, MAX_ENTRIES))
-"""Hash cells and candidates a mate. An anchor with more is left to the next tier; what is too
-large for shared memory lies in global memory. Many threads leave room for fewer candidates."""
+"""Hash cells and candidates per mate. An anchor with more goes to the next tier; data too large for
+shared memory are in global memory. More threads leave room for fewer candidates."""
 
 RESULTS: Final = {
     "classes": np.uint8,
@@ -51,7 +51,7 @@ RESULTS: Final = {
     "vote_hash": np.uint64,
     "vote_state": np.uint32,
 }
-"""What is kept for each read."""
+"""Memory kept per read."""
 
 RESULT_BYTES = sum(np.dtype(kind).itemsize for kind in RESULTS.values())
 
@@ -63,8 +63,8 @@ RESULT_ARRAYS: Final = Struct(__name__, "Results", {
     "crowded": "uint32_t*",
     "crowded_count": "int32_t*",
 })  # fmt: skip
-"""What a run decides, indexed by read but for ``edits``; ``crowded`` are the anchors whose
-candidates did not fit, ``crowded_count`` has their number and that of the anchors begun."""
+"""Results of a run, indexed by read except for ``edits``; ``crowded`` lists the anchors whose
+candidates did not fit, ``crowded_count`` their number and that of the anchors started."""
 
 SIZES: Final = Struct(
     __name__, "Sizes", dict.fromkeys(("cells", "limit", "max_length", "margin"), "int32_t")
@@ -84,7 +84,7 @@ class Sizes:
 
     @property
     def bytes(self) -> int:
-        """Bytes a block takes, as the kernel lays them out."""
+        """Bytes per block, in the kernel's layout."""
         columns = self.max_length + 2 * self.margin
         words = -(-columns // 32)
         candidates = self.mates * (12 * self.cells + 16 * self.limit)
@@ -96,15 +96,15 @@ class Sizes:
 
 
 def block_threads(max_length: int, margin: int) -> int:
-    """Threads of a block for reads of a length: a column each, as far as there are that many."""
+    """Threads per block for reads of a length: one per column, up to the maximum."""
     return min(MAX_THREADS, -(-(max_length + 2 * margin) // 32) * 32)
 
 
 def tiers_for(max_length: int, margin: int, mates: int) -> list[Sizes]:
     """The tiers for reads of a length.
 
-    All threads of a block may insert a candidate when the limit is reached, and one cell has to
-    stay free, since who looks for what is not there looks until then.
+    All threads of a block may insert a candidate when the limit is reached, and one cell must stay
+    free, since a search for a missing entry ends at a free cell.
 
     Raises:
         UnsuitableError: the reads are too long for the GPU's shared memory.
@@ -139,20 +139,20 @@ def anchors_in_bucket_order(reads: DeviceReadSet, tables: DeviceTables) -> Any:
 
 
 class AnchorCorrector:
-    """Everything on a GPU that correcting anchors there needs, and what was found.
+    """Everything needed on a GPU for correcting anchors, and the results.
 
-    All memory is taken here, so that no batch is left half done.
+    All memory is allocated here, so that no batch fails halfway.
 
     Args:
         reads: the read set.
         tables: its minhash tables.
-        parameters: how reads are corrected.
-        coverage: reads per position of the genome.
+        parameters: correction parameters.
+        coverage: reads per genome position.
         sizes: memory of a batch.
 
     Attributes:
-        anchors: uint32, first mates where paired, in the order in which they are corrected.
-        batch: anchors of a batch.
+        anchors: uint32, first mates if paired, in processing order.
+        batch: anchors per batch.
         results: the arrays of ``RESULTS``, by name.
         counters: uint64[cpu.COUNTERS].
 
@@ -225,7 +225,7 @@ class AnchorCorrector:
                 advance(len(anchors) * self.mates)
 
     def release(self) -> None:
-        """Let go of the memory that only batches need."""
+        """Release the memory that only batches need."""
         self._edits.buffer = None
         del self._workspace, self._crowded, self._left
 

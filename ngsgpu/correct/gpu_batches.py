@@ -1,4 +1,4 @@
-"""Batches of anchors: how large they are, who gets which, and how their edits reach the host."""
+"""Batches of anchors: their sizes, their distribution, and copying their edits to the host."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ ANCHORS_PER_BATCH: Final = 1 << 20
 
 COPIES: Final = 2
 COPY_SHARE: Final = 16
-"""Edits of ``COPIES`` batches may be on their way to the host; each takes this part of the memory
-for a batch, or its batch waits for it."""
+"""Edits of ``COPIES`` batches may be on their way to the host; each uses this share of the memory
+for a batch, otherwise its batch waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchSizes:
-    """Memory for what a batch of anchors needs; the result does not depend on it.
+    """Memory for a batch of anchors; does not affect the result.
 
     Attributes:
-        edit_bytes: for the edits of a batch, of which most is never written.
-        workspace_blocks: blocks that work on anchors with very many candidates, whose memory is
-            not in shared memory.
+        edit_bytes: for the edits of a batch, most of which is never written.
+        workspace_blocks: blocks for anchors with too many candidates for shared memory.
     """
 
     edit_bytes: int = 1 << 30
@@ -37,13 +36,13 @@ class BatchSizes:
         return BatchSizes(self.edit_bytes // 2, max(1, self.workspace_blocks // 2))
 
     def anchors(self, max_length: int, mates: int) -> int:
-        """Anchors of a batch, at least 1."""
+        """Anchors per batch, at least 1."""
         room = self.edit_bytes // (8 * max(1, max_length) * mates)
         return max(1, min(ANCHORS_PER_BATCH, room))
 
 
 def batch_bytes(sizes: BatchSizes, anchors: int, max_length: int, mates: int) -> int:
-    """Bytes of the edits and lists of a batch, where there are ``anchors`` in all."""
+    """Bytes of the edits and lists of a batch, for ``anchors`` in total."""
     batch = min(anchors, sizes.anchors(max_length, mates))
     edits = batch * mates * 2 * max_length * 4
     return edits + COPIES * (edits // COPY_SHARE) + batch * 2 * 4
@@ -79,14 +78,14 @@ class AnchorBatches:
 class EditFetcher:
     """Copies the edits of a batch to the host while the next batch is corrected; a context manager.
 
-    What was written of the buffer is set aside on the GPU for that, where there is room.
+    The written part of the buffer is first copied on the GPU, if there is room.
 
     Args:
         buffer: uint32 array on the current GPU, for the edits of a batch.
 
     Attributes:
         total: edits so far.
-        fetched: the edits of all batches, when the block has ended.
+        fetched: the edits of all batches, after the block has ended.
     """
 
     def __init__(self, buffer: Any) -> None:

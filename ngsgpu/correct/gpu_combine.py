@@ -14,10 +14,10 @@ from ngsgpu.device.arena import room
 from ngsgpu.device.team import here
 
 BYTES_PER_READ: Final = 256
-"""What combining takes for each read of a part at most."""
+"""Maximum bytes for combining, per read of a part."""
 
 CONFLICT: Final = np.uint32(1 << 31)
-"""Bit of ``vote_state`` that says that votes differ; the others are their number."""
+"""Bit of ``vote_state`` that marks differing votes; the other bits count them."""
 
 _COUNT: Final = np.uint32((1 << 31) - 1)
 

@@ -1,10 +1,10 @@
-"""The GPU memory that a correction takes, and what lies on the host where it is too little.
+"""The GPU memory of a correction, and what moves to the host if it is too small.
 
-What goes first to pinned host memory, from where kernels read it over the bus, is what is
-read least often for each byte that it frees: the slots (once in a run); then tables, one by one
-(by every read of a bucket, some half of the coverage); then qualities (by every anchor that keeps
-the read, more than the coverage); the bases last (several times for every candidate). Before
-that, batches become smaller, which costs next to nothing. None of it changes a result.
+Data that are read least often per byte freed move to pinned host memory first, where kernels read
+them over the bus: the slots (once per run); then tables, one by one (by every read of a bucket,
+some half of the coverage); then qualities (by every anchor that keeps the read, more than the
+coverage); the bases last (several times for every candidate). Before that, batches become smaller,
+which costs next to nothing. None of this affects the result.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
 
 ANCHOR_BYTES: Final = 4
 ORDERING_BYTES: Final = 40
-"""What putting the anchors in order takes for each read, before there are results."""
+"""Bytes per read for ordering the anchors, before there are results."""
 
 SPARE_BYTES: Final = 15 << 20
 """For small arrays."""
 
 _MAX_FUNCTIONS: Final = 8
 _MIN_FUNCTIONS: Final = 2
-"""Functions of a pass; more passes take longer, fewer take no more memory than correcting does."""
+"""Functions per pass; more passes take longer, fewer need no more memory than the correction."""
 
 _LEVELS: Final = 5
-"""How often what batches take is halved before anything lies on the host."""
+"""How often the memory of batches is halved before anything moves to the host."""
 
 _MIN_BLOCKS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What lies in the GPU's memory; the rest lies in pinned host memory.
+    """Data in GPU memory; the rest is in pinned host memory.
 
     Attributes:
-        tables: how many minhash tables, the first ones.
+        tables: number of minhash tables, the first ones.
         slots: the slots of the reads in the tables.
         qualities: the reads' qualities.
         planes: the reads' bases.
@@ -63,7 +63,7 @@ class Placement:
 
     @property
     def moved(self) -> tuple[Movable, ...]:
-        """The arrays of the read set that lie on the host."""
+        """The arrays of the read set that are on the host."""
         names: list[Movable] = []
         if not self.qualities:
             names.append("qualities")
@@ -74,11 +74,11 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPlan(MemoryPlan):
-    """What a correction takes on a GPU.
+    """The GPU memory of a correction.
 
     Attributes:
         hashes: number of tables.
-        placement: what lies where.
+        placement: which data are on the GPU.
         batches: memory of a batch of anchors.
     """
 
@@ -89,10 +89,10 @@ class GpuPlan(MemoryPlan):
     batches: BatchSizes
 
     def check_host(self) -> None:
-        """Refuse a plan that takes too much of the host's memory.
+        """Refuse a plan that needs too much host memory.
 
         Raises:
-            DeviceError: says what is needed and what there is.
+            DeviceError: states how much is needed and available.
         """
         if self.host > self.host_budget:
             raise DeviceError(
@@ -103,7 +103,7 @@ class GpuPlan(MemoryPlan):
 
     @property
     def moved(self) -> list[str]:
-        """What lies on the host for want of GPU memory."""
+        """Data on the host for lack of GPU memory."""
         place = self.placement
         moved: list[str] = [] if place.slots else ["slots"]
         if place.tables < self.hashes:
@@ -130,17 +130,17 @@ def plan_gpu(
     host_budget: int,
     batches: BatchSizes | None = None,
 ) -> GpuPlan:
-    """Work out what lies where, and how large batches are.
+    """Plan the placement of the data and the size of batches.
 
     Args:
-        reads: what the reads take.
-        parameters: how they are corrected.
-        budget: bytes that may be taken on the GPU, reads included.
-        host_budget: bytes of pinned memory that may be taken on the host.
+        reads: memory of the reads.
+        parameters: correction parameters.
+        budget: GPU memory budget in bytes, including the reads.
+        host_budget: pinned host memory budget in bytes.
         batches: the largest batches.
 
     Raises:
-        DeviceError: neither suffices; the message says what is needed and what there is.
+        DeviceError: neither suffices; the message states how much is needed and available.
         UnsuitableError: a read is too long for the GPU's shared memory.
     """
     levels = list(_levels(batches or BatchSizes()))
@@ -154,7 +154,7 @@ def plan_gpu(
         smallest = plan(placement, -1)
         if smallest.total > budget:
             continue
-        # Every table takes as much as another.
+        # All tables have the same size.
         a_table = table_bytes(reads.reads)
         more = min(hashes - placement.tables, (budget - smallest.total) // a_table)
         placement = replace(placement, tables=placement.tables + more)
@@ -172,15 +172,15 @@ def plan_gpu(
 def plan_for_this_gpu(
     run: CorrectionPlan, parameters: CorrectionParameters, options: RunOptions
 ) -> GpuPlan:
-    """What a run would take on the current GPU, by what is free there now.
+    """Plan a run on the current GPU from its free memory.
 
     Args:
-        run: what is known of the run.
-        parameters: how reads are corrected.
-        options: memory that may be taken.
+        run: what is known about the run.
+        parameters: correction parameters.
+        options: memory budgets.
 
     Raises:
-        DeviceError: it does not suffice, or CUDA does not answer.
+        DeviceError: it does not suffice, or CUDA does not respond.
         UnsuitableError: a read is too long for the GPU's shared memory.
     """
     reads = ReadMemory.expected(
@@ -196,7 +196,7 @@ def plan_for_this_gpu(
 
 
 def _placements(hashes: int, qualities: int) -> Iterator[Placement]:
-    """What may be placed where, the best first; of some the fewest tables on the GPU."""
+    """Possible placements, best first; of those with fewer tables only the minimum."""
     yield Placement(hashes)
     yield Placement(0, slots=False)
     if qualities:
@@ -205,7 +205,7 @@ def _placements(hashes: int, qualities: int) -> Iterator[Placement]:
 
 
 def _levels(largest: BatchSizes) -> Iterator[tuple[int, BatchSizes]]:
-    """Functions of a pass and memory of a batch, from the largest to the smallest."""
+    """Functions per pass and memory of a batch, from the largest to the smallest."""
     for level in range(_LEVELS):
         blocks = max(_MIN_BLOCKS, largest.workspace_blocks >> level)
         yield (
@@ -229,7 +229,7 @@ def _plan(
     a_table = table_bytes(count)
     slots = SLOT_BYTES * count * hashes
     signatures = min(functions, hashes) * pass_bytes(placement.slots) * count
-    # Reads that are too short for a k-mer are left out by a list of the others.
+    # Reads too short for a k-mer are skipped by listing the others.
     listed = 0 if reads.uniform else 8 * count
     tiers = tiers_for(reads.max_length, parameters.margin, mates)
     blocks = min(batches.workspace_blocks, max(1, anchors))

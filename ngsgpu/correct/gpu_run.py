@@ -1,10 +1,10 @@
-"""Correcting a read set on GPUs: plan, placement, tables, correction.
+"""Corrects a read set on GPUs: plan, placement, tables, correction.
 
-With several GPUs each holds the reads and the tables; anchors are handed out to them batch by
-batch, and what they decided is combined in the end. The result does not depend on their number.
+With several GPUs each holds the reads and the tables; anchors are distributed batch by batch, and
+the decisions are combined at the end. The result does not depend on the number of GPUs.
 
-The outputs are copies of the inputs that other threads make meanwhile; the corrections are then
-written into them.
+Meanwhile other threads copy the inputs to the outputs; the corrections are then written into these
+copies.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ class GpuCorrection:
     The result equals that of ``ngsgpu.correct.cpu_run.correct_on_cpu``.
 
     Args:
-        reads: the read set; arrays of one on the GPU may be moved to the host.
-        parameters: how reads are corrected.
-        coverage: reads per position of the genome.
-        gpu_memory: bytes of each GPU's memory that may be taken; None for what is free.
-        host_memory: bytes of pinned host memory that may be taken; None for what is free.
-        gpus: how many GPUs work, the current one and those after it.
+        reads: the read set; its arrays on the GPU may be moved to the host.
+        parameters: correction parameters.
+        coverage: reads per genome position.
+        gpu_memory: memory budget per GPU in bytes; None: free memory.
+        host_memory: pinned host memory budget in bytes; None: free memory.
+        gpus: number of GPUs, from the current one on.
         batches: the largest batches.
 
     Attributes:
-        plan: what lies where; known from ``place_reads`` on.
+        plan: placement of the data; known after ``place_reads``.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class GpuCorrection:
         self._open.close()
 
     def place_reads(self) -> None:
-        """Plan, take the memory, and copy or move the reads to where the plan has them.
+        """Plan, allocate the memory, and copy or move the reads according to the plan.
 
         Raises:
             DeviceError: the memory does not suffice.
@@ -122,7 +122,7 @@ class GpuCorrection:
         self._team.each(self._place)
 
     def _budget(self, member: int) -> int:
-        """Bytes of a GPU that a correction may take, with those that its reads take already."""
+        """GPU memory budget of a correction in bytes, including that of its reads."""
         there = 0
         if member == 0 and isinstance(self._reads, DeviceReadSet):
             there = self._reads.device_nbytes
@@ -130,7 +130,7 @@ class GpuCorrection:
         return largest_array_bytes(self._gpu_memory, there) + there
 
     def _place(self, member: int) -> None:
-        """Place the reads on a GPU and take the memory for all else."""
+        """Place the reads on a GPU and allocate the memory for everything else."""
         reads, moved = self._reads, self.plan.placement.moved
         if not isinstance(reads, DeviceReadSet):
             reads = DeviceReadSet.from_host(reads, on_host=moved)
@@ -196,7 +196,7 @@ class GpuCorrection:
                 return combine(correctors)
 
     def _corrector(self, member: int) -> AnchorCorrector:
-        """What corrects on a GPU; takes all that it needs."""
+        """The corrector of a GPU; allocates all its memory."""
         held, sizes = self._held[member], self.plan.batches
         tables = held.tables
         assert tables is not None

@@ -10,7 +10,7 @@ constexpr int MIN_BLOCKS = 4;  // a multiprocessor; 5 leave too few registers, m
 constexpr uint8_t HIGH_QUALITY = 1, LOW_QUALITY = 2;
 constexpr uint32_t VOTE_CONFLICT = 0x80000000u;
 
-// One block's variables beside the dynamic shared memory.
+// One block's variables in addition to the dynamic shared memory.
 struct Block {
     int count[2], kept[2], crowded[2], inside[3];
     int64_t support_sum;
@@ -49,7 +49,7 @@ struct Planes {
         const uint32_t* at = half + plane * 2 * words + 2 * index;
         return at[0] | (uint64_t(at[1]) << 32);
     }
-    // 64 bits from bit ``first`` on; ``index`` may lie outside, where there are zeros.
+    // 64 bits from bit ``first`` on; outside the array they are zero.
     __device__ uint64_t bits(int plane, int first) const {
         const int index = first >> 6, bit = first & 63;
         uint64_t value = index < words ? word(plane, index) >> bit : 0;
@@ -140,7 +140,7 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
     const bool q20 =
         weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
     if (known && crowded && q20) return false;
-    // Where there are no qualities, what stands for an ambiguous base counts as sure.
+    // Without qualities, the placeholder of an ambiguous base counts as Q20.
     if (!known && q20_reads(msa, column, base) == int(q20 && base == own)) return false;
     if (replace) return true;
     if (known && q20_reads(msa, column, own) > rules.position_max_reads) return false;
@@ -223,7 +223,7 @@ __device__ void vote_for_candidates(const Reads& reads, const Candidates& c, con
     }
 }
 
-// Choose the candidates that stay. The block calls it together.
+// Select the candidates to keep. Called by the whole block.
 __device__ void filter_candidates(const Reads& reads, const Rules& rules, int64_t anchor,
                                   const Candidates& c, const Candidates* mates, Block& block,
                                   int thread) {
@@ -339,10 +339,10 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
 // block: a multiple of 32.
 // Memory: candidate_bytes for each mate and the MSA's columns; in shared memory for nearly all
 // anchors, in ``workspace`` for those that the first launch lists because they have more than
-// ``sizes.limit`` candidates. Bytes: about 48 buckets of 6 bytes an entry and, for each of some
+// ``sizes.limit`` candidates. Bytes: about 48 buckets of 6 bytes per entry and, for each of some
 // 45 candidates, planes and qualities, mostly from the L2 cache, since neighbours in ``anchors``
-// share them. Operations: some 1,500 look-ups of table entries an anchor, and about 45 candidates
-// under each column where reads differ; waiting for barriers and memory bounds it (docs/gpu.md).
+// share them. Operations: some 1,500 look-ups of table entries per anchor, and about 45 candidates
+// under each column where reads differ; bound by barriers and memory latency (docs/gpu.md).
 extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
     correct_anchors(const Reads* reads_in, const AmbiguousBases* ambiguous_in,
                     const Tables* tables_in,
@@ -350,7 +350,7 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
                     const Sizes* sizes_in, const uint32_t* anchors, int64_t count, char* workspace,
                     int64_t workspace_bytes) {
     extern __shared__ char shared[];
-    // What is the same for all threads lies in shared memory, since registers are short.
+    // Values common to all threads are in shared memory, since registers are scarce.
     __shared__ Block block;
     __shared__ Reads reads;
     __shared__ Tables tables;

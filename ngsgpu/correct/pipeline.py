@@ -43,20 +43,20 @@ def correct_files(
     stats: str | Path | None = None,
     options: RunOptions | None = None,
 ) -> CorrectionStatistics:
-    """Correct the reads of files and write them to files of the same order and layout.
+    """Correct the reads of files and write them in the same order and layout.
 
     Args:
         in1: files of single reads, of first mates, or of interleaved mates; ``-`` is standard
             input.
-        out1: one output for each of ``in1``, or one for all; ``-`` is standard output. A name
-            that ends in ``.gz`` is compressed.
+        out1: one output for each of ``in1``, or one for all; ``-`` is standard output. Names ending
+            in ``.gz`` are compressed.
         in2: files of second mates, as many as ``in1``, or none.
         out2: outputs for ``in2``.
         interleaved: whether ``in1`` holds both mates.
-        parameters: how reads are corrected; CARE's values by default.
-        phred_offset: 33, 64, or ``auto`` (33, unless the file looks like 64, which is refused).
-        stats: where to write the statistics as JSON.
-        options: threads, memory and the like.
+        parameters: correction parameters; CARE's values by default.
+        phred_offset: 33, 64, or ``auto`` (33, but input that looks like 64 is refused).
+        stats: JSON file for the statistics.
+        options: threads, memory and so on.
 
     Raises:
         InputError: an input cannot be read; no output was written.
@@ -142,7 +142,7 @@ def plan_files(
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
 ) -> CorrectionPlan:
-    """Read the inputs, correct nothing, and say what correcting them takes.
+    """Read the inputs and plan their correction without correcting anything.
 
     Raises:
         InputError: an input cannot be read.

@@ -13,7 +13,7 @@ RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
 """Class, votes (9 bytes), place of the edits, two edits."""
 
 WORKSPACE_BYTES = 8 << 20
-"""What a thread's candidates take when there are very many of them."""
+"""Bytes per thread for anchors with very many candidates."""
 
 ANCHORS_PER_BATCH = 4096
 _MIN_TABLES = 16
@@ -76,17 +76,17 @@ def plan_correction(
     read_bytes: int | None = None,
     estimated: bool = False,
 ) -> CorrectionPlan:
-    """Work out the memory that a correction needs.
+    """Plan the memory of a correction.
 
     Args:
-        parameters: how reads are corrected.
+        parameters: correction parameters.
         reads: number of reads.
         bases: number of bases.
         max_length: longest read, in bases.
         paired: whether reads have mates.
         threads: number of threads.
         budget_bytes: memory budget.
-        read_bytes: what the read set takes, where that is known already.
+        read_bytes: size of the read set, if already known.
         estimated: whether the numbers of reads and bases are estimates.
     """
     if read_bytes is None:

@@ -31,7 +31,7 @@ class Run(StagedRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``."""
 
     def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
-        """Begin to copy the inputs to the outputs, after ``read``, where that helps."""
+        """Start copying the inputs to the outputs after ``read``, if that helps."""
 
     @abstractmethod
     def count(self) -> KmerSpectrum:
@@ -64,8 +64,8 @@ class Run(StagedRun[CorrectionParameters]):
     ) -> EditCounts:
         """Read the lanes again, record by record, and write them with the corrections.
 
-        That works for all that can be read; ``ngsgpu.io.output.patch`` is quicker where the first
-        reading has noted where sequences lie.
+        Works for all readable input; ``ngsgpu.io.output.patch`` is faster if the first pass has
+        recorded the positions of the sequences.
 
         Raises:
             InputError: a file has changed.

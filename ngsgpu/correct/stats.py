@@ -106,7 +106,7 @@ class CorrectionStatistics(RunStatistics):
         )
 
     def summary(self) -> list[str]:
-        """A few lines that say what was done."""
+        """A short text summary."""
         reads, changed = self.reads["total"], self.corrected
         share = 100 * changed["reads"] / max(1, reads)
         origin = "estimated" if self.coverage["estimated"] else "given"

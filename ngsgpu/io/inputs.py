@@ -99,7 +99,7 @@ def plan_lanes(
     *,
     interleaved: bool = False,
 ) -> tuple[list[ReadFiles], list[str]]:
-    """Pair inputs with outputs: one output a lane, or one for all lanes.
+    """Pair inputs with outputs: one output per lane, or one for all lanes.
 
     Args:
         in1: files of single reads, of first mates, or of interleaved mates.
@@ -140,14 +140,14 @@ def plan_lanes(
 
 @contextlib.contextmanager
 def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
-    """Keep standard input and pipes in temporary files, since every input is read twice.
+    """Spool standard input and pipes to temporary files, since every input is read twice.
 
-    The files have no name, so that nothing of them can stay; they are read by the name that their
-    descriptor has. Errors in them name what they came from.
+    The files are unnamed, so that nothing of them can remain; they are opened through their
+    descriptors. Errors in them name the original stream.
 
     Raises:
         UsageError: standard input is named more than once, or is closed.
-        OutputError: a stream cannot be kept.
+        OutputError: a stream cannot be spooled.
     """
     inputs = [path for lane in lanes for path in lane.inputs]
     if inputs.count("-") > 1:
@@ -185,9 +185,9 @@ def _temporary_folder() -> str:
 
 
 def _keep_all(files: Mapping[str, BinaryIO]) -> None:
-    """Copy streams to files, all at once, for whoever writes several pipes may do so in turn.
+    """Copy streams to files, all at once, since one program may write several pipes in turn.
 
-    The first one is copied here and not by a thread, so that it can be interrupted.
+    The first one is copied by this thread, so that it can be interrupted.
     """
     failures: list[BaseException] = []
 

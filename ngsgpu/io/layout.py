@@ -1,4 +1,4 @@
-"""Where in the input files the sequences lie, kept by a first pass for a second one.
+"""Positions of the sequences in the input files, recorded by a first pass for a second one.
 
 With them the second pass need not split the files into records again: it copies bytes and
 replaces some.
@@ -40,16 +40,16 @@ def identify(file: int | str) -> FileIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Consecutive whole records of a file. Segments of a file follow one another without a gap.
+    """Consecutive whole records of a file. The segments of a file are contiguous.
 
     Attributes:
         start: first byte in the (decompressed) file.
         end: end of the bytes.
-        base: what is added to a segment's entries of ``FileLayout.starts`` to make them places in
-            the file; may be negative.
+        base: added to a segment's entries of ``FileLayout.starts`` to get file offsets; may be
+            negative.
         first_record: number in the file of the first record, which is also its index in
             ``FileLayout.starts``.
-        records: how many.
+        records: number of records.
     """
 
     start: int
@@ -61,15 +61,15 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """Where the sequences of one FASTQ file lie.
+    """Positions of the sequences of one FASTQ file.
 
     Attributes:
         path: the file.
-        compression: as ``Source`` says.
+        compression: as in ``Source``.
         identity: of the file when it was read.
         segments: all its bytes.
-        starts: uint32[records], first byte of each sequence, less the segment's ``base``.
-        kept: the file's decompressed bytes, in order, where they were kept.
+        starts: uint32[records], first byte of each sequence, minus the segment's ``base``.
+        kept: the file's decompressed bytes, in order, if they were cached.
     """
 
     path: str

@@ -22,10 +22,10 @@ _NUMBER: Final = re.compile(rb"\S+/([12])(?=\s|$)|\S+\s+([12]):[YN]:")
 
 
 def warn_of_mates(lanes: Iterable[Files]) -> None:
-    """Log a warning for each lane whose first mates look like second ones, or are both mates.
+    """Warn for each lane whose first mates are named as second ones, or if both mates are.
 
-    Only the first names of regular files are looked at. Whatever else is wrong with a file is left
-    to those who read it.
+    Only the first names of regular files are checked. Other problems of a file are left to its
+    readers.
     """
     for lane in lanes:
         if not all(Path(path).is_file() for path in lane.inputs):
@@ -39,7 +39,7 @@ def warn_of_mates(lanes: Iterable[Files]) -> None:
 
 
 def _fault(lane: Files) -> str | None:
-    """What is wrong with a lane's mates; None if nothing, or if it has none."""
+    """The problem with a lane's mates; None if there is none, or without mates."""
     first = lane.inputs[0]
     if lane.interleaved:
         numbers = _mate_numbers(first)

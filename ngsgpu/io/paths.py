@@ -21,11 +21,11 @@ Identity = tuple[object, ...]
 
 
 def own_descriptor(path: str | Path, *, standard: int) -> int | None:
-    """The descriptor of this process that a path leads to, as ``/dev/stdout`` and ``/dev/fd/3`` do.
+    """The descriptor of this process behind a path such as ``/dev/stdout`` or ``/dev/fd/3``.
 
     Args:
         path: the path; links in it are followed.
-        standard: what ``-`` stands for.
+        standard: descriptor for ``-``.
     """
     if str(path) == "-":
         return standard
@@ -58,7 +58,7 @@ def read_at(file: FileIO, data: NDArray[np.uint8], offset: int) -> int:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether what is written there cannot be taken back: standard output, a pipe, a device."""
+    """Whether writes cannot be withdrawn: standard output, a pipe, a device."""
     if own_descriptor(path, standard=1) is not None:
         return True
     try:
@@ -75,17 +75,17 @@ def check_distinct(
 ) -> None:
     """Check that no file is named twice among the inputs and outputs of a run.
 
-    Links count as the files that they lead to, ``-`` and descriptors as what they are redirected
-    to. ``/dev/null`` and other special files may be named as often as one likes.
+    Links are resolved, ``-`` and descriptors count as their targets. ``/dev/null`` and other
+    special files may be named repeatedly.
 
     Args:
         inputs: files of reads, each to be read once.
         outputs: files to be written.
-        also_read: other files that are read, which may be named more than once; of a folder, all
+        also_read: other input files, which may be named more than once; a directory stands for all
             files in it.
 
     Raises:
-        UsageError: a file is named twice; says in which roles.
+        UsageError: a file is named twice; states in which roles.
     """
     seen: dict[Identity, tuple[str, str]] = {}
     for path in inputs:

@@ -23,7 +23,7 @@ Fill: TypeAlias = Callable[[NDArray[np.uint8]], None]
 
 
 class PieceReader(Protocol):
-    """Gives pieces of a file."""
+    """Reads pieces of a file."""
 
     def prepare(self, start: int, end: int) -> Fill:
         """How to get bytes ``start`` to ``end``; pieces have to be asked for in order.
@@ -53,20 +53,19 @@ def open_again(file: FileLayout, threads: int) -> PieceReader:
 
 
 def check_same(file: FileLayout) -> None:
-    """Check that a file is what it was when it was read first.
+    """Check that a file has not changed since it was first read.
 
     Raises:
-        InputError: it is not.
+        InputError: it has.
     """
     _check(file.path, file.identity)
 
 
 @contextmanager
 def unchanged(paths: Iterable[str]) -> Iterator[None]:
-    """Check that files are at the end of the block what they were at its beginning.
+    """Check that files do not change during the block.
 
-    For whatever reads them twice in between. What is no regular file, or not there, is left to
-    whoever reads it.
+    For anything that reads them twice. Missing or special files are left to their readers.
 
     Raises:
         InputError: a file was replaced or written to.
@@ -121,7 +120,7 @@ class PlainReader:
 
 
 class KeptReader:
-    """Gives pieces of what was kept in memory.
+    """Reads pieces of a file cached in memory.
 
     Args:
         parts: the file's bytes, in order.
@@ -157,7 +156,7 @@ class InflatingReader:
         self._rest = np.empty(0, dtype=np.uint8)
 
     def prepare(self, start: int, end: int) -> Fill:
-        """Inflate a piece, and say how to get it."""
+        """Inflate a piece, and return how to get it."""
         pieces = []
         missing = end - start
         while missing > 0:
@@ -185,7 +184,7 @@ def _joined(pieces: list[NDArray[np.uint8]]) -> Fill:
 
 
 def changed(path: str) -> InputError:
-    """The error of a file that is not what it was in the first reading."""
+    """The error for a file that changed after it was first read."""
     return InputError(
         path,
         "the file changed during the run",

@@ -23,7 +23,7 @@ from ngsgpu.io.compress.prefixed import Prefixed
 logger = logging.getLogger("ngsgpu")
 
 BLOCK_BYTES: Final = 65280
-"""Uncompressed bytes a block, as bgzip writes them: even if they grow, the block fits 64 KiB."""
+"""Uncompressed bytes per block, as in bgzip: even incompressible data fit a 64 KiB block."""
 
 EOF_BLOCK: Final = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 """The empty block that ends a BGZF file; a file without it may have been cut short."""
@@ -34,7 +34,7 @@ _GROUP_BYTES: Final = 1 << 21
 
 
 class BgzfError(Exception):
-    """The blocks are not what the format says."""
+    """Blocks that violate the format."""
 
 
 def is_bgzf(head: bytes) -> bool:
@@ -81,13 +81,13 @@ def _stored(piece: bytes | memoryview) -> bytes:
 class BgzfStream:
     """Reads a BGZF file, inflating groups of blocks on several threads, in order.
 
-    A gzip member that is no BGZF block (a plain gzip file appended to a BGZF file, say) ends the
-    parallel part: it and what follows are inflated one after the other.
+    A gzip member that is not a BGZF block (for example a plain gzip file appended to a BGZF file)
+    ends the parallel part: it and everything after it are inflated serially.
 
     Args:
         raw: the compressed file.
         path: its name, for messages.
-        threads: threads that inflate.
+        threads: inflating threads.
     """
 
     def __init__(self, raw: io.RawIOBase, path: str, threads: int) -> None:
@@ -103,7 +103,7 @@ class BgzfStream:
         self._serial: io.BufferedIOBase | None = None
 
     def readinto(self, buffer: memoryview, /) -> int:
-        """Fill the buffer as far as the next inflated bytes go; 0 at the end."""
+        """Fill the buffer with available inflated bytes; 0 at the end."""
         while len(self._current) == 0:
             self._submit()
             if not self._groups:

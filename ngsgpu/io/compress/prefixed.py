@@ -1,4 +1,4 @@
-"""A raw file of which the first bytes were read already, in order to recognise it."""
+"""A raw file whose first bytes were already read for format detection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Prefixed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """Fill the buffer as far as one read goes; 0 at the end."""
+        """Fill the buffer with a single read; 0 at the end."""
         if self._head:
             size = min(len(buffer), len(self._head))
             buffer[:size] = self._head[:size]

@@ -1,7 +1,7 @@
-"""Opening an input: what it is compressed with, and its bytes in large chunks, read ahead.
+"""Opens an input, detects its compression, and reads it ahead in large chunks.
 
 A background thread reads and decompresses into chunk buffers while the caller works on earlier
-ones; a bounded queue lies between the two. Libraries that inflate let go of the interpreter lock.
+ones; a bounded queue connects the two. Decompression libraries release the interpreter lock.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _PACKED_FACTOR: Final = 4
 
 
 def unpacked_size(path: str | Path) -> int:
-    """About how many bytes there are in a file, decompressed; 0 where that cannot be told."""
+    """Approximate decompressed size of a file in bytes; 0 if unknown."""
     try:
         size = Path(path).stat().st_size
     except OSError:
@@ -64,13 +64,13 @@ def unpacked_size(path: str | Path) -> int:
 
 
 class Stream(Protocol):
-    """What a source reads from."""
+    """The byte stream of a source."""
 
     def readinto(self, buffer: memoryview, /) -> int | None:
-        """Fill the buffer as far as convenient; 0 at the end."""
+        """Fill the buffer at least partly; 0 at the end."""
 
     def close(self) -> None:
-        """Let go of files and threads."""
+        """Release files and threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,13 @@ class Chunk:
 
 
 class Source:
-    """A file, opened and recognised, that gives its decompressed bytes as chunks.
+    """An opened file of known compression that yields its decompressed bytes in chunks.
 
     Args:
         path: the file; ``-`` is standard input.
-        threads: threads that inflate, for BGZF; other formats use one.
+        threads: inflating threads, for BGZF; other formats use one.
         chunk_bytes: size of a chunk.
-        overlap: bytes of the next chunk that a chunk's buffer holds as well.
+        overlap: bytes of the next chunk that a chunk's buffer also holds.
 
     Attributes:
         path: the file's name as given.
@@ -109,8 +109,8 @@ class Source:
         takes_offsets: whether chunks can be read in any order, with ``chunk_at``.
 
     Raises:
-        InputError: the file is not there, is a directory, may not be read, or is compressed with
-            something that is not read.
+        InputError: the file is missing, a directory, unreadable, or in an unsupported compression
+            format.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class Source:
             self._stream.close()
 
     def _put(self, item: Chunk | BaseException | None) -> bool:
-        """Queue an item as soon as there is room; False if nobody wants it any more."""
+        """Queue an item as soon as there is room; False if the consumer is gone."""
         while not self._stopped.is_set():
             try:
                 self._queue.put(item, timeout=0.05)

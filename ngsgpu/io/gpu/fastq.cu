@@ -1,8 +1,8 @@
-// FASTQ on the GPU: where lines end, which records they make, whether these are right, packing.
+// FASTQ on the GPU: find line ends and records, validate and pack them.
 //
-// A chunk of a file lies in ``raw[begin, end)`` and begins where a record begins; ``line_end`` is
-// the place in ``raw`` of every line feed in it. What is right is what ``scan_fastq`` of
-// ngsgpu/io/text/scan.py accepts; the packed arrays are those of ngsgpu/readset/cpu.py. A chunk is
+// A chunk of a file is in ``raw[begin, end)`` and begins at a record; ``line_end`` lists the
+// positions in ``raw`` of its line feeds. Validity is defined by ``scan_fastq`` of
+// ngsgpu/io/text/scan.py; the packed arrays are those of ngsgpu/readset/cpu.py. A chunk is
 // smaller than the L2 cache, so that all kernels but the first find it there.
 #include "ngsgpu/device/block.cuh"
 #include "ngsgpu/io/gpu/parse.structs"
@@ -22,9 +22,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x == 0) tile_lines[blockIdx.x] = total;
 }
 
-// Turn the tiles' counts into the number of line feeds before each tile; begin what is found.
+// Turn the tiles' counts into the number of line feeds before each tile; initialise the results.
 //
-// Grid: 1; block: kThreads. Bytes: 8 a tile.
+// Grid: 1; block: kThreads. Bytes: 8 per tile.
 extern "C" __global__ void __launch_bounds__(kThreads)
     sum_lines(u32* tile_lines, u32 tiles, u32 room, Found* found) {
     u32 before = 0;
@@ -39,9 +39,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x == 0) *found = {before, 0, 0, kNone, kNone, 0, 0, 255, 0, before > room};
 }
 
-// List the places of the line feeds.
+// List the positions of the line feeds.
 //
-// Grid and block as for count_lines. Bytes: the chunk in (from L2), 4 out a line.
+// Grid and block as for count_lines. Bytes: the chunk in (from L2), 4 out per line.
 extern "C" __global__ void __launch_bounds__(kThreads)
     list_lines(const u8* raw, u32 begin, u32 end, const u32* tile_lines, u32 room, u32* line_end) {
     const u32 at = (begin & ~15u) + blockIdx.x * kTile + threadIdx.x * kBytes;
@@ -54,12 +54,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // Find the records of a chunk, four lines each, and check every byte of them.
 //
-// Blank lines from ``content_end`` on are no records. Where the file goes on after the chunk,
-// ``unit`` is 2 if mates alternate, so that none is parted from its mate. The first ``sampled``
-// records are looked at for the range of qualities.
+// Blank lines from ``content_end`` on are not records. If the file continues after the chunk,
+// ``unit`` is 2 for interleaved mates, so that no pair is split. The first ``sampled`` records
+// are examined for their range of qualities.
 //
-// Grid: any; block: kThreads, one warp a record. Bytes: the chunk in (from L2), 12 out a record.
-// Operations: about 15 a byte. ``classes``: uint8[256], code of each letter, kUnknown, kNoBase.
+// Grid: any; block: kThreads, one warp per record. Bytes: the chunk in (from L2), 12 out per
+// record. Operations: about 15 per byte. ``classes``: uint8[256], code of each letter, kAmbiguous,
+// kNoBase.
 extern "C" __global__ void __launch_bounds__(kThreads)
     check_records(const u8* raw, u32 begin, u32 content_end, const u32* line_end, u32 unit,
                   const u8* classes, u32 lowest, u32 max_header, u32 max_length, u32 sampled,
@@ -96,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                    same_first_word(raw, header, header_end, plus + 1, plus_end, lane);
         u32 own_low = 255, own_high = 0;
         if (good) {
-            // From here on the lanes differ in what they find.
+            // From here on the lanes hold different findings.
             for (u32 i = lane; i < length; i += 32) {
                 const u8 letter = letters[raw[bases + i]];
                 const u32 quality = raw[quals + i];
@@ -134,12 +135,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (high) atomicMax(&found->high_quality, high);
 }
 
-// Check that records have the names of mates, by the rule of ngsgpu/io/text/pairs.py: record
-// ``record1 + i * step`` of the one chunk and record ``record2 + i * step`` of the other.
+// Check that records have mate names, by the rule of ngsgpu/io/text/pairs.py: record
+// ``record1 + i * step`` of one chunk and record ``record2 + i * step`` of the other.
 //
-// ``bad`` becomes the smallest ``first_pair + i`` whose names do not agree, if any do not.
+// ``bad`` becomes the smallest ``first_pair + i`` whose names disagree, if any.
 //
-// Grid: any; block: kThreads, one warp a pair. Bytes: the headers in (from L2).
+// Grid: any; block: kThreads, one warp per pair. Bytes: the headers in (from L2).
 extern "C" __global__ void __launch_bounds__(kThreads)
     check_mates(const u8* raw1, const u32* line_end1, u32 begin1, u32 record1, const u8* raw2,
                 const u32* line_end2, u32 begin2, u32 record2, u32 step, u32 pairs, u64 first_pair,
@@ -175,13 +176,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 //
 // Record ``record + i`` becomes read ``read + i * step``. Its planes begin at word
 // ``planes_done + plane_start[entry]`` of ``planes``, where entry is ``mate + i * step``, or
-// entry times the words of a read where ``uniform_length`` is not negative; so do its quality
-// codes. Everything is written whole, so that nothing has to be zero before. ``bins``: uint8[256],
+// entry times the words of a read if ``uniform_length`` is not negative; likewise its quality
+// codes. All words are written completely, so nothing needs to be zeroed. ``bins``: uint8[256],
 // the code of each score. Letters that are not ACGT are appended to ``ambiguous`` as
 // read << 15 | position, in any order.
 //
-// Grid: any; block: kThreads, one warp a read. Bytes: bases and qualities in (from L2); 16 for each
-// 64 bases, the codes and 4 out a read. Operations: about 10 a base.
+// Grid: any; block: kThreads, one warp per read. Bytes: bases and qualities in (from L2); 16 per
+// 64 bases, the codes and 4 out per read. Operations: about 10 per base.
 extern "C" __global__ void __launch_bounds__(kThreads)
     pack_records(const u8* raw, const u32* seq_start, const u32* qual_start, const int* lengths,
                  u32 record, u32 records, u32 mate, u32 step, i64 read, const u8* classes,

@@ -1,8 +1,7 @@
-"""The bytes of input files in pinned memory, from where they go to the GPU, read ahead.
+"""Reads input files ahead into pinned memory, from which they are copied to the GPU.
 
-A plain file is read by several threads at once, each a chunk at a place of its own; a compressed
-one is inflated by ``Source``. A chunk's buffer is read into again when its copy to the GPU has
-ended.
+Several threads read a plain file, each a different chunk; ``Source`` inflates a compressed one. A
+chunk's buffer is reused when its copy to the GPU has finished.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class IrregularInputError(Exception):
 
 
 def say_read_by_cpu(reason: object) -> None:
-    """Say that the CPU's reader takes over from the GPU's, and why."""
+    """Log that the CPU reader takes over from the GPU reader, and why."""
     _LOG.info("%s; reading on the CPU", str(reason).partition(";")[0])
 
 
@@ -56,7 +55,7 @@ def read_whole(file: FileIO, data: NDArray[np.uint8], offset: int) -> None:
 
 
 class PinnedBuffer:
-    """Page-locked memory that is used again and again.
+    """A reusable buffer in pinned memory.
 
     Args:
         size: bytes.
@@ -112,7 +111,7 @@ class HostCache:
         self._room = room
 
     def reserve(self, size: int) -> bool:
-        """Whether there is room for so many bytes; they count as kept then."""
+        """Reserve ``size`` bytes; False if the limit is exceeded."""
         self._room -= size
         return self._room >= 0
 
@@ -121,10 +120,10 @@ class Feed(Protocol):
     """The chunks of one file, in order.
 
     Attributes:
-        kept: the bytes taken so far, where they are kept; else None.
-        identity: tells whether the file is still the same later.
-        compression: as ``Source`` says.
-        size: bytes of the file, decompressed; None where that is not known.
+        kept: the bytes taken so far, if they are cached; otherwise None.
+        identity: used to detect later changes of the file.
+        compression: as in ``Source``.
+        size: decompressed size in bytes; None if unknown.
     """
 
     identity: FileIdentity
@@ -133,7 +132,7 @@ class Feed(Protocol):
     kept: list[NDArray[np.uint8]] | None
 
     def ready(self) -> bool:
-        """Whether ``take`` would not wait."""
+        """Whether ``take`` would return without waiting."""
 
     def take(self) -> PinnedChunk | None:
         """The next chunk; None after the last.
@@ -146,7 +145,7 @@ class Feed(Protocol):
         """Let the buffer of a chunk be used again after a CUDA event."""
 
     def close(self) -> None:
-        """Let go of file and threads."""
+        """Release file and threads."""
 
 
 def open_feed(
@@ -162,14 +161,14 @@ def open_feed(
 
     Args:
         path: the file.
-        pool: threads that read.
-        host_cache: keeps inflated data as far as it has room.
+        pool: reading threads.
+        host_cache: caches inflated data up to its limit.
         threads: threads that inflate BGZF.
         chunk_bytes: size of a chunk.
         ahead: chunks in memory.
 
     Raises:
-        InputError: the file cannot be opened, or is compressed with something that is not read.
+        InputError: the file cannot be opened, or has an unsupported compression format.
         IrregularInputError: it is not a regular file.
     """
     try:
@@ -225,7 +224,7 @@ class PlainFeed:
         return _chunk(buffer, size, offset, last=index + 1 == self._chunks)
 
     def ready(self) -> bool:
-        """Whether ``take`` would not wait."""
+        """Whether ``take`` would return without waiting."""
         return not self._reading or self._reading[0].done()
 
     def take(self) -> PinnedChunk | None:
@@ -252,7 +251,7 @@ class PlainFeed:
 
 
 class InflatedFeed:
-    """Copies what a source inflates to pinned memory."""
+    """Copies the inflated bytes of a source to pinned memory."""
 
     def __init__(self, source: Source, host_cache: HostCache, *, chunk_bytes: int) -> None:
         self._source = source
@@ -268,7 +267,7 @@ class InflatedFeed:
         self._offset = 0
 
     def ready(self) -> bool:
-        """Whether ``take`` would not wait; that is not known."""
+        """Whether ``take`` would return without waiting; unknown here."""
         return False
 
     def take(self) -> PinnedChunk | None:

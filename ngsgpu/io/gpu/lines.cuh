@@ -36,7 +36,7 @@ __device__ __forceinline__ u64 line_feeds(const u8* raw, u32 at, u32 begin, u32 
     return feeds;
 }
 
-// First byte of a record, of which the lines end at ``line_end``.
+// First byte of a record whose lines end at ``line_end``.
 __device__ __forceinline__ u32 record_start(const u32* line_end, u32 begin, u32 record) {
     return record == 0 ? begin : line_end[4 * record - 1] + 1;
 }
@@ -88,7 +88,7 @@ __device__ __forceinline__ void append(u64* keys, u64* count, u32 chosen, u32 la
     if (chosen >> lane & 1) keys[slot + __popc(chosen & ((1u << lane) - 1))] = key;
 }
 
-// Write the quality codes of up to 32 bases, of which the first is ``base``; for a whole warp.
+// Write the quality codes of up to 32 bases from ``base`` on; for a whole warp.
 __device__ __forceinline__ void write_codes(u8* target, u32 code, int base, int length, int bits,
                                             u32 lane) {
     const int left = length - base;

@@ -1,8 +1,8 @@
-"""Splitting a FASTQ file into records on the GPU, chunk by chunk.
+"""Splits a FASTQ file into records on the GPU, chunk by chunk.
 
-What is left of a chunk, the beginning of a record, is copied on the device to the front of the
-next one, so that every chunk begins where a record begins. Copies to the device run ahead of the
-kernels on a stream of their own.
+The incomplete record at the end of a chunk is copied on the device to the front of the next one, so
+that every chunk begins at a record. Copies to the device run ahead of the kernels on a separate
+stream.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ TILE: Final = 64 * THREADS
 """Bytes that a block of ``count_lines`` looks at."""
 
 HEADROOM: Final = 1 << 17
-"""Free bytes before each chunk, for what is left of the one before: the longest record, roughly."""
+"""Free bytes before each chunk for the previous one's remainder: roughly the longest record."""
 
 SLOTS: Final = 3
-"""Chunks of a file on the device: one in use, and two on their way."""
+"""Chunks of a file on the device: one in use, and two being copied."""
 
 _BYTES_PER_LINE: Final = 8
-"""Room is made for lines of so many bytes on average; files of shorter ones are left to the CPU."""
+"""Average line length that memory is reserved for; files with shorter lines go to the CPU."""
 
 _LINES_AT_LEAST: Final = 1 << 16
 _PAD: Final = 64
@@ -48,27 +48,27 @@ FOUND: Final = Struct(__name__, "Found", dict.fromkeys(
      "high_quality", "full"),
     "uint32_t",
 ))  # fmt: skip
-"""What is found out about a chunk: line feeds; complete records; the first byte that belongs to
-none of them; the number of the first bad record, or ``_NONE``; lengths; letters that are not ACGT;
-qualities of the records that are sampled; whether there are more lines than there is room for."""
+"""Findings on a chunk: line feeds; complete records; the first byte after them; the number of the
+first bad record, or ``_NONE``; lengths; letters that are not ACGT; qualities of the sampled
+records; whether there are more lines than reserved."""
 
 _NONE: Final = 0xFFFFFFFF
 
 
 class Slot:
-    """Device memory of a chunk, and of what is found in it.
+    """Device memory for a chunk and the findings on it.
 
     Args:
-        chunk_bytes: room for the bytes of a chunk, without what is carried.
+        chunk_bytes: room for the bytes of a chunk, excluding carried ones.
 
     Attributes:
-        raw: uint8, the chunk's new bytes from ``HEADROOM`` on, those carried before.
-        line_end: uint32, place of every line feed in ``raw``.
+        raw: uint8, the chunk's new bytes from ``HEADROOM`` on, carried ones before.
+        line_end: uint32, position of every line feed in ``raw``.
         seq_start: uint32[records], first base.
         qual_start: uint32[records], first quality.
         lengths: int32[records], bases.
         copied: CUDA event: the chunk has arrived.
-        free: CUDA event: nothing uses what was in the slot any more.
+        free: CUDA event: the previous content is no longer used.
     """
 
     def __init__(self, chunk_bytes: int) -> None:
@@ -88,7 +88,7 @@ class Slot:
 
 
 def slot_bytes(chunk_bytes: int) -> int:
-    """Device memory that one slot takes."""
+    """Device memory per slot."""
     room = max(_LINES_AT_LEAST, chunk_bytes // _BYTES_PER_LINE)
     return HEADROOM + chunk_bytes + 7 * room
 
@@ -163,7 +163,7 @@ class Parser:
         """The file's next records, none if only blank lines follow; None at its end.
 
         Raises:
-            IrregularInputError: there is something that the GPU's reader does not take.
+            IrregularInputError: the GPU reader does not support the input.
         """
         while True:
             if not self._coming:
@@ -196,7 +196,7 @@ class Parser:
         return True
 
     def _carry(self, slot: Slot) -> int:
-        """Bring what is left of the last chunk before this one; return where that begins."""
+        """Copy the previous chunk's remainder in front of this one; return where it begins."""
         at, size = self._left
         begin = HEADROOM - size
         if begin < 0:
@@ -250,7 +250,7 @@ class Parser:
         )
 
     def _taken(self, slot: Slot, chunk: PinnedChunk, begin: int) -> ParsedChunk:
-        """Wait for what was found in the chunk, and judge it."""
+        """Wait for the findings on the chunk and check them."""
         slot.found.get(self._kernels, out=self._found)
         found = FOUND.unpack(self._found)
         offset = chunk.offset - HEADROOM

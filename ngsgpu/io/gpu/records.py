@@ -1,7 +1,7 @@
 """The records of a lane on the GPU, mates together, batch after batch.
 
-A batch is as many records as the chunks of both files have in common. Everybody who reads FASTQ on
-the GPU reads it here: packing (``gpu_read``), merging, classification.
+A batch consists of the records that the chunks of both files have in common. All GPU stages read
+FASTQ here: packing (``gpu_read``), merging, classification.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ngsgpu.io.gpu.parse import KERNELS, THREADS, ParsedChunk, Parser, blocks_fo
 from ngsgpu.io.text.diagnose import PhredOffset
 
 CHUNK_BYTES: Final = 16 << 20
-"""Small enough for the L2 cache of a GPU, and for many threads to have one each."""
+"""Small enough for the L2 cache of a GPU, and for one chunk per thread."""
 
 MIN_CHUNK: Final = 1 << 16
 MAX_READERS: Final = 12
@@ -28,7 +28,7 @@ NO_PAIR: Final = 2**64 - 1
 
 
 class Files(Protocol):
-    """What is read; ``ngsgpu.io.inputs.ReadFiles`` and the like."""
+    """The input; ``ngsgpu.io.inputs.ReadFiles`` or similar."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -65,10 +65,10 @@ class Cursor:
         return self._chunk
 
     def left(self, seen: Callable[[Cursor, ParsedChunk], None]) -> int:
-        """Records of the chunk that were not used yet; goes on to the next chunk if none.
+        """Unused records of the chunk; advances to the next chunk if there are none.
 
         Args:
-            seen: is told of each new chunk.
+            seen: called with each new chunk.
         """
         while self._chunk is None or self.used == self._chunk.records:
             try:
@@ -178,11 +178,12 @@ class DeviceReadFiles:
         """All records, in order.
 
         Args:
-            seen: is told of each new chunk of a file.
+            seen: called with each new chunk of a file.
 
         Raises:
-            IrregularInputError: an input is wrong or unusual; the CPU decides. What was given
-                before is then worthless, since mates are judged at the end.
+            IrregularInputError: an input is invalid or unusual; the CPU decides. Batches yielded
+                before
+                must then be discarded, since mates are checked at the end.
         """
         cursors = self.cursors
         step = 2 if self._interleaved else 1
@@ -243,10 +244,10 @@ def _headers(chunk: ParsedChunk, record: int) -> tuple[Any, ...]:
 
 
 def total_bytes(paths: Sequence[str]) -> int:
-    """Bytes of files, as they lie on the disk.
+    """Size of files on disk in bytes.
 
     Raises:
-        IrregularInputError: one is not there.
+        IrregularInputError: a file is missing.
     """
     from pathlib import Path
 

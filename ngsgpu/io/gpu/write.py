@@ -1,7 +1,7 @@
-"""From device memory to files: pieces through pinned memory, written by several threads.
+"""Copies device memory to files: in pieces through pinned memory, written by several threads.
 
-The counterpart of ``gpu_feed``: copies from the GPU, and writing what was copied, run beside the
-kernels that make the next bytes.
+The counterpart of ``gpu.feed``: copies from the GPU and writing overlap with the kernels that
+produce the next bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ngsgpu.io.output.writer import OutputSet
 
 PIECE_BYTES: Final = 8 << 20
 WRITERS: Final = 4
-"""Threads that write: Linux lets one at a time into a file, and those that wait keep cores busy."""
+"""Writing threads: Linux lets one at a time write to a file, and waiting ones keep cores busy."""
 
 MEMORY_WRITERS: Final = 8
 """Threads that fill files in memory, whose pages they map and need not wait for."""
@@ -33,13 +33,13 @@ _AHEAD: Final = 12
 class DeviceWriter:
     """Appends device memory to outputs; use it as a context manager.
 
-    An output whose parts may be written in any order is written by several threads, any other by
-    one of its own, in order.
+    An output that can be written in any order is written by several threads, any other by its own
+    thread, in order.
 
     Args:
         files: the outputs.
-        threads: threads that there are; not more than ``WRITERS`` of them write.
-        piece_bytes: bytes that are copied and written at a time; the result does not depend on it.
+        threads: available threads; at most ``WRITERS`` of them write.
+        piece_bytes: bytes copied and written at a time; does not affect the result.
     """
 
     def __init__(self, files: OutputSet, *, threads: int, piece_bytes: int = PIECE_BYTES) -> None:
@@ -94,7 +94,7 @@ class DeviceWriter:
         return done
 
     def _target(self, index: int) -> AtomicFile | FileInMemory | None:
-        """What takes the parts of an output in any order; None if nothing does."""
+        """The file for writes in any order; None if the output does not support them."""
         if index not in self._targets:
             file = self._files.file_for_offsets(index)
             in_memory = file is not None and file.is_in_memory

@@ -1,8 +1,8 @@
-"""Files that appear under their name whole or not at all.
+"""Atomic files: complete under their name, or absent.
 
-Everything is written to a temporary file beside the target (see ``temporary``) and renamed at the
-end. A process that is killed leaves only such a file; the next one that writes the same target
-removes it.
+Everything is written to a temporary file next to the target (see ``temporary``) and renamed at the
+end. A killed process leaves only such a file; the next process that writes the same target removes
+it.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ __all__ = [
 _TMPFS: Final = 0x01021994  # of statfs(2)
 
 _targets: set[Path] = set()
-"""What is being written by this process."""
+"""Targets being written by this process."""
 _lock = threading.Lock()
 
 
 class AtomicFile:
-    """A file opened for writing that takes its name only when it is committed.
+    """A file opened for writing that gets its name only when it is committed.
 
-    A symbolic link is followed: its target is replaced, not the link. An existing file gives its
-    permissions to the new one. Streams cannot be renamed and are written directly: ``-``
-    (standard output), descriptors of this process (``/dev/stdout``, ``/dev/fd/N``), and what is
-    not a regular file (``/dev/null``, a named pipe).
+    A symbolic link is followed: its target is replaced, not the link. A replaced file passes on its
+    permissions. Streams cannot be renamed and are written directly: ``-`` (standard output),
+    descriptors of this process (``/dev/stdout``, ``/dev/fd/N``), and special files (``/dev/null``,
+    a named pipe).
 
     Args:
         path: the target.
 
     Raises:
-        OutputError: the target cannot be written: it is a directory, its directory does not exist
-            or may not be written, the file is write-protected.
+        OutputError: the target cannot be written: it is a directory, its directory is missing or
+            not writable, or the file is write-protected.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -109,7 +109,7 @@ class AtomicFile:
 
     @property
     def takes_offsets(self) -> bool:
-        """Whether parts may be written in any order: not to what is no regular file."""
+        """Whether parts can be written in any order: only in regular files."""
         return self._temporary is not None
 
     def write_at(self, data: bytes | memoryview, offset: int) -> None:
@@ -129,16 +129,16 @@ class AtomicFile:
 
     @cached_property
     def is_in_memory(self) -> bool:
-        """Whether the file lies in memory (tmpfs), not on a disk."""
+        """Whether the file is in memory (tmpfs) rather than on a disk."""
         if not self.takes_offsets:
             return False
         info = (ctypes.c_long * 64)()
         return ctypes.CDLL(None).fstatfs(self._fd, info) == 0 and info[0] == _TMPFS
 
     def reserve(self, begin: int, end: int) -> None:
-        """Make the file so long, and make sure that there is room for these bytes of it.
+        """Extend the file to this size and reserve space for these bytes.
 
-        Only for files in memory: what a disk cannot do is emulated by writing.
+        Only for files in memory: on disks without support it is emulated by writing.
 
         Raises:
             OutputError: the disk is full.
@@ -160,9 +160,9 @@ class AtomicFile:
             raise output_error(self.path, error) from error
 
     def mapped(self, size: int, offset: int = 0) -> NDArray[np.uint8]:
-        """Some of the file's bytes, uint8[size], to be changed in place; where ``takes_offsets``.
+        """Map part of the file for changes in place, uint8[size]; requires ``takes_offsets``.
 
-        The file must have these bytes already. Let go of the array before the file is committed.
+        The file must already have these bytes. Drop the array before the file is committed.
         """
         first = offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         pages = mmap.mmap(self._fd, offset + size - first, offset=first)
@@ -181,8 +181,8 @@ class AtomicFile:
         """
         try:
             if self._temporary is not None:
-                # Closing any descriptor makes network file systems report what they could not
-                # write; this one stays open, for the lock that tells others that it is in use.
+                # Closing any descriptor makes network file systems report failed writes; this one
+                # stays open, since it holds the lock that marks the file as in use.
                 os.close(os.dup(self._fd))
             else:
                 self._close()
@@ -203,9 +203,9 @@ class AtomicFile:
         commit_all([self])
 
     def keep_old(self) -> None:
-        """Give the file that will be replaced a second name, so that ``restore`` can bring it back.
+        """Give the file to be replaced a second name, so that ``restore`` can bring it back.
 
-        Where there are no hard links that is not possible, and left out.
+        Skipped on file systems without hard links.
         """
         self._replaces = self._target.exists()
         if self._temporary is not None and self._replaces:
@@ -235,7 +235,7 @@ class AtomicFile:
                 self._target.unlink()
 
     def discard(self) -> None:
-        """Remove what is temporary; the target stays as it is. Does not fail."""
+        """Remove the temporary file; the target is unchanged. Never fails."""
         with contextlib.suppress(OSError):
             self._close()
         for path in (self._temporary, self._old):
@@ -248,11 +248,11 @@ class AtomicFile:
 
 
 def commit_all(files: Sequence[AtomicFile]) -> None:
-    """Give files their names: all of them, or none.
+    """Give all files their names, or none.
 
     Raises:
-        OutputError: a file cannot be closed or renamed; then all targets are as they were, except
-            on file systems without hard links, where those that were replaced already stay so.
+        OutputError: a file cannot be closed or renamed; then all targets are unchanged, except on
+            file systems without hard links, where those already replaced stay replaced.
     """
     for file in files:
         file.close()
@@ -271,20 +271,20 @@ def commit_all(files: Sequence[AtomicFile]) -> None:
 
 
 def _for_writing(number: int) -> int:
-    """Another number for a descriptor, which goes on where that one is."""
+    """Duplicate a descriptor; both share one position."""
     if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
         raise OSError(errno.EBADF, "")
     return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
 def write_texts(texts: Mapping[str | Path, str]) -> None:
-    """Write small text files (UTF-8) so that all are there, and whole, or none.
+    """Write small text files (UTF-8) atomically, all or none.
 
     Args:
-        texts: what is written, by path; ``-`` is standard output.
+        texts: content by path; ``-`` is standard output.
 
     Raises:
-        OutputError: one cannot be written; existing files stay as they were.
+        OutputError: one cannot be written; existing files are unchanged.
     """
     files: list[AtomicFile] = []
     try:
@@ -299,14 +299,14 @@ def write_texts(texts: Mapping[str | Path, str]) -> None:
 
 
 def write_text_atomically(path: str | Path, text: str) -> None:
-    """Write a small text file (UTF-8) so that it is there whole or not at all.
+    """Write a small text file (UTF-8) atomically.
 
     Args:
         path: the file; ``-`` is standard output.
         text: its content.
 
     Raises:
-        OutputError: it cannot be written; an existing file stays as it was.
+        OutputError: it cannot be written; an existing file is unchanged.
     """
     write_texts({path: text})
 

@@ -1,7 +1,7 @@
-"""Files in memory (tmpfs), which several threads fill at once.
+"""Files in memory (tmpfs), filled by several threads at once.
 
-Writing lets one thread at a time into a file. Mapping its pages takes more of a core's time, but
-that of several cores.
+Only one thread at a time can write to a file. Mapping its pages costs more CPU time, but uses
+several cores.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ngsgpu.errors import OutputError
 from ngsgpu.io.output.atomic import AtomicFile
 
 _RESERVED: Final = 128 << 20
-"""Most bytes by which a file grows beyond what is written."""
+"""Maximum bytes by which a file is extended beyond its content."""
 
 
 class FileInMemory:
@@ -51,7 +51,7 @@ class FileInMemory:
         return end
 
     def finish(self) -> None:
-        """Give back what was reserved too much."""
+        """Release surplus reserved space."""
         self._file.cut(self._end)
 
 
@@ -101,7 +101,7 @@ class MemoryWriter:
             raise self._failure
 
     def _wait(self, most: int) -> None:
-        """Wait until at most so many pieces are under way."""
+        """Wait until at most this many pieces are in flight."""
         while self._tasks and (len(self._tasks) > most or self._tasks[0].done()):
             failure = self._tasks.popleft().exception()
             self._failure = self._failure or failure

@@ -1,8 +1,8 @@
-"""Writing inputs again with some bases replaced, from what a first pass knows of their places.
+"""Rewrites inputs with some bases replaced, using the layout recorded by a first pass.
 
-The inputs are not split into records again: pieces of them are copied, edited and written by
-several threads, in any order where the output allows it. As only letters are replaced, every byte
-of an output lies where it lies in the input.
+The inputs are not split into records again: several threads copy, edit and write pieces of them, in
+any order if the output allows it. Since only bases are replaced, every byte of an output has the
+same offset as in the input.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
 from ngsgpu.sequence.types import Integer
 
 PIECE_BYTES: Final = 1 << 20
-"""What a thread copies at a time: small enough to stay in its core's cache."""
+"""Bytes a thread copies at a time: small enough to stay in its core's cache."""
 
 
 class Edits(NamedTuple):
@@ -36,7 +36,7 @@ class Edits(NamedTuple):
 
     Attributes:
         starts: int64[reads], first edit of each read in ``values``.
-        counts: uint16[reads], its edits; 0 for a read that stays as it is.
+        counts: uint16[reads], its number of edits; 0 for an unchanged read.
         values: uint32, position << 2 | base.
     """
 
@@ -47,11 +47,11 @@ class Edits(NamedTuple):
 
 @dataclass(slots=True)
 class EditCounts:
-    """What was replaced.
+    """Counts of replacements.
 
     Attributes:
         reads: reads with edits.
-        ambiguous: replaced letters that were not A, C, G or T.
+        ambiguous: replaced letters other than A, C, G and T.
         by_position: int64[mates, length], bases replaced at each position.
     """
 
@@ -74,12 +74,12 @@ def replace_bases(
 
     Args:
         data: uint8, changed in place.
-        shift: what is added to ``starts`` to make them indices of ``data``.
+        shift: added to ``starts`` to get indices into ``data``.
         starts: uint32[records], first byte of each sequence.
         first_read: number of the read in record 0.
-        read_step: how far the numbers of consecutive records lie apart.
+        read_step: difference between the read numbers of consecutive records.
         edits: the bases.
-        by_position: int64[mates, max length], counts that are added to; with two rows, those of
+        by_position: int64[mates, max length], counts to increment; with two rows, those of
             even and of odd reads.
     """
     reads = 0
@@ -96,7 +96,7 @@ def replace_bases(
             position = np.int64(edits.values[i] >> 2)
             old = data[begin + position]
             decided += CODES[old] == AMBIGUOUS
-            # A lower-case letter stays one; the bit that tells them is also set in a dot.
+            # Preserve lower case; its bit is also set in a dot.
             data[begin + position] = LETTERS[edits.values[i] & 3] | (old & 0x20 if old >= 64 else 0)
             row[position] += 1
     return reads, decided
@@ -155,22 +155,22 @@ def write_patched(
     copied: Mapping[int, NDArray[np.uint8]] | None = None,
     advance: Callable[[int], None] = lambda reads: None,
 ) -> EditCounts:
-    """Write the files of some lanes with their bases replaced.
+    """Write the files of some lanes with bases replaced.
 
     Args:
-        lanes: where the sequences lie.
+        lanes: positions of the sequences.
         targets: for each file of each lane, the index of its output.
-        outputs: the outputs; lanes that share one follow one another in it.
+        outputs: the outputs; lanes that share one are concatenated.
         edits: the bases to replace.
-        paired: whether reads 2p and 2p + 1 are mates; counted apart then.
+        paired: whether reads 2p and 2p + 1 are mates; they are counted separately then.
         max_length: of all reads, in bases.
         threads: threads that copy and edit.
-        piece_bytes: bytes handled at a time; the result does not depend on it.
-        copied: the bytes of outputs that are copies of their inputs already (``Precopy``).
+        piece_bytes: bytes per piece; does not affect the result.
+        copied: the bytes of outputs that are already copies of their inputs (``Precopy``).
         advance: called with the number of reads written since the last call.
 
     Raises:
-        InputError: an input cannot be read, or is not what it was in the first pass.
+        InputError: an input cannot be read, or has changed since the first pass.
         OutputError: an output cannot be written.
     """
     run = _Run(outputs, edits, (2 if paired else 1, max(1, max_length)), threads, advance)
@@ -211,7 +211,7 @@ class _Run:
     def copy(
         self, lane: ReadFilesLayout, indices: Sequence[int], filled: list[int], piece_bytes: int
     ) -> None:
-        """Copy the files of a lane, of which output ``i`` has ``filled[i]`` bytes before."""
+        """Copy the files of a lane; output ``i`` already has ``filled[i]`` bytes."""
         with ExitStack() as stack:
             readers: list[PieceReader | None] = []
             for file, index in zip(lane.files, indices, strict=True):
@@ -304,7 +304,7 @@ class _Run:
             self._advance(reads)
 
     def _drop(self) -> None:
-        """Begin no more tasks, and wait for those that run; what they make is lost."""
+        """Start no more tasks and wait for running ones; their results are discarded."""
         for task, _, _ in self._tasks:
             task.cancel()
         wait([task for task, _, _ in self._tasks])
@@ -322,7 +322,7 @@ class _Run:
 
 @dataclass(slots=True)
 class _Workspace:
-    """What a thread works with."""
+    """Workspace of a thread."""
 
     buffer: NDArray[np.uint8]
     counts: EditCounts

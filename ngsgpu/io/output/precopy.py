@@ -1,7 +1,7 @@
-"""Copying plain inputs to their outputs in the background, so that only edits are left to be made.
+"""Copies plain inputs to their outputs in the background, so that only edits remain.
 
-Whoever corrects on a GPU leaves the other cores without work for a while; an output has the same
-size as its input, and most of its bytes.
+Correction on a GPU leaves the CPU cores idle for a while; an output has the size of its input and
+most of its bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COPIED_AT_ONCE: Final = 4 << 20
 
 
 class Precopy:
-    """Copies of inputs, where an output takes its parts in any order and its input is plain.
+    """Copies of plain inputs to outputs that can be written in any order.
 
     As a context manager it ends all copying when the block ends.
 
@@ -33,7 +33,7 @@ class Precopy:
         lanes: the inputs.
         targets: for each file of each lane, the index of its output.
         outputs: the outputs.
-        threads: threads that copy.
+        threads: copying threads.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class Precopy:
         """Wait for the copies.
 
         Returns:
-            For each output that was copied, its bytes, uint8, to be edited in place. What an
-            output's file system keeps apart when it is changed (copy on write) needs room for a
-            second copy; outputs on a disk without it are not among them, and have to be written.
+            For each copied output, its bytes, uint8, to be edited in place. On copy-on-write file
+            systems, changes need room for a second copy; outputs on a disk without that room are
+            not included and must be written.
 
         Raises:
             InputError: an input cannot be read, or has changed.

@@ -1,6 +1,6 @@
-"""Files of arrays that are checked: each file's size and CRC-32 are kept in a manifest.
+"""Verified array files: the size and CRC-32 of each file are stored in a manifest.
 
-The folders they lie in appear whole or not at all (``folder``).
+Their directories appear atomically (``folder``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FileList = dict[str, dict[str, int]]
 
 
 def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
-    """What a ``.npy`` file begins with, as NumPy writes it."""
+    """The header of a ``.npy`` file, as NumPy writes it."""
     header = io.BytesIO()
     description = np.lib.format.dtype_to_descr(np.dtype(dtype))
     np.lib.format.write_array_header_1_0(
@@ -137,7 +137,7 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], threads: int =
 
 
 def joined_checksum(first: int, second: int, size: int) -> int:
-    """CRC-32 of two strings, one after the other, of which the second has ``size`` bytes."""
+    """CRC-32 of two concatenated strings, of which the second has ``size`` bytes."""
     return _times(_shift(8 * size), first) ^ second
 
 
@@ -175,7 +175,7 @@ def checksum(path: Path) -> int:
 
 
 def check_sizes(folder: Path, files: Mapping[str, Mapping[str, int]]) -> None:
-    """Refuse a folder with a file that is missing or has another size than the manifest says.
+    """Refuse a directory with a missing file or one whose size differs from the manifest.
 
     Raises:
         InputError: names the file.
@@ -197,7 +197,7 @@ def check_sizes(folder: Path, files: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def damaged_files(folder: Path, files: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """The files of a folder whose content is not what it was, each with the reason."""
+    """The files of a directory whose content has changed, each with the reason."""
     damaged = []
     for name, known in files.items():
         path = folder / name
@@ -218,13 +218,13 @@ def check_content(
     arrays: Mapping[str, NDArray[Any]],
     threads: int = 1,
 ) -> None:
-    """Compare arrays, as ``open_array`` gives them, with the checksums of their files.
+    """Compare arrays from ``open_array`` with the checksums of their files.
 
     Args:
-        folder: where the files lie.
+        folder: directory of the files.
         files: their checksums.
-        arrays: by their names.
-        threads: how many read.
+        arrays: by name.
+        threads: reading threads.
 
     Raises:
         InputError: names the first file whose content has changed.
@@ -243,15 +243,15 @@ def check_content(
 def open_array(
     folder: Path, name: str, dtype: type[np.generic], columns: int | None = None
 ) -> NDArray[Any]:
-    """Map an array that ``save_arrays`` wrote; changes of it stay in memory.
+    """Map an array written by ``save_arrays``; changes stay in memory.
 
-    The header has to be the one that belongs to the size of the file, to the byte.
+    The header must match the size of the file exactly.
 
     Args:
-        folder: where it lies.
+        folder: its directory.
         name: of the array.
         dtype: of its elements.
-        columns: of an array with two dimensions; None: it has one.
+        columns: columns of a two-dimensional array; None: one-dimensional.
 
     Raises:
         InputError: the file is missing or damaged.
@@ -311,10 +311,10 @@ def read_json(path: Path, what: str, version: int) -> dict[str, Any]:
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write a manifest, with a checksum of itself.
+    """Write a manifest, including a checksum of itself.
 
     Raises:
-        OutputError: it cannot be written; an older one stays.
+        OutputError: it cannot be written; an older one is unchanged.
     """
     write_text_atomically(path, _sealed(values))
 

@@ -1,14 +1,14 @@
-"""Temporary files and folders beside their targets, locked while they are in use.
+"""Temporary files and directories next to their targets, locked while in use.
 
 Each is named ``.NAME.ngsgpu-TOKEN.tmp`` and locked (flock) by the process that fills it. A lock
-ends with its process, however that ends, so whatever bears such a name and is not locked is stale:
-the next process that writes the same target removes it. Process numbers would not do: they are
-used again, and differ between containers and machines that share a folder.
+ends with its process, so an unlocked file with such a name is stale: the next process that writes
+the same target removes it. Process numbers would not work: they are reused, and differ between
+containers and machines that share a directory.
 
-Names are noted before anything is made, and what is still noted when the process ends is removed,
-so an exception between two lines (a signal) leaves nothing behind either.
+Names are recorded before anything is created, and whatever is still recorded when the process ends
+is removed, so an exception between two lines (a signal) leaves nothing behind either.
 
-What must never be lost, such as the old version of a target, has no place under such a name.
+Anything that must never be lost, such as the old version of a target, must not have such a name.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ _in_use: dict[Path, int] = {}
 
 
 def temporary_name(target: Path) -> Path:
-    """A new name for a temporary file or folder beside a target."""
+    """A new name for a temporary file or directory next to a target."""
     return target.with_name(f"{_beginning(target)}{secrets.token_hex(4)}{_ENDING}")
 
 
 def temporary_file(target: Path) -> tuple[Path, int]:
-    """Make a locked temporary file beside a target, after removing stale ones.
+    """Create a locked temporary file next to a target, after removing stale ones.
 
     Returns:
         Its path, and a file descriptor for reading and writing, which holds the lock. Call
-        ``forget`` once the file has got its own name, or ``remove_temporary``.
+        ``forget`` once the file has its final name, or ``remove_temporary``.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     return _made(target, lambda path: os.open(path, flags, 0o666))
 
 
 def second_name(target: Path) -> Path | None:
-    """A hard link to a file beside it, of a temporary name; None where there can be none."""
+    """A temporary hard link to a file, in the same directory; None if that is not possible."""
     path = temporary_name(target)
     _in_use[path] = os.getpid()
     try:
@@ -70,13 +70,13 @@ def second_name(target: Path) -> Path | None:
 
 @contextmanager
 def temporary_folder(target: Path) -> Iterator[Path]:
-    """Make a locked temporary folder beside a target, after removing stale ones.
+    """Create a locked temporary directory next to a target, after removing stale ones.
 
-    It is removed in the end, unless it has been renamed by then. File systems that cannot lock
-    folders (NFS) get an unlocked one, which is never taken for stale, nor removed as such.
+    It is removed in the end, unless it has been renamed by then. On file systems that cannot lock
+    directories (NFS) it is unlocked, and never considered stale.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
 
     def make(path: Path) -> int:
@@ -136,7 +136,7 @@ before_ending(remove_all)
 
 
 def remove_stale(target: Path) -> None:
-    """Remove temporary files and folders of a target that nobody has locked. Does not fail."""
+    """Remove unlocked temporary files and directories of a target. Never fails."""
     pattern = re.compile(re.escape(_beginning(target)) + "[0-9a-f]+" + re.escape(_ENDING))
     try:
         names = [entry.name for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]
@@ -149,17 +149,17 @@ def remove_stale(target: Path) -> None:
 
 
 def remove_if_stale(path: Path) -> None:
-    """Remove a file or folder that can be locked, because whoever made it is gone.
+    """Remove a file or directory that can be locked, because its owner is gone.
 
-    It stays where that cannot be told: on file systems without locks, or without permission. Does
-    not fail.
+    It is kept if that is uncertain: on file systems without locks, or without permission. Never
+    fails.
     """
     try:
         kind = path.lstat().st_mode
         if stat.S_ISDIR(kind):
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         elif stat.S_ISREG(kind):
-            # NFS locks only what is open for writing.
+            # NFS only locks files opened for writing.
             lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         else:
             return
@@ -174,7 +174,7 @@ def remove_if_stale(path: Path) -> None:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is what stands under a name."""
+    """Whether an open file is the one under a name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -182,7 +182,7 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 
 def _locked(descriptor: int) -> bool | None:
-    """Lock a file; False if somebody else has, None if there are no locks here."""
+    """Lock a file; False if another process has locked it, None if locks are unsupported."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -31,31 +31,31 @@ _GROUP_BLOCKS: Final = 16
 """Blocks that one task deflates, about 1 MB."""
 _QUEUED: Final = 3
 _MAPPING: Final = 8
-"""Threads from which on files in memory are filled by several of them; it takes more time of each
-than to write does."""
+"""Minimum number of threads for filling files in memory with several of them, which costs each of
+them more time than writing."""
 _PATIENCE: Final = 5.0
 
 
 class OutputSet:
     """Several outputs that are committed together; use it as a context manager.
 
-    Data are written, and compressed, by threads of their own while the caller computes. When the
-    ``with`` block ends well, all files are completed and then renamed to their names, replacing
-    what was there. When it ends with an exception, or a file cannot be completed, the temporary
-    files are removed and the targets are as they were.
+    Background threads compress and write while the caller computes. When the ``with`` block
+    succeeds, all files are completed and then renamed, replacing existing ones. If it raises an
+    exception, or a file cannot be completed, the temporary files are removed and the targets are
+    unchanged.
 
-    A name that ends in ``.gz``, ``.bgz`` or ``.bgzf`` is written as BGZF, whose bytes depend
-    neither on the number of threads nor on how the data were cut into writes; any other name is
-    written plain. ``-`` is standard output: what was written there cannot be taken back.
+    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, whose bytes depend neither
+    on the number of threads nor on the division into writes; other names are written plain. ``-``
+    is standard output, which cannot be withdrawn.
 
     Args:
         paths: the targets.
-        threads: threads that compress, for all files together.
+        threads: compressing threads, for all files together.
         compression_level: 1 (fast) to 9 (small); 1 to 3 are ISA-L's levels, 4 to 9 zlib's.
 
     Raises:
-        OutputError: a target cannot be written. All are tried at once, before any computing.
-        UsageError: the same target twice, or a compression level that does not exist.
+        OutputError: a target cannot be written. All are opened at once, before any computing.
+        UsageError: a duplicate target, or an invalid compression level.
 
     Attributes:
         started: whether anything was written by ``write``.
@@ -112,10 +112,10 @@ class OutputSet:
         self._writers[index].put(view.cast("B"))
 
     def file_for_offsets(self, index: int) -> AtomicFile | None:
-        """The file of an output whose parts may be written in any order; None if they may not.
+        """The file of an output whose parts can be written in any order; None for others.
 
-        They may where the output is neither compressed nor standard output nor a special file.
-        Whoever takes the file writes all of it, and does not call ``write`` for this output.
+        That excludes compressed outputs, standard output and special files. The caller then writes
+        the whole file and does not call ``write`` for this output.
 
         Args:
             index: which of ``paths``.
@@ -160,7 +160,7 @@ class OutputSet:
             raise
 
     def abort(self) -> None:
-        """Remove the temporary files; the targets stay as they were."""
+        """Remove the temporary files; the targets are unchanged."""
         for writer in self._writers:
             writer.stop()
         for writer in self._writers:
@@ -187,10 +187,10 @@ class OutputSet:
 
 
 class OutputGroup:
-    """Sets of outputs, made one after the other, that are committed together; a context manager.
+    """Sets of outputs, opened in turn and committed together; a context manager.
 
-    For runs that write several samples in turn: all files of the run appear, or none. They stay
-    open until then, for the locks on them, so the limit of open files is raised as far as it goes.
+    For runs that write several samples: all files of the run appear, or none. They stay open until
+    then because of their locks, so the limit of open files is raised as far as possible.
     """
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class OutputGroup:
             yield outputs
             outputs.complete()
         except BaseException:
-            # Whoever tries again opens them anew.
+            # A retry opens them again.
             self._sets.remove(outputs)
             outputs.abort()
             raise
@@ -235,7 +235,7 @@ class OutputGroup:
 
 
 class _Writer:
-    """A thread that encodes and writes what is put into its queue."""
+    """A thread that encodes and writes the data in its queue."""
 
     def __init__(self, file: AtomicFile, encoder: _BgzfEncoder | None) -> None:
         self.file = file
@@ -270,7 +270,7 @@ class _Writer:
             raise self._failure
 
     def _run(self) -> None:
-        # After a failure the queue is emptied on, so that nobody waits for room in it for ever.
+        # After a failure keep draining the queue, so that nobody waits for room in it forever.
         data: memoryview | None = memoryview(b"")
         while data is not None:
             data = self._queue.get()

@@ -91,7 +91,7 @@ class RecordBatch:
         return int(self.header_start[record]) - 1
 
     def names(self) -> list[bytes]:
-        """First word of each header: for messages and tests, one Python object a record."""
+        """First word of each header, for messages and tests: one Python object per record."""
         text = self.data.data
         spans = zip(self.header_start.tolist(), self.header_end.tolist(), strict=True)
         return [first_word(text[start:end].tobytes()) for start, end in spans]

@@ -1,7 +1,7 @@
-"""Finds out what is wrong with one bad record, in words.
+"""Explains what is wrong with a bad record.
 
-The kernels in ``scan`` only say where a bad record begins; here its bytes are gone through again,
-slowly, in the order in which a person would read them. Each function returns the first fault.
+The kernels in ``scan`` only report where a bad record begins; here its bytes are examined again,
+slowly, in reading order. Each function returns the first fault.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _AMINO_ACIDS_ONLY: Final = b"EFIJLOPQXZefijlopqxz"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a record.
+    """A fault of a record.
 
     Attributes:
         cause: a clause for ``InputError``.
         remedy: a clause for ``InputError``.
-        line: line within the record where it is, from 0.
+        line: line within the record, from 0.
     """
 
     cause: str
@@ -37,23 +37,23 @@ class Fault:
 
 
 def looks_like_phred64(low: int, high: int) -> bool:
-    """Whether qualities that lie between two bytes were probably written with an offset of 64.
+    """Whether qualities between these two bytes were probably written with an offset of 64.
 
     Phred+64 and Solexa+64 files hold ``;`` (59, Q-5) to ``j`` (106, Q42). Read as Phred+33 that
-    would be Q26 to Q73. The answer is yes if all qualities are in that range, not all are equal,
-    and at least one is ``V`` (86) or higher: Q53 for Phred+33, which no Illumina instrument
-    writes (their highest is ``K``, 75), but only Q22 for Phred+64. PacBio and Nanopore
-    files reach above 106 or have qualities below 59; files with one made-up quality pass.
+    would be Q26 to Q73. True if all qualities are in that range, not all are equal, and at least
+    one is ``V`` (86) or higher: Q53 for Phred+33, which no Illumina instrument writes (their
+    highest is ``K``, 75), but only Q22 for Phred+64. PacBio and Nanopore files reach above 106 or
+    have qualities below 59; files with a single artificial quality pass.
 
     Args:
-        low: lowest quality byte of the reads looked at.
+        low: lowest quality byte of the sampled reads.
         high: highest quality byte.
     """
     return 59 <= low < high and 86 <= high <= 106
 
 
 def neither(text: bytes) -> Fault:
-    """Say what a file is that begins with neither ``@`` nor ``>``.
+    """Describe a file that begins with neither ``@`` nor ``>``.
 
     Args:
         text: the beginning of its content, at least one byte.
@@ -77,10 +77,10 @@ def neither(text: bytes) -> Fault:
 
 
 def fastq_fault(text: bytes, phred_offset: PhredOffset, longest_header: int) -> Fault:
-    """Find the fault of the FASTQ record that ``text`` begins with.
+    """Find the fault of the FASTQ record at the beginning of ``text``.
 
     Args:
-        text: the record and what follows it, up to the end of the file or a good way beyond.
+        text: the record and what follows it, up to the end of the file or well beyond the record.
         phred_offset: as for ``read_batches``.
         longest_header: longest header allowed, bytes.
     """
@@ -222,7 +222,7 @@ def fasta_fault(text: bytes, phred_offset: PhredOffset, longest_header: int) -> 
 
 
 def bad_letter(bases: bytes, name: bytes) -> Fault | None:
-    """Find the first byte of a sequence line that is no nucleotide code.
+    """Find the first byte of a sequence line that is not a nucleotide code.
 
     Args:
         bases: one line of a sequence.

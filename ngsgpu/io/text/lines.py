@@ -24,7 +24,7 @@ class LineBlock:
     """Consecutive lines of a file.
 
     Attributes:
-        data: uint8 [bytes]; ends with a LF, also where the file does not.
+        data: uint8 [bytes]; always ends with a LF, even if the file does not.
         lines: number of lines.
         first_line: number of the first one in its file, from 0.
         path: the file.

@@ -1,4 +1,4 @@
-"""Mates: two files read in step, or one file that holds both mates one after the other."""
+"""Mates: two files read in step, or one file of interleaved mates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _first_disagreement(  # type: ignore[no-untyped-def]
     """Compare names: records ``at1``, ``at1 + step``, ... with ``at2``, ``at2 + step``, ...
 
     Returns:
-        (number of the first pair that is wrong, or -1; what is wrong).
+        (number of the first mismatched pair, or -1; the kind of mismatch).
     """
     pair = 0
     while at2 < start2.size:
@@ -141,15 +141,15 @@ def read_pairs(
     phred_offset: PhredOffset = "auto",
     limits: ReadLimits = DEFAULT_LIMITS,
 ) -> Generator[tuple[RecordBatch, RecordBatch], None, None]:
-    """Read two files in step: record ``i`` of the one is the mate of record ``i`` of the other.
+    """Read two files in step: record ``i`` of one is the mate of record ``i`` of the other.
 
     Args:
         path1: file of mates 1.
         path2: file of mates 2.
         threads: threads that read and split the files, and that inflate BGZF blocks of each.
         chunk_bytes: as for ``read_batches``.
-        batch_reads_hint: at most this many pairs a batch; by default as many as batches of both
-            files share.
+        batch_reads_hint: maximum pairs per batch; by default as many as batches of both files
+            share.
         phred_offset: as for ``read_batches``.
         limits: as for ``read_batches``.
 
@@ -157,7 +157,7 @@ def read_pairs(
         Batches of equal length, with at least one pair.
 
     Raises:
-        InputError: as ``read_batches``; or the names of mates do not agree, or one file has fewer
+        InputError: as ``read_batches``; or the names of mates disagree, or one file has fewer
             records than the other.
     """
     how = _How(threads, chunk_bytes, phred_offset, limits)
@@ -207,7 +207,7 @@ def _in_step(
     path1: str | Path,
     path2: str | Path,
 ) -> Iterator[tuple[RecordBatch, RecordBatch]]:
-    """Cut the batches of both files to the records of which both are at hand."""
+    """Cut the batches of both files to the records available from both."""
     second: RecordBatch | None = None
     pairs = at = 0
     for first in batches1:
@@ -263,7 +263,7 @@ def _checked_batch(batch: RecordBatch) -> RecordBatch:
 
 
 def _even(batches: Iterator[RecordBatch], path: str | Path) -> Iterator[RecordBatch]:
-    """Cut batches between pairs; a pair that lies in two batches becomes one of its own."""
+    """Cut batches between pairs; a pair split over two batches becomes a separate batch."""
     rest: RecordBatch | None = None
     for batch in batches:
         begin = 0 if rest is None else 1

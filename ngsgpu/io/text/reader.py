@@ -50,7 +50,7 @@ SAMPLED_RECORDS: Final = 10_000
 size of the chunks decides nothing."""
 
 _LOOK_AHEAD: Final = 1 << 20
-"""Bytes of a bad record, and what follows it, that are looked at to say what is wrong."""
+"""Bytes of a bad record and what follows it that are examined for the diagnosis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +85,29 @@ def read_batches(
 ) -> Generator[RecordBatch, None, None]:
     """Read a file's records in order, in batches of about ``chunk_bytes``.
 
-    FASTQ or FASTA and the compression are recognised by content, not by name. Every byte is
-    checked; see ``docs/formats.md`` for what is accepted. An empty file gives no batches and a
-    warning to the logger ``ngsgpu``.
+    FASTQ or FASTA and the compression are detected from the content. Every byte is checked; see
+    ``docs/formats.md`` for accepted input. An empty file gives no batches and a warning to the
+    logger ``ngsgpu``.
 
     Args:
         path: the file; ``-`` is standard input.
-        threads: threads that read, inflate BGZF blocks and split into records. The result does not
-            depend on it.
-        chunk_bytes: most decompressed bytes a batch, up to 4 MB; a longer record makes a longer
+        threads: threads that read, inflate BGZF blocks and split into records; does not affect the
+            result.
+        chunk_bytes: maximum decompressed bytes per batch, up to 4 MB; a longer record makes a
+            longer
             batch.
-        phred_offset: ``auto`` takes qualities as Phred+33 and refuses a file that looks like
-            Phred+64; 33 never suspects that; 64 takes them as Phred+64 (or Solexa+64).
+        phred_offset: ``auto`` assumes Phred+33 and refuses a file that looks like Phred+64; 33
+            never
+            suspects that; 64 means Phred+64 (or Solexa+64).
         limits: sizes beyond which a file is refused.
-        pool: the threads, where others read with them, too.
+        pool: the threads, if shared with others.
 
     Yields:
-        Batches of at least one record, whose arrays are the caller's to keep or change.
+        Batches of at least one record, whose arrays the caller may keep or change.
 
     Raises:
-        InputError: the file cannot be opened, decompressed or understood; with the number of the
-            record and of the line where the trouble is.
+        InputError: the file cannot be opened, decompressed or parsed; with the number of the record
+            and of the line.
     """
     chunk_bytes = min(chunk_bytes, _BATCH_BYTES)
     source = Source(
@@ -121,7 +123,7 @@ def read_batches(
 
 
 class _Reader:
-    """Puts one source's chunks together; holds what is carried from chunk to chunk."""
+    """Joins one source's chunks; holds the bytes carried from chunk to chunk."""
 
     def __init__(self, source: Source, phred_offset: PhredOffset, limits: ReadLimits) -> None:
         self._source = source
@@ -134,7 +136,7 @@ class _Reader:
         self._lines = 0
 
     def batches(self, pool: ThreadPoolExecutor, ahead: int) -> Iterator[RecordBatch]:
-        """Yield the file's batches; ``ahead`` chunks are under way at a time."""
+        """Yield the file's batches, with ``ahead`` chunks in flight."""
         tasks = self._tasks()
         first = next(tasks, _no_chunk)()
         if first.size == 0:
@@ -235,7 +237,7 @@ class _Reader:
             )
 
     def _count(self, batch: RecordBatch, split: Split, *, ends: bool) -> None:
-        """Count the records and lines of a batch, and look at qualities of the first records."""
+        """Count the records and lines of a batch, and sample qualities of the first records."""
         if not self._quality_decided:
             sampled = min(len(batch), max(0, SAMPLED_RECORDS - self._records))
             low, high = scan.quality_range(batch.data, batch.qual_start, batch.seq_len, sampled)
@@ -259,7 +261,7 @@ class _Reader:
             )
 
     def _refuse(self, text: bytes) -> NoReturn:
-        """Raise the error that says what is wrong with the record that ``text`` begins with."""
+        """Raise the error that explains the fault of the record at the beginning of ``text``."""
         find = diagnose.fastq_fault if self._splitter.is_fastq else diagnose.fasta_fault
         fault = find(text, self._phred_offset, self._limits.header_bytes)
         raise InputError(

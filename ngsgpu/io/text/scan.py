@@ -1,8 +1,8 @@
-"""Kernels that split a chunk of bytes into records and check every byte of them on the way.
+"""Kernels that split a chunk of bytes into records and check every byte.
 
-A kernel looks at each byte once. It stops at the first record that is not complete in the chunk
-or that breaks a rule, and says only where that record begins: what is wrong with it is found out
-by ``diagnose``, which has time. ``tests/io`` checks that the two agree on what is bad.
+A kernel reads each byte once. It stops at the first record that is incomplete in the chunk or
+invalid, and reports only where that record begins: ``diagnose`` finds out what is wrong.
+``tests/io`` checks that the two agree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Illumina pipelines wrote for N. Everything but ACGT (in either case) is an ambig
 END: Final = 0
 """The chunk ended where a record ended."""
 INCOMPLETE: Final = 1
-"""The record at the returned position goes on beyond the chunk."""
+"""The record at the returned position continues beyond the chunk."""
 BAD: Final = 2
 """The record at the returned position breaks a rule."""
 FULL: Final = 3
@@ -169,8 +169,8 @@ def scan_fastq(  # type: ignore[no-untyped-def]
 
     Args:
         data: uint8 [bytes], the chunk and some of what follows it.
-        start: where to go on.
-        end: records that begin here or further on are left out.
+        start: where to begin.
+        end: records that begin at or after this position are left out.
         eof: whether the file ends where ``data`` ends.
         is_base: bool [256], see ``base_table``.
         lowest: lowest byte allowed as a quality; the highest is 126.
@@ -185,7 +185,7 @@ def scan_fastq(  # type: ignore[no-untyped-def]
         count: number of records already there.
 
     Returns:
-        (status, number of records, position of the first byte that belongs to none of them).
+        (status, number of records, position of the first byte after them).
     """
     n = data.size
     at = start
@@ -268,8 +268,8 @@ def scan_fasta(  # type: ignore[no-untyped-def]
     Args and arrays are those of ``scan_fastq``.
 
     Returns:
-        (status, number of records, position of the first byte that belongs to none of them,
-        number of lines from ``start`` to that position).
+        (status, number of records, position of the first byte after them, number of lines from
+        ``start`` to that position).
     """
     n = data.size
     at = start

@@ -1,9 +1,9 @@
-"""Chunks split into records, by any number of threads at the same time.
+"""Splits chunks into records, with any number of threads.
 
-Where a chunk's first record begins is known only when the chunk before it was split, so it is
-guessed. ``reader`` compares the guess with where that one ended, and has a chunk split again where
-they differ. A record belongs to the chunk in which it begins; a chunk's buffer goes on far enough
-to hold the whole of it, unless it is a very long one.
+Where a chunk's first record begins is known only when the previous chunk has been split, so it is
+guessed. ``reader`` compares the guess with the end of the previous chunk and splits the chunk again
+if they differ. A record belongs to the chunk in which it begins; a chunk's buffer extends far
+enough to hold it completely, unless it is very long.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _Number = TypeVar("_Number", np.int32, np.int64)
 
 
 class Split(NamedTuple):
-    """The records of some bytes.
+    """The records of a range of bytes.
 
     Attributes:
-        start: where the first one begins; -1 where no beginning was seen.
-        end: first byte behind them.
-        status: why there are no more, as ``scan`` says.
+        start: where the first one begins; -1 if no beginning was found.
+        end: first byte after them.
+        status: why there are no more, as in ``scan``.
         lines: lines from ``start`` to ``end``, counted for FASTA only.
         header_start: int64 [n], and so on: see ``RecordBatch``.
     """
@@ -57,7 +57,7 @@ class Splitter:
     """Splits the chunks of a file.
 
     Args:
-        is_fastq: whether it is FASTQ; FASTA if not.
+        is_fastq: FASTQ rather than FASTA.
         lowest: lowest byte allowed as a quality.
         longest_header: in bytes.
     """
@@ -76,12 +76,12 @@ class Splitter:
         return self.split(chunk.buffer, start if start >= 0 else chunk.size, chunk.size, chunk.ends)
 
     def split(self, data: NDArray[np.uint8], start: int, size: int, ends: bool) -> Split:
-        """The records that begin from ``start`` on and before ``size``.
+        """The records that begin at or after ``start`` and before ``size``.
 
         Args:
-            data: uint8, which may go on behind ``size``.
+            data: uint8, which may extend beyond ``size``.
             start: beginning of a record.
-            size: where records begin that are not wanted.
+            size: records that begin here or later are left out.
             ends: whether the file ends with ``data``.
         """
         capacity = int((size - start) / self._bytes_per_record * 1.05) + 16
