@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from tests.support.backends import BACKENDS, need_gpu
 from tests.support.commands import Commands
 
 # A shell starts what runs in the background with Ctrl-C ignored, which children would inherit.
@@ -17,3 +18,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def ngsgpu(capsys: pytest.CaptureFixture[str]) -> Commands:
     """The command line, in this process."""
     return Commands(capsys)
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    """The backend that a test's assertions hold for."""
+    if request.param == "cuda":
+        need_gpu()
+    return str(request.param)

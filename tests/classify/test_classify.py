@@ -118,9 +118,11 @@ QUERY = [
 
 @pytest.mark.parametrize("parameters", QUERY)
 def test_single_reads(
-    world: World, database: Database, tmp_path: Path, parameters: QueryParameters
+    world: World, database: Database, tmp_path: Path, backend: str, parameters: QueryParameters
 ):
-    got = run(database, single(world.fasta("s.fa", world.reads)), tmp_path / "o", parameters)
+    options = RunOptions(backend=backend)  # type: ignore[arg-type]
+    sample = single(world.fasta("s.fa", world.reads))
+    got = run(database, sample, tmp_path / "o", parameters, options)
     assert shown(got["reads.tsv"]) == expected_rows(
         world, [[read] for read in world.reads], parameters
     )
@@ -128,8 +130,9 @@ def test_single_reads(
 
 @pytest.mark.parametrize("parameters", QUERY[:4])
 def test_pairs_in_two_files_and_interleaved(
-    world: World, database: Database, tmp_path: Path, parameters: QueryParameters
+    world: World, database: Database, tmp_path: Path, backend: str, parameters: QueryParameters
 ):
+    options = RunOptions(backend=backend)  # type: ignore[arg-type]
     first, second = world.reads[0::2], world.reads[1::2]
     one = world.fastq("p1.fq", first, "/1")
     two = world.fastq("p2.fq", second, "/2")
@@ -137,9 +140,9 @@ def test_pairs_in_two_files_and_interleaved(
     records = [path.read_text().split("@r")[1:] for path in (one, two)]
     inside.write_text("".join("@r" + r for pair in zip(*records, strict=True) for r in pair))
     pairs = one_sample([str(one)], [str(two)], interleaved=False, name="own")
-    got = run(database, pairs, tmp_path / "pairs", parameters)
+    got = run(database, pairs, tmp_path / "pairs", parameters, options)
     both = one_sample([str(inside)], [], interleaved=True, name="own")
-    assert run(database, both, tmp_path / "both", parameters) == got
+    assert run(database, both, tmp_path / "both", parameters, options) == got
     queries = [list(pair) for pair in zip(first, second, strict=True)]
     assert shown(got["reads.tsv"]) == expected_rows(world, queries, parameters)
 
@@ -151,6 +154,7 @@ def test_result_does_not_depend_on_threads_and_chunks(
     world: World,
     database: Database,
     tmp_path: Path,
+    backend: str,
     threads: int,
     units_per_task: int,
     chunk_bytes: int,
@@ -158,7 +162,12 @@ def test_result_does_not_depend_on_threads_and_chunks(
     sample = single(world.fasta("t.fa", world.reads))
     rules = OutputRules(coverage_share=0.1, evidence=EvidenceParameters(0.4))
     expected = run(database, sample, tmp_path / "a", rules=rules)
-    options = RunOptions(threads, units_per_task, chunk_bytes)
+    options = RunOptions(
+        threads=threads,
+        units_per_task=units_per_task,
+        chunk_bytes=chunk_bytes,
+        backend=backend,  # type: ignore[arg-type]
+    )
     assert run(database, sample, tmp_path / "b", options=options, rules=rules) == expected
 
 
@@ -310,7 +319,9 @@ def test_without_a_taxonomy_calls_are_sequences(world: World, tmp_path: Path):
 
 @pytest.mark.parametrize("ties", ["first", "ambiguous"])
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_ties_without_a_taxonomy(world: World, tmp_path: Path, ties: str, partitions: int):
+def test_ties_without_a_taxonomy(
+    world: World, tmp_path: Path, backend: str, ties: str, partitions: int
+):
     """The first of equal targets, whatever partition it is in; sequences 0 and 8 are equal."""
     there = build_database(
         world.references,
@@ -321,7 +332,9 @@ def test_ties_without_a_taxonomy(world: World, tmp_path: Path, ties: str, partit
     bare = replace(world, oracle=Oracle(world.sequences, [{} for _ in world.sequences], SKETCH))
     exact = [world.sequences[8][at : at + 100] for at in range(0, 900, 50)]
     for parameters in (QueryParameters(ties=ties), replace(METACACHE_CALLS, ties=ties)):
-        got = run(there, single(world.fasta("t.fa", [*exact, *world.reads])), tmp_path, parameters)
+        sample = single(world.fasta("t.fa", [*exact, *world.reads]))
+        options = RunOptions(backend=backend)  # type: ignore[arg-type]
+        got = run(there, sample, tmp_path, parameters, options)
         expected = expected_rows(bare, [[read] for read in [*exact, *world.reads]], parameters)
         assert shown(got["reads.tsv"]) == expected
         found = rows(got["reads.tsv"])[: len(exact)]

@@ -48,12 +48,20 @@ def merge(folder: Path, out: Path, *more: str) -> int:
 
 @pytest.mark.timeout(300)
 def test_a_changed_byte_of_a_database_is_noticed(
-    world: World, healthy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: World, healthy: Path, tmp_path: Path, backend: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(healthy / "db", tmp_path / "db")
+    (cpu := tmp_path / "cpu").mkdir()
+    assert classify(world, tmp_path, cpu) == 0
+
+    def run(folder: Path, out: Path) -> int:
+        return classify(world, folder, out, backend=backend)
+
     files = files_of(tmp_path / "db", "*")
     assert len(files) > 20
-    flip_all(tmp_path, files, 240, lambda folder, out: classify(world, folder, out), capsys)
+    flip_all(tmp_path, files, 240, run, capsys)
+    for path in cpu.iterdir():
+        assert (tmp_path / "right" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_a_changed_byte_of_a_file_of_candidates_is_noticed(
@@ -80,7 +88,7 @@ def test_a_database_of_an_earlier_version_is_compared_as_a_whole(
 
 @pytest.mark.parametrize("name", ["directory", "entries", "locations"])
 def test_without_verification_no_look_up_leaves_its_arrays(
-    world: World, healthy: Path, tmp_path: Path, name: str
+    world: World, healthy: Path, tmp_path: Path, backend: str, name: str
 ) -> None:
     shutil.copytree(healthy / "db", tmp_path / "db")
     path = tmp_path / "db" / "partition-0000-0001" / f"{name}.npy"
@@ -88,8 +96,12 @@ def test_without_verification_no_look_up_leaves_its_arrays(
     for share in (0.001, 0.1, 1):
         np.save(path, garbled(whole, share))
         (out := tmp_path / f"{share}").mkdir()
-        assert classify(world, tmp_path, out, "--no-verify", "--species-evidence", "0") == 0
-        assert classify(world, tmp_path, out) == 2
+        for evidence in ("0", "0.4"):
+            more = ("--no-verify", "--coverage-filter", "0.1", "--species-evidence", evidence)
+            assert classify(world, tmp_path, out, *more, backend=backend) == 0
+        more = ("--no-verify", "--species-evidence", "0")
+        assert classify(world, tmp_path, out, *more, backend=backend) == 0
+        assert classify(world, tmp_path, out, backend=backend) == 2
 
 
 def test_sums_of_blocks_are_those_of_their_words() -> None:

@@ -45,13 +45,13 @@ def assert_equal(scenario: Scenario, options: RunOptions | None = None) -> Count
     return outcomes
 
 
-def test_corrections_equal_the_oracle() -> None:
+def test_corrections_equal_the_oracle(backend: str) -> None:
     seen: Counter[str] = Counter()
 
     @given(scenarios())
     @examples(200)
     def compare(scenario: Scenario) -> None:
-        seen.update(assert_equal(scenario))
+        seen.update(assert_equal(scenario, RunOptions(backend=backend)))
 
     compare()
     # The random reads are only worth something if everything happens to them.

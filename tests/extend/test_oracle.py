@@ -65,9 +65,9 @@ def parameters(draw: st.DrawFn) -> ExtensionParameters:
     )
 
 
-def results_of(reads: ReadSet, wanted: ExtensionParameters) -> list[Result]:
+def results_of(reads: ReadSet, wanted: ExtensionParameters, backend: str) -> list[Result]:
     """The kernels' results as the oracle's objects."""
-    found, _ = extend_reads(reads, wanted, RunOptions(threads=1))
+    found, _ = extend_reads(reads, wanted, RunOptions(threads=1, backend=backend))
     results = []
     lengths = np.array(
         [reads.arrays.uniform_length] * reads.reads
@@ -96,7 +96,7 @@ def results_of(reads: ReadSet, wanted: ExtensionParameters) -> list[Result]:
     return results
 
 
-def test_kernels_equal_the_oracle() -> None:
+def test_kernels_equal_the_oracle(backend: str) -> None:
     seen: Counter[str] = Counter()
 
     @given(
@@ -120,7 +120,7 @@ def test_kernels_equal_the_oracle() -> None:
         oracle = Extender(
             make_reads(letters, qualities, bits), wanted, wanted.insert_mean, wanted.insert_sd
         )
-        found = results_of(reads, wanted)
+        found = results_of(reads, wanted, backend)
         for pair in range(seed % 5, pairs, 5):
             expected = oracle.extend(pair)
             seen[expected.kind] += 1
@@ -131,7 +131,9 @@ def test_kernels_equal_the_oracle() -> None:
 
 
 @pytest.mark.parametrize(("shortest", "accepted"), [(60, True), (59, False)])
-def test_different_gaps_count_where_lengths_are_close(shortest: int, accepted: bool) -> None:
+def test_different_gaps_count_where_lengths_are_close(
+    backend: str, shortest: int, accepted: bool
+) -> None:
     wanted = ExtensionParameters(
         ends=EndParameters(kmer=9, window=15),
         insert_mean=120.0,
@@ -147,7 +149,7 @@ def test_different_gaps_count_where_lengths_are_close(shortest: int, accepted: b
     )
     reads = ReadSet.from_sequences(letters, qualities, paired=True, quality_bits=8)
     oracle = Extender(make_reads(letters, qualities, 8), wanted, 120.0, 10.0)
-    found = results_of(reads, wanted)
+    found = results_of(reads, wanted, backend)
     for pair in (3, 5, 9, 25, 26, 27):
         assert found[pair] == oracle.extend(pair)
         assert (found[pair].kind == "differ") == accepted

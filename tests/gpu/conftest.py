@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.backends import need_gpu
+
 HERE = Path(__file__).parent
 
 
@@ -19,8 +21,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def gpu() -> None:
-    """Whoever asks for these tests wants them run: without a GPU they fail, once and clearly."""
-    from ngsgpu.device.backend import missing_for_cuda
-
-    if problem := missing_for_cuda():
-        pytest.exit(f"tests of the GPU need one: {problem}", returncode=2)
+    need_gpu()

@@ -24,7 +24,7 @@ def expected(
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_equals_the_oracle(tmp_path: Path, seed: int) -> None:
+def test_equals_the_oracle(tmp_path: Path, backend: str, seed: int) -> None:
     rng = random.Random(seed)
     offset = rng.choice([33, 33, 33, 64])
     pairs = simulated_pairs(
@@ -40,7 +40,13 @@ def test_equals_the_oracle(tmp_path: Path, seed: int) -> None:
         offset=offset,
     )
     parameters = random_parameters(rng)
-    found = merge_to_bytes(tmp_path, write_pairs(tmp_path, pairs), parameters, phred_offset=offset)
+    found = merge_to_bytes(
+        tmp_path,
+        write_pairs(tmp_path, pairs),
+        parameters,
+        RunOptions(backend=backend),
+        phred_offset=offset,
+    )
     assert found == expected(pairs, parameters, offset)
 
 
@@ -51,7 +57,7 @@ def bases(most: int) -> st.SearchStrategy[str]:
 @examples(120)
 @given(data=st.data())
 def test_equals_the_oracle_on_any_reads(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, backend: str, data: st.DataObject
 ) -> None:
     pairs = []
     for number in range(data.draw(st.integers(1, 5))):
@@ -66,12 +72,13 @@ def test_equals_the_oracle_on_any_reads(
         pairs.append((records[0], records[1]))
     parameters = random_parameters(random.Random(data.draw(st.integers(0, 1000))))
     folder = tmp_path_factory.mktemp("any")
-    found = merge_to_bytes(folder, write_pairs(folder, pairs), parameters)
+    options = RunOptions(backend=backend)
+    found = merge_to_bytes(folder, write_pairs(folder, pairs), parameters, options)
     assert found == expected(pairs, parameters)
 
 
 @pytest.mark.parametrize("length", [5_000, 16_385])
-def test_long_reads(tmp_path: Path, length: int) -> None:
+def test_long_reads(tmp_path: Path, backend: str, length: int) -> None:
     """Longer than what mismatch densities can be told apart by as numbers of 24 bits."""
     rng = random.Random(length)
     fragment = "".join(rng.choices("ACGT", k=length + 30))
@@ -84,7 +91,8 @@ def test_long_reads(tmp_path: Path, length: int) -> None:
             mates.append(Record(b"%d" % number, called[:length].encode(), qualities))
         pairs.append((mates[0], mates[1]))
     parameters = MergeParameters(min_overlap=length - 31, max_overlap=length)
-    found = merge_to_bytes(tmp_path, write_pairs(tmp_path, pairs), parameters)
+    options = RunOptions(backend=backend)
+    found = merge_to_bytes(tmp_path, write_pairs(tmp_path, pairs), parameters, options)
     assert found == expected(pairs, parameters)
     assert len(found[0]) > 2 * length
 

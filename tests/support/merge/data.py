@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from ngsgpu.merge import MergeOutputs, MergeParameters, RunOptions, merge_files
 from tests.support.io.records import Record, fastq, write
@@ -129,3 +132,54 @@ def random_parameters(rng: random.Random) -> MergeParameters:
         correct_only=rng.random() < 0.3,
         **outward,
     )
+
+
+def merged(
+    folder: Path,
+    name: str,
+    first: Sequence[Path],
+    second: Sequence[Path],
+    parameters: MergeParameters,
+    *,
+    options: RunOptions | None = None,
+    interleaved_out: bool = False,
+    ending: str = "fq",
+    phred_offset: int = 33,
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """All files that are written, and the statistics without times."""
+    folder = folder / name
+    options = options or RunOptions()
+    folder.mkdir()
+    outputs = MergeOutputs(
+        None if parameters.correct_only else folder / f"merged.{ending}",
+        folder / f"first.{ending}",
+        None if interleaved_out else folder / f"second.{ending}",
+        hist=folder / "hist",
+        histogram=folder / "histogram",
+        ihist=folder / "ihist",
+        by_direction=True,
+    )
+    statistics = asdict(
+        merge_files(
+            first,
+            second,
+            outputs,
+            interleaved=not second,
+            parameters=parameters,
+            phred_offset=phred_offset,  # type: ignore[arg-type]
+            options=options,
+        )
+    )
+    assert statistics.pop("backend") == options.backend
+    for key in ("device", "time_s", "memory"):
+        statistics.pop(key)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}, statistics
+
+
+def assert_same(
+    backend: str, folder: Path, *inputs: Any, options: RunOptions | None = None, **others: Any
+) -> None:
+    """A backend writes what the CPU writes on one thread."""
+    options = replace(options or RunOptions(threads=4), backend=backend)  # type: ignore[arg-type]
+    expected = merged(folder, "expected", *inputs, **others)
+    assert merged(folder, "found", *inputs, options=options, **others) == expected

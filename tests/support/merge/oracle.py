@@ -55,13 +55,13 @@ def read_of(record: Record, offset: int) -> Read:
 def overlaps(first: Read, second: Read, shortest: int, scored: int) -> list[Overlap]:
     found = []
     for place in range(max(0, len(first.bases) - len(second.bases)), len(first.bases)):
+        if min(len(first.bases) - place, len(second.bases)) < shortest:
+            continue
         columns = list(
             zip(
                 first.bases[place:], first.scores[place:], second.bases, second.scores, strict=False
             )
         )
-        if len(columns) < shortest:
-            continue
         known = [column for column in columns if "N" not in (column[0], column[2])]
         if len(known) < shortest:
             continue

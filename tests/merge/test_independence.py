@@ -1,0 +1,105 @@
+"""The same bytes on both backends, whatever threads and chunks: random pairs, real reads."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ngsgpu.errors import InputError
+from ngsgpu.merge import MergeParameters, RunOptions
+from tests.support import DATA
+from tests.support.backends import seeds
+from tests.support.io.records import Record, fastq, write
+from tests.support.merge.data import (
+    REAL,
+    assert_same,
+    merged,
+    random_parameters,
+    simulated_pairs,
+    write_pairs,
+)
+
+
+def lane(rng: random.Random, offset: int) -> list[tuple[Record, Record]]:
+    return simulated_pairs(
+        rng.randrange(1 << 30),
+        rng.choice([0, 1, 63, 64, 65, 1000, 3000]),
+        lengths=(rng.choice([20, 64, 100, 150, 300]), rng.choice([20, 32, 64, 100, 250])),
+        inserts=(1, rng.choice([220, 500])),
+        mixed=rng.random() < 0.5,
+        ambiguous=rng.choice([0, 0.02, 0.2]),
+        errors=rng.choice([0, 0.02, 0.1]),
+        outward=rng.choice([0, 0.4]),
+        scores=rng.choice([(2, 41), (30, 32), (0, 3), (0, 62)]),
+        offset=offset,
+    )
+
+
+@seeds(cpu=8, cuda=60)
+def test_random_pairs(tmp_path: Path, backend: str, seed: int) -> None:
+    rng = random.Random(seed)
+    offset = rng.choice([33, 33, 64])
+    parameters = random_parameters(rng)
+    if rng.random() < 0.3:
+        parameters = replace(parameters, max_overlap=None)
+    interleaved = rng.random() < 0.3
+    first, second = [], []
+    for number in range(rng.choice([1, 1, 2])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        pairs = lane(rng, offset)
+        if interleaved:
+            both = fastq(record for pair in pairs for record in pair)
+            first.append(write(folder / "both.fq", both))
+        else:
+            one, two = write_pairs(folder, pairs)
+            first.append(one)
+            second.append(two)
+    if rng.random() < 0.3:
+        for path in (*first, *second):
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n").rstrip(b"\r\n"))
+    assert_same(
+        backend,
+        tmp_path,
+        first,
+        second,
+        parameters,
+        options=RunOptions(threads=4, chunk_bytes=rng.choice([1 << 16, 1 << 18, 1 << 24])),
+        interleaved_out=rng.random() < 0.3,
+        ending=rng.choice(["fq", "fq", "fq.gz"]),
+        phred_offset=offset,
+    )
+
+
+@pytest.mark.parametrize("quality", ["edgar", "flash"])
+@pytest.mark.parametrize("reads", REAL)
+def test_real_reads(tmp_path: Path, backend: str, reads: str, quality: str) -> None:
+    files = [DATA / "reads" / f"{reads}_R{mate}.fastq.gz" for mate in (1, 2)]
+    plain = [write(tmp_path / path.stem, gzip.decompress(path.read_bytes())) for path in files]
+    parameters = MergeParameters(quality=quality, allow_outies=True)  # type: ignore[arg-type]
+    assert_same(backend, tmp_path, plain[:1], plain[1:], parameters)
+
+
+def test_compressed_input(tmp_path: Path, backend: str) -> None:
+    pairs = simulated_pairs(1, 2000)
+    files = write_pairs(tmp_path, pairs)
+    packed = [write(tmp_path / f"{p.name}.gz", gzip.compress(p.read_bytes())) for p in files]
+    assert_same(backend, tmp_path, packed[:1], packed[1:], MergeParameters(trim_adapters=True))
+
+
+def test_wrong_input_is_told_alike(tmp_path: Path, backend: str) -> None:
+    first, second = write_pairs(tmp_path, simulated_pairs(3, 500))
+    text = second.read_bytes().replace(b"@read10", b"@reed10")
+    second.write_bytes(text[: len(text) // 2 - 7])
+    told = []
+    for name, own, threads in (("expected", "cpu", 1), ("found", backend, 4)):
+        options = RunOptions(threads=threads, backend=own)  # type: ignore[arg-type]
+        with pytest.raises(InputError) as error:
+            merged(tmp_path, name, [first], [second], MergeParameters(), options=options)
+        told.append(str(error.value))
+        assert list((tmp_path / name).iterdir()) == []
+    assert told[0] == told[1]
