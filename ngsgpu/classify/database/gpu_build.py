@@ -21,7 +21,7 @@ from ngsgpu.classify.sketch.gpu_files import BATCH_BYTES, sketch_files
 from ngsgpu.classify.sketch.gpu_references import PIECE_BYTES
 from ngsgpu.classify.sketch.references import TargetSink
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.pinned import PinnedBuffers
+from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.startup import prepare_cuda
 from ngsgpu.device.team import Team
@@ -36,7 +36,7 @@ logger = logging.getLogger("ngsgpu")
 _SinkT = TypeVar("_SinkT", bound=TargetSink)
 
 _SPARE_BUFFERS: Final = 12
-"""Page-locked buffers beside one for each thread that reads."""
+"""Pinned buffers beside one for each thread that reads."""
 
 _SHARE_OF_BATCHES: Final = 16
 """Text batches take about a quarter of a GPU's memory at most: two of text, two of letters."""
@@ -57,7 +57,7 @@ class GpuBuilder:
         self._parameters = parameters
         self._options = options
         self._open = ExitStack()
-        self._pinned: PinnedBuffers | None = None
+        self._pinned: PinnedPool | None = None
         self._team: Team
 
     def __enter__(self) -> Self:
@@ -78,7 +78,7 @@ class GpuBuilder:
         """See ``build._Builder``."""
         sink = new_sink()
         expected = sum(map(unpacked_size, files))
-        pinned, buffers = self._buffers(expected)
+        pinned = self._buffers(expected)
         memory = gpu_memory(self._options.gpu_memory).budget
         self._take_gpus(gpus_for(expected, self._parameters, self._options))
         batch = min(BATCH_BYTES, max(PIECE_BYTES, memory // _SHARE_OF_BATCHES))
@@ -90,7 +90,6 @@ class GpuBuilder:
                 team=self._team,
                 pool=self._pool,
                 pinned=pinned,
-                buffers=buffers,
                 threads=self._options.threads,
                 batch_bytes=batch,
                 key_room=memory // 3,
@@ -132,7 +131,7 @@ class GpuBuilder:
             team=self._team,
             memory=self._options.gpu_memory,
             pool=self._pool,
-            pinned=self._buffers(0)[0],
+            pinned=self._buffers(0),
         ).build(index)
 
     def _take_gpus(self, gpus: int) -> None:
@@ -146,13 +145,13 @@ class GpuBuilder:
         self._open.enter_context(team.limited(self._options.gpu_memory))
         self._team = team
 
-    def _buffers(self, expected: int) -> tuple[PinnedBuffers, int]:
-        """Page-locked buffers for so many bytes, and how many there are."""
+    def _buffers(self, expected: int) -> PinnedPool:
+        """Pinned buffers for files of this many bytes."""
         if self._pinned is None:
             threads = self._options.threads
             count = min(threads + _SPARE_BUFFERS, _SPARE_BUFFERS + expected // PIECE_BYTES)
-            self._pinned = PinnedBuffers(PIECE_BYTES, count, self._pool)
-        return self._pinned, self._pinned.count
+            self._pinned = PinnedPool(PIECE_BYTES, count, self._pool)
+        return self._pinned
 
 
 def gpus_for(bases: int, parameters: DatabaseParameters, options: RunOptions) -> int:

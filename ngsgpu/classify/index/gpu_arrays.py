@@ -61,7 +61,7 @@ class NewIndex:
         Args:
             arrays: where each belongs in bytes, and what it is, by name.
             pool: threads that copy.
-            pinned: page-locked buffers; as many as there are threads may be taken.
+            pinned: pinned buffers; as many as there are threads may be taken.
         """
         import cupy
 

@@ -51,7 +51,6 @@ def sketch_files(
     team: Team,
     pool: ThreadPoolExecutor,
     pinned: PinnedPool,
-    buffers: int,
     threads: int,
     batch_bytes: int = BATCH_BYTES,
     switch_bytes: int = _SWITCH_BYTES,
@@ -67,7 +66,6 @@ def sketch_files(
         team: the GPUs that take part.
         pool: threads that read.
         pinned: pinned buffers.
-        buffers: how many of these there are.
         threads: size of ``pool``.
         batch_bytes: text that a GPU takes at a time, at least as much as a buffer; the result does
             not depend on it, but for how it is cut.
@@ -81,7 +79,7 @@ def sketch_files(
         IrregularInputError: the CPU's reader has to read the files.
         DeviceError: the memory of a GPU does not suffice, or CUDA fails.
     """
-    reader = PieceReader(files, pool, pinned, buffers, threads)
+    reader = PieceReader(files, pool, pinned, threads)
     run = _Run(reader, sink, parameters, team, batch_bytes, switch_bytes, key_room, advance)
     try:
         for piece in reader.pieces():

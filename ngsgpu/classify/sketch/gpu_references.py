@@ -65,7 +65,6 @@ class PieceReader:
         files: to be read.
         pool: threads that read.
         pinned: pinned buffers of ``PIECE_BYTES`` or less.
-        buffers: how many of these there are.
         threads: size of ``pool``.
     """
 
@@ -74,13 +73,12 @@ class PieceReader:
         files: Sequence[str],
         pool: ThreadPoolExecutor,
         pinned: PinnedPool,
-        buffers: int,
         threads: int,
     ) -> None:
         self._files = files
         self._pool = pool
         self._pinned = pinned
-        self._ahead = buffers - _FOR_PACKED
+        self._ahead = pinned.count - _FOR_PACKED
         self._threads = threads
         # Buffers that are being read into or wait, and those that are being copied from.
         self._filled = 0
