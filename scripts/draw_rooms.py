@@ -5,7 +5,7 @@
     scripts/draw_rooms.py --check     only say whether it is up to date
 
 A floor is a layer of the import-linter contracts in pyproject.toml, and a room a package or module
-of it; a room whose own files have layers holds smaller floors. Each room names the rooms it
+of it; a room with a contract of its own holds smaller floors. Each room names the rooms it
 imports: Python imports, wherever they stand in a file, and the CUDA headers included by its .cu and
 .cuh files, which the linter does not see. The exit status is 1 if one of these is not below it.
 """
@@ -56,13 +56,19 @@ class Room:
 
 
 def read_layers() -> dict[str, list[list[str]]]:
-    """The layers of each package that has a contract of all its rooms, upper ones first."""
+    """The layers of each package that has a contract of its rooms, upper ones first."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     layers: dict[str, list[list[str]]] = {}
     for contract in settings["contracts"]:
-        if contract["type"] == "layers" and contract.get("exhaustive"):
-            floors = [re.split(r"\s*[|:]\s*", floor) for floor in contract["layers"]]
-            layers |= dict.fromkeys(contract["containers"], floors)
+        if contract["type"] == "layers":
+            for container in contract["containers"]:
+                folder = ROOT / container.replace(".", "/")
+                there = {path.name.partition(".")[0] for path in folder.iterdir()}
+                floors = [
+                    [name for name in re.findall(r"\w+", layer) if name in there]
+                    for layer in contract["layers"]
+                ]
+                layers[container] = list(filter(None, floors))
     return layers
 
 

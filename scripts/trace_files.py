@@ -101,7 +101,10 @@ def cuda_files(checkout: Path) -> set[str]:
         path = todo.pop()
         if str(path) not in files:
             files.add(str(path))
-            todo += [checkout / name for name in _INCLUDE.findall(path.read_text())]
+            included = [checkout / name for name in _INCLUDE.findall(path.read_text())]
+            # Structs are made from the declarations of the Python file of that name.
+            files |= {str(one.with_suffix(".py")) for one in included if one.suffix == ".structs"}
+            todo += [one for one in included if one.suffix != ".structs"]
     return files
 
 
