@@ -55,11 +55,7 @@ def read_whole(file: FileIO, data: NDArray[np.uint8], offset: int) -> None:
 
 
 class PinnedBuffer:
-<<<<<<< HEAD
     """A reusable buffer in pinned memory.
-=======
-    """Pinned memory that is used again and again.
->>>>>>> 1d0f6a1 (One class of pinned buffers, which knows how many there are)
 
     Args:
         size: bytes.
