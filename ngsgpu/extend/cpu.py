@@ -171,7 +171,7 @@ def run_primary(
 ) -> None:
     """Run a primary task from the end ``start`` until it has found the end ``mate`` or stops.
 
-    The auxiliary task, which begins with the mate, grows with it where the way is not clear.
+    The auxiliary task, which starts from the mate, grows with it at branches.
     """
     begin_task(reads, tables, task, start)
     correct_start(reads, tables, weights, rules, pair, task)

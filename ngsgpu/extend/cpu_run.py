@@ -1,4 +1,4 @@
-"""An extension on the CPU: threads take the pairs of a piece of the input, and make its text."""
+"""An extension on the CPU: threads extend the pairs of an input section and format them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The extension of pairs on a GPU: memory of the kernel, launches, results.
+"""The extension of pairs on a GPU: kernel memory, launches, results.
 
-One kernel does it all (``kernels.cu``): its warps take pairs until none are left. The bases that
-the results add lie close together, so that only they cross the bus.
+A single kernel (``kernels.cu``) does all the work: its warps take pairs until none are left. The
+appended bases are packed, so that only they are copied over the bus.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SET_CELLS: Final = (2 << 13) - (1 << 8)
 """Cells of a task's set of ends, in tables of all sizes (``ends.cuh``)."""
 
 BYTES_PER_WORD: Final = 16 + 16 + 64
-"""What 64 bases of a sequence take: planes, stream, qualities."""
+"""Bytes per 64 bases of a sequence: planes, stream, qualities."""
 
 ROW_BYTES: Final = 1 + 3 * 4 + 8
 """Of a pair's result, without its bases."""
@@ -67,7 +67,7 @@ _PINNED_STEP: Final = 4 << 20
 
 
 def sequence_words(rules: Rules, longest_read: int) -> int:
-    """Words of a plane of a task's sequence, with room for what a step may write behind it."""
+    """Words per plane of a task's sequence, including room for writes of a step beyond its end."""
     longest = longest_read + rules.max_length + rules.pair_slack + rules.step
     return words_for(longest) + 2
 
@@ -80,17 +80,17 @@ def slab_bytes(rules: Rules, longest_read: int) -> int:
 
 
 def resident_blocks(pairs: int) -> int:
-    """Blocks that work on so many pairs at the same time, on the current GPU."""
+    """Blocks that work concurrently on this many pairs on the current GPU."""
     return max(1, min(KERNELS.resident_blocks("extend_pairs", THREADS), -(-pairs // WARPS)))
 
 
 def result_bytes(rules: Rules, pairs: int) -> int:
-    """Device memory for the results of so many pairs, at most."""
+    """Maximum device memory for the results of this many pairs."""
     return pairs * (ROW_BYTES + 2 * max_bases(rules))
 
 
 def workspace_bytes(rules: Rules, longest_read: int, pairs: int) -> int:
-    """Device memory that an extender takes for batches of up to so many pairs."""
+    """Device memory of an extender for batches of up to this many pairs."""
     warps = WARPS * resident_blocks(pairs)
     # With the list of the pairs, and what CuPy rounds up.
     return warps * slab_bytes(rules, longest_read) + result_bytes(rules, pairs) + 8 * pairs + 8192
@@ -128,7 +128,7 @@ class DeviceExtender:
         self._workspace: Any = None
         self._busy = 0
         self._lasted = 0
-        # What lies on the device now is used on other streams, too.
+        # The data on the device are used on other streams, too.
         _ = reads.struct
         cupy.cuda.get_current_stream().synchronize()
 
@@ -140,7 +140,7 @@ class DeviceExtender:
 
     @property
     def utilisation(self) -> float:
-        """Part of the time of its resident warps in which they had a pair, over all batches."""
+        """Fraction of the time in which resident warps had a pair, over all batches."""
         return self._busy / max(1, self._lasted)
 
     def extend(self, pairs: NDArray[np.int64]) -> Extensions:

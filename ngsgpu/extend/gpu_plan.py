@@ -1,8 +1,8 @@
-"""The GPU memory that an extension takes, known before it is taken.
+"""The GPU memory of an extension, planned before allocation.
 
-Reads, tables, and what the tasks under way need have to fit. Where they do not, batches become
-smaller. Qualities are read only in columns where candidates differ, so they may lie in pinned
-memory of the host, from where kernels read them over the bus; the rest is read too often for that.
+Reads, tables, and the memory of active tasks must fit. If they do not, batches become smaller.
+Qualities are read only in columns where candidates differ, so they may stay in pinned host memory,
+where kernels read them over the bus; everything else is read too often for that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BATCHES_PER_GPU: Final = 2
 BATCH_BYTES: Final = 192 << 20
-"""Results of a batch: so many that the few long tasks at its end do not matter."""
+"""Result bytes per batch: large enough that the few long tasks at its end do not matter."""
 
 MAX_PAIRS: Final = 1 << 18
 MIN_PAIRS: Final = 1 << 10
@@ -40,12 +40,12 @@ SPARE_BYTES: Final = 32 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionGpuPlan(MemoryPlan):
-    """What an extension takes on a GPU; qualities may lie on the host.
+    """The GPU memory of an extension; qualities may be on the host.
 
     Attributes:
         pairs: number of pairs.
         hashes: number of tables.
-        batch_bytes: what the results of a batch may take.
+        batch_bytes: maximum bytes for the results of a batch.
     """
 
     WORK = "extending"
@@ -56,14 +56,14 @@ class ExtensionGpuPlan(MemoryPlan):
 
     @property
     def moved(self) -> list[str]:
-        """What lies on the host for want of GPU memory."""
+        """Data on the host for lack of GPU memory."""
         return ["qualities"] if self.host else []
 
     def check(self, parameters: ExtensionParameters) -> None:
         """Refuse a plan that does not fit.
 
         Raises:
-            DeviceError: says what is needed, what there is, and which options would help.
+            DeviceError: states how much is needed and available, and which options would help.
         """
         if self.fits:
             return
@@ -81,11 +81,11 @@ class ExtensionGpuPlan(MemoryPlan):
 
 
 def pairs_per_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:
-    """Pairs of a batch; the result does not depend on it.
+    """Pairs per batch; does not affect the result.
 
     Args:
-        rules: they say what a pair's result takes at most.
-        batch_bytes: that the results of a batch may take.
+        rules: determine the maximum result size of a pair.
+        batch_bytes: maximum bytes for the results of a batch.
     """
     row = 2 * rules.max_length * (3 if rules.outward else 1)
     pairs = max(MIN_PAIRS, min(MAX_PAIRS, batch_bytes // row))
@@ -95,13 +95,13 @@ def pairs_per_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:
 def plan_gpu(
     reads: ReadMemory, parameters: ExtensionParameters, *, budget: int, host_budget: int
 ) -> ExtensionGpuPlan:
-    """Work out how large batches are, and whether qualities have to lie on the host.
+    """Plan the batch size, and whether qualities must stay on the host.
 
     Args:
-        reads: what the reads take.
-        parameters: how pairs are extended.
-        budget: bytes that may be taken on the GPU, reads included.
-        host_budget: bytes of pinned memory that may be taken on the host.
+        reads: memory of the reads.
+        parameters: extension parameters.
+        budget: GPU memory budget in bytes, including the reads.
+        host_budget: pinned host memory budget in bytes.
 
     Raises:
         DeviceError: they do not suffice.
@@ -161,15 +161,15 @@ def place_reads(
 def plan_for_this_gpu(
     run: ExtensionPlan, parameters: ExtensionParameters, options: RunOptions
 ) -> ExtensionGpuPlan:
-    """What a run would take on the current GPU, by what is free there now.
+    """Plan a run on the current GPU from its free memory.
 
     Args:
-        run: what is known of the run.
-        parameters: how pairs are extended.
-        options: memory that may be taken.
+        run: what is known about the run.
+        parameters: extension parameters.
+        options: memory budgets.
 
     Raises:
-        DeviceError: it does not suffice, or CUDA does not answer.
+        DeviceError: it does not suffice, or CUDA does not respond.
     """
     reads = ReadMemory.expected(
         2 * run.pairs, run.bases, run.max_length, paired=True, quality_bits=parameters.quality_bits
@@ -180,7 +180,7 @@ def plan_for_this_gpu(
 
 
 def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters, batch_bytes: int) -> int:
-    """Bytes that the batches under way take."""
+    """Bytes of the active batches."""
     from ngsgpu.extend.gpu import result_bytes, workspace_bytes
 
     pairs = max(1, reads.reads // 2)

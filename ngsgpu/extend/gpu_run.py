@@ -1,10 +1,10 @@
-"""An extension on GPUs: batches handed out in order, two under way on each GPU.
+"""An extension on GPUs: batches distributed in order, two active on each GPU.
 
-While the longest tasks of a batch end, the next batch begins: each works on a stream of its own.
-With several GPUs each holds the reads and the tables. The result does not depend on any of that.
+While the longest tasks of a batch finish, the next batch starts on a separate stream. With several
+GPUs each holds the reads and the tables. The result does not depend on any of that.
 
-While a batch is extended, the text of the one before it is made: threads read the pieces of the
-inputs that hold its records, which the first reading has found, and format.
+While a batch is extended, the previous one is formatted: threads read the pieces of the inputs
+that hold its records, located by the first pass, and format them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ BATCHES_IN_ALL: Final = 4
 
 @dataclass(slots=True)
 class _Held:
-    """What a GPU holds, and the streams of the batches under way."""
+    """Data of a GPU, and the streams of its active batches."""
 
     device: Any
     reads: DeviceReadSet
@@ -66,14 +66,13 @@ class GpuExtension:
 
     Args:
         reads: the read set on the current GPU.
-        tables: the tables of its reads' ends there.
-        gpus: how many GPUs work, the current one and those after it.
-        batch_bytes: that the results of a batch may take.
+        tables: the tables of its read ends there.
+        gpus: number of GPUs, from the current one on.
+        batch_bytes: maximum bytes for the results of a batch.
 
     Attributes:
-        counters: int64[COUNTERS], what the last rules' tasks did.
-        utilisation: part of the time of the GPUs' resident warps in which they had a pair, with
-            these rules.
+        counters: int64[COUNTERS], counters of the tasks with the latest rules.
+        utilisation: fraction of the time in which resident warps had a pair, with these rules.
     """
 
     def __init__(
@@ -91,14 +90,14 @@ class GpuExtension:
         self.utilisation = 0.0
 
     def _hold(self, member: int) -> _Held:
-        """What a GPU holds: copies of what the first one has, where it is another."""
+        """Data of a GPU: copies of those of the first one, on the others."""
         import cupy
 
         reads, tables = self._reads, self._tables
         if member > 0:
             reads, tables = reads.on_current_device(), tables.on_current_device()
         _ = reads.struct
-        # Streams of their own neither wait for what was done before nor use its memory.
+        # Separate streams neither wait for earlier work nor share its memory.
         self._team.devices[member].synchronize()
         free_unused()
         streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(BATCHES_PER_GPU)]

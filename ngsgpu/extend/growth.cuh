@@ -1,15 +1,15 @@
-// How a task's sequence grows: consensus, branches, what becomes of the candidates; see
+// Growth of a task's sequence: consensus, branches, update of the candidates; see
 // ngsgpu/extend/growth.py.
 //
-// Where all candidates agree, nothing is weighed: six reductions over the warp give the next 64
-// columns and tell which of them are mixed. Lanes are candidates throughout.
+// Where all candidates agree, nothing is weighed: six warp reductions give the next 64 columns and
+// mark the mixed ones. Lanes are candidates throughout.
 #pragma once
 #include "ngsgpu/extend/task.cuh"
 
 constexpr int MAX_QUALITY = 40, MIN_QUALITY = 2, QUALITY_PER_READ = 12;
 constexpr int MAX_QUALITY_READS = (MAX_QUALITY + QUALITY_PER_READ - 1) / QUALITY_PER_READ;
 
-// Take the first 64 bases of each candidate behind the sequence's end.
+// Fetch the first 64 bases of each candidate after the end of the sequence.
 __device__ __forceinline__ void look_ahead(const Worker& w, const Task& task) {
     const Candidates& all = task.candidates;
     for (int i = w.lane; i < task.count; i += LANES) {
@@ -73,7 +73,7 @@ __device__ __forceinline__ int base_in_column(const Task& task, int i, int colum
     return int((all.low[i] >> column) & 1) | (int((all.high[i] >> column) & 1) << 1);
 }
 
-// What a candidate's base in a column weighs; sets the weight of its quality.
+// Weight of a candidate's base in a column; also returns the weight of its quality.
 __device__ __forceinline__ int base_weight(const Worker& w, const Task& task, int i, int column,
                                            int& quality) {
     const Candidates& all = task.candidates;
@@ -117,7 +117,7 @@ __device__ __forceinline__ int heaviest(const Column& sums, int& most, int& tota
     return best;
 }
 
-// The heaviest base of a column; sets how many reads are sure of each base.
+// The heaviest base of a column; also counts the Q20 reads of each base.
 __device__ __forceinline__ int weigh_column(const Worker& w, const Task& task, int column,
                                             Column& q20) {
     Column sums = {};
@@ -133,7 +133,7 @@ __device__ __forceinline__ int weigh_column(const Worker& w, const Task& task, i
     return heaviest(sums, most, total);
 }
 
-// Whether another base than the heaviest has so many sure reads that it is no error.
+// Whether another base than the heaviest has too many Q20 reads to be an error.
 __device__ __forceinline__ bool is_branch(const Rules& rules, const Column& q20, int best) {
     const int total = q20.of[0] + q20.of[1] + q20.of[2] + q20.of[3];
     bool branch = false;
@@ -144,7 +144,7 @@ __device__ __forceinline__ bool is_branch(const Rules& rules, const Column& q20,
     return branch;
 }
 
-// Choose a base where the sequence may go on in several ways; sets whether that is sure.
+// Choose a base at a branch; also returns whether the choice is certain.
 __device__ __forceinline__ int take_branch(const Worker& w, const Task& task, const Task& partner,
                                            int column, bool& certain) {
     const Candidates& all = task.candidates;

@@ -1,8 +1,8 @@
-"""How a task's sequence grows: consensus, branches, what becomes of the candidates.
+"""Growth of a task's sequence: consensus, branches, update of the candidates.
 
-Columns behind the end are decided 64 at a time: where all candidates agree, which is nearly
-everywhere, two words say so (``agreement``); other columns are weighed base by base
-(``weigh_column``), and where two bases have several reads each, the sequence stands before a branch
+Columns after the end are decided 64 at a time: where all candidates agree, which is nearly
+everywhere, two words suffice (``agreement``); other columns are weighed base by base
+(``weigh_column``), and where two bases have several reads each, there is a branch
 (``take_branch``). ``advance`` is one iteration.
 """
 
@@ -45,7 +45,7 @@ QUALITY_PER_READ = 12
 
 @njit(nogil=True, cache=True)
 def look_ahead(reads: ReadArrays, task: Task) -> None:
-    """Take the first 64 bases of each candidate behind the sequence's end."""
+    """Fetch the first 64 bases of each candidate after the end of the sequence."""
     length = task.state[LENGTH]
     for i in range(task.state[CANDIDATES]):
         end = task.end[i]
@@ -121,7 +121,7 @@ def weigh_column(
     sums: NDArray[np.int64],
     q20: NDArray[np.int64],
 ) -> Integer:
-    """Weight of each base in a column, and reads that are sure of it; return the heaviest base."""
+    """Weight and Q20 reads of each base in a column; return the heaviest base."""
     sums[:] = 0
     q20[:] = 0
     length = task.state[LENGTH]
@@ -144,7 +144,7 @@ def weigh_column(
 
 @njit(nogil=True, cache=True)
 def is_branch(rules: Rules, q20: NDArray[np.int64], best: Integer) -> bool:
-    """Whether another base than the heaviest has so many sure reads that it is no error."""
+    """Whether another base than the heaviest has too many Q20 reads to be an error."""
     total = np.int64(0)
     for base in range(4):
         total += q20[base]
@@ -174,10 +174,10 @@ def take_branch(
     column: Integer,
     sums: NDArray[np.int64],
 ) -> tuple[Integer, bool]:
-    """Choose a base where the sequence may go on in several ways; return it, and whether sure.
+    """Choose a base at a branch; return it, and whether the choice is certain.
 
-    Candidates whose mates the partner has seen decide, if there are enough; else they and those
-    that overlap the sequence farthest, which have most in common with where it comes from.
+    Candidates whose mates the partner has seen decide, if there are enough; otherwise they and
+    those that overlap the sequence farthest, which have most in common with its origin.
     """
     length = task.state[LENGTH]
     anchor = task.state[START_LENGTH]

@@ -19,7 +19,7 @@ SAMPLE = 4096
 """Pairs that are looked at, spread evenly over the input."""
 
 MAX_SAMPLED_FRAGMENT = 2000
-"""Longest fragment that is looked for, in bases, unless ``--max-length`` says otherwise."""
+"""Maximum fragment length for the estimate, in bases, unless ``--max-length`` is given."""
 
 MIN_CONNECTED = 20
 """Connected pairs below which nothing is estimated."""

@@ -8,7 +8,7 @@ enum Kind {
     NOT_CONNECTED, BOTH_AGREE, ONE_CONFIRMED, ONE_ONLY, BOTH_DIFFER, MERGED, KINDS
 };
 
-// A connection of two reads: what lies between them comes from one task, or from both.
+// A connection of two reads: the gap comes from one task, or from both.
 struct Connection {
     int kind, total;
     bool with_first, with_third;

@@ -1,6 +1,6 @@
-"""From two tasks to one connection: the mate in a sequence, strict modes, merging.
+"""Joins two tasks: finds the mate in a sequence, applies the strict modes, merges overlaps.
 
-Task 1 begins with the first read and looks for the reverse complement of the second, task 3 the
+Task 1 starts from the first read and searches for the reverse complement of the second, task 3 the
 other way round. All results are in the direction of the first read.
 """
 
@@ -92,7 +92,7 @@ class Connection(NamedTuple):
     Attributes:
         codes: uint8[capacity], bases between the reads.
         qualities: uint8[capacity], their Phred scores.
-        state: int64[2], kind, and length of the whole (both reads and what lies between).
+        state: int64[2], kind, and total length (both reads and the gap).
     """
 
     codes: NDArray[np.uint8]
@@ -159,7 +159,7 @@ def write_gap(
     with_third: bool,
     result: Connection,
 ) -> None:
-    """Write what lies between the reads; where both tasks count, the base of better quality."""
+    """Write the gap; where both tasks cover it, the base with the higher quality."""
     begin = first.state[START_LENGTH]
     end = total - third.state[START_LENGTH]
     for i in range(begin, end):
@@ -178,11 +178,11 @@ def write_gap(
 
 @njit(nogil=True, cache=True)
 def join(rules: Rules, first: Task, third: Task, result: Connection) -> None:
-    """Make one connection of the results of tasks 1 and 3, as the strict mode asks for.
+    """Join the results of tasks 1 and 3 according to the strict mode.
 
-    A task that went on where it could not tell the way is in doubt. Such a result counts only
-    where the other task comes to the same; how many of both may be in doubt, the strict mode and
-    the possible lengths say (``agreed_doubts``, and ``differing_doubts`` where they differ).
+    A task that continued past an undecided branch is doubtful. Its result counts only if the other
+    task agrees; the strict mode and the possible lengths determine how many of both may be doubtful
+    (``agreed_doubts``, and ``differing_doubts`` if they differ).
     """
     found = first.state[STATUS] == FOUND
     other = third.state[STATUS] == FOUND

@@ -1,14 +1,14 @@
 // The extension of pairs; the reference is ngsgpu/extend/cpu.py, which this must equal to the byte.
 //
 // A warp works on one pair at a time, through all of its tasks, and then takes the next pair from a
-// counter, so that no lane waits for another pair's end. Pairs differ a lot in what they take (a
-// repeat has hundreds of candidates), and a batch has many more of them than there are warps, so
-// that warps end at about the same time; their clocks in ``progress`` say how well they were used.
+// counter, so that no lane waits for another pair. Pairs differ greatly in cost (a repeat has
+// hundreds of candidates), and a batch has many more of them than there are warps, so that warps
+// finish at about the same time; their clocks in ``progress`` measure the utilisation.
 //
-// What an iteration (20 new bases, 15 candidates) takes of the memory: about 9 look-ups, two
-// sectors of cells and three of entries each; a sector or two of the planes of 7 new candidates, and
-// of qualities where columns are mixed: 2 KB, all at random. With its share of the begin of a task it
-// takes some 9,000 instructions of a warp, two thirds of them for hashes of k-mers and look-ups.
+// Memory accesses per iteration (20 new bases, 15 candidates): about 9 look-ups, two sectors of
+// cells and three of entries each; a sector or two of the planes of 7 new candidates, and of
+// qualities where columns are mixed: 2 KB, all at random. Including its share of starting a task,
+// it takes some 9,000 warp instructions, two thirds of them for k-mer hashes and look-ups.
 #include "ngsgpu/extend/gpu.structs"
 #include "ngsgpu/extend/growth.cuh"
 #include "ngsgpu/extend/joining.cuh"
@@ -62,8 +62,8 @@ __device__ void lay_out_tasks(const Block& block, Task* tasks, int64_t warp, int
 }
 
 // Run a primary task from the end ``start`` until it has found the end ``mate`` or stops; the
-// auxiliary task, which begins with the mate, grows with it where the way is not clear. Or, with
-// ``outwards`` of at least 0, only let the auxiliary one grow until it has so many new bases.
+// auxiliary task, which starts from the mate, grows with it at branches. With ``outwards`` of at
+// least 0, only extend the auxiliary task until it has that many new bases.
 __device__ __forceinline__ void run_tasks(const Worker& w, int which, uint32_t start,
                                           uint32_t mate, int outwards) {
     Task& primary = w.tasks[which];

@@ -1,4 +1,4 @@
-"""What an extension writes: where it goes, and its text, made from records and results."""
+"""Outputs of an extension: files, and text formatted from records and results."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ngsgpu.io.output.writer import OutputSet
 
 
 class ExtensionOutputs(NamedTuple):
-    """Where results go; a path that is None is not written.
+    """Output files; None: not written.
 
     Attributes:
         extended: extended reads; the others are the remaining pairs.
-        remaining1: first mates of pairs that were not connected.
-        remaining2: second mates of these; with ``remaining1`` alone mates alternate there.
+        remaining1: first mates of unconnected pairs.
+        remaining2: second mates of these; with only ``remaining1`` mates are interleaved there.
         stats: statistics as JSON.
-        fasta: whether extended reads are written as FASTA.
-        include_remaining: whether ``extended`` holds remaining pairs, too.
-        sort: whether the order is that of the input.
-        gap_quality: Phred score of all bases that are no read's; None for computed ones.
+        fasta: write extended reads as FASTA.
+        include_remaining: also write remaining pairs to ``extended``.
+        sort: keep the input order.
+        gap_quality: Phred score of all bases outside the two reads; None for computed ones.
     """
 
     extended: str
@@ -46,10 +46,10 @@ class ExtensionOutputs(NamedTuple):
         return [path for path in named if path is not None]
 
     def check(self) -> None:
-        """Refuse what cannot be.
+        """Refuse contradictory outputs.
 
         Raises:
-            UsageError: says what does not fit together.
+            UsageError: names the contradiction.
         """
         if self.remaining2 is not None and self.remaining1 is None:
             raise UsageError("--remaining2 needs --remaining1; give both, or --remaining1 alone")
@@ -79,12 +79,12 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextMaker:
-    """Makes the text of pairs.
+    """Formats pairs.
 
     Attributes:
-        outputs: what is wanted.
-        phred_offset: what a quality character's code exceeds its score by.
-        reverse_complemented_input: 1 where the fragment's ends are the reads' reverse complements.
+        outputs: the output options.
+        phred_offset: offset of the quality characters.
+        reverse_complemented_input: 1 if the fragment's ends are the reads' reverse complements.
     """
 
     outputs: ExtensionOutputs
@@ -92,11 +92,11 @@ class TextMaker:
     reverse_complemented_input: int
 
     def text(self, section: Section, results: Extensions) -> Text:
-        """The text of the pairs of a section.
+        """Format the pairs of a section.
 
         Args:
             section: records of the pairs.
-            results: what became of them, one row a pair.
+            results: their results, one row per pair.
         """
         mates1, mates2 = section.load()
         outputs = self.outputs

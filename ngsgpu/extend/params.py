@@ -1,4 +1,4 @@
-"""Parameters of the extension, and the integers that the kernels compare with.
+"""Parameters of the extension, and their integer form for the kernels.
 
 Defaults are those of CAREx (Kallenborn 2024, chapter 8) unless ``docs/extend.md`` says otherwise.
 """
@@ -176,14 +176,14 @@ class ExtensionParameters:
         return 2 if self.strict == 0 and high <= 3 * low else 1
 
     def differing_doubts(self, low: int, high: int) -> int:
-        """How many of two tasks that find different gaps may be in doubt, -1 if none counts.
+        """How many of two tasks with different gaps may be doubtful; -1 if none counts.
 
-        They mostly differ in copies of a repeat. Where lengths are close together, that of the
-        one that is taken is right all the same; else it often is not.
+        They mostly differ in copies of a repeat. With a narrow length range, the length of the
+        chosen one is still right; otherwise often not.
 
         Args:
-            low: shortest fragment that is connected.
-            high: the longest.
+            low: minimum fragment length.
+            high: maximum fragment length.
         """
         return 1 if self.strict == 0 and high <= 3 * low else -1
 

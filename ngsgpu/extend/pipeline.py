@@ -1,8 +1,8 @@
 """Extension from files to files.
 
-The inputs are read twice: first into a read set, among which candidates are looked for; then
-again, piece by piece, for names, letters and qualities of what is written. So memory holds the
-read set and its tables, and results only of the pairs under way.
+The inputs are read twice: first into a read set that provides the candidates; then again, piece by
+piece, for the names, bases and qualities of the output. Memory therefore holds the read set and its
+tables, but results only of the active pairs.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def extend_files(
     Args:
         in1: files of first mates, or of interleaved mates; ``-`` is standard input.
         in2: files of second mates, as many as ``in1``, or none.
-        outputs: where results go.
+        outputs: output files.
         interleaved: whether ``in1`` holds both mates.
-        parameters: how pairs are extended.
-        phred_offset: 33, 64, or ``auto`` (33, unless the file looks like 64, which is refused).
-        options: threads, memory and the like.
+        parameters: extension parameters.
+        phred_offset: 33, 64, or ``auto`` (33, but input that looks like 64 is refused).
+        options: threads, memory and so on.
 
     Raises:
         InputError: an input cannot be read; no output was written.
@@ -120,7 +120,7 @@ def extend_reads(
     """Extend all pairs of a read set in memory.
 
     Returns:
-        The results, one row a pair, and the fragments' length they were made with.
+        The results, one row per pair, and the insert size used.
     """
     parameters = parameters or ExtensionParameters()
     options = options or RunOptions()
@@ -150,7 +150,7 @@ def plan_files(
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
 ) -> ExtensionPlan:
-    """Read the inputs, extend nothing, and say what extending them takes.
+    """Read the inputs and plan their extension without extending anything.
 
     Raises:
         InputError: an input cannot be read.

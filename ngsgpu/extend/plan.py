@@ -57,16 +57,16 @@ def plan_extension(
     read_bytes: int | None = None,
     estimated: bool = False,
 ) -> ExtensionPlan:
-    """Work out the memory that an extension needs.
+    """Plan the memory of an extension.
 
     Args:
-        parameters: how pairs are extended.
+        parameters: extension parameters.
         pairs: number of pairs.
         bases: number of bases.
         max_length: longest read, in bases.
         threads: number of threads.
         budget_bytes: memory budget.
-        read_bytes: what the read set takes, where that is known already.
+        read_bytes: size of the read set, if already known.
         estimated: whether the numbers of pairs and bases are estimates.
     """
     if read_bytes is None:

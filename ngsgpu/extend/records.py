@@ -1,7 +1,7 @@
-"""The output's bytes: extended reads as FASTQ or FASTA, remaining pairs as they were.
+"""The output's bytes: extended reads as FASTQ or FASTA, remaining pairs unchanged.
 
-The reads' own letters and qualities come from the input, so that they stay as they were. Where the
-mates overlap, the base of better quality counts, of equal ones that of the first read.
+Bases and qualities of the reads are copied from the input. Where the mates overlap, the base with
+the higher quality is used, on ties that of the first read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
 from ngsgpu.sequence.types import Integer
 
 KIND_WORDS = ("none", "both", "confirmed", "one", "differ", "merged")
-"""What the header says of how a pair was connected, by kind."""
+"""Header word for each kind of connection."""
 
 HEADER_BYTES = 128
 """Most bytes of a header behind the name."""
@@ -40,7 +40,7 @@ TAGS = np.frombuffer(b" length= read1= read2= by=", np.uint8)
 
 
 class Mates(NamedTuple):
-    """Records of first or second mates as kernels take them; offsets as in ``RecordBatch``.
+    """Records of first or second mates, as passed to kernels; offsets as in ``RecordBatch``.
 
     Attributes:
         data: uint8[bytes].
@@ -49,7 +49,7 @@ class Mates(NamedTuple):
         seq_start: int64[n].
         seq_len: int32[n].
         qual_start: int64[n]; empty for FASTA.
-        record_end: int64[n], behind the record's last byte.
+        record_end: int64[n], after the record's last byte.
     """
 
     data: NDArray[np.uint8]
@@ -83,15 +83,15 @@ class Mates(NamedTuple):
 
 
 class Format(NamedTuple):
-    """How records are written.
+    """Format of the output records.
 
     Attributes:
         fasta: 1 for FASTA, 0 for FASTQ.
-        phred_offset: what a quality character's code exceeds its score by.
-        gap_quality: Phred score of all bases that are no read's, or -1 for the computed ones.
-        include_remaining: 1 to write pairs that are not connected among the extended reads.
-        interleave_remaining: 1 to write the remaining mates of a pair one after the other.
-        reverse_complemented_input: 1 where the fragment's ends are the reads' reverse complements.
+        phred_offset: offset of the quality characters.
+        gap_quality: Phred score of all bases outside the two reads, or -1 for the computed ones.
+        include_remaining: 1 to write unconnected pairs among the extended reads.
+        interleave_remaining: 1 to write remaining mates interleaved.
+        reverse_complemented_input: 1 if the fragment's ends are the reads' reverse complements.
     """
 
     fasta: int
@@ -148,7 +148,8 @@ def write_header(
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
-    """Write a header: the first mate's name, and where both reads lie (0-based, half open)."""
+    """Write a header: the first mate's name, and the positions of both reads (0-based,
+    half-open)."""
     out[at] = marker
     at += 1
     begin, end = mates.header_start[row], mates.header_end[row]
@@ -183,7 +184,8 @@ def unpack_read(
     letters: NDArray[np.uint8],
     qualities: NDArray[np.uint8],
 ) -> None:
-    """Letters and quality characters of a read, without line ends, turned round if asked for."""
+    """Bases and quality characters of a read, without line ends, optionally
+    reverse-complemented."""
     length = np.int64(mates.seq_len[row])
     source = mates.seq_start[row]
     with_quality = len(mates.qual_start) > 0
@@ -262,7 +264,7 @@ def write_sequence(
 
 @njit(nogil=True, cache=True)
 def copy_record(mates: Mates, row: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
-    """Copy a record as it stands, with a line end if the file's last one has none."""
+    """Copy a record unchanged, adding a final line end if the file lacks it."""
     at = copy_bytes(mates.data, mates.header_start[row] - 1, mates.record_end[row], out, at)
     if out[at - 1] != 10:
         out[at] = 10

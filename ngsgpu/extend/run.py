@@ -28,7 +28,7 @@ class Run(StagedRun[ExtensionParameters]):
     """An extension: ``read`` (or ``take``), ``build``, ``insert_size``, ``texts`` (or ``results``).
 
     Attributes:
-        counters: int64[COUNTERS], what the last rules' tasks did (``cpu``).
+        counters: int64[COUNTERS], counters of the tasks with the latest rules (``cpu``).
     """
 
     def __init__(

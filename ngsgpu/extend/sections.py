@@ -1,8 +1,8 @@
-"""The records of pairs, read a second time, in sections that threads can load by themselves.
+"""The records of pairs, read a second time, in sections that threads can load independently.
 
-What the CPU's reader gives is split into records again. Where the places of the sequences are
-known from the first reading, a section is a piece of each file instead: whoever needs it reads
-the piece, and finds the other parts of the records around their sequences.
+Batches of the CPU reader are split into records again. If the first pass recorded the positions of
+the sequences, a section is a piece of each file instead: the thread that needs it reads the piece
+and finds the other parts of the records around their sequences.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ class Section(NamedTuple):
 def read_sections(
     lanes: Sequence[ReadFiles], read_lengths: ReadLengths, batches: BatchSource
 ) -> Iterator[Section]:
-    """Sections of records that the CPU's reader gives.
+    """Sections from batches of the CPU reader.
 
     Args:
-        lanes: what to read.
-        read_lengths: what is known from the first reading.
+        lanes: the inputs.
+        read_lengths: lengths recorded by the first pass.
         batches: reads a lane.
 
     Raises:
-        InputError: a file cannot be read, or is not what it was.
+        InputError: a file cannot be read, or has changed.
     """
     pair = 0
     for lane in lanes:
@@ -95,16 +95,16 @@ def indexed_sections(
     *,
     pairs: int = PAIRS_PER_SECTION,
 ) -> Iterator[Section]:
-    """Sections of files whose records' places are known.
+    """Sections of files with known sequence positions.
 
     Args:
         lanes: the files; those of ``can_seek``.
-        read_lengths: what is known from the first reading.
-        opened: closes the files, after all sections were loaded.
-        pairs: how many a section has.
+        read_lengths: lengths recorded by the first pass.
+        opened: closes the files after all sections were loaded.
+        pairs: pairs per section.
 
     Raises:
-        InputError: a file cannot be read, or is not what it was.
+        InputError: a file cannot be read, or has changed.
     """
     for lane in lanes:
         files = len(lane.files)
@@ -138,7 +138,7 @@ def _load(pieces: Sequence[_Piece]) -> tuple[Mates, Mates]:
 
 
 class _Piece(NamedTuple):
-    """Some consecutive records of a file.
+    """Consecutive records of a file.
 
     Attributes:
         path: the file.
@@ -166,18 +166,19 @@ class _Piece(NamedTuple):
         first_read: int,
         stride: int,
     ) -> _Piece:
-        """The piece that holds some records.
+        """The piece that contains these records.
 
-        Where a record begins is not known, but where its sequence does: the piece begins with the
-        sequence before the first record, and ends with the next one's, or with the file's ends.
+        Only the positions of sequences are known, not those of records: the piece begins with the
+        sequence before the first record and ends with that of the next one, or with the file's
+        ends.
 
         Args:
             file: the file.
             reader: reads it.
-            read_lengths: what is known of the reads.
-            records: numbers in the file of the first one, and of the one behind the last.
+            read_lengths: lengths of the reads.
+            records: numbers in the file of the first record and of the one after the last.
             first_read: number of the read in the file's record 0.
-            stride: how far the numbers of consecutive records lie apart.
+            stride: difference between the read numbers of consecutive records.
         """
         first, last = records
         before, behind = min(first, 1), int(last < len(file.starts))
@@ -227,10 +228,10 @@ def find_records(
 ) -> bool:
     """Find the parts of consecutive FASTQ records around their sequences.
 
-    The first record's header lies in ``data``; all arrays are as in ``Mates``.
+    The first record's header is in ``data``; all arrays are as in ``Mates``.
 
     Returns:
-        Whether there are records at all these places.
+        Whether there are records at all these positions.
     """
     size = len(data)
     begin: Integer = seq_start[0] - 1
@@ -264,9 +265,9 @@ def find_records(
 def with_results(
     sections: Iterator[Section], results: Iterator[Extensions]
 ) -> Iterator[tuple[Section, Extensions]]:
-    """Lay sections and results, both of all pairs in order, beside each other.
+    """Align sections with results, both of all pairs in order.
 
-    Where one of them ends within the other, that one is cut.
+    If one ends within the other, the longer one is cut.
     """
     section: Section | None = None
     for batch in results:
@@ -278,6 +279,6 @@ def with_results(
             yield section.part(0, count), part
             section = section.part(count, section.pairs) if count < section.pairs else None
             done += count
-    # So that what is checked after the last section is.
+    # Run the checks after the last section.
     for _ in sections:
         pass

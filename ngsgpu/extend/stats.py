@@ -24,15 +24,16 @@ class ExtensionStatistics(RunStatistics):
     """Counts and resources of an extension; see also ``RunStatistics``.
 
     Attributes:
-        insert: ``mean`` and ``sd`` of fragments, ``min_length`` and ``max_length`` that are
-            connected, whether the first two were ``estimated`` and from how many ``pairs``.
+        insert: ``mean`` and ``sd`` of the insert size, ``min_length`` and ``max_length`` to
+            connect,
+            whether the first two were ``estimated`` and from how many ``pairs``.
         reads: totals of the input.
-        pairs: ``total``, ``connected``, ``remaining``, and the connected ones by how: ``both``,
+        pairs: ``total``, ``connected``, ``remaining``, and the connected ones by kind: ``both``,
             ``confirmed``, ``one``, ``differ``, ``merged``.
         lengths: ``min``, ``mean``, ``max`` of the extended reads, ``bases`` of all of them.
         length_histogram: [length, extended reads], ascending.
-        tasks: iterations of primary and auxiliary tasks, auxiliary tasks begun, candidates.
-        gpu_memory: memory planned and taken on a GPU, and what lay on the host; empty on the CPU.
+        tasks: iterations of primary and auxiliary tasks, auxiliary tasks started, candidates.
+        gpu_memory: GPU memory planned and used, and data kept on the host; empty on the CPU.
     """
 
     SCHEMA = "ngsgpu.extend"
@@ -98,7 +99,7 @@ class ExtensionStatistics(RunStatistics):
         )
 
     def summary(self) -> list[str]:
-        """A few lines that say what was done."""
+        """A short text summary."""
         pairs, insert = self.pairs, self.insert
         if pairs["total"] == 0:
             return ["no pairs", self.resources()]

@@ -1,9 +1,9 @@
-// A task of the extension as one warp works on it; see ngsgpu/extend/task.py.
+// A task of the extension, processed by one warp; see ngsgpu/extend/task.py.
 //
-// What a task is at stands in shared memory (``Task``), its sequence and its candidates in global
-// memory, a slab a warp: some kilobytes of it are in use at a time, which the multiprocessor's
-// cache holds. Lanes are candidates, nearly always one trip; what is kept closes up in order by
-// ballots.
+// The state of a task is in shared memory (``Task``), its sequence and its candidates are in global
+// memory, one slab per warp: some kilobytes of it are in use at a time, which fit the
+// multiprocessor's cache. Lanes are candidates, nearly always in a single iteration; kept ones are
+// compacted in order with ballots.
 #pragma once
 #include "ngsgpu/align/weights.cuh"
 #include "ngsgpu/extend/params.structs"
@@ -35,7 +35,7 @@ struct Task {
     int32_t wider;  // whether the candidates are those of the first scan, with its wider bound
 };
 
-// What a warp works with; the same for all its lanes but for the lane's number.
+// The context of a warp; identical for all its lanes except for the lane number.
 struct Worker {
     const Reads& reads;
     const EndTables& tables;
@@ -269,8 +269,8 @@ __device__ __forceinline__ uint64_t lay_over_start(const Worker& w, const Task& 
     return any_lane(mixed);
 }
 
-// The base that is to stand in a column of the start read: its own, or another one if
-// ``min_reads`` candidates are sure of that and hardly any candidate has the own one.
+// The corrected base in a column of the anchor read: its own, or another one if ``min_reads``
+// candidates have it at Q20 and hardly any candidate has the read's own.
 __device__ __forceinline__ int corrected_base(const Worker& w, const Task& task, int column,
                                               int base) {
     const Candidates& all = task.candidates;

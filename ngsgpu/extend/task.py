@@ -1,8 +1,8 @@
 """One extension task: a sequence, and the reads that overlap its end.
 
-A task begins with a read, laid in the direction in which it is to grow. The candidates are the
-reads that begin in the sequence and reach beyond its end; they stay, with their place, while the
-sequence grows (``growth``), so that each is found and aligned once (``find_candidates``).
+A task starts with a read, oriented in the direction of growth. The candidates are the reads that
+begin in the sequence and extend beyond its end; they keep their positions while the sequence grows
+(``growth``), so that each is found and aligned once (``find_candidates``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ngsgpu.sequence.codec import bases_from, set_base
 from ngsgpu.sequence.types import Integer
 
 MAX_CANDIDATES = 512
-"""Candidates that a task has at a time; found later than these, a read is left out."""
+"""Maximum number of candidates of a task; surplus reads are dropped."""
 
 ALL = ~np.uint64(0)
 
@@ -40,7 +40,7 @@ LENGTH, SCANNED, CANDIDATES, STATUS, DOUBTS, START_LENGTH, FOUND_AT, TESTED, STE
 )
 STATES = 10
 
-# Status of a task.
+# State of a task.
 RUNNING, STOPPED, FOUND, WAITING, NOT_BEGUN = range(5)
 
 
@@ -49,17 +49,17 @@ class Task(NamedTuple):
 
     Attributes:
         codes: uint8[capacity], the sequence.
-        qualities: uint8[capacity], Phred scores of the bases behind the start read.
+        qualities: uint8[capacity], Phred scores of the bases after the anchor read.
         planes: uint64[2 x capacity / 64], its bit planes.
         hashes: uint64[functions, capacity], of its k-mers.
-        end: int64[MAX_CANDIDATES], 2 x read + 1 where turned.
+        end: int64[MAX_CANDIDATES], 2 x read + 1 if reverse-complemented.
         start: int64[MAX_CANDIDATES], where the candidate begins in the sequence.
         mismatches: int64[MAX_CANDIDATES], in the overlap with the sequence.
-        left: int64[MAX_CANDIDATES], bases behind the sequence's end.
+        left: int64[MAX_CANDIDATES], bases after the end of the sequence.
         low: uint64[MAX_CANDIDATES], low plane of the first 64 of these.
         high: uint64[MAX_CANDIDATES], high plane.
-        met: ends found so far; flagged are those that were candidates, unless a branch showed
-            them to be strangers.
+        met: ends found so far; those that were candidates are flagged, unless a branch showed them
+            to be discordant.
         state: int64[STATES].
     """
 
@@ -226,10 +226,10 @@ def correct_start(
     pair: Integer,
     task: Task,
 ) -> None:
-    """Replace bases of the start read, in the sequence, that its candidates show to be errors.
+    """Correct the anchor read, in the sequence, with its candidates.
 
-    Candidates may have more mismatches for this once. A base is replaced by another one if
-    ``min_reads`` candidates are sure of that and hardly any candidate has the read's own.
+    Candidates may have more mismatches here. A base is replaced by another one if ``min_reads``
+    candidates have that at Q20 and hardly any candidate has the read's own.
     """
     state = task.state
     length = state[LENGTH]

@@ -1,10 +1,10 @@
 """Merging of overlapping pairs: both reads of a short fragment become one longer read (FLASH).
 
-Read in this order: ``params`` (what decides), ``qualities`` (what becomes of two bases and their
-qualities), ``overlap`` (finding it), ``letters`` and ``records`` (bytes of reads, records in and
-out), ``cpu`` (the kernel), ``cpu_run`` (batches on threads), ``kernels.cu`` and ``gpu`` (the same
-on a GPU), ``lengths`` (histograms as files), ``pipeline`` (files to files), ``stats``. The method
-is described in ``docs/merge.md``.
+Read in this order: ``params`` (parameters), ``qualities`` (merging two bases and their qualities),
+``overlap`` (finding the overlap), ``letters`` and ``records`` (bytes of reads, records in and out),
+``cpu`` (the kernel), ``cpu_run`` (batches on threads), ``kernels.cu`` and ``gpu`` (the same on a
+GPU), ``lengths`` (histogram files), ``pipeline`` (files to files), ``stats``. The method is
+described in ``docs/merge.md``.
 """
 
 from ngsgpu.merge.params import MergeParameters

@@ -1,7 +1,7 @@
 """The merging kernel: pairs of records in, bytes of the output files out.
 
-What becomes of a pair depends on its two reads alone, so threads may take any pairs. Letters are
-brought into one case and everything but A, C, G and T becomes N, in all outputs.
+Pairs are independent, so threads may process any of them. All outputs are in upper case with
+everything but A, C, G and T as N.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ MERGED_OUTPUT, FIRST_OUTPUT, SECOND_OUTPUT = range(3)
 
 
 class Outputs(NamedTuple):
-    """Where a task writes.
+    """Output buffers of a task.
 
     Attributes:
         merged: uint8, room for the merged records.
-        first: uint8, room for first mates that stay alone.
+        first: uint8, room for unmerged first mates.
         second: uint8, room for second mates; with ``interleaved`` all mates go to ``first``.
-        wanted: whether pairs that stay are written.
-        interleaved: whether their mates alternate in one output.
+        wanted: whether unmerged pairs are written.
+        interleaved: whether their mates are interleaved in one output.
     """
 
     merged: NDArray[np.uint8]
@@ -74,14 +74,14 @@ class Outputs(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What a task counts.
+    """Counters of a task.
 
     Attributes:
         counters: int64[len(COUNTERS)].
         lengths: int64[2, longest + 1], merged reads of each length, from inward and outward pairs.
         inserts: int64[longest + 1], fragments of each length.
         overlaps: int64[longest + 1], overlaps of each length.
-        densities: int64[101], overlaps by mismatches in percent of their known bases.
+        densities: int64[101], overlaps by mismatches in percent of their unambiguous bases.
     """
 
     counters: NDArray[np.int64]

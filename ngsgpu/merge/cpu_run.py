@@ -18,7 +18,7 @@ from ngsgpu.pool import map_ahead
 PAIRS_PER_TASK = 8192
 
 _SLACK = 64
-"""Bytes that an output may take beyond its input: a last line feed that the input lacks."""
+"""Bytes by which an output may exceed its input: a final line feed missing from the input."""
 
 Pieces = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
 """Bytes for the merged, the first and the second output."""
@@ -39,12 +39,12 @@ def merge_on_cpu(
 
     Args:
         batches: of pairs.
-        rules: what decides.
+        rules: merging rules.
         tables: scores of merged bases.
-        wanted: what is written.
-        write: takes the bytes of each output, in order.
-        threads: how many threads work; the result does not depend on it.
-        pairs_per_task: pairs a thread takes at a time; nor on this.
+        wanted: outputs to write.
+        write: gets the bytes of each output, in order.
+        threads: number of threads; does not affect the result.
+        pairs_per_task: pairs per task; nor does this.
         advance: called with the number of pairs merged since the last call.
     """
 
@@ -97,7 +97,7 @@ def merge_some(
 
 
 def _output_bytes(mates: Mates, begin: int, end: int) -> int:
-    """The most bytes that records take when written again: header, two lines, six other bytes."""
+    """Maximum size of rewritten records: header, two lines, six other bytes."""
     headers = mates.header_end[begin:end] - mates.header_start[begin:end]
     bases = mates.seq_len[begin:end].sum(dtype=np.int64)
     return int(headers.sum() + 2 * bases) + 6 * (end - begin) + _SLACK

@@ -40,20 +40,20 @@ logger = logging.getLogger("ngsgpu")
 
 KERNELS: Final = KernelModule("ngsgpu.merge")
 TILE_PAIRS: Final = 64
-"""Pairs of a block; kTilePairs of the kernels."""
+"""Pairs per block; kTilePairs of the kernels."""
 
 RULES: Final = Struct(
     __name__, "Rules", {**fields_of(Rules), "wanted": "int32_t", "interleaved": "int32_t"}
 )
-"""``Rules``, and what is written."""
+"""``Rules``, and the outputs to write."""
 
 OUTPUTS: Final = 3
 _PLANES: Final = 3
 _BATCHES: Final = 3
-"""Batches on the device: one in the making, and two on their way to the files."""
+"""Batches on the device: one being merged, and two being written."""
 
 _MEMORY_PER_CHUNK_BYTE: Final = 32
-"""Device memory, in chunks: slots of two files, outputs of three batches, and what is found."""
+"""Device memory, in chunks: slots of two files, outputs of three batches, and the findings."""
 
 _MAX_BINS: Final = 2 * MAX_READ_LENGTH + 1
 
@@ -76,21 +76,21 @@ def merge_on_gpu(
 
     Args:
         lanes: regular files.
-        rules: what decides.
+        rules: merging rules.
         tables: scores of merged bases.
-        wanted: what is written.
+        wanted: outputs to write.
         files: the outputs.
-        file_numbers: for each output of the kernels that is written, its index in ``files``.
+        file_numbers: for each written output of the kernels, its index in ``files``.
         phred_offset: as for ``ngsgpu.io.text.reader.read_batches``.
         threads: threads that read and write.
-        chunk_bytes: bytes of a file that are handled at a time; the result does not depend on it.
-        memory: bytes of device memory that may be taken; makes chunks smaller.
+        chunk_bytes: bytes per chunk of a file; does not affect the result.
+        memory: device memory limit in bytes; makes chunks smaller.
         advance: called with the number of pairs merged since the last call.
 
     Raises:
         InputError: a file cannot be opened or inflated.
-        IrregularInputError: an input is wrong or unusual; the CPU decides. What was written then
-            is worthless.
+        IrregularInputError: an input is invalid or unusual; the CPU decides. The output written so
+            far must then be discarded.
         OutputError: an output cannot be written.
         UnsuitableError: a read is too long for the GPU's shared memory.
         DeviceError: CUDA fails.
@@ -110,7 +110,7 @@ def merge_on_gpu(
 
 
 def plane_words(longest: int) -> int:
-    """Words of a plane of a read, with the one behind it."""
+    """Words per plane of a read, plus one."""
     return -(-longest // 32) + 1
 
 
@@ -120,7 +120,7 @@ def shared_bytes(words: int) -> int:
 
 
 class _Batch:
-    """Device memory for what becomes of the pairs of a batch."""
+    """Device memory for the results of a batch."""
 
     def __init__(self, sizes: Sequence[int], pairs: int) -> None:
         import cupy
@@ -306,7 +306,7 @@ class _Run:
         self._send()
 
     def tally(self) -> Tally:
-        """What was counted."""
+        """The counts."""
         tally = Tally()
         counted = (self._counters, self._lengths, self._inserts, self._overlaps, self._densities)
         tally.add(Counts(*(array.get().astype(np.int64) for array in counted)))
@@ -314,7 +314,7 @@ class _Run:
 
 
 def _records(chunk: ParsedChunk, record: int) -> tuple[Any, ...]:
-    """A chunk's records from one on, as the kernels take them."""
+    """A chunk's records from this one on, as passed to kernels."""
     slot = chunk.slot
     file_numbers = (slot.raw, slot.line_end, slot.seq_start, slot.qual_start, slot.lengths)
     return *file_numbers, np.uint32(chunk.begin), np.uint32(record)

@@ -1,7 +1,7 @@
 // Merging on the GPU: ngsgpu/merge/cpu.py over the records of parsed chunks.
 //
-// find_overlaps decides and says how many bytes each pair takes in each output; write_records
-// writes them. A block has kTilePairs pairs, a warp one at a time.
+// find_overlaps decides and computes each pair's size in each output; write_records writes them. A
+// block handles kTilePairs pairs, a warp one at a time.
 #include "ngsgpu/merge/overlap.cuh"
 
 namespace {
@@ -89,10 +89,10 @@ __device__ __forceinline__ Header header_of(const Mates& mates, u32 pair, u32 la
     return header;
 }
 
-// Bytes of a record.
+// Size of a record in bytes.
 __device__ __forceinline__ u32 record_bytes(u32 header, int bases) { return header + 2 * bases + 6; }
 
-// What was decided about a pair: its place, twice, and one more if it is outward.
+// The decision on a pair: twice its offset, plus one if it is outward.
 __device__ __forceinline__ int coded(int place, bool outward) {
     return place < 0 ? place : 2 * place + int(outward);
 }
@@ -161,7 +161,7 @@ struct Output {
         put('\n');
     }
 
-    // Put the bases and the qualities of a record, of which ``call`` gives base i.
+    // Write the bases and the qualities of a record, whose base i is given by ``call``.
     template <typename Call>
     __device__ __forceinline__ void put_bases(int count, int phred_offset, Call call) {
         for (int i = int(lane); i < count; i += 32) {
@@ -178,7 +178,7 @@ struct Output {
     }
 };
 
-// Write a record as it was read, letters in one case and N for what is unknown.
+// Write an unmerged record, in upper case and with N for ambiguous bases.
 __device__ __forceinline__ void put_unchanged(Output* out, const Mates& mates, u32 pair,
                                               const u8* classes) {
     out->put_header(mates.raw, header_of(mates, pair, out->lane), false);
@@ -237,16 +237,16 @@ __device__ __forceinline__ void load_table(const u8* table, u8* shared) {
 
 }  // namespace
 
-// Decide about each pair, and where in its tile's bytes of each output its records go.
+// Decide each pair, and the offset of its records within its tile's bytes of each output.
 //
-// ``words``: of a plane, with the one behind it, for the longest read. ``found``: place and
-// direction, or why there is none. ``offsets``: u32[3][pairs], bytes before the pair's within its
-// tile; ``tile_bytes``: u32[3][tiles]. ``lengths``: [2][most], inward and outward; ``inserts`` and
+// ``words``: words per plane for the longest read, plus one. ``found``: offset and direction, or
+// why there is none. ``offsets``: u32[3][pairs], bytes before the pair's within its tile;
+// ``tile_bytes``: u32[3][tiles]. ``lengths``: [2][most], inward and outward; ``inserts`` and
 // ``overlaps``: [most].
 //
-// Grid: a block for kTilePairs pairs; block: kThreads, one warp a pair. Shared: planes of two reads
-// a warp. Bytes: bases and headers in (from L2), 16 out a pair. Operations: for reads of L bases
-// about L overlaps of 2 words and 12 instructions each, 10 an eight of bases for packing.
+// Grid: one block per kTilePairs pairs; block: kThreads, one warp per pair. Shared: planes of two
+// reads per warp. Bytes: bases and headers in (from L2), 16 out per pair. Operations: for reads of
+// L bases about L overlaps of 2 words and 12 instructions each, 10 per eight bases for packing.
 extern "C" __global__ void __launch_bounds__(kThreads)
     find_overlaps(const u8* raw1, const u32* line_end1, const u32* seq_start1,
                   const u32* qual_start1, const int* lengths1, u32 begin1, u32 record1,

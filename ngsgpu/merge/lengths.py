@@ -41,8 +41,8 @@ def insert_sizes(counts: NDArray[np.int64], pairs: int) -> str:
     """BBMap's ``ihist``, which MultiQC reads: mean, median, mode, deviation, and the table.
 
     Args:
-        counts: int64, how many fragments have each length.
-        pairs: of which those are a part.
+        counts: int64, number of fragments of each length.
+        pairs: total number of pairs.
     """
     known = summary(counts)
     total = int(counts.sum())

@@ -58,7 +58,7 @@ def copy_complement(
 def copy_scores(
     data: NDArray[np.uint8], start: Integer, count: Integer, offset: Integer, out: NDArray[np.uint8]
 ) -> None:
-    """Write what quality characters stand for; below zero is zero."""
+    """Write the scores of quality characters; negative ones become zero."""
     source, lowest = np.uint64(start), np.uint8(offset)
     for i in range(np.uint64(count)):
         byte = data[source + i]

@@ -1,4 +1,4 @@
-// Finding the overlap of a pair: ngsgpu/merge/overlap.py, a warp a pair, a lane an overlap.
+// Finds the overlap of a pair: ngsgpu/merge/overlap.py, a warp per pair, a lane per overlap.
 #pragma once
 
 #include "ngsgpu/io/gpu/lines.cuh"
@@ -14,7 +14,7 @@ struct Read {
     bool reversed;  // whether it lies there as its reverse complement
 };
 
-// Planes of a read in shared memory: 32 bases a word, one word of zeros behind each plane.
+// Planes of a read in shared memory: 32 bases per word, one word of zeros after each plane.
 struct Planes {
     const u32* low;
     const u32* high;
@@ -31,7 +31,7 @@ constexpr u32 kPlanes = 3;
 constexpr int kNothing = -1;   // no overlap is good enough
 constexpr int kTooShort = -2;  // none has enough known bases
 
-// Code of a base, kUnknown where it is not known.
+// Code of a base, kAmbiguous if it is ambiguous.
 __device__ __forceinline__ u32 base_of(const Read& read, int i, const u8* classes) {
     const u32 code = classes[read.bases[read.reversed ? read.length - 1 - i : i]];
     return read.reversed && code < 4 ? code ^ 3 : code;
@@ -41,8 +41,8 @@ __device__ __forceinline__ int score_of(const Read& read, int i, int phred_offse
     return max(int(read.quals[read.reversed ? read.length - 1 - i : i]) - phred_offset, 0);
 }
 
-// Fill the planes of a read, which are ``words`` apart; whether all its bases are known. For a
-// whole warp.
+// Fill the planes of a read, which are ``words`` apart; return whether all its bases are
+// unambiguous. For a whole warp.
 __device__ __forceinline__ bool pack(const Read& read, const u8* classes, u32* planes, u32 words,
                                      u32 lane) {
     bool known = true;
@@ -70,7 +70,7 @@ __device__ __forceinline__ u32 bits_from(const u32* plane, int start) {
     return __funnelshift_r(plane[start >> 5], plane[(start >> 5) + 1], start & 31);
 }
 
-// The first bits of a word, as many as are left, at most 32.
+// The first bits of a word, as many as remain, at most 32.
 __device__ __forceinline__ u32 first_bits(int left) {
     return left >= 32 ? kAll : (1u << left) - 1;
 }
@@ -154,8 +154,8 @@ __device__ __forceinline__ Best best_of_lane(const Planes& first, const Read& re
     return best;
 }
 
-// Where ``read2`` begins within ``read1`` at their best overlap, or kNothing, or kTooShort; ``best``
-// is what has to be beaten, and becomes what was found if that is better. For a whole warp.
+// Offset of ``read2`` within ``read1`` at their best overlap, or kNothing, or kTooShort; ``best``
+// is the score to beat, updated if a better overlap is found. For a whole warp.
 __device__ __forceinline__ int best_overlap(const Planes& first, const Read& read1,
                                             const Planes& second, const Read& read2, bool known,
                                             int shortest, const Rules& rules, Best* best,

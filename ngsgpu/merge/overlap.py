@@ -1,9 +1,9 @@
-"""Finding the overlap of a pair, 64 bases at a time.
+"""Finds the overlap of a pair, 64 bases at a time.
 
-A read is three bit planes: two that tell its bases apart, and one of ambiguous bases; the second
-read's are those of its reverse complement. Base i is bit ``i % 64`` of word ``i // 64``. Mismatches
-of an overlap are then a few instructions for 64 bases, and the first 64 mostly show that it is not
-the one.
+A read is three bit planes: two that distinguish its bases, and one of ambiguous bases; the second
+read's are those of its reverse complement. Base i is bit ``i % 64`` of word ``i // 64``. Counting
+the mismatches of 64 bases then takes a few instructions, and the first 64 mostly rule an overlap
+out.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ LOW, HIGH, HIDDEN = range(3)
 """Rows of a read's planes."""
 
 NOTHING = -1
-"""There is no overlap that is good enough."""
+"""No overlap is good enough."""
 TOO_SHORT = -2
 """No overlap has enough known bases to be looked at."""
 
 
 @njit(nogil=True, cache=True)
 def pack(letters: NDArray[np.uint64], length: Integer, planes: NDArray[np.uint64]) -> bool:
-    """Fill the planes of a read and one word of zeros behind each; say if all bases are known.
+    """Fill the planes of a read and one word of zeros after each; return if no base is ambiguous.
 
-    In the codes of A, C, G and T bits 1 and 2 tell the letters apart, and bit 3 is set in N alone.
-    A multiplication brings the lowest bits of eight bytes together.
+    In the codes of A, C, G and T bits 1 and 2 distinguish the letters, and bit 3 is set only in N.
+    A multiplication gathers the lowest bits of eight bytes.
 
     Args:
-        letters: uint64[words], the bytes of the letters ACGTN; what lies behind them is ignored.
+        letters: uint64[words], the bytes of the letters ACGTN; bytes after them are ignored.
         length: in bases.
         planes: uint64[3, at least length / 64 + 2].
     """

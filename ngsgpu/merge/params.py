@@ -1,7 +1,7 @@
-"""Parameters of merging, and the numbers that the kernels compare with.
+"""Parameters of merging, and their form for the kernels.
 
 Names and defaults are those of FLASH 1.2.11 (Magoč and Salzberg 2011), which the mode ``flash``
-agrees with to the byte; what is added to them is off or harmless by default.
+matches to the byte; additions are off or harmless by default.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ MIN_TRIMMED = 30
 """Shortest fragment that adapters are trimmed from: shorter overlaps occur by chance."""
 
 SAMPLED_PAIRS = 10_000
-"""Pairs whose lengths decide what ``auto`` means: a fixed number, whatever the batches."""
+"""Number of pairs sampled for ``auto``: fixed, regardless of the batches."""
 
 MAX_SCORE = 93
-"""Highest Phred score that a printable character can stand for."""
+"""Highest Phred score with a printable character."""
 
 
 class Outward(IntEnum):
-    """What is done about pairs whose reads begin within each other and end outside.
+    """Handling of pairs whose reads begin within each other and end outside.
 
     Attributes:
-        IGNORE: they are not looked for.
-        MERGE: they are merged, with what lies outside of the overlap.
-        TRIM: what lies outside of the overlap is adapter, and is taken away.
+        IGNORE: do not look for them.
+        MERGE: merge them, including the sequence outside the overlap.
+        TRIM: remove the sequence outside the overlap, which is adapter.
     """
 
     IGNORE = 0
@@ -59,21 +59,21 @@ class MergeParameters:
     """How pairs are merged.
 
     Attributes:
-        min_overlap: shortest overlap, in known bases.
-        max_overlap: overlaps longer than this are scored as if they were this long; None to take
-            it from the reads (see ``automatic_max_overlap``).
-        max_mismatch_density: most mismatches in an overlap, as a part of its (scored) length.
-        allow_outies: also merge pairs whose reads point away from each other.
+        min_overlap: minimum overlap, in unambiguous bases.
+        max_overlap: longer overlaps are scored as if they had this length; None to derive it from
+            the reads (see ``automatic_max_overlap``).
+        max_mismatch_density: maximum mismatches as a fraction of the (scored) overlap length.
+        allow_outies: also merge outward-facing pairs.
         quality: ``edgar`` gives merged bases their posterior error probabilities (Edgar and
-            Flyvbjerg 2015), ``flash`` what FLASH gives them.
-        cap_mismatch_quals: with ``flash``: mismatches get a quality of at most 2.
-        max_quality: with ``edgar``: highest score that agreeing bases get.
-        trim_adapters: take away what reads have beyond the end of their fragment.
+            Flyvbjerg 2015), ``flash`` FLASH's qualities.
+        cap_mismatch_quals: with ``flash``: cap the qualities of mismatches at 2.
+        max_quality: with ``edgar``: maximum score of agreeing bases.
+        trim_adapters: trim reads at the end of their fragment.
         correct_only: write both reads with their overlap corrected, instead of merged reads.
-        read_length: average read length for the automatic ``max_overlap``, in bases; None for
-            that of the reads.
-        fragment_length: average fragment length for it, in bases; None if not known.
-        fragment_deviation: standard deviation of it; None for a tenth of it.
+        read_length: mean read length for the automatic ``max_overlap``, in bases; None for that of
+            the reads.
+        fragment_length: mean fragment length for it, in bases; None if unknown.
+        fragment_deviation: its standard deviation; None for a tenth of it.
     """
 
     min_overlap: int = 10
@@ -127,7 +127,7 @@ class MergeParameters:
 
     @property
     def outward(self) -> Outward:
-        """What is done about reads that reach beyond each other's beginnings."""
+        """Handling of reads that extend beyond each other's beginnings."""
         if self.trim_adapters:
             return Outward.TRIM
         return Outward.MERGE if self.allow_outies else Outward.IGNORE
@@ -162,11 +162,11 @@ class MergeParameters:
         return overlap
 
     def rules(self, max_overlap: int, phred_offset: int) -> Rules:
-        """What the kernels compare with.
+        """The parameters in the kernels' form.
 
         Args:
             max_overlap: in bases, ``auto`` resolved.
-            phred_offset: what a quality character's code exceeds its score by.
+            phred_offset: offset of the quality characters.
         """
         outward = self.outward
         min_outward = self.min_overlap

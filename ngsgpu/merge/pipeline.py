@@ -1,4 +1,4 @@
-"""Merging from files to files: read pairs, merge them, write what they became, in their order."""
+"""Merging from files to files: read pairs, merge them, write the results in order."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _GPU_CHUNK_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class MergeOutputs:
-    """Where everything is written; what is None is not written.
+    """Output files; None: not written.
 
     Attributes:
         merged: the merged reads.
-        first: first mates of the other pairs, or of all that are corrected only.
-        second: second mates; without it, those of ``first`` follow one another in that file.
+        first: first mates of unmerged pairs, or of all pairs if they are only corrected.
+        second: second mates; without it, mates are interleaved in ``first``.
         hist: numbers of merged reads by length.
         histogram: the same as bars.
-        ihist: fragments by length, as BBMap writes them.
-        by_direction: also write ``hist`` and ``histogram`` of inward and outward pairs apart,
-            to names with ``.innie`` and ``.outie`` behind.
-        stats: everything counted, as JSON.
+        ihist: fragments by length, in BBMap's format.
+        by_direction: also write ``hist`` and ``histogram`` of inward and outward pairs separately,
+            with the suffixes ``.innie`` and ``.outie``.
+        stats: statistics as JSON.
     """
 
     merged: str | Path | None = None
@@ -74,11 +74,11 @@ class MergeOutputs:
         ihist: str | Path | None = None,
         stats: str | Path | None = None,
     ) -> MergeOutputs:
-        """The files that FLASH writes.
+        """FLASH's output files.
 
         Args:
-            prefix: what their names begin with.
-            interleaved: whether the pairs that stay go to one file.
+            prefix: prefix of their names.
+            interleaved: whether unmerged pairs go to one file.
             compressed: whether reads are compressed.
             by_direction: as the attribute; FLASH does so with ``--allow-outies``.
             ihist: as the attribute.
@@ -110,7 +110,7 @@ class MergeOutputs:
         return {number: str(path) for number, path in named.items() if path is not None}
 
     def texts(self, tally: Tally) -> dict[str, str]:
-        """Small files and what is written to them, but for the statistics."""
+        """Small output files and their content, except for the statistics."""
         both = tally.lengths.sum(axis=0)
         parts = {"": both}
         if self.by_direction:
@@ -132,14 +132,14 @@ class MergeOutputs:
 
     @property
     def wanted(self) -> Wanted:
-        """What of the pairs that stay is written, and how."""
+        """Whether and how unmerged pairs are written."""
         return Wanted(self.first is not None, self.first is not None and self.second is None)
 
     def check(self, parameters: MergeParameters) -> None:
-        """Refuse outputs that make no sense together.
+        """Refuse contradictory outputs.
 
         Raises:
-            UsageError: says which.
+            UsageError: names them.
         """
         if self.second is not None and self.first is None:
             raise UsageError("--unmerged2 needs --unmerged1")
@@ -169,13 +169,13 @@ def merge_files(
 
     Args:
         in1: files of first mates, or of interleaved mates; ``-`` is standard input. Several are
-            read one after the other.
+            concatenated.
         in2: files of second mates, as many as ``in1``, or none.
-        outputs: where everything goes; a name that ends in ``.gz`` is compressed.
+        outputs: output files; names ending in ``.gz`` are compressed.
         interleaved: whether ``in1`` holds both mates.
-        parameters: how pairs are merged.
-        phred_offset: 33, 64, or ``auto`` (33, unless a file looks like 64, which is refused).
-        options: threads and the like.
+        parameters: merging parameters.
+        phred_offset: 33, 64, or ``auto`` (33, but input that looks like 64 is refused).
+        options: threads and so on.
 
     Raises:
         InputError: an input cannot be read; no output was written.
@@ -213,11 +213,11 @@ class _Run:
         return on_backend(self.options, self._run_on_gpu, lambda: self._run_on("cpu"))
 
     def _run_on_gpu(self) -> MergeStatistics:
-        """Merge on the GPU what it can read, which is what can be read again.
+        """Merge on the GPU, which requires rereadable input.
 
         Raises:
-            InputError: an input is wrong, in the words of the CPU's reader.
-            UnsuitableError: the GPU's reader does not take an input, or the outputs.
+            InputError: an input is invalid; with the CPU reader's message.
+            UnsuitableError: the GPU reader does not support an input, or the outputs.
             DeviceError: CUDA fails.
         """
         from ngsgpu.io.gpu.feed import IrregularInputError
@@ -338,7 +338,7 @@ class _Run:
         )
 
     def _warn(self, tally: Tally) -> None:
-        """Say if most overlaps are longer than they are scored by."""
+        """Warn if most overlaps exceed the scored length."""
         merged = tally[cpu.INWARD] + tally[cpu.OUTWARD]
         if merged and tally[cpu.BEYOND] > MANY_BEYOND * merged:
             logger.warning(

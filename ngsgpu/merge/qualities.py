@@ -1,12 +1,12 @@
-"""What two overlapping bases get as quality, as tables of their two scores.
+"""Qualities of two overlapping bases, as tables of their two scores.
 
-``flash`` (Magoč and Salzberg 2011, and what FLASH 1.2.11 does): equal bases get the higher score,
-different ones the difference of the scores, at least 2; or, capped, the lower score, at most 2.
+``flash`` (Magoč and Salzberg 2011, and FLASH 1.2.11): equal bases get the higher score, different
+ones the difference of the scores, at least 2; or, capped, the lower score, at most 2.
 
 ``edgar``: the posterior probability that the base is wrong, given two independent calls with
 error probabilities x and y and errors that are equally likely to be any of the other three bases
-(Edgar and Flyvbjerg 2015, as in Tynes 2018, section 2.5.1). A probability above 3/4 would say more
-than that nothing is known, so 3/4 is the highest: such a base leaves the other one's as it is.
+(Edgar and Flyvbjerg 2015, as in Tynes 2018, section 2.5.1). Error probabilities are capped at 3/4,
+which means no information: such a base leaves the other one unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records in and out: a pair's reads in the direction of its fragment, and what is written."""
+"""Records in and out: a pair's reads in the direction of its fragment, and the output records."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def room_for(longest: int) -> Read:
 
 @njit(nogil=True, cache=True)
 def load(mates: Mates, i: Integer, offset: Integer, read: Read) -> None:
-    """Take a first read as it is."""
+    """Load a first read unchanged."""
     length = mates.seq_len[i]
     copy_letters(mates.data, mates.seq_start[i], length, read.letters, 0)
     copy_scores(mates.data, mates.qual_start[i], length, offset, read.scores)
@@ -85,7 +85,7 @@ def load(mates: Mates, i: Integer, offset: Integer, read: Read) -> None:
 
 @njit(nogil=True, cache=True)
 def load_reversed(mates: Mates, i: Integer, offset: Integer, read: Read) -> None:
-    """Take the reverse complement of a second read."""
+    """Load the reverse complement of a second read."""
     length = np.int64(mates.seq_len[i])
     copy_complement(mates.data, mates.seq_start[i] + length - 1, length, read.letters, 0)
     copy_scores_back(mates.data, mates.qual_start[i] + length - 1, length, offset, read.scores)
@@ -120,7 +120,7 @@ def _header(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer, of_pa
 
 @njit(nogil=True, cache=True, inline="always")
 def _between(out: NDArray[np.uint8], at: Integer) -> int:
-    """Append what lies between bases and qualities."""
+    """Append the separator between bases and qualities."""
     out[at] = _LF
     out[at + 1] = _PLUS
     out[at + 2] = _LF
@@ -129,7 +129,7 @@ def _between(out: NDArray[np.uint8], at: Integer) -> int:
 
 @njit(nogil=True, cache=True)
 def put_unchanged(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer) -> int:
-    """Append a record whose read stays alone."""
+    """Append an unmerged record."""
     at = _header(mates, i, out, at, False)
     start, length = mates.seq_start[i], mates.seq_len[i]
     copy_letters(mates.data, start, length, out, at)

@@ -40,7 +40,7 @@ class MergeStatistics(RunStatistics):
     histograms: dict[str, list[list[int]]] = field(default_factory=dict)
 
     def count(self, tally: Tally) -> None:
-        """Take over what was counted."""
+        """Fill in the counts."""
         pairs, inward, outward = tally[cpu.PAIRS], tally[cpu.INWARD], tally[cpu.OUTWARD]
         self.pairs = {
             "total": pairs,
@@ -75,7 +75,7 @@ class MergeStatistics(RunStatistics):
         }
 
     def summary(self) -> list[str]:
-        """A few lines that say what was done."""
+        """A short text summary."""
         pairs = self.pairs
         share = 100 * pairs["merged"] / max(1, pairs["total"])
         only = self.parameters.get("correct_only")

@@ -1,4 +1,4 @@
-"""What a merging run counts, whichever backend counts it, and what it writes."""
+"""Counts of a merging run, on either backend, and its outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DENSITIES = 101
 
 @dataclass(slots=True)
 class Tally:
-    """What was counted so far; see ``ngsgpu.merge.cpu.Counts``.
+    """Counts so far; see ``ngsgpu.merge.cpu.Counts``.
 
     Attributes:
         counters: int64[len(COUNTERS)].
@@ -72,11 +72,11 @@ def new_counts(longest: int) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is written.
+    """Outputs to write.
 
     Attributes:
-        unmerged: pairs that stay, or both reads of all pairs that are corrected only.
-        interleaved: their mates alternate in one output.
+        unmerged: unmerged pairs, or both reads of all pairs if they are only corrected.
+        interleaved: their mates are interleaved in one output.
     """
 
     unmerged: bool

@@ -21,8 +21,8 @@ class GpuRun(StagedRun[P]):
     """A run on GPUs.
 
     Attributes:
-        reads: the reads, once they were read; on the host where the GPU cannot hold them.
-        layouts: where their sequences lie in the files; None where that is not known.
+        reads: the reads, after reading; on the host if they do not fit on the GPU.
+        layouts: positions of their sequences in the files; None if unknown.
     """
 
     backend = "cuda"
@@ -68,5 +68,5 @@ class GpuRun(StagedRun[P]):
         self.seconds |= run.seconds
 
     def take(self, reads: ReadSet) -> None:
-        """Take reads that are in memory already."""
+        """Use reads that are already in memory."""
         self.reads = reads

@@ -1,4 +1,4 @@
-"""Options of a run that every stage takes."""
+"""Run options common to all stages."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ _KEPT_SHARE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How to run a stage; none of these changes a byte of the output.
+    """How to run a stage; none of these affects the output.
 
     Attributes:
         threads: number of threads.
-        memory: memory budget in bytes; None for what the machine has free.
-        units_per_task: reads, pairs or queries that a thread takes at a time; None for the number
-            that suits the stage.
-        chunk_bytes: bytes of a file that are handled at a time.
+        memory: memory budget in bytes; None: free memory.
+        units_per_task: reads, pairs or queries per task; None: the stage's default.
+        chunk_bytes: bytes per chunk of a file.
         progress: whether to show progress.
         backend: ``cpu`` or ``cuda``.
         may_fall_back: whether the CPU may take over from the GPU.
-        gpu_memory: memory budget for each GPU in bytes; None for what it has free.
+        gpu_memory: memory budget per GPU in bytes; None: free memory.
         gpus: number of GPUs.
         backend_note: why the backend was chosen, for the statistics.
         command: the command line, for the statistics.
@@ -54,7 +53,7 @@ class RunOptions:
         return self.budget // _KEPT_SHARE
 
     def device(self, backend: str) -> str:
-        """What a backend of this run computes on, in words, for the statistics."""
+        """Name of the device of this run, for the statistics."""
         where = f"{self.threads} CPU threads"
         if backend == "cuda":
             where = "GPU" if self.gpus == 1 else f"{self.gpus} GPUs"

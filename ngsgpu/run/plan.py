@@ -12,28 +12,28 @@ from ngsgpu.errors import UsageError
 from ngsgpu.sequence.codec import words_for
 
 INTERPRETER_BYTES: Final = 200 << 20
-"""What Python and its libraries take."""
+"""Memory of Python and its libraries."""
 
 _MIN_CHUNK: Final = 256 << 10
 _CHUNK_SHARE: Final = 32
 
 _ESTIMATE_MARGIN: Final = 1.05
-"""What is advised where numbers are estimates, as a multiple of them."""
+"""Safety factor on estimates in advice."""
 
 
 def chunk_bytes_within(budget_bytes: int, chunk_bytes: int) -> int:
-    """Bytes of a file to handle at a time, of which about a dozen are in memory at a time.
+    """Bytes of a file per chunk, of which about a dozen are in memory at a time.
 
     Args:
         budget_bytes: memory budget.
-        chunk_bytes: what is handled where there is enough memory.
+        chunk_bytes: chunk size if there is enough memory.
     """
     room = max(0, budget_bytes - INTERPRETER_BYTES)
     return min(chunk_bytes, max(_MIN_CHUNK, room // _CHUNK_SHARE))
 
 
 def expected_read_bytes(reads: int, bases: int, max_length: int, quality_bits: int) -> int:
-    """Bytes of a read set of which no more is known."""
+    """Estimated size of a read set of which nothing else is known."""
     return reads * 2 * words_for(max_length) * 8 + -(-bases * quality_bits // 8)
 
 

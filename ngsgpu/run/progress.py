@@ -261,6 +261,6 @@ def format_seconds(seconds: float) -> str:
 
 
 def say_if_compiling() -> None:
-    """Log that the CPU's kernels are compiled first, where that is so."""
+    """Log if the CPU's kernels have to be compiled first."""
     if numba_cache(_PACKAGE).files == 0:
         logger.info("compiling kernels (first start only, up to half a minute)")

@@ -1,7 +1,7 @@
-"""Both readings of an input: into a read set, and again to write the outputs.
+"""Both passes over an input: into a read set, and again to write the outputs.
 
-The first ends as soon as the reads are known not to fit into memory; the second makes sure that
-the files hold the reads of the first.
+The first ends as soon as the reads are known not to fit into memory; the second checks that the
+files still hold the same reads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Contents(NamedTuple):
-    """What a read set holds, or will hold.
+    """Contents of a read set, actual or estimated.
 
     Attributes:
         reads: number of reads.
@@ -75,17 +75,17 @@ def read_within(
     """Read all lanes into a read set.
 
     Args:
-        lanes: what to read.
+        lanes: the inputs.
         batches: reads a lane.
-        builder: empty as yet.
-        plan: the memory that a run with some reads needs.
+        builder: initially empty.
+        plan: computes the memory of a run from its contents.
         parameters: those of the run.
         advance: called with the number of reads since the last call.
 
     Raises:
         InputError: an input cannot be read.
-        UsageError: the memory does not suffice; known from the sizes of the files, about, as soon
-            as what was read so far would not fit.
+        UsageError: the memory does not suffice; raised as soon as the reads so far, or an estimate
+            from the file sizes, would not fit.
     """
     size = sum(unpacked_size(path) for lane in lanes for path in lane.inputs)
     done = 0
@@ -132,7 +132,7 @@ class ReadLengths:
         )
 
     def check(self, mates: tuple[RecordBatch, ...], first_read: int) -> None:
-        """Make sure that records of the second reading are those of the first.
+        """Check that records of the second pass equal those of the first.
 
         Args:
             mates: records from read ``first_read`` on; with two batches, of first and second mates.
@@ -152,11 +152,11 @@ class ReadLengths:
                 raise changed(batch.path)
 
     def check_number(self, lanes: Sequence[ReadFiles], reads: int) -> None:
-        """Make sure that the second reading found as many reads as the first.
+        """Check that the second pass found as many reads as the first.
 
         Args:
             lanes: all of them.
-            reads: number of reads in the second reading.
+            reads: number of reads in the second pass.
 
         Raises:
             InputError: there were fewer.

@@ -31,7 +31,7 @@ class Parameters(Protocol):
 
     @property
     def quality_bits(self) -> int:
-        """Bits of quality kept a base."""
+        """Bits stored per quality."""
 
 
 P = TypeVar("P", bound=Parameters)
@@ -102,7 +102,7 @@ def measure(
 
 
 class StagedRun(ABC, Generic[P]):
-    """A run of a stage whose reads are all in memory; a context manager.
+    """A run of a stage with all reads in memory; a context manager.
 
     Args:
         parameters: of the stage.
@@ -112,12 +112,12 @@ class StagedRun(ABC, Generic[P]):
 
     Attributes:
         backend: ``cpu`` or ``cuda``.
-        reads: the reads, from ``read`` or ``take`` on.
-        budget: memory budget in bytes, as it was when the run began.
-        chunk_bytes: bytes of a file that are handled at a time.
+        reads: the reads, after ``read`` or ``take``.
+        budget: memory budget in bytes at the start of the run.
+        chunk_bytes: bytes per chunk of a file.
         seconds: time of each step.
         memory: bytes of memory, planned and used, for the statistics.
-        gpu: bytes of memory of GPUs, and how they were used; empty on the CPU.
+        gpu: GPU memory in bytes, and its use; empty on the CPU.
     """
 
     backend: ClassVar[str]
@@ -154,7 +154,7 @@ class StagedRun(ABC, Generic[P]):
 
     @abstractmethod
     def take(self, reads: ReadSet) -> None:
-        """Take reads that are in memory already, instead of reading."""
+        """Use reads that are already in memory."""
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -181,7 +181,7 @@ class StagedRun(ABC, Generic[P]):
 
     @property
     def offset(self) -> int:
-        """What a quality character's code exceeds its score by."""
+        """Offset of the quality characters."""
         return 33 if self.phred_offset == "auto" else self.phred_offset
 
 
@@ -220,13 +220,13 @@ class CpuRun(StagedRun[P]):
             )
 
     def take(self, reads: ReadSet) -> None:
-        """Take reads that are in memory already."""
+        """Use reads that are already in memory."""
         self.reads = reads
         if self.options.memory is None:  # what the reads take is taken already
             self.budget += reads.nbytes
 
     def check_memory(self) -> None:
-        """Make sure that the run fits into memory, before its tables are built.
+        """Check that the run fits into memory, before building its tables.
 
         Raises:
             UsageError: it does not.

@@ -23,11 +23,11 @@ class RunStatistics:
 
     Attributes:
         backend: ``cpu`` or ``cuda``.
-        device: what it ran on, in words.
+        device: name of the device.
         command: the command line, empty for the Python API.
         parameters: name and value of every parameter.
         time_s: seconds by step.
-        memory: planned and largest measured bytes.
+        memory: planned and peak bytes.
     """
 
     SCHEMA: ClassVar[str]
