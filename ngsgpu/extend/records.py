@@ -148,8 +148,7 @@ def write_header(
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
-    """Write a header: the first mate's name, and the positions of both reads (0-based,
-    half-open)."""
+    """Write a header: the first mate's name and both reads' positions (0-based, half-open)."""
     out[at] = marker
     at += 1
     begin, end = mates.header_start[row], mates.header_end[row]
@@ -184,8 +183,7 @@ def unpack_read(
     letters: NDArray[np.uint8],
     qualities: NDArray[np.uint8],
 ) -> None:
-    """Bases and quality characters of a read, without line ends, optionally
-    reverse-complemented."""
+    """Bases and qualities of a read, without line ends, optionally reverse-complemented."""
     length = np.int64(mates.seq_len[row])
     source = mates.seq_start[row]
     with_quality = len(mates.qual_start) > 0
