@@ -104,7 +104,8 @@ class ExtensionOnCpu(CpuRun[ExtensionParameters], Run):
     def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[cpu.Extensions]:
         """Extend some pairs; yields the results of consecutive ones, in order."""
         extender = Extender(self.reads, self.tables, rules, self.options.threads)
-        size = self._pairs_per_task
+        # A sample is cut so that all threads end at about the same time.
+        size = min(self._pairs_per_task, max(1, len(pairs) // (16 * self.options.threads)))
         tasks = (pairs[begin : begin + size] for begin in range(0, len(pairs), size))
         with ThreadPoolExecutor(self.options.threads) as pool:
             yield from map_ahead(pool, extender.extend, tasks, self._ahead)

@@ -18,8 +18,9 @@ from ngsgpu.readset import ReadSet
 ENTRY_BYTES = 4 + 2 + 4
 """Bytes per read and table: read number, position, slot."""
 
-FUNCTIONS_PER_PASS = 8
-"""Signatures of this many functions are made in one pass over the reads."""
+FUNCTIONS_PER_PASS = 8, 16
+"""Signatures of at least and at most this many functions are made in one pass over the reads: one
+for each thread, since each thread sorts one table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,14 @@ class MinhashTables:
 def planned_bytes(reads: int, parameters: MinhashParameters, threads: int) -> int:
     """Maximum memory in bytes for building and holding the tables of ``reads`` reads."""
     held = reads * parameters.hashes * ENTRY_BYTES
-    signatures = reads * FUNCTIONS_PER_PASS * (8 + 2)
+    signatures = reads * _functions_per_pass(threads) * (8 + 2)
     sorting = reads * threads * (8 + 4 + 4)
     return held + signatures + sorting
+
+
+def _functions_per_pass(threads: int) -> int:
+    fewest, most = FUNCTIONS_PER_PASS
+    return min(most, max(fewest, threads))
 
 
 def build_tables(
@@ -70,9 +76,10 @@ def build_tables(
     long_enough = _reads_with_kmers(reads, parameters.kmer)
     entries = np.zeros(parameters.hashes, dtype=np.int64)
     buckets = np.zeros(parameters.hashes, dtype=np.int64)
+    per_pass = _functions_per_pass(threads)
     with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, parameters.hashes, FUNCTIONS_PER_PASS):
-            functions = min(FUNCTIONS_PER_PASS, parameters.hashes - first)
+        for first in range(0, parameters.hashes, per_pass):
+            functions = min(per_pass, parameters.hashes - first)
             keys = np.empty((functions, count), dtype=np.uint64)
             positions = np.empty((functions, count), dtype=np.uint16)
             _sign(reads, parameters, first, keys, positions, pool, threads)
