@@ -114,7 +114,7 @@ def _edit(
     # Mates alternate within the batch, or the batch holds one mate of every pair.
     other = len(counts.by_position) - 1 if step == 1 else mate
     changed, decided = cpu.write_edits(
-        batch.text,
+        batch.data,
         batch.seq_start,
         first,
         step,
