@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from ngsgpu.classify.params import QueryParameters
-    from ngsgpu.classify.run.sample_run import OutputRules
+    from ngsgpu.classify.run.cpu_run import OutputRules
     from ngsgpu.classify.run.samples import SampleOutputs
 
 
@@ -220,7 +220,7 @@ class CallOptions:
     def rules(self) -> OutputRules:
         """Rules that apply to a whole sample and to its outputs."""
         from ngsgpu.classify.call.evidence import EvidenceParameters
-        from ngsgpu.classify.run.sample_run import OutputRules
+        from ngsgpu.classify.run.cpu_run import OutputRules
 
         return OutputRules(
             columns=tuple(name for name in self.columns.split(",") if name),

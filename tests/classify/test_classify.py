@@ -15,8 +15,8 @@ from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.plan import PartitionRequest, plan_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import METACACHE_CALLS, DatabaseParameters, QueryParameters
+from ngsgpu.classify.run.cpu_run import OutputRules
 from ngsgpu.classify.run.pipeline import Classifier
-from ngsgpu.classify.run.sample_run import OutputRules
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample, read_samples
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.run.options import RunOptions

@@ -138,7 +138,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Database:
 @pytest.mark.parametrize("inputs", ["file", "stdin"])
 def test_a_sample_that_fails_on_the_gpu(database, tmp_path, monkeypatch, caplog, inputs):
     """It is classified by the CPU if it can be read again, and so are those that follow."""
-    monkeypatch.setattr(Classifier, "_device_engine", lambda self: object())
+    monkeypatch.setattr(Classifier, "_gpu_engine", lambda self: object())
     failed: list[str] = []
     real = Classifier._sample_run
 

@@ -27,9 +27,9 @@ from ngsgpu.classify.params import (
     QueryParameters,
     SketchParameters,
 )
+from ngsgpu.classify.run.cpu_run import OutputRules
 from ngsgpu.classify.run.gpu_run import GpuSampleRun
 from ngsgpu.classify.run.pipeline import Classifier
-from ngsgpu.classify.run.sample_run import OutputRules
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample
 from ngsgpu.cli import main
 from ngsgpu.run.options import RunOptions
@@ -227,10 +227,7 @@ def test_looking_twice(
     room: int | None,
 ):
     """Evidence for species and coverage; with little room, queries wait on the host."""
-    before = GpuSampleRun.__init__
-    monkeypatch.setattr(
-        GpuSampleRun, "__init__", lambda self, *values: before(self, *values, room=room)
-    )
+    monkeypatch.setattr(GpuSampleRun, "room", room)
     database = build(world, None, "cpu")
     sample = sample_of(world, "pairs")
     for number, (share, evidence) in enumerate(((0.1, 0.0), (0.0, 0.35), (0.05, 0.6))):

@@ -1,4 +1,8 @@
-"""Classifying one sample on a GPU: the counterpart of ``sample_run``.
+"""Classifying one sample on a GPU: the counterpart of ``cpu_run``.
+
+FASTQ is split into records on the GPU (``ngsgpu.io.gpu.records``). What the GPU's reader does not
+take (FASTA, wrong or unusual input) is read by the CPU's, from where the other has stopped, and
+looked up on the GPU all the same.
 
 Candidates, calls and lines stay on the GPU; what comes back are the bytes of the outputs. Where
 all queries are looked at before the first is called, they wait in the GPU's memory as far as there
@@ -18,57 +22,164 @@ from ngsgpu.classify.call.gpu import GpuFirstPass
 from ngsgpu.classify.call.results import SampleTotals
 from ngsgpu.classify.outputs.gpu import CalledBatch, GpuCaller
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
-from ngsgpu.classify.query.engine import Engine
-from ngsgpu.classify.query.gpu_batch import GpuBatch, batch_of_block
-from ngsgpu.classify.query.queries import QueryBlock
-from ngsgpu.classify.run.sample_run import OutputRules, SampleRun, TargetFilter
-from ngsgpu.classify.run.samples import SampleOutputs
+from ngsgpu.classify.query.gpu import KERNELS, GpuEngine
+from ngsgpu.classify.query.gpu_batch import (
+    GpuBatch,
+    GpuMates,
+    GpuNames,
+    GpuReads,
+    HostReads,
+    batch_of_block,
+)
+from ngsgpu.classify.query.queries import Queries, QueryBlock
+from ngsgpu.classify.run.cpu_run import SampleRun, TargetFilter
+from ngsgpu.classify.run.samples import cuts_of, queries_of
 from ngsgpu.classify.run.two_pass import TwoPass
+from ngsgpu.device.kernels import THREADS
 from ngsgpu.device.plan import gpu_memory
+from ngsgpu.errors import InputError
+from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
+from ngsgpu.io.gpu.records import MAX_READERS, DeviceReadFiles, DeviceRecordBatch, no_bad_pair
 from ngsgpu.io.gpu.write import DeviceWriter
-from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.run.options import RunOptions
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.pool import map_ahead
 
 SHARE_OF_MEMORY: Final = 0.5
 """Of what the GPU has free, for queries that are looked at twice."""
 
 _LINES: Final = ("reads", "kraken_reads")
 _TEXTS_ON_THE_WAY: Final = 6
+_NAME_TILE: Final = 256
+"""Queries of a block that copies names."""
+
+_QUERIES_AT_ONCE: Final = 1 << 16
+"""Queries read by the CPU that are looked up together."""
+
+_BASES_AT_ONCE: Final = 1 << 24
+
+
+class GpuSource:
+    """Gives the queries of lanes with their candidates.
+
+    Args:
+        engine: finds candidates.
+        threads: threads that read and inflate.
+        chunk_bytes: bytes of a file that are handled at a time.
+        phred_offset: as for ``read_batches``.
+    """
+
+    def __init__(
+        self, engine: GpuEngine, *, threads: int, chunk_bytes: int, phred_offset: PhredOffset
+    ) -> None:
+        self._engine = engine
+        self._threads = threads
+        self._chunk_bytes = chunk_bytes
+        self._phred_offset = phred_offset
+
+    def batches(self, lane: ReadFiles) -> Iterator[GpuBatch]:
+        """The lane's queries, in order.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        done = 0
+        try:
+            for batch in self._parsed_on_gpu(lane):
+                yield batch
+                done += len(batch)
+            return
+        except (IrregularInputError, InputError) as reason:
+            say_read_by_cpu(reason)
+        yield from self._parsed_on_cpu(lane, done)
+
+    def _parsed_on_cpu(self, lane: ReadFiles, done: int) -> Iterator[GpuBatch]:
+        """What the CPU reads, without the first ``done`` queries."""
+        batches = lane.batches(
+            threads=self._threads,
+            phred_offset=self._phred_offset,
+            chunk_bytes=max(self._chunk_bytes, 1 << 20),
+        )
+
+        def parts(done: int) -> Iterator[Queries]:
+            for mates in batches:
+                queries = queries_of(mates, lane)
+                skipped = min(done, len(queries))
+                done -= skipped
+                queries = queries.part(skipped, len(queries))
+                for begin, end in cuts_of(queries, _QUERIES_AT_ONCE, _BASES_AT_ONCE):
+                    yield queries.part(begin, end)
+
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-work") as pool:
+            for reads in map_ahead(pool, HostReads.of, parts(done), self._threads + 1):
+                yield self._engine.find(*reads.to_device())
+
+    def _parsed_on_gpu(self, lane: ReadFiles) -> Iterator[GpuBatch]:
+        import cupy
+
+        readers = min(self._threads, MAX_READERS)
+        pairs = 0
+        with (
+            ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool,
+            DeviceReadFiles(
+                lane,
+                pool,
+                readers=readers,
+                chunk_bytes=self._chunk_bytes,
+                phred_offset=self._phred_offset,
+                copies=cupy.cuda.Stream(non_blocking=True),
+                bad_pair=no_bad_pair(),
+            ) as device_lane,
+        ):
+            for records in device_lane.batches():
+                yield self._find(records, strip=lane.paired)
+                pairs += records.units
+        if pairs == 0:
+            raise IrregularInputError("there are no reads, which the CPU's reader says")
+
+    def _find(self, records: DeviceRecordBatch, *, strip: bool) -> GpuBatch:
+        """Candidates and names of the next queries."""
+        mates = tuple(
+            GpuMates(chunk.slot.raw, chunk.slot.seq_start, chunk.slot.lengths, record)
+            for chunk, record in records.parts
+        )
+        names = self._names(records, strip=strip)
+        return self._engine.find(GpuReads(mates, records.units, records.step), names)
+
+    @staticmethod
+    def _names(records: DeviceRecordBatch, *, strip: bool) -> GpuNames:
+        """Copy the names of queries out of the chunk."""
+        import cupy
+
+        chunk, record = records.parts[0]
+        queries = records.units
+        used = cupy.zeros(1, dtype=cupy.uint32)
+        start, length = cupy.empty((2, queries), dtype=cupy.uint32)
+        text = cupy.empty(chunk.slot.raw.size, dtype=cupy.uint8)
+        KERNELS.launch(
+            "copy_names",
+            (-(-queries // _NAME_TILE),),
+            (THREADS,),
+            (
+                chunk.slot.raw, chunk.slot.line_end, np.uint32(chunk.begin), np.uint32(record),
+                np.uint32(records.step), np.uint32(queries), np.int32(strip), used, start, length,
+                text,
+            ),
+        )  # fmt: skip
+        return GpuNames(text, start, length, used)
 
 
 class GpuSampleRun(SampleRun):
     """Classifies one sample, whose queries are batches on the current GPU.
 
-    Args:
-        engine: database and parameters.
-        name: the sample's.
-        outputs: what to write where.
-        rules: how.
-        options: threads and the like.
-        pool: threads for what the host does.
+    Attributes:
         room: bytes of GPU memory for queries that are looked at twice; None: half of what is free.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        name: str,
-        outputs: SampleOutputs,
-        rules: OutputRules,
-        options: RunOptions,
-        pool: ThreadPoolExecutor,
-        room: int | None = None,
-    ) -> None:
-        super().__init__(engine, name, outputs, rules, options, pool)
-        self._room = room
+    room: int | None = None
 
     def _classify_once(
-        self,
-        items: Iterator[Any],
-        find: Callable[[Any], QueryBlock],
-        target_filter: TargetFilter,
-        outputs: OutputSet,
-        place: dict[str, int],
+        self, items: Iterator[Any], find: Callable[[Any], QueryBlock], target_filter: TargetFilter
     ) -> SampleTotals:
         table, kraken = self._writers.get("reads"), self._writers.get("kraken_reads")
         assert table is None or isinstance(table, ReadTableWriter)
@@ -80,12 +191,12 @@ class GpuSampleRun(SampleRun):
             kept=target_filter.kept,
             accepted=target_filter.accepted,
             doubtful_confidence=self._rules.evidence.doubtful_confidence,
-            window_reads="coverage" in place,
+            window_reads="coverage" in self._paths,
         )
-        with DeviceWriter(outputs, threads=self._options.threads) as writer:
-            lines = _Lines(caller, writer, [place.get(name) for name in _LINES])
+        with DeviceWriter(self._outputs, threads=self._options.threads) as writer:
+            lines = _Lines(caller, writer, [self._index.get(name) for name in _LINES])
             for name, maker in self._writers.items():
-                lines.put_header(place[name], maker.header())
+                lines.put_header(self._index[name], maker.header())
             for batch in items:
                 lines.add(caller.call(batch))
             lines.finish()
@@ -94,15 +205,11 @@ class GpuSampleRun(SampleRun):
         return totals
 
     def _classify_twice(
-        self,
-        items: Iterator[Any],
-        find: Callable[[Any], QueryBlock],
-        outputs: OutputSet,
-        place: dict[str, int],
+        self, items: Iterator[Any], find: Callable[[Any], QueryBlock]
     ) -> SampleTotals:
         counter, evidence = self._counters()
         look = GpuFirstPass(self._engine, counter, evidence)
-        room = self._room
+        room = self.room
         if room is None:
             room = int(gpu_memory(self._options.gpu_memory).budget * SHARE_OF_MEMORY)
         kept: list[GpuBatch | None] = []
@@ -119,7 +226,7 @@ class GpuSampleRun(SampleRun):
             look.finish()
             target_filter = self._target_filter(counter, evidence)
             batches = _again(kept, second.blocks(self._engine))
-            return self._classify_once(batches, find, target_filter, outputs, place)
+            return self._classify_once(batches, find, target_filter)
 
 
 def _again(kept: list[GpuBatch | None], blocks: Iterator[QueryBlock]) -> Iterator[GpuBatch]:

@@ -24,7 +24,7 @@ from ngsgpu.classify.query.candidate_file import CandidateFile
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.merge import check_files, join_blocks, merged_blocks
 from ngsgpu.classify.query.queries import Queries, QueryBlock
-from ngsgpu.classify.run.sample_run import QUERIES_PER_TASK, OutputRules, SampleRun
+from ngsgpu.classify.run.cpu_run import QUERIES_PER_TASK, OutputRules, SampleRun
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, cuts_of, queries_of
 from ngsgpu.classify.run.stats import ClassificationStatistics
 from ngsgpu.io.mates import warn_of_mates
@@ -258,7 +258,7 @@ class Classifier:
         self, engine: GpuEngine, sample: Sample, phred_offset: PhredOffset, stage: Stage
     ) -> Iterator[GpuBatch]:
         """The sample's queries on the GPU, with candidates."""
-        from ngsgpu.classify.run.gpu_source import GpuSource
+        from ngsgpu.classify.run.gpu_run import GpuSource
         from ngsgpu.io.gpu.records import CHUNK_BYTES
 
         source = GpuSource(

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.abundance import estimate_abundance, rank_code
+from ngsgpu.classify.call.abundance import Abundance, estimate_abundance, rank_code
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
 from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
@@ -33,7 +33,7 @@ from ngsgpu.classify.run.samples import SampleOutputs
 from ngsgpu.classify.run.stats import ClassificationStatistics
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.errors import UsageError
-from ngsgpu.io.output.writer import OutputGroup, OutputSet
+from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.pool import map_ahead
 from ngsgpu.run.options import RunOptions
 from ngsgpu.taxonomy.tree import NO_RANK, rank_name
@@ -144,30 +144,31 @@ class SampleRun:
         names = list(self._paths)
         threads = max(1, self._options.threads // 2)
         with group.outputs([self._paths[name] for name in names], threads=threads) as outputs:
-            place = {name: index for index, name in enumerate(names)}
-            if "candidates" in place:
-                return self._write_candidates(items, find, outputs, begin)
+            self._outputs = outputs
+            self._index = {name: index for index, name in enumerate(names)}
+            if "candidates" in self._paths:
+                return self._write_candidates(items, find, begin)
             if self._rules.is_two_pass:
-                totals = self._classify_twice(items, find, outputs, place)
+                totals = self._classify_twice(items, find)
             else:
-                totals = self._classify_once(items, find, TargetFilter(), outputs, place)
+                totals = self._classify_once(items, find, TargetFilter())
             self.totals = totals
-            self._write_reports(totals, outputs, place)
+            self._write_reports(totals)
             statistics = self._statistics(totals, begin)
-            if "stats" in place:
-                outputs.write(place["stats"], statistics.to_json().encode())
+            if "stats" in self._paths:
+                self._write("stats", statistics.to_json().encode())
             return statistics
 
+    def _write(self, name: str, data: bytes | NDArray[np.uint8]) -> None:
+        """Write to an output."""
+        self._outputs.write(self._index[name], data)
+
     def _write_candidates(
-        self,
-        items: Iterator[_Item],
-        find: Callable[[_Item], QueryBlock],
-        outputs: OutputSet,
-        begin: float,
+        self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock], begin: float
     ) -> ClassificationStatistics:
         if len(self._engine.numbers) != 1:
             raise UsageError("--candidates is for one partition: give --only-partition")
-        outputs.write(0, self._header().line())
+        self._write("candidates", self._header().line())
         counted = self._new_totals()
 
         def work(item: _Item) -> tuple[bytes, QueryBlock]:
@@ -175,11 +176,11 @@ class SampleRun:
             return encode_block(block), block
 
         for encoded, block in map_ahead(self._pool, work, items, self._ahead):
-            outputs.write(0, encoded)
+            self._write("candidates", encoded)
             counted.queries += len(block)
             counted.bases += block.bases
             counted.paired = block.paired
-        outputs.write(0, END_BLOCK)
+        self._write("candidates", END_BLOCK)
         return self._statistics(counted, begin)
 
     def _header(self) -> CandidateHeader:
@@ -218,11 +219,7 @@ class SampleRun:
         return TargetFilter(kept, accepted)
 
     def _classify_twice(
-        self,
-        items: Iterator[Any],
-        find: Callable[[Any], QueryBlock],
-        outputs: OutputSet,
-        place: dict[str, int],
+        self, items: Iterator[Any], find: Callable[[Any], QueryBlock]
     ) -> SampleTotals:
         """Look at all queries, then call them by what was seen."""
         counter, evidence = self._counters()
@@ -240,47 +237,37 @@ class SampleRun:
                 if evidence is not None:
                     evidence.add(best, block.features)
             target_filter = self._target_filter(counter, evidence)
-            return self._classify_once(
-                second.blocks(self._engine), unchanged, target_filter, outputs, place
-            )
+            return self._classify_once(second.blocks(self._engine), unchanged, target_filter)
 
     def _new_totals(self) -> SampleTotals:
         calls = len(self._engine.taxonomy) + len(self._engine.target_node)
         return SampleTotals(self._name, np.zeros(calls, dtype=np.int64))
 
     def _classify_once(
-        self,
-        items: Iterator[Any],
-        find: Callable[[Any], QueryBlock],
-        target_filter: TargetFilter,
-        outputs: OutputSet,
-        place: dict[str, int],
+        self, items: Iterator[Any], find: Callable[[Any], QueryBlock], target_filter: TargetFilter
     ) -> SampleTotals:
         """Call queries and write their lines."""
         totals = self._new_totals()
         first_window = np.zeros(0, dtype=np.int64)
-        if "coverage" in place:
+        if "coverage" in self._paths:
             windows = self._engine.database.windows
             first_window = np.cumsum(windows) - windows
             totals.window_reads = np.zeros(int(windows.sum()), dtype=np.int32)
         for name, writer in self._writers.items():
-            outputs.write(place[name], writer.header())
+            self._write(name, writer.header())
 
         def work(item: Any) -> _Called:
             block = find(item)
             reads = call_block(
-                self._engine,
-                block,
-                target_filter.kept,
-                target_filter.accepted,
+                self._engine, block, target_filter.kept, target_filter.accepted,
                 self._rules.evidence.doubtful_confidence,
-            )
+            )  # fmt: skip
             texts = [writer.text(reads) for writer in self._writers.values()]
             return _Called(texts, reads, block.bases)
 
         for called in map_ahead(self._pool, work, items, self._ahead):
             for name, text in zip(self._writers, called.texts, strict=True):
-                outputs.write(place[name], text)
+                self._write(name, text)
             totals.add(called.reads.call, called.bases)
             totals.paired = called.reads.queries.paired
             if len(first_window) > 0:
@@ -290,29 +277,26 @@ class SampleRun:
                 )  # fmt: skip
         return totals
 
-    def _write_reports(
-        self, totals: SampleTotals, outputs: OutputSet, place: dict[str, int]
-    ) -> None:
+    def _write_reports(self, totals: SampleTotals) -> None:
         tree = tree_of(self._engine.labels, totals)
+
+        def estimated() -> Abundance:
+            rank = rank_code(self._rules.abundance_rank)
+            return estimate_abundance(
+                tree.taxonomy, tree.direct, rank, tree.unclassified, self._engine.lineages
+            )
+
         makers: dict[str, Callable[[], str]] = {
             "report": lambda: kraken_report(tree),
             "krona": lambda: krona_text(tree),
             "cami": lambda: cami_profile(tree, self._name),
             "biom": lambda: biom_table([(self._name, tree)]),
-            "abundance": lambda: abundance_table(
-                estimate_abundance(
-                    tree.taxonomy,
-                    tree.direct,
-                    rank_code(self._rules.abundance_rank),
-                    tree.unclassified,
-                    self._engine.lineages,
-                )
-            ),
+            "abundance": lambda: abundance_table(estimated()),
             "coverage": lambda: coverage_table(self._engine.labels, totals.window_reads),
         }
         for name, make in makers.items():
-            if name in place:
-                outputs.write(place[name], make().encode())
+            if name in self._paths:
+                self._write(name, make().encode())
 
     def _statistics(self, totals: SampleTotals, begin: float) -> ClassificationStatistics:
         engine, options = self._engine, self._options
