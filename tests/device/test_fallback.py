@@ -154,12 +154,12 @@ def test_a_sample_that_fails_on_the_gpu(database, tmp_path, monkeypatch, caplog,
                 fail()
 
     def sample_run(self, name, outputs, pool):
-        if self._device is None:
+        if self._gpu is None:
             return real(self, name, outputs, pool)
         failed.append(name)
         return Failing(list(outputs.named().values()))
 
-    monkeypatch.setattr(Classifier, "_on_device", lambda self, sample: nullcontext())
+    monkeypatch.setattr(Classifier, "_on_gpu", lambda self, sample: nullcontext())
     monkeypatch.setattr(Classifier, "_sample_run", sample_run)
     paths = [write(tmp_path / f"{name}.fq", 20) for name in "ab"]
     if inputs == "stdin":
