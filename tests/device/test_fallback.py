@@ -121,7 +121,7 @@ def test_commands_where_cuda_does_not_answer(tmp_path, mates, caplog, auto):
     if auto:
         statistics = correct_files(mates[0], outputs[0], mates[1], outputs[1], options=run)
         assert statistics.backend == "cpu"
-        (line,) = [one for one in warnings(caplog) if "going on" in one]
+        (line,) = [one for one in warnings(caplog) if "continuing on" in one]
         assert line.endswith("; continuing on the CPU")
     else:
         with pytest.raises(DeviceError):
@@ -180,6 +180,6 @@ def test_a_sample_that_fails_on_the_gpu(database, tmp_path, monkeypatch, caplog,
     tables = [path.read_text() for path in sorted(tmp_path.glob("*.tsv"))]
     assert [len(table.splitlines()) for table in tables] == [21, 21]
     assert "half" not in "".join(tables)
-    assert [one for one in warnings(caplog) if "going on" in one] == [
+    assert [one for one in warnings(caplog) if "continuing on" in one] == [
         "no memory is left; continuing on the CPU"
     ]
