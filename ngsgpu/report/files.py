@@ -25,23 +25,34 @@ def numbered_lines(path: Path, remedy: str) -> Iterator[tuple[int, str]]:
     return iter(enumerate(text.splitlines(), 1))
 
 
-def read_json(path: Path, schema: str, version: int) -> dict[str, Any]:
-    """Read a JSON object and check its ``schema`` and ``schema_version``.
+def read_object(path: Path, remedy: str) -> dict[str, Any]:
+    """Read a JSON object.
 
     Raises:
-        InputError: when it cannot be read, is not JSON, or is of another kind or newer version.
+        InputError: it cannot be read, or is something else.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(path, error.strerror or str(error), "check the path") from error
     except UnicodeDecodeError as error:
-        raise InputError(path, "it is not UTF-8 text", "make the file again") from error
+        raise InputError(path, "it is not UTF-8 text", remedy) from error
     except json.JSONDecodeError as error:
-        raise InputError(
-            path, f"it is not valid JSON ({error.msg})", "make the file again", line=error.lineno
-        ) from error
-    if not isinstance(document, dict) or document.get("schema") != schema:
+        cause = f"it is not valid JSON ({error.msg})"
+        raise InputError(path, cause, remedy, line=error.lineno) from error
+    if not isinstance(document, dict):
+        raise InputError(path, "it is not a JSON object", remedy)
+    return document
+
+
+def read_json(path: Path, schema: str, version: int) -> dict[str, Any]:
+    """Read a JSON object and check its ``schema`` and ``schema_version``.
+
+    Raises:
+        InputError: when it cannot be read, is not JSON, or is of another kind or newer version.
+    """
+    document = read_object(path, "make the file again")
+    if document.get("schema") != schema:
         raise InputError(path, f"it does not have the schema {schema}", "give the right file")
     found = document.get("schema_version")
     if not isinstance(found, int) or not 1 <= found <= version:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.extension import evaluate_extension, evaluate_mapped
-from ngsgpu.evaluate.extension.distance import edit_distance
+from ngsgpu.evaluate.extension.cpu import edit_distance
 from tests.support.commands import Commands
 from tests.support.extend.data import LENGTH, Pairs, simulated_pairs
 from tests.support.minhash.oracle import reverse_complement

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.report import multiqc, words
 from ngsgpu.report.sections.correction import plots
-from ngsgpu.report.sections.correction.files import Spectrum
+from ngsgpu.report.sections.correction.plots import Spectrum
 from tests.support.report import statistics
 
 

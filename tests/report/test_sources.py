@@ -9,7 +9,7 @@ import pytest
 from ngsgpu.errors import InputError
 from ngsgpu.report.quast import join_quast, read_quast
 from ngsgpu.report.sections.assembly import read_contig_lengths
-from ngsgpu.report.sections.correction.files import read_spectrum
+from ngsgpu.report.sections.correction.plots import read_spectrum
 from ngsgpu.report.sections.cost import Benchmark, read_benchmarks
 from tests.support.report import QUAST, write_text
 

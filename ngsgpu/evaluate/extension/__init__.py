@@ -1,7 +1,7 @@
 """Extended reads against the truth, or against where they align.
 
-``result`` has the definitions; ``reference`` and ``places`` say what is true, ``cpu`` and
-``distance`` compare; ``files`` is for simulated pairs, ``mapped`` for real ones.
+``result`` has the definitions; ``positions`` says what is true, ``cpu`` compares; ``files`` is for
+simulated pairs, ``mapped`` for real ones.
 """
 
 from ngsgpu.evaluate.extension.files import evaluate_extension

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.evaluate.extension.distance import edit_distance
+from ngsgpu.evaluate.extension.positions import TruePairs
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
 
@@ -54,6 +54,52 @@ def read_positions(
 
 
 @njit(nogil=True, cache=True)
+def edit_distance(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> int:
+    """Fewest substitutions, insertions and deletions that make one sequence the other.
+
+    What both have in common at their ends is left out; of the rest a band of the table is filled
+    that is doubled until the distance lies within it (Ukkonen 1985).
+
+    Args:
+        first: uint8[n], letters or codes.
+        second: uint8[m].
+    """
+    begin = 0
+    end, other_end = len(first), len(second)
+    while begin < min(end, other_end) and first[begin] == second[begin]:
+        begin += 1
+    while min(end, other_end) > begin and first[end - 1] == second[other_end - 1]:
+        end -= 1
+        other_end -= 1
+    rows, columns = end - begin, other_end - begin
+    if rows == 0 or columns == 0:
+        return max(rows, columns)
+    far = rows + columns
+    row = np.empty(columns + 1, dtype=np.int64)
+    band = abs(rows - columns) + 1
+    while True:
+        for j in range(columns + 1):
+            row[j] = j if j <= band else far
+        for i in range(1, rows + 1):
+            low, high = max(0, i - band), min(columns, i + band)
+            diagonal = row[low - 1] if low > 0 else far
+            left = far
+            for j in range(low, high + 1):
+                above = row[j] if j < i + band else far
+                if j == 0:
+                    value = i
+                else:
+                    same = first[begin + i - 1] == second[begin + j - 1]
+                    value = min(diagonal + (0 if same else 1), above + 1, left + 1)
+                diagonal = row[j]
+                row[j] = value
+                left = value
+        if row[columns] <= band or band >= max(rows, columns):
+            return int(row[columns])
+        band *= 2
+
+
+@njit(nogil=True, cache=True)
 def oriented_reference(
     codes: NDArray[np.uint8], begin: int, end: int, low: int, high: int, reverse: bool
 ) -> NDArray[np.uint8]:
@@ -74,10 +120,7 @@ def compare_pairs(
     seq_len: NDArray[np.int32],
     positions: NDArray[np.int64],
     rows: NDArray[np.int64],
-    place: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-    reverse: NDArray[np.bool_],
+    pairs: TruePairs,
     reference: NDArray[np.uint8],
     reference_start: NDArray[np.int64],
     edits: NDArray[np.int64],
@@ -92,26 +135,22 @@ def compare_pairs(
         seq_start: int64[n].
         seq_len: int32[n].
         positions: int64[n, 4], where both reads lie, or -1s: at both ends.
-        rows: int64[n], the pair of each in the arrays that follow; -1 for none.
-        place: int64[pairs], number of the reference's sequence.
-        begin: int64[pairs, 2].
-        end: int64[pairs, 2].
-        reverse: bool[pairs].
-        reference: uint8.
-        reference_start: int64.
+        rows: int64[n], the pair of each.
+        pairs: where they come from.
+        reference: uint8, codes of all sequences.
+        reference_start: int64, where each begins.
         edits: int64[n], set to the edit distance of the gaps.
         differences: int64[n], set to found less true length of the gap.
         gaps: int64[n], set to the true length of the gap.
         outward: int64[n, 2], set to bases and edits outside of the pair.
     """
     for i in range(len(rows)):
-        row = rows[i]
-        if row < 0:
-            continue
+        begin, end = pairs.begin[rows[i]], pairs.end[rows[i]]
+        reverse, place = pairs.reverse[rows[i]], pairs.sequence[rows[i]]
         read = sequence[seq_start[i] : seq_start[i] + seq_len[i]]
-        low, high = reference_start[place[row]], reference_start[place[row] + 1]
-        first_length = end[row, 0] - begin[row, 0]
-        second_length = end[row, 1] - begin[row, 1]
+        low, high = reference_start[place], reference_start[place + 1]
+        first_length = end[0] - begin[0]
+        second_length = end[1] - begin[1]
         if positions[i, 3] >= 0:
             first_begin, gap_begin = positions[i, 0], positions[i, 1]
             gap_end, second_end = positions[i, 2], positions[i, 3]
@@ -119,12 +158,12 @@ def compare_pairs(
             first_begin, gap_begin = 0, min(first_length, len(read))
             gap_end, second_end = max(0, len(read) - second_length), len(read)
         # In the direction of the reference, and as offsets into it.
-        if reverse[row]:
-            true_begin, true_end = low + end[row, 1], low + begin[row, 0]
-            outer_begin, outer_end = low + begin[row, 1], low + end[row, 0]
+        if reverse:
+            true_begin, true_end = low + end[1], low + begin[0]
+            outer_begin, outer_end = low + begin[1], low + end[0]
         else:
-            true_begin, true_end = low + end[row, 0], low + begin[row, 1]
-            outer_begin, outer_end = low + begin[row, 0], low + end[row, 1]
+            true_begin, true_end = low + end[0], low + begin[1]
+            outer_begin, outer_end = low + begin[0], low + end[1]
         true_gap = true_end - true_begin
         gaps[i] = true_gap
         # Of pairs that overlap, the length of the whole says what is wrong.
@@ -132,24 +171,18 @@ def compare_pairs(
         if true_gap < 0 or gap_end < gap_begin:
             edits[i] = abs(differences[i])
         else:
-            piece = oriented_reference(reference, true_begin, true_end, low, high, reverse[row])
+            piece = oriented_reference(reference, true_begin, true_end, low, high, reverse)
             edits[i] = edit_distance(read[gap_begin:gap_end], piece)
         left, right = first_begin, len(read) - second_end
-        before = right if reverse[row] else left
-        after = left if reverse[row] else right
+        before = right if reverse else left
+        after = left if reverse else right
         for side in range(2):
             count = before if side == 0 else after
             if count == 0:
                 continue
-            if side == 0:
-                piece = oriented_reference(
-                    reference, outer_begin - count, outer_begin, low, high, reverse[row]
-                )
-            else:
-                piece = oriented_reference(
-                    reference, outer_end, outer_end + count, low, high, reverse[row]
-                )
-            at_left = (side == 0) != reverse[row]
+            at = outer_begin - count if side == 0 else outer_end
+            piece = oriented_reference(reference, at, at + count, low, high, reverse)
+            at_left = (side == 0) != reverse
             part = read[:first_begin] if at_left else read[second_end:]
             outward[i, 0] += count
             outward[i, 1] += edit_distance(part, piece)

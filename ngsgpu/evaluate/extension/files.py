@@ -15,8 +15,12 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.extension.cpu import compare_pairs, positions_of
-from ngsgpu.evaluate.extension.positions import TruePairs, read_true_pairs
-from ngsgpu.evaluate.extension.reference import Reference, read_reference
+from ngsgpu.evaluate.extension.positions import (
+    Reference,
+    TruePairs,
+    read_reference,
+    read_true_pairs,
+)
 from ngsgpu.evaluate.extension.result import ExtensionEvaluation
 from ngsgpu.evaluate.truth.matching import hashes_of, names_of
 from ngsgpu.evaluate.truth.streams import unwrapped
@@ -78,7 +82,7 @@ def _compare(
     outward = np.zeros((count, 2), dtype=np.int64)
     data, starts = unwrapped(batch)
     compare_pairs(
-        CODES[data], starts, batch.seq_len, positions_of(batch), rows, pairs.sequence, pairs.begin,
-        pairs.end, pairs.reverse, genome.codes, genome.start, edits, differences, gaps, outward,
+        CODES[data], starts, batch.seq_len, positions_of(batch), rows, pairs, genome.codes,
+        genome.start, edits, differences, gaps, outward,
     )  # fmt: skip
     return edits, differences, gaps, outward

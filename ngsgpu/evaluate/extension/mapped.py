@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.evaluate.extension.cpu import positions_of
-from ngsgpu.evaluate.extension.distance import edit_distance
-from ngsgpu.evaluate.extension.reference import Reference, read_reference
+from ngsgpu.evaluate.extension.cpu import edit_distance, positions_of
+from ngsgpu.evaluate.extension.positions import Reference, read_reference
 from ngsgpu.evaluate.extension.result import ExtensionEvaluation
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import read_batches

@@ -1,1 +1,1 @@
-"""Classification in the report: its files, databases, plots and section."""
+"""Classification in the report: its files, plots and section."""

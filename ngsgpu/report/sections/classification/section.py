@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ngsgpu.report import words
+from ngsgpu.report.absent import read_note
+from ngsgpu.report.files import Json, read_object
 from ngsgpu.report.model import FileSpec, Sample, SampleResults, Study
 from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
 from ngsgpu.report.sections.classification import plots
-from ngsgpu.report.sections.classification.databases import database_table
 from ngsgpu.report.sections.classification.files import (
     FILES,
     Classification,
@@ -90,7 +91,7 @@ class ClassificationStage(Stage):
 
     def table(self, study: Study) -> Table | None:
         """The databases."""
-        return database_table(study.databases)
+        return _database_table(study.databases)
 
     def say(self, results: SampleResults, finding: Finding) -> None:
         """How much was classified with each database, and as what."""
@@ -311,3 +312,46 @@ def _say_composition(
         sentence += f", most of them as {words.listed(shown)}"
     finding.sentences.append(f"{sentence}.")
     finding.figures.append((f"{unit} classified{which}", share))
+
+
+def _database_table(databases: Mapping[str, Path]) -> Table | None:
+    """What is known of each database, a line each; None if the study names none.
+
+    Args:
+        databases: by name, what ``ngsgpu db info --json`` says of the database.
+
+    Raises:
+        InputError: a file is there but damaged.
+    """
+    if not databases:
+        return None
+    rows = []
+    for name, path in databases.items():
+        facts = _facts(path)
+        targets = facts.number("targets")
+        without = facts.number("without_taxon")
+        share = f" ({words.share(without, targets)})" if without else ""
+        rows.append(
+            (
+                name,
+                words.count(targets),
+                words.count(facts.number("bases")),
+                words.count(facts.number("taxa")) if facts.number("taxa") else "no taxonomy",
+                words.count(without) + share,
+                words.count(len(facts.entries("partitions")) or None),
+                str(facts.get("digest") or words.NOTHING)[:12],
+            )
+        )
+    headings = (
+        "database", "reference sequences", "bases", "taxa in the taxonomy",
+        "sequences without a taxon", "partitions", "digest",
+    )  # fmt: skip
+    return Table(headings, rows, text_columns=frozenset({6}))
+
+
+def _facts(path: Path) -> Json:
+    """What a database's file says; nothing if it is not there."""
+    is_there = path.is_file() and read_note(path) is None
+    return Json(
+        path, read_object(path, "make it again with ngsgpu db info --json") if is_there else {}
+    )

@@ -1,1 +1,1 @@
-"""Correction in the report: its files, plots, section and parameters."""
+"""Correction in the report: its plots, section and parameters."""

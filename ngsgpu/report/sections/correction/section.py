@@ -14,7 +14,7 @@ from ngsgpu.report.files import Json, json_if_present
 from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleResults
 from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
 from ngsgpu.report.sections.correction import plots
-from ngsgpu.report.sections.correction.files import PositionCounts, Spectrum, read_spectrum
+from ngsgpu.report.sections.correction.plots import PositionCounts, Spectrum, read_spectrum
 from ngsgpu.report.stage import Stage, variants
 
 
