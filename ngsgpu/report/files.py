@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
 
 
@@ -25,14 +26,14 @@ def numbered_lines(path: Path, remedy: str) -> Iterator[tuple[int, str]]:
     return iter(enumerate(text.splitlines(), 1))
 
 
-def read_object(path: Path, remedy: str) -> dict[str, Any]:
-    """Read a JSON object.
+def load_json(path: Path, remedy: str) -> Any:
+    """Read a JSON file.
 
     Raises:
-        InputError: it cannot be read, or is something else.
+        InputError: it cannot be read or is not JSON.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(path, error.strerror or str(error), "check the path") from error
     except UnicodeDecodeError as error:
@@ -40,9 +41,6 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         cause = f"it is not valid JSON ({error.msg})"
         raise InputError(path, cause, remedy, line=error.lineno) from error
-    if not isinstance(document, dict):
-        raise InputError(path, "it is not a JSON object", remedy)
-    return document
 
 
 def read_json(path: Path, schema: str, version: int) -> dict[str, Any]:
@@ -51,8 +49,8 @@ def read_json(path: Path, schema: str, version: int) -> dict[str, Any]:
     Raises:
         InputError: when it cannot be read, is not JSON, or is of another kind or newer version.
     """
-    document = read_object(path, "make the file again")
-    if document.get("schema") != schema:
+    document = load_json(path, "make the file again")
+    if not isinstance(document, dict) or document.get("schema") != schema:
         raise InputError(path, f"it does not have the schema {schema}", "give the right file")
     found = document.get("schema_version")
     if not isinstance(found, int) or not 1 <= found <= version:
@@ -99,6 +97,12 @@ class Json:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._wrong(key, "is not a number")
         return value
+
+    def line(self, label: str, key: str, of: str = "") -> tuple[str, str, str]:
+        """A line of a table: label, a count, and its share of another one if that is named."""
+        value = self.number(key)
+        share = words.share(value, self.number(of)) if of and value is not None else ""
+        return label, words.count(value), share
 
     def array(self, key: str) -> NDArray[np.float64]:
         """A list of numbers; empty if there is none.

@@ -152,7 +152,6 @@ def _of_taxid(field: str, taxonomy: Taxonomy) -> int:
 
 def _metacache(fields: list[str], taxonomy: Taxonomy, references: Mapping[str, int]) -> _Format:
     """MetaCache's lines: columns between bars, the call in one or (-separate-cols) in several."""
-    names = _Names(taxonomy)
     values = tuple(range(2, len(fields), 2))
 
     def resolve(row: list[str]) -> int:
@@ -172,25 +171,18 @@ def _metacache(fields: list[str], taxonomy: Taxonomy, references: Mapping[str, i
             raise ValueError(text)
         if rank == "sequence":
             return _of_taxid(str(references[name]), taxonomy) if name in references else ELSEWHERE
-        return names.node(name, rank)
+        return _node_of_name(taxonomy, name, rank)
 
     return _Format("metacache", 0, values, -1, resolve)
 
 
-class _Names:
-    """Looks taxa up by their names, one at a time; a call names few different ones."""
-
-    def __init__(self, taxonomy: Taxonomy) -> None:
-        self._taxonomy = taxonomy
-
-    def node(self, name: str, rank: str) -> int:
-        """The node of a name: that of the rank, if several have the name."""
-        taxonomy = self._taxonomy
-        start = np.ascontiguousarray(taxonomy.name_start[:-1])
-        end = np.ascontiguousarray(taxonomy.name_start[1:])
-        found = KeyTable.of([name.encode()]).find(taxonomy.name_bytes, start, end)
-        nodes = np.flatnonzero(found == 0).tolist()
-        if not nodes:
-            return ELSEWHERE
-        ranked = [node for node in nodes if rank_name(int(taxonomy.rank[node])) == rank]
-        return int((ranked or nodes)[0])
+def _node_of_name(taxonomy: Taxonomy, name: str, rank: str) -> int:
+    """The node of a name, that of the rank if several have it; a call names few different ones."""
+    start = np.ascontiguousarray(taxonomy.name_start[:-1])
+    end = np.ascontiguousarray(taxonomy.name_start[1:])
+    found = KeyTable.of([name.encode()]).find(taxonomy.name_bytes, start, end)
+    nodes = np.flatnonzero(found == 0).tolist()
+    if not nodes:
+        return ELSEWHERE
+    ranked = [node for node in nodes if rank_name(int(taxonomy.rank[node])) == rank]
+    return int((ranked or nodes)[0])

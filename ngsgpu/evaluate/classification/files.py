@@ -56,19 +56,19 @@ def evaluate_classification(
     runs = []
     for name, path in classified:
         tally = read_tally(path, taxonomy, origins, sequences)
-        runs.append(
-            _run(
-                name,
-                tally,
-                taxonomy,
-                ranked,
-                represented,
-                origins,
-                expected,
-                ranks,
-                abundance_rank,
-            )
+        origin, node, _, reads = tally.rows.T
+        by_rank, curve = _outcomes(tally, ranked, represented, origins, ranks)
+        run = Run(
+            name=name,
+            program=tally.program,
+            reads=int(reads.sum()),
+            unclassified=int(reads[node == -1].sum()),
+            without_truth=int(reads[origin < 0].sum()) if origins is not None else 0,
+            ranks=by_rank,
+            curve=curve,
+            abundance=deviation(tally, taxonomy, ranked, origins, expected, abundance_rank),
         )
+        runs.append(run)
     return ClassificationEvaluation(tuple(runs))
 
 
@@ -87,42 +87,24 @@ def _represented(
     return found
 
 
-def _run(
-    name: str,
+def _outcomes(
     tally: Tally,
-    taxonomy: Taxonomy,
     ranked: NDArray[np.int32],
     represented: NDArray[np.bool_],
     origins: Origins | None,
-    composition: Mapping[int, float] | None,
     ranks: Sequence[str],
-    abundance_rank: str,
-) -> Run:
-    origin, node, score, reads = tally.rows.T
-    by_rank: dict[str, RankCounts] = {}
-    curve: dict[int, dict[str, RankCounts]] = {}
-    if origins is not None:
-        known = origin >= 0
-        judges = {
-            rank: _Judge(RANKS.index(rank), tally.rows[known], ranked, represented, origins)
-            for rank in ranks
-        }
-        by_rank = {rank: judge.counts(0) for rank, judge in judges.items()}
-        if tally.has_scores:
-            steps = _thresholds(score[known & (node != -1)])
-            curve = {
-                step: {rank: judge.counts(step) for rank, judge in judges.items()} for step in steps
-            }
-    return Run(
-        name=name,
-        program=tally.program,
-        reads=int(reads.sum()),
-        unclassified=int(reads[node == -1].sum()),
-        without_truth=int(reads[origin < 0].sum()) if origins is not None else 0,
-        ranks=by_rank,
-        curve=curve,
-        abundance=deviation(tally, taxonomy, ranked, origins, composition, abundance_rank),
-    )
+) -> tuple[dict[str, RankCounts], dict[int, dict[str, RankCounts]]]:
+    """Outcomes by rank, and for thresholds of the score where there are scores."""
+    if origins is None:
+        return {}, {}
+    rows = tally.rows[tally.rows[:, 0] >= 0]
+    judges = {rank: _Judge(RANKS.index(rank), rows, ranked, represented, origins) for rank in ranks}
+    steps = _thresholds(rows[rows[:, 1] != -1, 2]) if tally.has_scores else []
+
+    def counted(least: int) -> dict[str, RankCounts]:
+        return {rank: judge.counts(least) for rank, judge in judges.items()}
+
+    return counted(0), {step: counted(step) for step in steps}
 
 
 _MAX_STEPS: Final = 64

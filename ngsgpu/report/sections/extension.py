@@ -96,20 +96,14 @@ class ExtensionStage(Stage):
 
 def _process_table(stats: Json) -> Table:
     """What extension saw and did."""
-
-    def line(label: str, key: str, of: str) -> tuple[str, str, str]:
-        value = stats.number(f"pairs.{key}")
-        share = words.share(value, stats.number(f"pairs.{of}")) if value is not None else ""
-        return label, words.count(value), share
-
     rows = [
-        line("pairs", "total", "total"),
-        line("connected", "connected", "total"),
-        line("… by both sides alike", "both", "connected"),
-        line("… by one side, confirmed by the other", "confirmed", "connected"),
-        line("… by one side", "one", "connected"),
-        line("… by both sides, differently", "differ", "connected"),
-        line("… by merging both sides", "merged", "connected"),
+        stats.line("pairs", "pairs.total", "pairs.total"),
+        stats.line("connected", "pairs.connected", "pairs.total"),
+        stats.line("… by both sides alike", "pairs.both", "pairs.connected"),
+        stats.line("… by one side, confirmed by the other", "pairs.confirmed", "pairs.connected"),
+        stats.line("… by one side", "pairs.one", "pairs.connected"),
+        stats.line("… by both sides, differently", "pairs.differ", "pairs.connected"),
+        stats.line("… by merging both sides", "pairs.merged", "pairs.connected"),
     ]
     for label, key in (("mean", "mean"), ("standard deviation", "sd")):
         value = words.decimal(stats.number(f"insert.{key}"), 1)

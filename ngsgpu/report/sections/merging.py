@@ -100,21 +100,15 @@ def _observed(truth: Json, part: str) -> list[tuple[float, float, float]]:
 
 def _process_table(stats: Json) -> Table:
     """What merging saw and did."""
-
-    def line(label: str, key: str, of: str | None = None) -> tuple[str, str, str]:
-        value = stats.number(key)
-        share = words.share(value or 0, stats.number(of)) if of and value is not None else ""
-        return label, words.count(value), share
-
     rows = [
-        line("pairs", "pairs.total"),
-        line("merged", "pairs.merged", "pairs.total"),
-        line("… of these pointing outwards", "pairs.outward", "pairs.merged"),
-        line("without a similar overlap", "pairs.dissimilar", "pairs.total"),
-        line("too short for an overlap", "pairs.too_short", "pairs.total"),
-        line("bases in overlaps", "overlaps.bases"),
-        line("… that mismatch", "overlaps.mismatches", "overlaps.bases"),
-        line("bases of adapters trimmed", "trimmed.bases"),
+        stats.line("pairs", "pairs.total"),
+        stats.line("merged", "pairs.merged", "pairs.total"),
+        stats.line("… of these pointing outwards", "pairs.outward", "pairs.merged"),
+        stats.line("without a similar overlap", "pairs.dissimilar", "pairs.total"),
+        stats.line("too short for an overlap", "pairs.too_short", "pairs.total"),
+        stats.line("bases in overlaps", "overlaps.bases"),
+        stats.line("… that mismatch", "overlaps.mismatches", "overlaps.bases"),
+        stats.line("bases of adapters trimmed", "trimmed.bases"),
     ]
     for label, key in (("mean", "mean"), ("standard deviation", "deviation")):
         value = words.decimal(stats.number(f"insert_size.{key}"), 1)

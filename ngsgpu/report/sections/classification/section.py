@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ngsgpu.errors import InputError
 from ngsgpu.report import words
 from ngsgpu.report.absent import read_note
-from ngsgpu.report.files import Json, read_object
+from ngsgpu.report.files import Json, load_json
 from ngsgpu.report.model import FileSpec, Sample, SampleResults, Study
 from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
 from ngsgpu.report.sections.classification import plots
@@ -351,7 +352,10 @@ def _database_table(databases: Mapping[str, Path]) -> Table | None:
 
 def _facts(path: Path) -> Json:
     """What a database's file says; nothing if it is not there."""
-    is_there = path.is_file() and read_note(path) is None
-    return Json(
-        path, read_object(path, "make it again with ngsgpu db info --json") if is_there else {}
-    )
+    if not path.is_file() or read_note(path) is not None:
+        return Json(path, {})
+    remedy = "make it again with ngsgpu db info --json"
+    document = load_json(path, remedy)
+    if not isinstance(document, dict):
+        raise InputError(path, "it is not a JSON object", remedy)
+    return Json(path, document)

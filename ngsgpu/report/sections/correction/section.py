@@ -320,27 +320,23 @@ def _truth_table(truth: Json) -> Table:
 
 def _process_table(stats: Json) -> Table:
     """What correction saw and did on its way."""
-
-    def line(label: str, key: str, of: str | None = None) -> tuple[str, str, str] | None:
-        value = stats.number(key)
-        if value is None:
-            return None
-        whole = stats.number(of) if of else None
-        return label, words.count(value), words.share(value, whole) if of else ""
-
     lines = (
-        line("reads", "reads.total"),
-        line("reads with a base replaced", "corrected.reads", "reads.total"),
-        line("bases replaced", "corrected.bases", "reads.bases"),
-        line("ambiguous bases (N) decided", "corrected.unknown_decided"),
-        line("ambiguous bases (N) left", "corrected.unknown_left"),
-        line("anchors of high quality", "anchors.high_quality", "anchors.total"),
-        line("anchors of low quality", "anchors.low_quality", "anchors.total"),
-        line("anchors without candidates", "anchors.without_candidates", "anchors.total"),
-        line("candidates found", "candidates.found"),
-        line("candidates aligned", "candidates.aligned", "candidates.found"),
-        line("candidates kept by the filter", "candidates.kept", "candidates.found"),
-        line("candidates removed by refinement", "candidates.removed_by_refinement",
-             "candidates.found"),
-    )  # fmt: skip
-    return Table(("", "number", "share"), [row for row in lines if row is not None])
+        ("reads", "reads.total", ""),
+        ("reads with a base replaced", "corrected.reads", "reads.total"),
+        ("bases replaced", "corrected.bases", "reads.bases"),
+        ("ambiguous bases (N) decided", "corrected.unknown_decided", ""),
+        ("ambiguous bases (N) left", "corrected.unknown_left", ""),
+        ("anchors of high quality", "anchors.high_quality", "anchors.total"),
+        ("anchors of low quality", "anchors.low_quality", "anchors.total"),
+        ("anchors without candidates", "anchors.without_candidates", "anchors.total"),
+        ("candidates found", "candidates.found", ""),
+        ("candidates aligned", "candidates.aligned", "candidates.found"),
+        ("candidates kept by the filter", "candidates.kept", "candidates.found"),
+        (
+            "candidates removed by refinement",
+            "candidates.removed_by_refinement",
+            "candidates.found",
+        ),
+    )
+    rows = [stats.line(*line) for line in lines if stats.number(line[1]) is not None]
+    return Table(("", "number", "share"), rows)
