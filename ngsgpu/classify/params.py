@@ -23,7 +23,7 @@ PER_MILLION: Final = 1_000_000
 
 
 class SketchRules(NamedTuple):
-    """What the kernels take of ``SketchParameters``."""
+    """``SketchParameters`` in the kernels' form."""
 
     kmer: int
     sketch: int
@@ -33,14 +33,14 @@ class SketchRules(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SketchParameters:
-    """How sequences are cut into windows and windows turned into features.
+    """How sequences are split into windows and windows sketched into features.
 
     Attributes:
         kmer: length of k-mers, 4 to 16 bases.
-        sketch: features of a window: its smallest distinct k-mer hashes.
-        window: bases of a window.
-        stride: bases between the starts of consecutive windows; at most ``window``. With the
-            default, ``window - kmer + 1``, every k-mer lies in one window.
+        sketch: features per window: its smallest distinct k-mer hashes.
+        window: bases per window.
+        stride: distance between the starts of consecutive windows; at most ``window``. With the
+            default, ``window - kmer + 1``, every k-mer is in one window.
     """
 
     kmer: int = 16
@@ -64,11 +64,11 @@ class SketchParameters:
 
     @property
     def rules(self) -> SketchRules:
-        """The numbers that kernels take."""
+        """The parameters in the kernels' form."""
         return SketchRules(self.kmer, self.sketch, self.window, self.stride)
 
     def windows(self, length: int) -> int:
-        """Windows of a sequence, those too short for a k-mer left out."""
+        """Windows of a sequence, except those too short for a k-mer."""
         if length <= self.window:
             return int(length >= self.kmer)
         full = (length - self.window) // self.stride + 1
@@ -111,7 +111,7 @@ class DatabaseParameters:
 
 
 class QueryRules(NamedTuple):
-    """What the kernels take of ``QueryParameters``; ratios in millionths."""
+    """``QueryParameters`` in the kernels' form; ratios in millionths."""
 
     min_hits: int
     difference: int

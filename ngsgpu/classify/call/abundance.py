@@ -91,9 +91,9 @@ def _moved_up(
 
 
 def _shared_down(taxonomy: Taxonomy, counts: dict[int, int]) -> int:
-    """Step 2: change ``counts`` (node to reads, none of them 0); returns what is left over.
+    """Step 2: change ``counts`` (node to reads, none of them 0); return the remainder.
 
-    Python's integers do not overflow where reads are multiplied by reads.
+    Python's integers do not overflow in products of read counts.
     """
     parent = {node: _nearest_above(taxonomy, node, counts) for node in counts}
     children: dict[int, list[int]] = {}
@@ -127,7 +127,7 @@ def rank_code(name: str) -> int:
     """Index of a rank by its name.
 
     Raises:
-        UsageError: there is no such rank.
+        UsageError: unknown rank.
     """
     from ngsgpu.errors import UsageError
 

@@ -19,12 +19,12 @@ __device__ __forceinline__ int common_rank(const Rules& rules, int one, int two,
     return -1;
 }
 
-// Whether a candidate takes part: not dropped, and of a believed species where only those count.
+// Whether a candidate counts: not dropped, and of an accepted species if only those count.
 __device__ __forceinline__ bool counts(int target, const u8* kept, const u8* accepted, bool near) {
     return (!kept || kept[target]) && (!near || accepted[target] == kAccepted);
 }
 
-// The most that is believed of a candidate near the best one; as ``_weigh`` of evidence.py.
+// The highest acceptance among the candidates near the best one; as ``_weigh`` of evidence.py.
 __device__ __forceinline__ int acceptance_of(const Candidate* row, int most, const u8* accepted,
                                          const Rules& rules) {
     if (row[0].x < 0) return kAccepted;

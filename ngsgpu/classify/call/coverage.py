@@ -1,10 +1,10 @@
-"""The coverage filter: reference sequences that reads cover sparsely are taken for false hits.
+"""The coverage filter: sparsely covered reference sequences are considered false hits.
 
-Rule (MetaCache's; Kobus, section 6.4): a window of a reference sequence is covered if it lies in
-the range of a candidate with at least ``min_hits`` hits. A sequence's coverage is the share of
-its windows that are covered. By ascending coverage, equal ones by number, sequences are dropped
-as long as the sum of the coverages dropped is at most the given share of the sum of all. Reads
-are then classified again with the candidates that remain.
+Rule (MetaCache's; Kobus, section 6.4): a window of a reference sequence is covered if it is in the
+range of a candidate with at least ``min_hits`` hits. A sequence's coverage is the fraction of its
+windows that are covered. In ascending order of coverage, ties by number, sequences are dropped
+while the sum of the dropped coverages is at most the given fraction of the total. Reads are then
+classified again with the remaining candidates.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ngsgpu.jit import njit
 
 
 class CoverageCounter:
-    """Marks covered windows; one byte a window of the database.
+    """Marks covered windows; one byte per window of the database.
 
     Args:
         windows: int64[t], windows of each reference sequence (``Labels.windows``).
-        min_hits: hits from which on a candidate counts.
+        min_hits: minimum hits of a candidate to count.
 
     Attributes:
         first_window: int64[t + 1], where each sequence's windows begin, and the end of the last.
-        marks: uint8, of all windows one after the other, 1 where one is covered.
+        marks: uint8, 1 for each covered window, concatenated over the sequences.
     """
 
     def __init__(self, windows: NDArray[np.int64], min_hits: int) -> None:

@@ -1,19 +1,19 @@
-"""From candidates to calls: the lowest common ancestor of those that come close to the best.
+"""From candidates to calls: the lowest common ancestor of those close to the best.
 
 MetaCache's rule (Kobus 2022, section 6.4.3): a query whose best candidate has fewer hits than
-``min_hits`` stays unclassified. Otherwise the call begins with the best candidate; each further
-one, from the best down, whose hits exceed ``(best - min_hits) * hit_difference`` lifts it to the
-lowest rank from the call's own upwards at which both have the same taxon. A call above the highest
-rank is none.
+``min_hits`` stays unclassified. Otherwise the call starts at the best candidate; each further one,
+from the best down, whose hits exceed ``(best - min_hits) * hit_difference`` raises it to the lowest
+rank, from the call's own upwards, at which both share a taxon. A call above the highest rank is
+discarded.
 
-Without a taxonomy there is nothing above the best candidate to lift the call to. Then the best one
-is called whatever else is near (of equal ones the earliest reference sequence, which is how
-candidates are ordered), or with ``--ties ambiguous`` the query stays unclassified, as MetaCache's.
+Without a taxonomy there is no rank above the best candidate. Then the best one is called regardless
+of others (on ties the earliest reference sequence, which is the order of candidates), or with
+``--ties ambiguous`` the query stays unclassified, as in MetaCache.
 
-Two more rules are our own. With ``confidence``, a query whose best candidate has less than this
-part of its features stays unclassified; with ``species_confidence``, one that has less than that
-part is not called a species, or anything below, but the next rank that the lineage has. Both are
-off where MetaCache's calls are wanted.
+Two more rules are additions. With ``confidence``, a query whose best candidate has less than this
+fraction of its features stays unclassified; with ``species_confidence``, one below that fraction is
+not called at species level or below, but at the next rank of the lineage. Both are off for
+MetaCache's calls.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ def call_queries(
 
     Args:
         best: their candidates.
-        features: int64[n], how many features they have.
+        features: int64[n], their numbers of features.
         lineages: int32[nodes, ranks], each node's taxon at each rank, or -1.
         node_rank: uint8[nodes].
         target_node: int32[targets], each target's taxon, or -1.
-        kept: uint8[targets], 0 for targets that do not count; empty: all count.
-        rules: what decides.
-        call: int32[n], takes the calls, see ``ngsgpu.classify.call.results``.
-        first_kept: int64[n], takes the place of the best candidate that counts, or -1.
+        kept: uint8[targets], 0 for ignored targets; empty: all count.
+        rules: calling rules.
+        call: int32[n], output: the calls, see ``ngsgpu.classify.call.results``.
+        first_kept: int64[n], output: index of the best candidate that counts, or -1.
     """
     for query in range(call.size):
         call[query] = -1

@@ -1,28 +1,28 @@
-"""Which species a sample holds itself, and which only have relatives in it.
+"""Species evidence: which species a sample contains, and which are only relatives of those.
 
-Reads of a species without reference sequences are found in those of its relatives, with fewer
-hits each, as genomes of different species differ in more than 5 % of their bases and each
-difference takes up to k k-mers. One read cannot tell this from its errors; all reads of a species
+Reads of a species without reference sequences hit those of its relatives, with fewer hits each,
+because genomes of different species differ in more than 5 % of their bases and each difference
+affects up to k k-mers. A single read cannot distinguish this from errors; all reads of a species
 together can. So, before reads are called:
 
-1. The evidence for a species is the median, over the reads whose best candidates are of this
-   species alone, of the part of the read's features that hit (in per cent, rounded down; of an
-   even number of reads the lower of the two in the middle). Reads of less than 8 per cent do not
-   count: distant relatives, which may be many, have such.
-2. A species whose evidence is at least ``species_evidence`` is believed; one below, or without any
-   such read, is doubted. Sequences without a species are believed. A genus is believed that has a
-   species with evidence of at least ``genus_evidence``.
+1. The evidence for a species is the median, over the reads whose best candidates are all from this
+   species, of the fraction of the read's features that hit (in per cent, rounded down; for an even
+   number of reads the lower of the two middle values). Reads below 8 per cent do not count: these
+   are often numerous hits from distant relatives.
+2. A species whose evidence reaches ``species_evidence`` is accepted; others, also those without any
+   such read, are rejected. Sequences without a species are accepted. A genus is accepted if one of
+   its species has evidence of at least ``genus_evidence``.
 
-Then, of each read:
+Then, for each read:
 
-3. If a believed candidate is near the best (its hits exceed ``(best - min_hits) *
-   hit_difference``, or it is the best), the doubted ones are left out, and the read is called as
-   ever.
-4. Otherwise it is called as ever, but not as a species or anything below: as the next rank that
-   the lineage has. If the genera of all candidates that are near are doubted, too, it is not called
-   as a genus either. With less than ``doubtful_confidence`` of its features it stays unclassified.
+3. If an accepted candidate is close to the best (its hits exceed ``(best - min_hits) *
+   hit_difference``, or it is the best), rejected ones are ignored, and the read is called as
+   usual.
+4. Otherwise it is called as usual, but at the next rank of the lineage above species. If the genera
+   of all close candidates are rejected as well, it is not called at genus level either. Below
+   ``doubtful_confidence`` of its features it stays unclassified.
 
-All counts are integers, so that neither threads nor partitions change anything.
+All counts are integers, so that neither threads nor partitions affect the result.
 """
 
 from __future__ import annotations
@@ -41,24 +41,23 @@ from ngsgpu.taxonomy.tree import GENUS, SPECIES
 
 _BINS = 101
 MIN_PERCENT: Final = 8
-"""Of a read's features, from which on it says something of a species."""
+"""Minimum per cent of a read's features for it to count as evidence."""
 
 REJECTED: Final = 0
 GENUS_ACCEPTED: Final = 1
 ACCEPTED: Final = 2
-"""What is believed of a reference sequence: nothing, its genus, its species."""
+"""Acceptance of a reference sequence: rejected, its genus, its species."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceParameters:
-    """When a species is believed.
+    """Thresholds for accepting a species.
 
     Attributes:
-        species_evidence: median part of the features that hit, from which on; 0 believes all and
-            saves looking twice.
-        genus_evidence: the same for a genus, of which its best species counts.
-        doubtful_confidence: part of a read's features that have to hit where only species that
-            are doubted are near.
+        species_evidence: minimum median fraction of hit features; 0 accepts all in a single pass.
+        genus_evidence: the same for a genus, judged by its best species.
+        doubtful_confidence: minimum fraction of hit features for reads with only rejected species
+            close to the best.
     """
 
     species_evidence: float = 0.0
@@ -117,7 +116,7 @@ class SpeciesEvidence:
         }
 
     def accepted(self, parameters: EvidenceParameters) -> NDArray[np.uint8]:
-        """What is believed of each reference sequence: uint8[t], see ``ACCEPTED``."""
+        """Acceptance of each reference sequence: uint8[t], see ``ACCEPTED``."""
         medians = self.medians()
         evidence = np.array([medians.get(node, -1) for node in self._nodes.tolist()])
         evidence *= PER_MILLION // 100
@@ -140,11 +139,11 @@ def _millionths(share: float) -> int:
 def weigh(
     best: CandidateArrays, accepted: NDArray[np.uint8], rules: QueryRules
 ) -> tuple[CandidateArrays, NDArray[np.uint8]]:
-    """Leave candidates of doubted species out where one of a believed species is near.
+    """Drop candidates of rejected species if one of an accepted species is close to the best.
 
     Returns:
-        The candidates, and the most that is believed of any that was near, uint8[n]; ``ACCEPTED``
-        of reads without candidates.
+        The candidates, and the highest acceptance of those close to the best, uint8[n];
+        ``ACCEPTED`` for reads without candidates.
     """
     left = best.copy()
     acceptance = np.full(len(best.target), ACCEPTED, dtype=np.uint8)
@@ -162,17 +161,17 @@ def raise_rank(
     highest: int,
     least: int,
 ) -> None:
-    """Take calls of reads near doubted species only above the species, above the genus, or back.
+    """Raise calls of reads with only rejected species to above species or genus, or discard them.
 
     Args:
         call: int32[n], changed.
-        acceptance: uint8[n], what is believed of the candidates that are near.
+        acceptance: uint8[n], of the candidates close to the best.
         hits: int32[n], of the best candidate.
         features: int64[n], of the read.
         target_node: int32[t].
         lineages: int32[nodes, ranks].
         highest: highest rank of calls.
-        least: millionths of the features that have to hit.
+        least: minimum fraction of hit features, in millionths.
     """
     rows = np.flatnonzero((acceptance < ACCEPTED) & (call >= 0))
     enough = hits[rows].astype(np.int64) * PER_MILLION >= features[rows] * least
@@ -213,7 +212,7 @@ def _count(target, hits, features, species, min_hits, counts):  # type: ignore[n
 
 @njit(nogil=True, cache=True)
 def _weigh(best, accepted, min_hits, difference, acceptance):  # type: ignore[no-untyped-def]
-    """Move those of believed species to the front of rows that have a near one; empty the rest."""
+    """Move accepted species to the front in rows with one close to the best; clear the others."""
     target, hits, window_begin, window_end, taxon = best
     most = target.shape[1]
     for i in range(target.shape[0]):

@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // Mark the windows in the ranges of candidates; CoverageCounter of coverage.py.
 //
-// Grid: any; block: kThreads, one thread a query. Bytes: 16 a candidate, 1 a window.
+// Grid: any; block: kThreads, one thread per query. Bytes: 16 per candidate, 1 per window.
 extern "C" __global__ void __launch_bounds__(kThreads)
     mark_covered(const Candidate* candidates, uint32_t queries, int most, int min_hits,
                  const int64_t* first_window, u8* covered) {

@@ -31,12 +31,12 @@ is none; taxa of calls, null where these may be sequences), and what decides."""
 
 
 class GpuFirstPass:
-    """What all reads together say, before the first is called.
+    """Collects statistics over all reads before the first one is called.
 
     Args:
         engine: the database.
         counter: collects coverage, or None.
-        evidence: collects the evidence for species, or None.
+        evidence: collects the species evidence, or None.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class GpuFirstPass:
             )  # fmt: skip
 
     def finish(self) -> None:
-        """Hand over what was collected."""
+        """Hand over the collected statistics."""
         if self._counter is not None:
             self._counter.marks[...] = self._covered.get()
         if self._evidence is not None:

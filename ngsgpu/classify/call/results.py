@@ -1,8 +1,8 @@
-"""What classification gives: the calls of a batch of reads, their candidates, and a sample's sums.
+"""Results of classification: the calls of a batch, their candidates, and a sample's totals.
 
 A query is a read, or a pair of mates. A call is an int32: ``UNCLASSIFIED`` (-1), a node of the
-taxonomy (0 to nodes - 1), or a reference sequence (nodes + its number), which is of rank
-"sequence" and lies below its taxon.
+taxonomy (0 to nodes - 1), or a reference sequence (nodes + its number), which has rank "sequence"
+and is below its taxon.
 """
 
 from __future__ import annotations
@@ -47,18 +47,17 @@ class CalledReads:
 
 @dataclass(slots=True)
 class SampleTotals:
-    """Sums over the queries of a sample; all that reports need.
+    """Totals over the queries of a sample; all that reports need.
 
     Attributes:
-        name: the sample's name.
-        counts: int64[nodes + targets], queries called so, none counted twice: what lies below a
-            taxon is not counted with it.
+        name: sample name.
+        counts: int64[nodes + targets], queries called exactly so, excluding those called below.
         queries: reads, or pairs.
         bases: of all of them.
         unclassified: queries without a call.
         paired: whether queries are pairs.
-        window_reads: int32 per window of all targets one after the other, queries whose best
-            candidate's range covers the window; empty where it was not asked for.
+        window_reads: int32 per window of all targets, concatenated: queries whose best candidate's
+            range covers the window; empty if not requested.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Adding references to a database, as partitions of their own or to the last one."""
+"""Adds references to a database, as new partitions or to the last one."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ def add_references(
 ) -> Database:
     """Add references to a database, as new partitions or to the last one.
 
-    The other partitions are not touched. With ``into_last`` the result is that of building the
-    last partition of its own and the new references.
+    The other partitions do not change. With ``into_last`` the result equals building the last
+    partition from its own and the new references.
 
     Args:
         path: the database.
         references: FASTA files, or directories of them.
         taxonomy: only to check that it is the database's own.
         maps: as for ``build_database``.
-        request: into how many new partitions to cut.
+        request: number of new partitions.
         into_last: whether to add to the last partition instead.
-        options: threads, memory and the like.
+        options: threads, memory and so on.
 
     Raises:
-        InputError: as for ``build_database``; a name is in the database already, the taxonomy is
-            another one, or what is to be written again is damaged.
+        InputError: as for ``build_database``; a name is already in the database, the taxonomy
+            differs, or something to be rewritten is damaged.
     """
     path = Path(os.path.realpath(path))
     files = find_references(references)

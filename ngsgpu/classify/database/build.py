@@ -1,8 +1,8 @@
-"""Building databases: sketch, index, store.
+"""Builds databases: sketch, index, store.
 
-A partition of a planned database is built by a job of its own, which reads only the files that
-hold its targets. Where everything fits into memory, `build_database` reads once: it sketches all
-targets and deals them out afterwards.
+Each partition of a planned database can be built by a separate job, which reads only the files
+that contain its targets. If everything fits into memory, `build_database` reads once: it sketches
+all targets and assigns them to partitions afterwards.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Builder(Protocol):
 
         Args:
             files: FASTA files.
-            new_sink: makes what takes the records; called again where reading begins anew.
+            new_sink: makes the sink of the records; called again if reading restarts.
             advance: called with the number of bases sketched since the last call.
 
         Returns:
@@ -100,9 +100,9 @@ def _builder(parameters: DatabaseParameters, options: RunOptions) -> Iterator[_B
 def _on_backend(
     options: RunOptions, work: Callable[[RunOptions], _Result], *, in_memory: bool = False
 ) -> _Result:
-    """Do work with the backend that was chosen, or on the CPU where that may stand in.
+    """Run on the chosen backend, or on the CPU if it may take over.
 
-    A database that is built in memory is looked into next, by the same GPUs if they can.
+    A database built in memory is queried next, on the same GPUs if possible.
     """
     on_cpu = replace(options, backend="cpu")
     return on_backend(
@@ -124,18 +124,18 @@ def build_database(
 
     Args:
         references: FASTA files, or directories of them.
-        path: the directory to make, or to replace; None builds in memory only.
-        parameters: how it is built; MetaCache's values by default.
+        path: the directory to create or replace; None builds in memory only.
+        parameters: index parameters; MetaCache's values by default.
         taxonomy: directory with nodes.dmp and names.dmp; None: calls are sequences only.
-        maps: which sequence belongs to which taxon; see ``ngsgpu.taxonomy.mapping``.
-        request: into how many partitions to cut.
-        options: threads, memory and the like.
+        maps: sequence-to-taxon tables; see ``ngsgpu.taxonomy.mapping``.
+        request: number of partitions.
+        options: threads, memory and so on.
 
     Raises:
-        InputError: a reference, the taxonomy or a map cannot be used, or no database may be made
+        InputError: a reference, the taxonomy or a map cannot be used, or no database may be created
             at the path (see ``folder.check_place``).
-        OutputError: the database cannot be written; an older one stays.
-        UsageError: what is asked for is not possible.
+        OutputError: the database cannot be written; an older one is unchanged.
+        UsageError: the request is impossible.
     """
     parameters = parameters or DatabaseParameters()
     wanted = request or PartitionRequest()
@@ -158,10 +158,10 @@ def build_database(
 def _with_needed_gpus(
     options: RunOptions, parameters: DatabaseParameters, builds: Iterable[Iterable[str]]
 ) -> RunOptions:
-    """The options with as many GPUs as the largest build takes; others may have the rest.
+    """The options with only as many GPUs as the largest build needs; the others are released.
 
     Args:
-        options: how to go about it.
+        options: of the build.
         parameters: of the database.
         builds: the files that each build reads.
     """
@@ -184,7 +184,7 @@ def _build_part_by_part(
     request: PartitionRequest,
     options: RunOptions,
 ) -> Database:
-    """Plan a database and build its partitions one after the other."""
+    """Plan a database and build its partitions one by one."""
     logger.info("the references do not fit into memory: building in parts")
     check_memory(options, 0, 1, "any database")
     database = plan_database(
@@ -240,11 +240,11 @@ def _build_at_once(
 
 
 def build_partition(database: Database, number: int, options: RunOptions | None = None) -> None:
-    """Build and store one partition of a planned database, beside others that build theirs.
+    """Build and store one partition of a planned database, possibly concurrently with others.
 
     Raises:
-        InputError: a reference cannot be read, or is not what it was when it was planned.
-        UsageError: there is no such partition.
+        InputError: a reference cannot be read, or has changed since planning.
+        UsageError: no such partition.
         OutputError: it cannot be written.
     """
     with locked(database.path, shared=True):
@@ -307,7 +307,7 @@ class _PlannedTargets:
         return target if self._wanted[target] else -1
 
     def finish(self, bases: int) -> None:
-        """The first record that is not finished has so many bases."""
+        """Number of bases of the first unfinished record."""
         path, target = self._open.popleft()
         if bases != self._length[target]:
             raise _other_references(path)

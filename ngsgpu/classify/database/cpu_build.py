@@ -64,11 +64,11 @@ def index_partition(
     """Build the index of a partition.
 
     Args:
-        database: says which targets it has.
+        database: lists its targets.
         number: of the partition.
         pairs: of (at least) its targets.
-        threads: how many threads work.
-        removed: keys that have to have no location.
+        threads: number of threads.
+        removed: keys that must have no location.
     """
     target, first_window, shift = database.members(number)
     taxa = window_taxa(database, number) or NO_TAXA

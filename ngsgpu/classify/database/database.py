@@ -6,17 +6,17 @@
     DB/taxonomy-0001/*.npy    the taxonomy, if there is one
     DB/targets-0001/*.npy     reference sequences: names, lengths, taxa, partitions, files
     DB/partition-0000-0001/   the index of a partition and the checksums of its blocks, with a
-                              manifest of its own
+                              separate manifest
 
-The manifest names the folders, and a change of the database writes new ones beside the old and
-then replaces the manifest: whoever reads sees the one state or the other. A partition is built,
-stored and queried on its own; its digest, over the parameters and its targets, says that it is
-the one that the manifest means.
+The manifest names the directories. A change of the database writes new ones next to the old and
+then replaces the manifest, so readers see one state or the other. A partition is built, stored and
+queried separately; its digest, over the parameters and its targets, proves that it belongs to the
+manifest.
 
-Opening checks what is quick to check, whatever was asked for, so that no array leads out of
-another. The contents of targets and taxonomy are compared with their checksums then; those of an
-index block by block as look-ups come to them (``blocks``), or as a whole where all of it is read
-anyway or a partition has no checksums of blocks, as those of earlier versions.
+Opening always performs the quick checks, so that no array leads out of another. The contents of
+targets and taxonomy are compared with their checksums then; those of an index block by block on
+first access (``blocks``), or as a whole if all of it is read anyway or a partition has no block
+checksums, as in earlier versions.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Partition:
         target: int32[n], numbers of its targets in the database, ascending.
         first_window: uint32[n + 1], where the windows of each begin, and their number.
         index: see ``ngsgpu.classify.index.index``.
-        sums: uint64, checksums of the index's blocks (``ngsgpu.classify.index.blocks``);
-            empty where there is nothing to compare.
-        folder: where it lies.
+        sums: uint64, checksums of the index's blocks (``ngsgpu.classify.index.blocks``); empty if
+            nothing is to be verified.
+        folder: its directory.
         files: sizes and checksums of its files; none for a partition in memory.
     """
 
@@ -96,7 +96,7 @@ class Partition:
             check_content(self.folder, self.files, arrays, threads)
 
     def damage(self) -> InputError:
-        """The error of a partition whose blocks are not what they were; names the file."""
+        """The error for a partition with damaged blocks; names the file."""
         try:
             self.check()
         except InputError as error:
@@ -240,18 +240,17 @@ def partition_manifest(folder: Path, planned: PlannedPartition) -> dict[str, Any
 def open_database(
     path: str | Path, *, load: Sequence[int] | None = (), verified: bool = True
 ) -> Database:
-    """Open a database: the old version or the new one where it is being changed.
+    """Open a database: the old version or the new one while it is being changed.
 
     Args:
-        path: its folder.
-        load: partitions to open at once; None: all. What is open stays readable when the database
-            changes; another partition may be gone by then.
-        verified: whether to compare contents with their checksums, of the targets now, of
-            indexes when they are used.
+        path: its directory.
+        load: partitions to open at once; None: all. Open partitions stay readable when the database
+            changes; others may be gone by then.
+        verified: whether to verify checksums, of the targets now, of indexes when they are used.
 
     Raises:
-        InputError: there is none, it is damaged or cut short, of another version, or its
-            taxonomy is not the one it was built with.
+        InputError: it is missing, damaged, truncated or of another version, or its taxonomy is not
+            the one it was built with.
     """
     path = Path(path)
     while True:

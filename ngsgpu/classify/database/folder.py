@@ -1,12 +1,12 @@
-"""The folder of a database: where one may be made, who may change it, and how it changes.
+"""The directory of a database: where it may be created, who may change it, and how it changes.
 
-A database may go where there is nothing, into an empty folder, or in the place of another database.
-Nothing that ``ngsgpu`` did not write is ever removed or replaced: a folder that holds anything else
-is refused. What is made beside the old version takes new names (its generation), the manifest is
-replaced last, and only then do the old parts go, so that readers find the old or the new version.
+A database can be written to a new path, into an empty directory, or in place of another database.
+Nothing that ``ngsgpu`` did not write is ever removed or replaced: a directory with other contents
+is refused. New parts get new names (their generation), the manifest is replaced last, and only then
+are the old parts removed, so that readers find the old or the new version.
 
-Changes wait for each other at the file ``.lock`` of the folder, which is there only while something
-changes. The lock is the kernel's and ends with the process; readers need none.
+Changes wait for each other on the file ``.lock`` in the directory, which exists only during a
+change. The lock is the kernel's and ends with the process; readers need none.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 def check_place(path: str | Path, inputs: Sequence[str | Path] = ()) -> None:
-    """Refuse a folder where no database may be made.
+    """Refuse a directory where no database may be created.
 
     Args:
-        path: where it is to be.
-        inputs: what it is made of; may not lie in the folder, nor be it.
+        path: the directory.
+        inputs: the inputs of the database; must not be in the directory, nor be it.
 
     Raises:
-        InputError: the folder holds what is no part of a database, an input, or the current
+        InputError: the directory contains anything other than a database, an input, or the current
             directory; or it is a file.
     """
     check_inputs(path, inputs)
@@ -88,7 +88,7 @@ def check_place(path: str | Path, inputs: Sequence[str | Path] = ()) -> None:
 
 
 def check_inputs(path: str | Path, inputs: Sequence[str | Path]) -> None:
-    """Refuse inputs that are, or lie in, the folder of a database; raises InputError."""
+    """Refuse inputs that are, or are in, the directory of a database; raises InputError."""
     place = Path(os.path.realpath(path))
     for name in inputs:
         there = Path(os.path.realpath(name))
@@ -139,18 +139,18 @@ def _manifest(place: Path) -> dict[str, Any] | None:
 
 @contextmanager
 def database_folder(path: Path, inputs: Sequence[str | Path]) -> Iterator[tuple[Path, int]]:
-    """A place to write a database, which is there under its name when all went well.
+    """A directory to write a database to, renamed to its final name on success.
 
     Args:
-        path: where it is to be.
+        path: the final name.
         inputs: see ``check_place``.
 
     Yields:
-        The folder to write to, and the generation of the parts. Write the manifest last.
+        The directory to write to, and the generation of the parts. Write the manifest last.
 
     Raises:
         InputError: see ``check_place``.
-        OutputError: it cannot be written; an older database stays.
+        OutputError: it cannot be written; an older database is unchanged.
     """
     check_place(path, inputs)
     place = Path(os.path.realpath(path))
@@ -173,13 +173,13 @@ def database_folder(path: Path, inputs: Sequence[str | Path]) -> Iterator[tuple[
 
 @contextmanager
 def changed(path: Path) -> Iterator[int]:
-    """Change a database, alone; gives the generation of new parts.
+    """Change a database exclusively; yields the generation of new parts.
 
-    The parts of the generation take effect when the manifest is replaced. What is then no part of
-    the database is removed; if the manifest is not replaced, the new parts are.
+    The parts of the generation take effect when the manifest is replaced. Parts no longer used are
+    then removed; if the manifest is not replaced, the new parts are.
 
     Raises:
-        OutputError: the folder cannot be written.
+        OutputError: the directory cannot be written.
     """
     with locked(path):
         if not (path / MANIFEST).exists():
@@ -262,7 +262,7 @@ def _lock(lock: Path, kind: int) -> int:
             except BlockingIOError:
                 logger.warning("%s: waiting for another run to finish changing it", lock.parent)
                 fcntl.flock(file, kind)
-            # Whoever held it last has removed the file: then the lock is another one by now.
+            # If the previous holder has removed the file, the lock is a different one by now.
             if is_at(file, lock):
                 return file
         except OSError as error:
@@ -281,10 +281,10 @@ def _lock(lock: Path, kind: int) -> int:
 
 @contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Fill a part of a database beside its place; an older one goes when all went well.
+    """Fill a part of a database next to its final place; an older one is removed on success.
 
     Raises:
-        InputError: there is a folder that holds what does not belong there.
+        InputError: the existing directory has foreign contents.
         OutputError: it cannot be written.
     """
     if path.is_dir() and (foreign := _foreign_file(path)) is not None:
@@ -295,7 +295,7 @@ def atomic_directory(path: Path) -> Iterator[Path]:
 
 
 def _take_place(temporary: Path, path: Path) -> None:
-    """Give a folder its name; one that has it goes, at the same moment where the system can."""
+    """Rename a directory; an existing one is exchanged atomically if the system supports it."""
     if not path.exists():
         temporary.rename(path)
         return

@@ -36,13 +36,13 @@ logger = logging.getLogger("ngsgpu")
 _SinkT = TypeVar("_SinkT", bound=TargetSink)
 
 _SPARE_BUFFERS: Final = 12
-"""Pinned buffers beside one for each thread that reads."""
+"""Pinned buffers in addition to one per reading thread."""
 
 _SHARE_OF_BATCHES: Final = 16
-"""Text batches take about a quarter of a GPU's memory at most: two of text, two of letters."""
+"""Text batches take at most about a quarter of a GPU's memory: two of text, two of letters."""
 
 _BYTES_PER_FEATURE: Final = 5
-"""Memory of a GPU for a feature, and its share of what is known of its window."""
+"""GPU memory per feature, including its share of the window's data."""
 
 
 class GpuBuilder:
@@ -135,7 +135,7 @@ class GpuBuilder:
         ).build(index)
 
     def _take_gpus(self, gpus: int) -> None:
-        """Use so many GPUs at least."""
+        """Use at least this many GPUs."""
         if gpus > len(self._team):
             prepare_cuda(gpus, "ngsgpu.classify.index.gpu_build", first=len(self._team))
             self._limit(Team(gpus))
@@ -155,10 +155,10 @@ class GpuBuilder:
 
 
 def gpus_for(bases: int, parameters: DatabaseParameters, options: RunOptions) -> int:
-    """How many GPUs hold the features of so many bases in half of their memory, if possible.
+    """How many GPUs hold the features of this many bases in half of their memory, if possible.
 
-    Ranges of keys that are handled one after the other take less time than a context on a
-    further GPU; features that wait on the host take more.
+    Processing ranges of keys one by one takes less time than a context on a further GPU; features
+    that wait on the host take more.
     """
     if options.gpus == 1:
         return 1

@@ -1,4 +1,4 @@
-"""What there is in a database, in words and numbers for its users."""
+"""Summaries of a database for its users."""
 
 from __future__ import annotations
 

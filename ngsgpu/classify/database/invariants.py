@@ -1,6 +1,6 @@
-"""What has to hold of a database's arrays for no look-up to leave them; checked at each opening.
+"""Invariants of a database's arrays that keep look-ups within bounds; checked on every opening.
 
-Checksums find damage; this is about arrays that lead into each other, whatever they hold.
+Checksums detect damage; this is about arrays that index into each other, whatever they hold.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def check_targets(
     """Refuse targets that are inconsistent with each other, the taxonomy or the partitions.
 
     Args:
-        folder: where the arrays of the targets lie.
+        folder: directory of the target arrays.
         targets: the reference sequences.
         windows: int64[targets], of each.
-        partitions: as the manifest plans them.
+        partitions: as planned in the manifest.
         nodes: of the taxonomy.
 
     Raises:
-        InputError: names the file that does not fit.
+        InputError: names the inconsistent file.
     """
     n, starts = len(targets), targets.name_start
     fits = {
@@ -60,7 +60,7 @@ def check_targets(
 
 
 def check_index(folder: Path, index: Index, values: dict[str, Any], windows: int) -> None:
-    """Refuse an index that is not as large as its manifest says, or not one at all.
+    """Refuse an index whose size differs from its manifest, or that is not an index.
 
     Args:
         folder: of the partition.
@@ -69,7 +69,7 @@ def check_index(folder: Path, index: Index, values: dict[str, Any], windows: int
         windows: of all of its targets.
 
     Raises:
-        InputError: it does not fit.
+        InputError: it is inconsistent.
     """
     ends = [len(index.entries), len(index.locations)]
     fits = (

@@ -23,12 +23,12 @@ class Labels:
 
     Attributes:
         taxonomy: the tree.
-        target_taxon: int32[t], node that each reference sequence belongs to; -1 without one, then
-            it counts as belonging to the root.
-        target_bytes: uint8, names of the sequences, one after the other.
+        target_taxon: int32[t], node of each reference sequence; -1 without one, which counts as the
+            root.
+        target_bytes: uint8, names of the sequences, concatenated.
         target_start: int64[t + 1], where each begins, and the end of the last.
         target_length: int64[t], bases.
-        sketch: how the sequences were cut into windows.
+        sketch: window parameters of the sequences.
     """
 
     taxonomy: Taxonomy
@@ -86,12 +86,11 @@ class Labels:
 
 
 def texts(labels: Labels) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int32]]:
-    """Taxid, rank and name, with tabs between, of every call that can occur.
+    """Taxid, rank and name, separated by tabs, of every possible call.
 
     Returns:
         The text uint8; starts int64[rows + 1]; the row of each call int32[nodes + targets + 1].
-        The last row, and row of call -1, says that there is no call; so does that of a call which
-        cannot occur.
+        The last row, also that of call -1 and of impossible calls, means no call.
     """
     calls = labels.used_calls
     taxonomy = labels.taxonomy

@@ -1,7 +1,7 @@
-"""Memory of the host that building takes: what is planned, and what is refused before it starts.
+"""Host memory of a build: planned, and refused in advance if it does not suffice.
 
-Beside the program itself, sequences that were read ahead wait in memory while features are
-collected (9 bytes each), then the features are sorted into the index (28 bytes each).
+In addition to the program itself, sequences read ahead wait in memory while features are collected
+(9 bytes each), then the features are sorted into the index (28 bytes each).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PROGRAM: Final = 210 << 20
 _BYTES_PER_FEATURE: Final = 4
 """On the host, where a GPU sorts."""
 _READ_AHEAD: Final = 2 << 20
-"""At least, for a file that was read ahead; its text and its letters take as much each."""
+"""Minimum for a file read ahead; its text and its letters take as much each."""
 
 
 def expected_locations(files: Sequence[str], parameters: DatabaseParameters) -> int:
@@ -42,7 +42,7 @@ def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: RunO
 
 
 def read_ahead_bytes(options: RunOptions) -> int | None:
-    """Bytes of a file, unpacked, up to which whole files are read ahead; None without a limit."""
+    """Decompressed size in bytes up to which whole files are read ahead; None: no limit."""
     if options.memory is None:
         return None
     room = (options.memory - _PROGRAM) // (4 * _files_ahead(options))
@@ -50,16 +50,16 @@ def read_ahead_bytes(options: RunOptions) -> int | None:
 
 
 def check_memory(options: RunOptions, locations: int, partitions: int, what: str) -> None:
-    """Refuse to build with less memory than it takes; warn where no limit was given.
+    """Refuse to build with too little memory; warn if no limit was given.
 
     Args:
         options: the limit.
-        locations: of what is built at a time.
-        partitions: into how many the database is cut.
-        what: is built.
+        locations: built at a time.
+        partitions: of the database.
+        what: what is built.
 
     Raises:
-        UsageError: says what is needed at least.
+        UsageError: states the minimum.
     """
     per = _bytes_per_location(options)
     needed = _fixed(options) + locations * per
@@ -79,14 +79,14 @@ def check_memory(options: RunOptions, locations: int, partitions: int, what: str
 
 
 def check_partitions(database: Database, numbers: Sequence[int], options: RunOptions) -> None:
-    """``check_memory`` for partitions of a planned database, built one after the other."""
+    """``check_memory`` for partitions of a planned database, built one by one."""
     number = max(numbers, key=lambda own: database.partitions[own].windows)
     locations = database.partitions[number].windows * database.parameters.sketch.sketch
     check_memory(options, locations, len(database.partitions), f"partition {number}")
 
 
 def release_memory() -> None:
-    """Give back to the system what was freed; the C library keeps some for each thread."""
+    """Return freed memory to the system; the C library keeps some for each thread."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

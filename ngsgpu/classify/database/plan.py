@@ -1,7 +1,7 @@
-"""Planning databases: what references there are, which taxa they have, who goes where.
+"""Plans databases: the references, their taxa, and their partitions.
 
-A plan reads the references once for the names and lengths and deals the targets out to
-partitions. Each partition can then be built by a job of its own (``build``).
+A plan reads the references once for names and lengths and assigns the targets to partitions. Each
+partition can then be built by a separate job (``build``).
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
 logger = logging.getLogger("ngsgpu")
 
 BYTES_PER_LOCATION_BUILT: Final = 28
-"""Memory that building takes for a location: pairs, sorted pairs, the index."""
+"""Build memory per location: pairs, sorted pairs, the index."""
 _UNMAPPED_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRequest:
-    """Into how many partitions to cut.
+    """The requested partitioning.
 
     Attributes:
-        number: how many; None: as ``bytes`` says.
-        bytes: memory that the index of a partition may take; None: one partition, if it can be.
+        number: number of partitions; None: determined by ``bytes``.
+        bytes: memory limit for the index of a partition; None: one partition, if possible.
     """
 
     number: int | None = None
@@ -110,7 +110,7 @@ def _expected_locations(windows: NDArray[np.int64], parameters: DatabaseParamete
 def partition_of(
     targets: Targets, parameters: DatabaseParameters, request: PartitionRequest
 ) -> NDArray[np.int32]:
-    """Deal targets out as was asked for; raises UsageError where that is not possible."""
+    """Assign targets to partitions as requested; raises UsageError if that is impossible."""
     windows = targets.windows(parameters.sketch)
     sketch = parameters.sketch.sketch
     number = request.number or 1
@@ -268,9 +268,9 @@ def plan_database(
     """Read references for their names and lengths, and plan a database; nothing is written.
 
     Raises:
-        InputError: a reference, the taxonomy or a map cannot be used, or no database may be made
+        InputError: a reference, the taxonomy or a map cannot be used, or no database may be created
             at the path.
-        UsageError: what is asked for is not possible.
+        UsageError: the request is impossible.
     """
     parameters = parameters or DatabaseParameters()
     options = options or RunOptions()

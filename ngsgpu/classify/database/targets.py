@@ -20,7 +20,7 @@ class TargetTable:
     """The reference sequences of a database.
 
     Attributes:
-        name_bytes: uint8, their names one after the other.
+        name_bytes: uint8, their names, concatenated.
         name_start: int64[n + 1], where each name begins.
         length: int64[n], bases.
         node: int32[n], node of the taxonomy, or -1.
@@ -51,7 +51,7 @@ class TargetTable:
         return span.tobytes().decode("ascii", "backslashreplace")
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is stored."""
+        """The stored arrays."""
         return {name: getattr(self, name) for name in TARGET_ARRAYS}
 
 
@@ -74,10 +74,10 @@ def join_names(names: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.in
 
 @dataclass(frozen=True)
 class PlannedPartition:
-    """What the manifest says of a partition.
+    """A partition in the manifest.
 
     Attributes:
-        folder: its folder's name.
+        folder: name of its directory.
         targets: reference sequences.
         windows: of all of them.
         digest: of the parameters and targets.
@@ -100,13 +100,13 @@ def partition_digest(
     length: NDArray[np.int64],
     ranked: NDArray[np.int32] | None = None,
 ) -> str:
-    """Digest of what decides a partition's index, beside the sequences themselves.
+    """Digest of everything that determines a partition's index except the sequences themselves.
 
     Args:
         parameters: of the database.
         names: of the partition's targets.
         length: their bases.
-        ranked: their taxa at the rank that matters for ambiguous features, if any does.
+        ranked: their taxa at the rank used for ambiguous features, if any.
     """
     state = hashlib.sha256(json.dumps(parameters.to_json(), sort_keys=True).encode())
     state.update(b"\n".join(names))

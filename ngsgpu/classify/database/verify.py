@@ -1,4 +1,4 @@
-"""Comparing what a database holds with its checksums, whole files at a time."""
+"""Verifies the checksums of a database, whole files at a time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ngsgpu.io.output.store import REMEDY, damaged_files, read_json
 
 
 def check_contents(database: Database, partitions: Sequence[int]) -> None:
-    """Compare the checksums of the targets, the taxonomy and some partitions.
+    """Verify the checksums of the targets, the taxonomy and some partitions.
 
     Raises:
-        InputError: a file is not what it was.
+        InputError: a file has changed.
     """
     values = read_json(database.path / MANIFEST, FORMAT, VERSION)
     parts = [(database.path / part["folder"], part["files"])
@@ -32,10 +32,10 @@ def check_contents(database: Database, partitions: Sequence[int]) -> None:
 
 
 def verify_database(path: str | Path) -> tuple[int, list[str]]:
-    """Read every byte of a database and compare the checksums.
+    """Verify the checksums of all files of a database.
 
     Returns:
-        How many files were read, and what is wrong with which.
+        The number of files, and the damaged ones with the reason.
 
     Raises:
         InputError: there is no database, or its manifest cannot be read.

@@ -23,7 +23,7 @@ def write_partition(database: Database, partition: Partition, threads: int = 1) 
     """Store a partition's index.
 
     Raises:
-        OutputError: it cannot be written; an older one stays.
+        OutputError: it cannot be written; an older one is unchanged.
     """
     index = partition.index
     arrays = {name: getattr(index, name) for name in INDEX_ARRAYS}
@@ -43,14 +43,14 @@ def store_partition(
     """Store a partition's index.
 
     Args:
-        database: whose it is.
+        database: its database.
         number: of the partition.
-        save: writes the arrays of the index into a folder, and gives the files (see
-            ``store.save_arrays``), and how many entries and locations there are.
-        threads: how many threads sum blocks up.
+        save: writes the arrays of the index into a directory, and returns the files (see
+            ``store.save_arrays``) and the numbers of entries and locations.
+        threads: threads that sum blocks.
 
     Raises:
-        OutputError: it cannot be written; an older one stays.
+        OutputError: it cannot be written; an older one is unchanged.
     """
     planned = database.partitions[number]
     with atomic_directory(database.path / planned.folder) as folder:

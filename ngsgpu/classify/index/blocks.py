@@ -1,13 +1,13 @@
-"""Checksums of an index by block: what a look-up reads is compared first.
+"""Checksums of index blocks, verified on first access.
 
-A block is what an index holds of the keys with the same high bits: their lines of the directory
-with the one after them, their entries and their locations, about 16 KiB. Its checksum is the sum
-of its words, each times its place in its array (from 1), times a number for each array, modulo
-2^64. One changed word or two that changed places always change it, anything else but by a chance
-of about 2^-64, and a core reads some 10 GB of it a second.
+A block is the part of an index with the same high key bits: their directory lines and the next
+one, their entries and their locations, about 16 KiB. Its checksum is the sum of its words, each
+times its position in its array (from 1), times a number per array, modulo 2^64. One changed word or
+two swapped words always change it, anything else except with a probability of about 2^-64, and a
+core sums some 10 GB per second.
 
-A run compares only the blocks that its keys lead to, each once, so that a few reads do not wait
-for all of a large database.
+A run verifies only the blocks its keys lead to, each once, so that a few reads do not wait for a
+large database to be checked.
 """
 
 from __future__ import annotations

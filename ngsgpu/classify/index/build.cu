@@ -7,7 +7,7 @@ namespace {
 constexpr int kMaxPartBits = 10;
 constexpr int kMaxInEntry = (1 << kCountBits) - 1;
 
-// Sorted words of an index, and which of their locations stay.
+// Sorted words of an index, and the rule for keeping their locations.
 struct Words : SortedWords {
     int64_t limit;            // locations of a key
     int remove;               // whether keys with more lose all
@@ -34,7 +34,7 @@ struct Words : SortedWords {
         return there == key;
     }
 
-    // Whether word i's location stays; ``rank``: words of its key before it, as far as that matters.
+    // Whether word i's location is kept; ``rank``: words of its key before it, as far as needed.
     __device__ bool stays(int64_t i) const {
         if (same_key(i, i - limit) || is_removed(words[i])) return false;
         return !remove || !same_key(i, first_of(i) + limit);
@@ -79,10 +79,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // Make (key, window) words, key << 32 | window, of the keys with the top ``bits`` bits ``part``.
 //
-// ``shift[i]`` is what to add to the number of a window here, to make it one of the partition; -1
-// for pieces that are not of the partition (``taken[i]`` is 0). The words come in any order.
+// ``shift[i]`` is added to a window number to get that in the partition; -1 for pieces outside the
+// partition (``taken[i]`` is 0). The words come in any order.
 //
-// Grid: any; block: kThreads, one warp for kTile slots. Bytes: 4 in a slot, 8 out a word.
+// Grid: any; block: kThreads, one warp per kTile slots. Bytes: 4 in per slot, 8 out per word.
 extern "C" __global__ void __launch_bounds__(kThreads)
     make_words(const uint32_t* keys, const u8* counts, const uint32_t* piece, int64_t windows,
                int sketch, const int64_t* shift, const u8* taken, int bits, uint32_t part,
@@ -113,9 +113,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Count the entries and locations that sorted words make, a number of each for kTile words.
+// Count the entries and locations of sorted words, one count of each per kTile words.
 //
-// Grid: any; block: kThreads, one warp for kTile words. Bytes: 8 in a word.
+// Grid: any; block: kThreads, one warp per kTile words. Bytes: 8 in per word.
 extern "C" __global__ void __launch_bounds__(kThreads)
     count_entries(const uint64_t* words, int64_t count, int64_t limit, int remove,
                   const uint64_t* removed, int64_t removed_count, uint32_t* entries,
@@ -141,15 +141,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Write the entries, locations and lines of the directory that sorted words make.
+// Write the entries, locations and directory lines of sorted words.
 //
-// ``entries_before``, ``locations_before``: sums of what ``count_entries`` found. The words are
-// those of some lines of the directory, of which the first is ``first_line`` and ``lines`` there
-// are; a line says how many entries and locations come before its own, where ``entry_base`` and
-// ``location_base`` are of the lines before.
+// ``entries_before``, ``locations_before``: prefix sums of the counts of ``count_entries``. The
+// words are those of ``lines`` directory lines, the first being ``first_line``; a line holds the
+// number of entries and locations before its own, where ``entry_base`` and ``location_base`` are
+// those of the lines before.
 //
-// Grid: any; block: kThreads, one warp for kTile words. Bytes: 8 in a word, 4 out a location
-// and an entry, 8 out a line.
+// Grid: any; block: kThreads, one warp per kTile words. Bytes: 8 in per word, 4 out per location
+// and entry, 8 out per line.
 extern "C" __global__ void __launch_bounds__(kThreads)
     write_entries(const uint64_t* words, int64_t count, int64_t limit, int remove,
                   const uint64_t* removed, int64_t removed_count, const uint32_t* entries_before,
@@ -195,10 +195,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Make of (key, window) words (key, taxon) words; all ones where the window's target has no taxon.
+// Turn (key, window) words into (key, taxon) words; all ones if the window's target has no taxon.
 //
-// ``first_window``: of each target. Grid: any; block: kThreads, one thread a word. Bytes: 8 in and
-// 8 out a word.
+// ``first_window``: of each target. Grid: any; block: kThreads, one thread per word. Bytes: 8 in
+// and 8 out per word.
 extern "C" __global__ void __launch_bounds__(kThreads)
     mark_taxa(const uint64_t* words, int64_t count, const uint32_t* first_window, int64_t targets,
               const int* taxon, uint64_t* marked) {
@@ -209,12 +209,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Choose of sorted words: without ``most`` the first one of each value but all ones; else, once a
-// key, its upper half where the key has more than ``most`` words.
+// Select from sorted words: without ``most`` the first one of each value but all ones; otherwise,
+// once per key, its upper half if the key has more than ``most`` words.
 //
-// ``before``: null to count, a number for kTile words; else their sums, to write.
+// ``before``: null to count, one count per kTile words; otherwise their prefix sums, to write.
 //
-// Grid: any; block: kThreads, one warp for kTile words. Bytes: 8 in a word, 8 out a chosen one.
+// Grid: any; block: kThreads, one warp per kTile words. Bytes: 8 in per word, 8 out per selected
+// one.
 extern "C" __global__ void __launch_bounds__(kThreads)
     choose_words(const uint64_t* words, int64_t count, int64_t most, const uint32_t* before,
                  uint32_t* counts, uint64_t* chosen) {

@@ -41,7 +41,7 @@ def _count_parts(
     part_shift: Integer,
     counts: NDArray[np.int64],
 ) -> None:
-    """Count the pairs of each part, those of pieces with a negative ``shift`` left out."""
+    """Count the pairs of each part, except those of pieces with a negative ``shift``."""
     for piece in range(shift.size):
         if shift[piece] >= 0:
             for i in range(start[piece], start[piece + 1]):
@@ -136,16 +136,16 @@ def _condense_part(
     entries: NDArray[np.uint64],
     locations: NDArray[np.uint32],
 ) -> tuple[Integer, Integer]:
-    """Make entries and locations of the sorted pairs of a part.
+    """Make entries and locations from the sorted pairs of a part.
 
     Args:
         pairs: uint64, sorted.
-        entry_shift: bits of a key that entries hold.
-        limits: which locations stay.
+        entry_shift: key bits in entries.
+        limits: rules for keeping locations.
         first_window: see ``WindowTaxa``.
         taxon: see ``WindowTaxa``.
-        entries: takes key << 32 | count; may be the memory of ``pairs`` (there are never more).
-        locations: takes the windows.
+        entries: output: key << 32 | count; may share memory with ``pairs`` (never larger).
+        locations: output: the windows.
 
     Returns:
         Numbers of entries and of locations.
@@ -233,11 +233,11 @@ def build_index(
 
     Args:
         pairs: in the order of the targets and windows.
-        shifts: for each of ``pairs`` int64[pieces], what to add to the number of a window to make
-            it one of the partition; -1 for pieces of other partitions.
-        limits: which locations stay.
-        taxa: of the windows, where ``limits`` is about them.
-        threads: how many threads work; the result does not depend on it.
+        shifts: for each of ``pairs`` int64[pieces], added to a window number to get that in the
+            partition; -1 for pieces of other partitions.
+        limits: rules for keeping locations.
+        taxa: of the windows, if ``limits`` needs them.
+        threads: number of threads; does not affect the result.
     """
     total = sum(len(chunk.keys) for chunk in pairs)
     part_bits = min(_MAX_PART_BITS, max(0, (total // _PART_PAIRS).bit_length()))

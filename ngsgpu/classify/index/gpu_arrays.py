@@ -15,10 +15,10 @@ from ngsgpu.io.output.store import ArrayFile, FileList
 
 
 class NewIndex:
-    """Takes the arrays of an index, pieces of them in any order and from several threads.
+    """Collects the arrays of an index, pieces of them in any order and from several threads.
 
     Args:
-        folder: where files are made; None for memory.
+        folder: directory for files; None for memory.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -39,7 +39,7 @@ class NewIndex:
                 self._files[name] = ArrayFile(self._folder, name, np.uint32, shape)
 
     def put(self, name: str, at: int, data: NDArray[np.uint8]) -> None:
-        """Take bytes of the array ``name``, the first one at ``at``."""
+        """Write bytes of the array ``name``, the first one at ``at``."""
         if self._files:
             self._files[name].put(at, data)
         else:
@@ -59,9 +59,9 @@ class NewIndex:
         """Copy arrays from the current GPU, all at the same time, and wait for them.
 
         Args:
-            arrays: where each belongs in bytes, and what it is, by name.
-            pool: threads that copy.
-            pinned: pinned buffers; as many as there are threads may be taken.
+            arrays: byte offset and data of each, by name.
+            pool: copying threads.
+            pinned: pinned buffers; up to one per thread is used.
         """
         import cupy
 

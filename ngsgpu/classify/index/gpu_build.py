@@ -1,12 +1,12 @@
 """Indexes of partitions built on GPUs: the counterpart of ``index``.
 
-A (key, window) word is made of every feature, words are sorted, and runs of equal keys become
-entries and locations. Keys may be cut into ranges by their top bits: those of several GPUs, and
-where the words do not fit into a GPU's memory, ranges that are handled one after the other
-(``gpu_build_plan``); the features themselves take a quarter of what the words and sorting them
-take. As the number of all entries decides how a key is cut into a line of the directory and the
-rest, the ranges are counted first, and made a second time if they cannot stay. A range for which
-the memory runs out in spite of the plan is cut in halves.
+Every feature becomes a (key, window) word, words are sorted, and runs of equal keys become entries
+and locations. Keys may be split into ranges by their top bits: one per GPU, and, if the words do
+not fit into a GPU's memory, ranges that are processed one by one (``gpu_plan``); the features
+themselves take a quarter of the memory for words and sorting. Since the total number of entries
+determines how a key is split into a directory line and the rest, the ranges are counted first, and
+made a second time if they cannot be kept. A range that runs out of memory despite the plan is
+split in half.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Part:
 
     Attributes:
         keys: the range.
-        pairs: CuPy uint64, sorted; None where they are made anew.
+        pairs: CuPy uint64, sorted; None if they are made again.
         removed: CuPy uint64, keys that lose all locations, in the upper halves.
         sums: two arrays of CuPy, uint32: entries and locations before each tile of words.
         sizes: int64[2], entries and locations of the part.
@@ -81,14 +81,13 @@ class IndexBuilder:
     Args:
         members: the targets of the partition.
         parameters: of the database.
-        taxa: of the windows, where features of many taxa are removed.
+        taxa: of the windows, if features of many taxa are removed.
         sketches: of (at least) the targets.
-        team: the GPUs that take part.
-        memory: bytes of each GPU's memory that may be taken; None for what is free.
+        team: the participating GPUs.
+        memory: memory budget per GPU in bytes; None: free memory.
         pool: threads that copy to the host.
-        pinned: pinned buffers; as many as there are threads may be taken.
-        use_table: whether to use hash tables where the memory is limited; None for what takes
-            less time.
+        pinned: pinned buffers; up to one per thread is used.
+        use_table: whether to use hash tables if memory is limited; None: whichever is faster.
     """
 
     def __init__(
@@ -140,7 +139,7 @@ class IndexBuilder:
         return plan_build(pairs, self._limits, gpus, room, use_table=self._use_table)
 
     def _free_bytes(self, member: int) -> int:
-        """Memory of a GPU that an array may take."""
+        """GPU memory available for an array."""
         free_unused()
         return largest_array_bytes(self._memory)
 
@@ -164,16 +163,16 @@ class IndexBuilder:
     def _write(
         self, parts: Iterable[_Part], bits: int, before: NDArray[np.int64], index: NewIndex
     ) -> NDArray[np.int64]:
-        """Make the arrays of the parts of a GPU and put them into their place.
+        """Make the arrays of the parts of a GPU and store them.
 
         Args:
             parts: in ascending order.
             bits: of the directory.
             before: int64[2], entries and locations before the first part.
-            index: takes the arrays.
+            index: destination of the arrays.
 
         Returns:
-            Entries and locations before what follows on the parts.
+            Entries and locations before what follows the parts.
         """
         for part in parts:
             arrays: dict[str, tuple[int, Any]] = {}
@@ -229,7 +228,7 @@ class IndexBuilder:
         part.sizes = np.array([sums[tiles:].get()[0] for sums in part.sums], dtype=np.int64)
 
     def _rule(self, part: _Part) -> tuple[Any, ...]:
-        """Words, and which of their locations stay, as kernels take them."""
+        """Words, and the rule for keeping their locations, as passed to kernels."""
         return (
             part.pairs, np.int64(len(part.pairs)), np.int64(self._limits.locations),
             np.int32(self._limits.remove_overfull), part.removed, np.int64(len(part.removed)),
@@ -259,7 +258,7 @@ class IndexBuilder:
         base: NDArray[np.int64],
         part: _Part,
     ) -> None:
-        """Add where the arrays of a part belong in bytes, and what they are, by name."""
+        """Add byte offset and data of the arrays of a part, by name."""
         import cupy
 
         if part.pairs is None:

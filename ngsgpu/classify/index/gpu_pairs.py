@@ -18,7 +18,7 @@ from ngsgpu.device.team import Team
 KERNELS: Final = KernelModule("ngsgpu.classify.index", "build.cu")
 
 MAX_PART_BITS: Final = 10
-"""Keys are cut into no more parts than these bits tell apart; as in ``build.cu``."""
+"""Maximum number of key bits that define parts; as in ``build.cu``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class KeyRange:
     bits: int
 
     def within(self, bits: int) -> KeyRange:
-        """The larger range that it lies in, of keys with the same top ``bits`` bits."""
+        """The larger range that contains it, of keys with the same top ``bits`` bits."""
         return KeyRange(self.number >> (self.bits - bits), bits)
 
     def halves(self) -> tuple[KeyRange, KeyRange]:
@@ -59,12 +59,12 @@ class PairSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Features on a GPU, and what they are in the partition.
+    """Features on a GPU, and their windows in the partition.
 
     Attributes:
         sketches: the features.
-        shift: int64[pieces], what to add to the number of a window.
-        taken: bool[pieces], whether it is of the partition.
+        shift: int64[pieces], added to a window number.
+        taken: bool[pieces], whether it belongs to the partition.
     """
 
     sketches: GpuSketches
@@ -73,11 +73,11 @@ class _Piece:
 
 
 class SketchPairs:
-    """The words of a partition from features, which lie on several GPUs or on the host.
+    """Makes the words of a partition from features on several GPUs or on the host.
 
     Args:
         members: the targets of the partition.
-        sketch: features of a window.
+        sketch: features per window.
         sketches: of (at least) the targets, in their order.
         team: the GPUs.
 
@@ -100,7 +100,7 @@ class SketchPairs:
 
     @property
     def bytes_on_host(self) -> int:
-        """Bytes of features that lie in the memory of the host."""
+        """Size of the features on the host, in bytes."""
         return sum(own.sketches.keys.nbytes for own in self._sources if own.sketches.on_host)
 
     def pairs(self, keys: KeyRange, sources: slice = slice(None)) -> Any:
@@ -129,7 +129,7 @@ class SketchPairs:
         return pairs
 
     def _held_by(self, device: Any, sources: slice = slice(None)) -> list[int]:
-        """Which of the sources lie on a GPU, or are read by it."""
+        """The sources that are on a GPU, or that it reads."""
         numbers = range(len(self._sources))[sources]
         return [number for number in numbers if self._sources[number].sketches.device == device]
 
@@ -151,7 +151,7 @@ class SketchPairs:
         self.sizes[own] = counts.get()
 
     def _make(self, sources: Sequence[int], keys: KeyRange, pairs: Any) -> None:
-        """Make the words of sources that lie on the current GPU."""
+        """Make the words of sources on the current GPU."""
         import cupy
 
         count = cupy.zeros(1, dtype=cupy.uint64)
@@ -167,7 +167,7 @@ class SketchPairs:
             )  # fmt: skip
 
     def _slots(self, source: _Piece) -> tuple[Any, ...]:
-        """The features, as kernels take them."""
+        """The features, as passed to kernels."""
         own = source.sketches
         return own.keys, own.counts, own.piece, np.int64(own.windows), np.int32(self._sketch)
 

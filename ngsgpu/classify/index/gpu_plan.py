@@ -1,13 +1,13 @@
-"""How an index is built where not all of its words fit into a GPU's memory at once.
+"""Plans index builds whose words do not all fit into a GPU's memory at once.
 
-There are two ways, both with keys in ranges that are handled one after the other:
+There are two methods, both with ranges of keys processed one by one:
 
-- by sorting: the words of each range are made of all features, and sorted;
-- by tables: each range, then a larger one, has a hash table in the GPU's memory, into which the
-  features go batch by batch; smaller ranges of its words are sorted.
+- sorting: the words of each range are made from all features, and sorted;
+- tables: each (larger) range has a hash table in the GPU's memory, into which the features are
+  inserted batch by batch; smaller ranges of its words are sorted.
 
-A table takes less memory for a word, so that features that lie in the memory of the host are read
-less often; but it takes longer than sorting.
+A table needs less memory per word, so that features on the host are read less often; but it is
+slower than sorting.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BYTES_PER_PAIR_LENT: Final = 8
 """And for a word that another GPU waits for."""
 
 _SPARE: Final = 2 << 20
-"""Bytes of GPU memory for what is small."""
+"""GPU memory for small arrays, in bytes."""
 
 _MAX_IN_TABLE: Final = 4096
 """Locations of a key beyond which its slots in a table are too many to look through."""
@@ -48,7 +48,7 @@ _LOAD: Final = 0.9
 """Share of a table's slots that are to be taken."""
 
 _SAMPLE: Final = 1 << 22
-"""Words that tell how many slots all of them will take."""
+"""Number of sampled words from which the number of slots is estimated."""
 
 _SAMPLE_ERROR: Final = 1.03
 _BATCH: Final = 1 << 23
@@ -66,10 +66,10 @@ class TablePlan:
     """Hash tables for ranges of keys.
 
     Attributes:
-        bits: of the ranges that have a table of their own.
-        bucket: places of a slot.
+        bits: of the ranges with separate tables.
+        bucket: values per slot.
         slots: of a table.
-        batch: words that are inserted at a time, as far as those of one source are not more.
+        batch: words inserted at a time, unless one source has more.
     """
 
     bits: int
@@ -83,10 +83,10 @@ class BuildPlan:
     """How an index is built.
 
     Attributes:
-        bits: of the ranges of keys that are sorted one after the other.
-        keep: whether the words of all of them can stay until the end.
-        is_scarce: whether memory that is not in use must not be kept for later.
-        table: how words are kept before; None if they are made of the features again.
+        bits: of the ranges of keys that are sorted one by one.
+        keep: whether the words of all of them can be kept until the end.
+        is_scarce: whether unused memory must be returned immediately.
+        table: hash tables for the words; None if they are made from the features again.
     """
 
     bits: int
@@ -112,17 +112,17 @@ def plan_build(
     *,
     use_table: bool | None = None,
 ) -> BuildPlan:
-    """Plan how an index is built; needs the current GPU.
+    """Plan an index build; needs the current GPU.
 
     Args:
         source: makes the words.
-        limits: which of their locations stay.
-        gpus: how many take part.
-        room: bytes of memory that may be taken of each; None for no limit.
-        use_table: whether to use hash tables; None for what takes less time.
+        limits: rules for keeping locations.
+        gpus: number of participating GPUs.
+        room: memory budget per GPU in bytes; None: no limit.
+        use_table: whether to use hash tables; None: whichever is faster.
 
     Raises:
-        DeviceError: the memory does not suffice for ranges as small as they can be.
+        DeviceError: the memory does not suffice even for the smallest ranges.
     """
     fewest = math.ceil(math.log2(gpus))
     if room is None:
@@ -149,7 +149,7 @@ def plan_build(
 
 
 class _Memory:
-    """What ranges of keys take of a GPU's memory."""
+    """GPU memory of ranges of keys."""
 
     def __init__(self, source: SketchPairs, limits: Limits, gpus: int) -> None:
         self.sizes = source.sizes.sum(axis=0)
@@ -174,7 +174,7 @@ def largest_range(sizes: NDArray[np.int64], bits: int) -> int:
 
 
 def _seconds_to_read(source: SketchPairs, bits: int, fewest: int) -> float:
-    """Time to read the features on the host, twice for each range unless what is made can stay."""
+    """Time to read the features on the host, twice per range unless the words can be kept."""
     return (1 if bits == fewest else 2) * source.bytes_on_host / _BUS * (1 << bits)
 
 
@@ -185,11 +185,11 @@ def _plan_table(
 
     Args:
         source: makes the words.
-        limits: which locations stay.
-        memory: what ranges take.
-        room: bytes that may be taken.
+        limits: rules for keeping locations.
+        memory: memory of ranges.
+        room: memory budget in bytes.
         sorted_bits: of the ranges that can be sorted.
-        fewest: bits of the ranges at least.
+        fewest: minimum bits of the ranges.
     """
     if limits.taxa > 0 or limits.locations > _MAX_IN_TABLE:
         return None
@@ -226,14 +226,14 @@ def max_in_table(limits: Limits) -> int:
 
 
 class TablePairs:
-    """The words of a partition, by way of hash tables: see ``PairSource``.
+    """Makes the words of a partition with hash tables: see ``PairSource``.
 
-    A range of keys has a table of its own, which stays until one of another range is needed.
+    A range of keys has its own table, which is kept until one of another range is needed.
 
     Args:
         source: makes the words of features.
         plan: of the tables.
-        limits: which locations stay; others may be missing.
+        limits: rules for keeping locations; others may be missing.
     """
 
     def __init__(self, source: SketchPairs, plan: TablePlan, limits: Limits) -> None:

@@ -1,17 +1,17 @@
-"""The index of a partition: which windows hold a key.
+"""The index of a partition: the windows that contain each key.
 
-Three arrays, read as they lie in their files:
+Three arrays, memory-mapped from their files:
 
 - ``locations``: uint32, numbers of windows, counted over all targets of the partition; those of a
-  key are together and ascend, and keys follow each other in ascending order.
-- ``entries``: uint32, one a key in the same order: the key's low bits (those that ``directory``
-  does not tell) in the upper half, the number of its locations in the lower. A key with more
-  than 65,535 locations has several entries; one that was removed has an entry with none, so that
-  the index still knows of it when targets are added.
+  key are contiguous and ascending, and keys are in ascending order.
+- ``entries``: uint32, one per key in the same order: the key's low bits (those not determined by
+  ``directory``) in the upper half, the number of its locations in the lower. A key with more than
+  65,535 locations has several entries; a removed key has an entry with none, so that the index
+  still knows it when targets are added.
 - ``directory``: uint32[2^bits + 1, 2], for each value of a key's top ``bits`` bits the first of
   its entries and of its locations. There are about four to eight entries for each.
 
-A look-up reads one line of each.
+A look-up reads one cache line of each.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Pairs:
 
 @njit(nogil=True, cache=True)
 def bucket_of(key: np.uint32, bits: Integer) -> Integer:
-    """The line of the directory for a key."""
+    """The directory line of a key."""
     return np.int64(key >> np.uint32(32 - bits))
 
 
@@ -192,7 +192,7 @@ def keys_of_locations(index: Index) -> NDArray[np.uint32]:
 
 
 def removed_keys(index: Index) -> NDArray[np.uint32]:
-    """Keys that an index knows of without a location, ascending."""
+    """Keys of an index without a location, ascending."""
     place = np.flatnonzero(index.entries & MAX_IN_ENTRY == 0)
     bucket = np.searchsorted(index.directory[:, 0], place, side="right") - 1
     rest = index.entries[place] >> COUNT_BITS
@@ -200,10 +200,10 @@ def removed_keys(index: Index) -> NDArray[np.uint32]:
 
 
 def directory_bits(entries: int) -> int:
-    """Bits of the directory for so many entries."""
+    """Directory bits for this many entries."""
     return max(MIN_BITS, min(28, (-(-entries // ENTRIES_PER_BUCKET) - 1).bit_length()))
 
 
 def index_bytes(locations: int) -> int:
-    """Bytes that an index of so many pairs takes at most, about."""
+    """Approximate maximum size in bytes of an index of this many pairs."""
     return 10 * locations + (8 << MIN_BITS)

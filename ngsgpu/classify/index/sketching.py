@@ -25,7 +25,7 @@ WINDOWS_PER_TASK: Final = 8192
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Consecutive windows of sequences whose codes lie in one array; see ``sketch_pieces``."""
+    """Consecutive windows of sequences with their codes in one array; see ``sketch_pieces``."""
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -62,9 +62,8 @@ def sketch_batches(
     Args:
         batches: the sequences, in order.
         parameters: windows and sketches.
-        threads: how many threads sketch.
-        windows_per_task: windows that a thread takes at a time; the result, but for how it is cut,
-            does not depend on it.
+        threads: number of threads.
+        windows_per_task: windows per task; affects only how the result is divided.
         advance: called with the number of bases sketched since the last call.
     """
 

@@ -63,9 +63,9 @@ def biom_table(samples: Sequence[tuple[str, CountedTree]]) -> str:
 
 
 def _lineage(tree: CountedTree, node: int) -> list[str]:
-    """Names at the main ranks below the kingdoms' level, as ``p__Bacillota``; empty where none.
+    """Names at the main ranks below the kingdom level, as ``p__Bacillota``; empty if missing.
 
-    Domains stand for kingdoms, as is usual with this format.
+    Domains stand for kingdoms, as is usual in this format.
     """
     taxonomy = tree.taxonomy
     names: dict[str, str] = {}

@@ -27,12 +27,12 @@ CAMI_RANKS: Final = {
 def cami_profile(tree: CountedTree, sample: str) -> str:
     """Percentages of all reads by taxon, at each of CAMI's ranks.
 
-    What is unclassified, or called above a rank, is missing from that rank's sum. Ranks that a
-    lineage does not have are empty in its paths.
+    Unclassified reads and calls above a rank are missing from that rank's sum. Ranks missing from a
+    lineage are empty in its paths.
 
     Args:
         tree: the sample's counts.
-        sample: its name; what CAMI does not allow in one is replaced by underscores.
+        sample: its name; characters that CAMI does not allow are replaced by underscores.
     """
     lines = [
         f"@SampleID:{re.sub(r'[^A-Za-z0-9._]', '_', sample)}\n",

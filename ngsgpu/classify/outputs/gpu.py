@@ -32,8 +32,8 @@ TEXTS: Final = Struct(__name__, "Texts", {
     "taxid": "const int64_t*",
     **dict.fromkeys(_TEXT_NUMBERS, "int64_t"),
 })  # fmt: skip
-"""What lines are made of: taxid, rank and name of calls, of which ``row`` holds those of each node
-and target, and last of none; bits of ``shown``: taxon, score, target, range."""
+"""Parts of lines: taxid, rank and name of calls, where ``row`` is that of each node and target, and
+last of no call; bits of ``shown``: taxon, score, target, range."""
 
 KINDS: Final = 2
 """Kinds of lines: of the table of reads, and Kraken's."""
@@ -163,7 +163,7 @@ class GpuCaller:
         return text
 
     def add_to(self, totals: SampleTotals) -> None:
-        """Put what was counted into the sums of a sample."""
+        """Add the counts to the totals of a sample."""
         counts = to_host(self._counts).astype(np.int64)
         totals.counts += counts[:-1]
         totals.unclassified += int(counts[-1])

@@ -71,7 +71,7 @@ __device__ uint32_t kraken_line_bytes(const Texts& texts, const Rules& rules, ui
            digits(best.x < 0 ? 0 : best.y);
 }
 
-// Copy bytes by a warp; where the next go.
+// Copy bytes with a warp; return the next position.
 __device__ __forceinline__ u8* put(u8* out, const u8* source, uint32_t size, uint32_t lane) {
     for (uint32_t i = lane; i < size; i += 32) out[i] = source[i];
     return out + size;
@@ -95,16 +95,17 @@ __device__ __forceinline__ u8* put_number(u8* out, uint64_t value, uint32_t lane
 
 }  // namespace
 
-// Call queries and find how long their lines become.
+// Call queries and compute the length of their lines.
 //
-// ``sizes``: as find_candidates writes them. ``kept`` and ``accepted``: u8[targets], or null where all targets are. ``calls``: as in
-// results.py. ``best``: the candidate of the call; target -1 of none. ``counts``: queries by call,
-// those without one last; ``bases``: of all. ``window_reads``: by window, or null. ``wanted``: bit
-// kTableLines, kKrakenLines; of each ``line_offsets`` takes, for every query, where its line
-// begins in those of its block, and ``tile_bytes`` the bytes of each block's lines.
+// ``sizes``: as written by find_candidates. ``kept`` and ``accepted``: u8[targets], or null if all
+// count. ``calls``: as in results.py. ``best``: the candidate of the call; target -1 for none.
+// ``counts``: queries by call, those without one last; ``bases``: of all. ``window_reads``: by
+// window, or null. ``wanted``: bits kTableLines, kKrakenLines; for each of them ``line_offsets``
+// receives where every query's line begins in its block, and ``tile_bytes`` the bytes of each
+// block's lines.
 //
-// Grid: a block for kThreads queries; block: kThreads, one thread a query. Bytes: 16 a candidate
-// that is looked at, 16 in and 28 out a query.
+// Grid: one block per kThreads queries; block: kThreads, one thread per query. Bytes: 16 per
+// candidate examined, 16 in and 28 out per query.
 extern "C" __global__ void __launch_bounds__(kThreads)
     call_queries(const Candidate* candidates, const int32_t* sizes, uint32_t queries, int most,
                  const Rules* rules_in, const Texts* texts_in, const u8* kept, const u8* accepted,
@@ -185,8 +186,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // Write the lines of the table of reads.
 //
-// Grid: any; block: kThreads, one warp a line. Bytes: the lines out, names and 28 a line in.
-// Operations: about 20 a byte.
+// Grid: any; block: kThreads, one warp per line. Bytes: the lines out, names and 28 per line in.
+// Operations: about 20 per byte.
 extern "C" __global__ void __launch_bounds__(kThreads)
     write_table(uint32_t queries, const int32_t* calls, const Candidate* best_of,
                 const Rules* rules_in, const Texts* texts_in, const u8* names,

@@ -1,7 +1,7 @@
-"""Lines a read: the table of calls, and the same as Kraken writes it.
+"""One line per read: the table of calls, and the same in Kraken's format.
 
-A kernel assembles the lines of a whole batch in one buffer; it lets go of the interpreter lock,
-so that threads may take parts of a batch. The columns are described in
+A kernel assembles the lines of a whole batch in one buffer; it releases the interpreter lock, so
+that threads can process parts of a batch. The columns are described in
 ``docs/classification-outputs.md``.
 """
 

@@ -41,17 +41,17 @@ def abundance_table(abundance: Abundance) -> str:
 
 
 def coverage_table(labels: Labels, window_reads: NDArray[np.int32], most: int = 100) -> str:
-    """A line for each of the reference sequences with most covered windows.
+    """One line for each of the reference sequences with the most covered windows.
 
-    ``bins`` has, separated by commas, the reads of the windows of each of up to 200 equal parts of
-    the sequence, added up, ``bin_bases`` bases each. The name is that of the species
-    or genus, if there is one, otherwise of the taxon itself; ``mean_reads`` is a mean over windows.
+    ``bins`` has, separated by commas, the summed reads of the windows in up to 200 equal bins of
+    ``bin_bases`` bases. The name is that of the species or genus, if there is one, otherwise of the
+    taxon itself; ``mean_reads`` is a mean over windows.
 
     Args:
         labels: the reference sequences.
-        window_reads: int32, reads (or pairs) whose best range covers each window of all
-            sequences, one after the other.
-        most: lines at most.
+        window_reads: int32, reads (or pairs) whose best range covers each window, concatenated over
+            all sequences.
+        most: maximum number of lines.
     """
     windows = labels.windows()
     first = np.concatenate([[0], np.cumsum(windows)])

@@ -48,9 +48,9 @@ class CountedTree:
         return self.classified + self.unclassified
 
     def walk(self) -> Iterator[tuple[int, int]]:
-        """Nodes with reads in their clade, each before what is below it, and their depths.
+        """Nodes with reads in their clade, in pre-order, and their depths.
 
-        Siblings come by falling number of reads, equal ones by taxid.
+        Siblings are sorted by descending number of reads, ties by taxid.
         """
         seen = np.flatnonzero(self.clade)
         children: dict[int, list[int]] = {}

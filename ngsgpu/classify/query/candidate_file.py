@@ -1,10 +1,10 @@
-"""Files of candidates: what one partition found, to be merged with what the others found.
+"""Candidate files: the results of one partition, to be merged with those of the others.
 
-A line of JSON says what the file is and what it belongs to; blocks of queries follow, each a
-row of columns (names, lengths, candidates) that are compressed one by one, and at the end a block
-without queries. Every file has the names, so that merging needs nothing else and notices files of
-different reads. The line and each block have a CRC-32 over all of their bytes, and nothing follows
-the last block: no change goes unnoticed.
+A line of JSON identifies the file; blocks of queries follow, each a set of columns (names, lengths,
+candidates) compressed one by one, and at the end a block without queries. Every file contains the
+names, so that merging needs nothing else and detects files of different reads. The line and each
+block have a CRC-32 over all of their bytes, and nothing follows the last block: no change goes
+unnoticed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_HITS: Final = (1 << 31) - 1
 _LONGEST_HEADER: Final = 1 << 20
 _READ_AT_ONCE: Final = 1 << 24
 _MAX_COMPRESSED: Final = 1100
-"""Bytes that one of DEFLATE's may stand for, rounded up."""
+"""Maximum expansion of a DEFLATE byte, rounded up."""
 _ISAL_ERROR: Final[type[Exception]] = isal_zlib.error  # type: ignore[assignment]
 _DAMAGE: Final = (ValueError, IndexError, struct.error, _ISAL_ERROR)
 _REMEDY: Final = "run `ngsgpu classify` for this partition again"
@@ -54,14 +54,14 @@ _COLUMNS: Final[tuple[tuple[str, Any], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class CandidateHeader:
-    """What a file of candidates belongs to.
+    """The identity of a candidate file.
 
     Attributes:
-        sample: name of the sample.
+        sample: sample name.
         database: digest of the database.
         partition: number of the partition.
-        partitions: how many the database has.
-        candidates: how many a query may have.
+        partitions: number of partitions of the database.
+        candidates: maximum candidates per query.
         insert_size: as in ``QueryParameters``.
         lowest: as in ``QueryParameters``.
     """
@@ -109,7 +109,7 @@ def _spread(count: NDArray[np.uint8], flat: NDArray[np.int32], rows: NDArray[np.
 def own_names(
     data: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-    """Names that lie in some bytes one after the other, and their lengths."""
+    """Concatenate names, and return their lengths."""
     lengths = (end - start).astype(np.uint32)
     names = np.empty(int(lengths.sum(dtype=np.int64)), dtype=np.uint8)
     _copy_names(data, start, end, names)
@@ -117,7 +117,7 @@ def own_names(
 
 
 def compact_block(block: QueryBlock) -> QueryBlock:
-    """The block in memory of its own, without the file's bytes that its names lie in."""
+    """The block in its own memory, without the file's bytes that contain its names."""
     names, lengths = own_names(block.names, block.name_start, block.name_end)
     ends = np.cumsum(lengths, dtype=np.int64)
     return replace(
@@ -133,7 +133,7 @@ def compact_block(block: QueryBlock) -> QueryBlock:
 
 
 def encode_block(block: QueryBlock) -> bytes:
-    """A block of queries as it stands in the file."""
+    """A block of queries in file format."""
     best = block.candidates
     names, lengths = own_names(block.names, block.name_start, block.name_end)
     there = best.target >= 0
@@ -177,17 +177,17 @@ def sample_of(path: str | Path) -> str:
 
 
 class CandidateFile:
-    """A file of candidates that is read.
+    """A candidate file opened for reading.
 
     Args:
         path: the file.
-        opened: the file, if it is open already.
+        opened: the file, if it is already open.
 
     Attributes:
-        header: what it belongs to.
+        header: its identity.
 
     Raises:
-        InputError: it cannot be read, is of something else or of another version.
+        InputError: it cannot be read, is not a candidate file or has another version.
     """
 
     def __init__(self, path: str | Path, opened: BinaryIO | None = None) -> None:
@@ -262,7 +262,7 @@ class CandidateFile:
     def _take(self, size: int) -> bytes:
         pieces = []
         while size > 0:
-            # What a damaged size asks for is not asked of memory.
+            # Do not allocate memory for a damaged size.
             pieces.append(self._file.read(min(size, _READ_AT_ONCE)))
             if not pieces[-1]:
                 raise InputError(self.path, "the file is truncated", _REMEDY)

@@ -1,16 +1,16 @@
-"""Candidates of queries: look features up, sort the locations found, find the best ranges.
+"""Candidates of queries: look up features, sort the locations, find the best ranges.
 
-As MetaCache does (Kobus 2022, sections 6.4.3 and 8.6): the locations of all features of a query
-are sorted by target and window, and counted in ranges of consecutive windows of a target; each
-target's candidate is its range with the most hits, the first of equal ones. The best candidates
-stay: those with more hits, of equal ones that of the earlier target; where the lowest rank lies
-above sequences, a taxon has one candidate, the best of its targets.
+As in MetaCache (Kobus 2022, sections 6.4.3 and 8.6): the locations of all features of a query are
+sorted by target and window, and counted in ranges of consecutive windows of a target; each
+target's candidate is its range with the most hits, on ties the first. The best candidates are
+kept: those with more hits, on ties that of the earlier target; if the lowest rank is above
+sequence, a taxon has one candidate, the best of its targets.
 
-The list of the best is filled from one partition after the other. Since the order is total and
-targets belong to one partition, the result is that of a single partition.
+The list of the best is filled from one partition after another. Since the order is total and
+targets belong to one partition, the result equals that of a single partition.
 
-The arrays of an index are those of a file: whatever they hold, kernels stay within their bounds.
-What was counted here (``first_window``, ``block_target``, ``target``, ``taxon``) is relied upon.
+The arrays of an index come from a file: whatever they hold, kernels stay within their bounds.
+Arrays computed here (``first_window``, ``block_target``, ``target``, ``taxon``) are trusted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _QUERIES_AHEAD: Final = 2
 
 
 class PartitionArrays(NamedTuple):
-    """What kernels take of a partition.
+    """The arrays of a partition, as passed to kernels.
 
     Attributes:
         directory: see ``ngsgpu.classify.index.index``.
@@ -52,10 +52,11 @@ class PartitionArrays(NamedTuple):
         block_target: int32, the target of the first window of each block of 64 windows.
         target: int32[targets], numbers of the partition's targets in the database, ascending.
         taxon: int32[targets], each target's taxon at the lowest rank of calls, or the lowest one
-            above it, -1 without one; empty where calls may be sequences.
-        sums: uint64, checksums of the index's blocks, see ``ngsgpu.classify.index.blocks``;
-            empty where there is nothing to compare.
-        checked: uint8, 1 for each block that was compared.
+            above it, -1 without one; empty if calls may be sequences.
+        sums: uint64, checksums of the index's blocks, see ``ngsgpu.classify.index.blocks``; empty
+            if
+            nothing is to be verified.
+        checked: uint8, 1 for each verified block.
     """
 
     directory: NDArray[np.uint32]
@@ -79,15 +80,15 @@ def sketch_queries(
     keys: NDArray[np.uint32],
     key_start: NDArray[np.int64],
 ) -> None:
-    """Find the keys of queries.
+    """Compute the keys of queries.
 
     Args:
         first: reads or first mates.
-        second: second mates; without records where there are none.
+        second: second mates; without records for single reads.
         rules: windows and sketches.
         codes: uint8, scratch for the longest read.
-        keys: uint32, takes the keys of one query after the other; see ``max_keys``.
-        key_start: int64[n + 1], takes where each query's keys begin.
+        keys: uint32, output: the keys of all queries, concatenated; see ``max_keys``.
+        key_start: int64[n + 1], output: where each query's keys begin.
     """
     smallest = np.empty(rules.sketch, dtype=np.uint32)
     no_windows = np.empty(0, dtype=np.uint32)
@@ -118,23 +119,23 @@ def look_up(
     location: NDArray[np.int64],
     count: NDArray[np.int64],
 ) -> Integer:
-    """Find the locations of keys.
+    """Look up the locations of keys.
 
     Args:
         keys: uint32.
         key_start: int64[n + 1], where each query's keys begin.
         partition: the index.
-        location: int64[keys], takes each key's first location.
-        count: int64[keys], takes how many it has; together they stay within ``locations``.
+        location: int64[keys], output: each key's first location.
+        count: int64[keys], output: its number of locations; always within ``locations``.
 
     Returns:
-        The most locations of a query.
+        The maximum number of locations of a query.
     """
     directory, entries, bits = partition.directory, partition.entries, partition.bits
     room = np.int64(partition.locations.size)
     total_keys = key_start[-1]
     for i in range(-2 * _AHEAD, total_keys):
-        # The lines of keys that come later are on their way while this one is looked up.
+        # The cache lines of later keys are prefetched while this one is looked up.
         if i + 2 * _AHEAD < total_keys:
             prefetch(directory, 2 * bucket_of(keys[i + 2 * _AHEAD], bits))
         if 0 <= i + _AHEAD < total_keys:
@@ -162,13 +163,13 @@ def _merge_runs(
     """Merge ascending runs, two by two, until one is left.
 
     Args:
-        values: the runs, one after the other.
-        spare: as long.
+        values: the runs, concatenated.
+        spare: scratch of the same length.
         ends: the end of each run; overwritten.
-        runs: how many there are, at least one.
+        runs: number of runs, at least one.
 
     Returns:
-        Whether the result is in ``spare``, not in ``values``.
+        Whether the result is in ``spare`` rather than in ``values``.
     """
     swapped = False
     while runs > 1:
@@ -342,9 +343,9 @@ def add_candidates(
 
     Args:
         key_start: int64[n + 1], where each query's keys begin.
-        location: int64, each key's first location, as ``look_up`` found them.
-        location_count: int64, how many it has.
-        span: int64[n], windows that a range of the query may have.
+        location: int64, each key's first location, from ``look_up``.
+        location_count: int64, its number of locations.
+        span: int64[n], maximum windows in a range of the query.
         partition: the partition.
         values: uint32, scratch for the most locations of a query.
         spare: as ``values``.

@@ -33,18 +33,18 @@ class Engine:
 
     Args:
         database: the database.
-        parameters: how queries are classified.
-        partitions: numbers of the partitions to look into; all by default. None are needed where
+        parameters: query parameters.
+        partitions: numbers of the partitions to query; all by default. None are needed if
             candidates come from files.
 
     Attributes:
         numbers: of the partitions.
-        opened: the partitions as the database has them.
-        partitions: as kernels take them.
+        opened: the partitions of the database.
+        partitions: their arrays, as passed to kernels.
 
     Raises:
         InputError: a partition cannot be opened.
-        UsageError: a rank does not exist; there is no such partition.
+        UsageError: a rank or a partition does not exist.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Engine:
         """Find the best candidates of queries in all partitions.
 
         Raises:
-            InputError: what is read of a partition is not what was written.
+            InputError: a partition is damaged.
         """
         rules = self.sketch.rules
         first, second = queries.first, queries.second
@@ -185,7 +185,7 @@ class Engine:
 
 
 def blocks_are_whole(keys: NDArray[np.uint32], partition: PartitionArrays) -> bool:
-    """Whether the blocks of an index that keys lead to are what was written."""
+    """Whether the index blocks that keys lead to are undamaged."""
     return len(partition.sums) == 0 or check_blocks(
         keys, partition.directory, partition.entries, partition.locations, partition.sums,
         partition.checked,

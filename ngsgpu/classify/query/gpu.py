@@ -1,11 +1,11 @@
 """Queries on one GPU or several: the counterpart of ``engine``.
 
-A query is a warp's work: it sketches the reads, looks the features up, sorts the locations in
-registers and picks the candidates. Queries with more locations than a warp holds are sorted
+One warp handles a query: it sketches the reads, looks up the features, sorts the locations in
+registers and selects the candidates. Queries with more locations than a warp holds are sorted
 together in device memory (a radix sort by query and window).
 
-Of several GPUs, each searches some of the partitions, or, where there is but one, some of the
-queries. The first, which has read the queries, sends them to the others and joins what they find.
+With several GPUs, each searches some of the partitions or, if there is only one, some of the
+queries. The first, which has read the queries, sends them to the others and combines the results.
 """
 
 from __future__ import annotations
@@ -47,19 +47,20 @@ PARTITION: Final = Struct(__name__, "Partition", {
 calls may be sequences; ``last_window`` is that of all targets."""
 
 _LOCATIONS_AT_ONCE: Final = 1 << 26
-"""Locations that are sorted together in device memory, about; each takes some 32 bytes."""
+"""Approximate number of locations sorted together in device memory; each takes some 32 bytes."""
 
 _SIZES: Final = 3
 
 
 class Search(NamedTuple):
-    """A search under way.
+    """A running search.
 
     Attributes:
         reads: the queries.
         candidates: int32[queries, m, 4], see ``GpuBatch``.
         sizes: int32[3, queries], see there.
-        longer: uint64[partitions, queries], queries with many locations (low half) and how many.
+        longer: uint64[partitions, queries], queries with many locations (low half) and their
+            number.
     """
 
     reads: GpuReads
@@ -72,9 +73,9 @@ class Searcher:
     """Finds candidates in partitions on the current GPU.
 
     Args:
-        engine: the database, and how to classify with it.
-        partitions: those of its partitions that are searched.
-        memory: bytes of the GPU's memory that may be taken; None for what is free.
+        engine: the database and the parameters.
+        partitions: the partitions to search.
+        memory: GPU memory budget in bytes; None: free memory.
 
     Raises:
         DeviceError: the partitions do not fit into the GPU's memory.
@@ -200,20 +201,20 @@ class _GpuPartition:
 
 
 def max_gpus(partitions: int) -> int | None:
-    """How many GPUs can share a search of so many partitions; None for any number.
+    """How many GPUs can share a search of this many partitions; None: any number.
 
-    They share the partitions, or, where there is but one, the queries.
+    They share the partitions or, if there is only one, the queries.
     """
     return None if partitions == 1 else partitions
 
 
 class GpuEngine:
-    """Finds candidates on the current GPU, and on those after it.
+    """Finds candidates on several GPUs, from the current one on.
 
     Args:
-        engine: the database, and how to classify with it.
-        gpus: how many GPUs search.
-        memory: bytes of each GPU's memory that may be taken; None for what is free.
+        engine: the database and the parameters.
+        gpus: number of GPUs.
+        memory: memory budget per GPU in bytes; None: free memory.
 
     Raises:
         DeviceError: the partitions do not fit into a GPU's memory.

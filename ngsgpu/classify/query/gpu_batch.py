@@ -1,4 +1,4 @@
-"""Queries on a GPU: where their sequences lie, their names, what is found of them."""
+"""Queries on a GPU: positions of their sequences, their names, their results."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _PAD: Final = 64
 
 
 class GpuMates(NamedTuple):
-    """Where sequences of reads, or of a mate of pairs, lie on the device; see ``batch.cuh``.
+    """Positions of the sequences of reads, or of a mate of pairs, on the device; see ``batch.cuh``.
 
     Attributes:
-        raw: uint8, text; ``_PAD`` bytes more than are used.
+        raw: uint8, text; ``_PAD`` bytes longer than used.
         start: uint32[records].
         length: int32[records].
         first: record of the first query.
@@ -52,7 +52,7 @@ class GpuReads(NamedTuple):
     step: int
 
     def arguments(self) -> tuple[Any, ...]:
-        """As kernels take them, without the number of queries."""
+        """The kernel arguments, without the number of queries."""
         values: list[Any] = []
         for mate in self.mates:
             values += [mate.raw, mate.start, mate.length, np.uint32(mate.first)]
@@ -92,7 +92,7 @@ class GpuNames(NamedTuple):
     """Names of queries on the device.
 
     Attributes:
-        text: uint8; names need not lie in the order of the queries.
+        text: uint8; names need not be in the order of the queries.
         start: uint32[queries].
         length: uint32[queries].
         used: int, bytes of ``text``; or uint32[1] on the device.
@@ -164,13 +164,13 @@ class GpuBatch:
 
 
 class HostReads(NamedTuple):
-    """Queries that the CPU has read, as they are copied to the device.
+    """Queries read by the CPU, ready to be copied to the device.
 
     Attributes:
         letters: uint8, of each mate: sequences without line ends, and ``_PAD`` bytes more.
         starts: uint32[queries], of each mate.
         lengths: int32[queries], of each mate.
-        names: uint8, one after the other.
+        names: uint8, concatenated.
         name_starts: uint32[queries].
         name_lengths: uint32[queries].
     """
@@ -184,7 +184,7 @@ class HostReads(NamedTuple):
 
     @classmethod
     def of(cls, queries: Queries) -> HostReads:
-        """Take queries out of the bytes of their files; several threads may do so at once."""
+        """Extract queries from the bytes of their files; thread-safe."""
         all_mates = [queries.first, queries.second] if queries.paired else [queries.first]
         letters, starts = [], []
         for mates in all_mates:

@@ -16,7 +16,7 @@ __device__ __forceinline__ int first_not_below(const uint32_t* values, int count
     return low;
 }
 
-// First location of a key, and how many it has, all of them within ``locations``.
+// First location of a key, and their number, all within ``locations``.
 __device__ __forceinline__ uint2 find_key(const Partition& partition, uint32_t key) {
     const int bits = int(partition.bits);
     const uint32_t bucket = key >> (32 - bits);
@@ -43,7 +43,7 @@ __device__ __forceinline__ int target_of(const Partition& partition, uint32_t wi
     return target;
 }
 
-// Windows that a range of a query of so many bases may have.
+// Maximum windows in a range of a query with this many bases.
 __device__ __forceinline__ uint32_t span_of(int64_t bases, int insert_size, int stride) {
     return uint32_t(2 + max(bases, int64_t(insert_size)) / stride);
 }
@@ -81,9 +81,9 @@ __device__ __forceinline__ void put_candidate(Candidate* row, int most, int numb
     else insert_candidate(row, most, own, taxon_of_target);
 }
 
-// Give the locations of a query's features to ``put(place, window)``, by a warp.
+// Pass the locations of a query's features to ``put(place, window)``, by a warp.
 //
-// Returns how many there are; ``size`` takes features and lengths.
+// Returns their number; ``size`` receives features and lengths.
 template <class Put>
 __device__ uint32_t collect_locations(const Mate& one, const Mate& two, uint32_t query, int kmer,
                                       int sketch, int window, int stride,
@@ -152,11 +152,11 @@ __device__ __forceinline__ void sort_registers(uint32_t (&values)[kPer], uint32_
     }
 }
 
-// Sort the locations of a query in registers and put its best ranges into its row, by a warp.
+// Sort the locations of a query in registers and write its best ranges to its row, by a warp.
 //
-// Each location is the right end of a range, whose hits a search for its first one tells. The best
-// of all is taken, the locations of its target (or taxon) are struck out, and so on: the first of
-// equal ones is of the earlier target. ``found`` has the locations, in shared memory; any numbers.
+// Each location is the right end of a range, whose hits follow from a search for its first one. The
+// best of all is taken, the locations of its target (or taxon) are removed, and so on: on ties the
+// earlier target wins. ``found`` has the locations, in shared memory; any numbers.
 template <int kPer>
 __device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32_t span, int most,
                                               const Partition& partition, bool is_first,

@@ -1,4 +1,4 @@
-"""Queries and their candidates, as arrays: what kernels and files of candidates take.
+"""Queries and their candidates as arrays, for kernels and candidate files.
 
 A query is a read, or a pair of mates.
 """
@@ -16,11 +16,11 @@ from ngsgpu.sequence.types import Integer
 
 
 class Mates(NamedTuple):
-    """Where the sequences of reads, or of one mate of pairs, lie in a file's bytes.
+    """Positions of the sequences of reads, or of one mate of pairs, in a file's bytes.
 
     Attributes:
         data: uint8 [bytes].
-        start: int64[n], first base; line ends may lie between bases.
+        start: int64[n], first base; there may be line ends between bases.
         end: int64[n].
         length: int32[n], bases.
     """
@@ -110,7 +110,7 @@ class QueryBlock:
     """Queries without their sequences, but with their candidates.
 
     Attributes:
-        names: uint8, in which the names lie.
+        names: uint8, contains the names.
         name_start: int64[n].
         name_end: int64[n].
         length1: int32[n], bases of the read or first mate.

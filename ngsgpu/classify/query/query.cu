@@ -19,13 +19,12 @@ constexpr uint32_t kNameTile = 256;  // names that a block copies together
 //
 // Queries with more than kMost locations are listed in ``longer`` with their numbers of locations,
 // in any order, and get an empty row. ``counters``: the queries taken so far and the length of that
-// list, 0 at first. ``sizes`` takes features, then lengths of first, then of second mates, with the
-// first partition.
+// list, initially 0. ``sizes`` receives features, then lengths of first, then of second mates, with
+// the first partition.
 //
-// Grid: any (as many as run at once); block: 32 * kQueryWarps, one warp a query. Bytes: the letters
-// (from L2); for each feature a sector of directory, entries and locations at random; 16 a
-// candidate. Operations: about 10 a k-mer, 150 for 32 of them to be sorted, n log^2 n for n
-// locations.
+// Grid: any (as many as run at once); block: 32 * kQueryWarps, one warp per query. Bytes: the
+// letters (from L2); per feature a sector of directory, entries and locations at random; 16 per
+// candidate. Operations: about 10 per k-mer, 150 to sort 32 of them, n log^2 n for n locations.
 extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
     find_candidates(const u8* raw1, const uint32_t* start1, const int32_t* length1, uint32_t first1,
                     const u8* raw2, const uint32_t* start2, const int32_t* length2, uint32_t first2,
@@ -80,9 +79,9 @@ extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
 
 // Gather the locations of the queries that have many, as list << 32 | window, to be sorted.
 //
-// ``end``: inclusive sums of the queries' locations; ``words``: 0 at first.
+// ``end``: inclusive sums of the queries' locations; ``words``: initially 0.
 //
-// Grid: any; block: kThreads, one warp a query. Bytes: 4 in, 8 out a location.
+// Grid: any; block: kThreads, one warp per query. Bytes: 4 in, 8 out per location.
 extern "C" __global__ void __launch_bounds__(kThreads)
     gather_longer(const u8* raw1, const uint32_t* start1, const int32_t* length1, uint32_t first1,
                   const u8* raw2, const uint32_t* start2, const int32_t* length2, uint32_t first2,
@@ -175,11 +174,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Put what was found in other partitions into the lists of queries.
+// Merge the candidates from other partitions into the lists of queries.
 //
-// ``taxon_of_target``: null where calls may be sequences.
+// ``taxon_of_target``: null if calls may be sequences.
 //
-// Grid: any; block: kThreads, one thread a query. Bytes: 16 for each candidate of both, and of the
+// Grid: any; block: kThreads, one thread per query. Bytes: 16 per candidate of both, and of the
 // result.
 extern "C" __global__ void __launch_bounds__(kThreads)
     merge_candidates(const Candidate* other, uint32_t queries, int most,
@@ -194,12 +193,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // Copy the first words of the headers of FASTQ records, without a mate number if ``strip``.
 //
-// The header of record r lies between line ends 4 r - 1 and 4 r of the chunk, which begins at
-// ``begin``; query i is record ``first + i * step``. Names of a block lie together, blocks in any
-// order; ``used``, 0 at first, becomes the bytes of all.
+// The header of record r is between line ends 4 r - 1 and 4 r of the chunk, which begins at
+// ``begin``; query i is record ``first + i * step``. Names of a block are contiguous, blocks in any
+// order; ``used``, initially 0, becomes the total number of bytes.
 //
-// Grid: a block for kNameTile queries; block: kThreads. Bytes: the headers (from L2), the names in
-// and out, 8 out a query.
+// Grid: one block per kNameTile queries; block: kThreads. Bytes: the headers (from L2), the names
+// in and out, 8 out per query.
 extern "C" __global__ void __launch_bounds__(kThreads)
     copy_names(const u8* raw, const uint32_t* line_end, uint32_t begin, uint32_t first,
                uint32_t step, uint32_t queries, int strip, uint32_t* used, uint32_t* start,
