@@ -12,7 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -28,12 +28,9 @@ from ngsgpu.classify.database.memory import (
 )
 from ngsgpu.classify.database.plan import (
     PartitionRequest,
-    assemble_database,
-    check_taxa,
     inputs_of,
-    partition_of,
     plan_database,
-    taxa_of,
+    plan_targets,
 )
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
@@ -137,20 +134,18 @@ def build_database(
         OutputError: the database cannot be written; an older one is unchanged.
         UsageError: the request is impossible.
     """
-    parameters = parameters or DatabaseParameters()
-    wanted = request or PartitionRequest()
     files = find_references(references)
-    inputs = inputs_of(references, files, taxonomy, maps)
     if path is not None:
-        check_place(path, inputs)
+        check_place(path, inputs_of(references, files, taxonomy, maps))
+    build = _Build(
+        files, parameters or DatabaseParameters(), taxonomy, maps, request or PartitionRequest()
+    )
 
     def work(own: RunOptions) -> Database:
-        if path is not None and not fits_at_once(files, parameters, own):
-            return _build_part_by_part(files, Path(path), parameters, taxonomy, maps, wanted, own)
-        own = _with_needed_gpus(own, parameters, [files])
-        return _build_at_once(
-            files, None if path is None else Path(path), parameters, taxonomy, maps, wanted, own
-        )
+        if path is not None and not fits_at_once(files, build.parameters, own):
+            return build.part_by_part(Path(path), own)
+        own = _with_needed_gpus(own, build.parameters, [files])
+        return build.at_once(None if path is None else Path(path), own)
 
     return _on_backend(options or RunOptions(), work, in_memory=path is None)
 
@@ -175,68 +170,64 @@ def _with_needed_gpus(
     return replace(options, gpus=gpus)
 
 
-def _build_part_by_part(
-    files: Sequence[str],
-    path: Path,
-    parameters: DatabaseParameters,
-    taxonomy: str | Path | None,
-    maps: Sequence[str | Path],
-    request: PartitionRequest,
-    options: RunOptions,
-) -> Database:
-    """Plan a database and build its partitions one by one."""
-    logger.info("the references do not fit into memory: building in parts")
-    check_memory(options, 0, 1, "any database")
-    database = plan_database(
-        files, path, parameters=parameters, taxonomy=taxonomy, maps=maps, request=request,
-        options=options,
-    )  # fmt: skip
-    numbers = range(len(database.partitions))
-    read = (_PlannedTargets(database, number).files for number in numbers)
-    options = _with_needed_gpus(options, parameters, read)
-    check_partitions(database, numbers, options)
-    with database_folder(path, inputs_of((), files, taxonomy, maps)) as place:
-        there = database.moved(*place)
-        for number in numbers:
-            _build_partition(there, number, options)
-            release_memory()
-        write_manifest(there)
-    return open_database(path)
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """What a database is made of; see ``build_database``."""
 
+    files: Sequence[str]
+    parameters: DatabaseParameters
+    taxonomy: str | Path | None
+    maps: Sequence[str | Path]
+    request: PartitionRequest
 
-def _build_at_once(
-    files: Sequence[str],
-    path: Path | None,
-    parameters: DatabaseParameters,
-    taxonomy: str | Path | None,
-    maps: Sequence[str | Path],
-    request: PartitionRequest,
-    options: RunOptions,
-) -> Database:
-    """Sketch all references, then deal them out and build the partitions."""
-    tree = None if taxonomy is None else load_taxonomy(taxonomy)
-    with Progress(options.progress) as progress, _builder(parameters, options) as builder:
-        with progress.stage("sketching references", unit="bases") as stage:
-            pairs, collector = builder.sketch(files, TargetCollector, stage.advance)
-        targets = collector.targets
-        node = taxa_of(targets, tree, maps)
-        check_taxa(node, targets, tree, maps)
-        partition = partition_of(targets, parameters, request)
-        database = assemble_database(path or Path(), targets, parameters, tree, node, partition)
+    @property
+    def inputs(self) -> list[str | Path]:
+        """All files that are read."""
+        return inputs_of((), self.files, self.taxonomy, self.maps)
+
+    def part_by_part(self, path: Path, options: RunOptions) -> Database:
+        """Plan a database and build its partitions one by one."""
+        logger.info("the references do not fit into memory: building in parts")
+        check_memory(options, 0, 1, "any database")
+        database = plan_database(
+            self.files, path, parameters=self.parameters, taxonomy=self.taxonomy, maps=self.maps,
+            request=self.request, options=options,
+        )  # fmt: skip
         numbers = range(len(database.partitions))
-        with progress.stage("building", total=len(numbers), unit="partitions") as stage:
-            if path is None:
-                for number in numbers:
-                    database.loaded[number] = builder.index(database, number, pairs)
-                    stage.advance()
-                return database
-            with database_folder(path, inputs_of((), files, taxonomy, maps)) as place:
-                there = database.moved(*place)
-                for number in numbers:
-                    builder.store(there, number, pairs)
-                    stage.advance()
-                write_manifest(there)
-    return replace(there, path=path)
+        read = (_PlannedTargets(database, number).files for number in numbers)
+        options = _with_needed_gpus(options, self.parameters, read)
+        check_partitions(database, numbers, options)
+        with database_folder(path, self.inputs) as place:
+            there = database.moved(*place)
+            for number in numbers:
+                _build_partition(there, number, options)
+                release_memory()
+            write_manifest(there)
+        return open_database(path)
+
+    def at_once(self, path: Path | None, options: RunOptions) -> Database:
+        """Sketch all references, then deal them out and build the partitions."""
+        tree = None if self.taxonomy is None else load_taxonomy(self.taxonomy)
+        with Progress(options.progress) as progress, _builder(self.parameters, options) as builder:
+            with progress.stage("sketching references", unit="bases") as stage:
+                pairs, collector = builder.sketch(self.files, TargetCollector, stage.advance)
+            database = plan_targets(
+                path or Path(), collector.targets, self.parameters, tree, self.maps, self.request
+            )
+            numbers = range(len(database.partitions))
+            with progress.stage("building", total=len(numbers), unit="partitions") as stage:
+                if path is None:
+                    for number in numbers:
+                        database.loaded[number] = builder.index(database, number, pairs)
+                        stage.advance()
+                    return database
+                with database_folder(path, self.inputs) as place:
+                    there = database.moved(*place)
+                    for number in numbers:
+                        builder.store(there, number, pairs)
+                        stage.advance()
+                    write_manifest(there)
+        return replace(there, path=path)
 
 
 def build_partition(database: Database, number: int, options: RunOptions | None = None) -> None:

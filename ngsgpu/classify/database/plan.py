@@ -184,17 +184,6 @@ def assemble_database(
     return Database(path, parameters, table, tuple(planned), taxonomy, digest, generation)
 
 
-def collect_targets(
-    files: Sequence[str], options: RunOptions, collector: TargetCollector, progress: Progress
-) -> None:
-    """Read files for names and lengths."""
-    with progress.stage("reading references", unit="bases") as stage:
-        for path in files:
-            for batch in read_reference(path, threads=options.threads):
-                add_batch(collector, batch)
-                stage.advance(int(batch.seq_len.sum(dtype=np.int64)))
-
-
 def taxa_of(
     targets: Targets, taxonomy: Taxonomy | None, maps: Sequence[str | Path]
 ) -> NDArray[np.int32]:
@@ -278,10 +267,29 @@ def plan_database(
     check_place(path, inputs_of(references, files, taxonomy, maps))
     tree = None if taxonomy is None else load_taxonomy(taxonomy)
     collector = TargetCollector()
-    with Progress(options.progress) as progress:
-        collect_targets(files, options, collector, progress)
-    targets = collector.targets
-    node = taxa_of(targets, tree, maps)
-    check_taxa(node, targets, tree, maps)
-    partition = partition_of(targets, parameters, request or PartitionRequest())
-    return assemble_database(Path(path), targets, parameters, tree, node, partition)
+    with (
+        Progress(options.progress) as progress,
+        progress.stage("reading references", unit="bases") as stage,
+    ):
+        for own in files:
+            for batch in read_reference(own, threads=options.threads):
+                add_batch(collector, batch)
+                stage.advance(int(batch.seq_len.sum(dtype=np.int64)))
+    return plan_targets(
+        Path(path), collector.targets, parameters, tree, maps, request or PartitionRequest()
+    )
+
+
+def plan_targets(
+    path: Path,
+    targets: Targets,
+    parameters: DatabaseParameters,
+    taxonomy: Taxonomy | None,
+    maps: Sequence[str | Path],
+    request: PartitionRequest,
+) -> Database:
+    """Plan a database of targets; see ``plan_database``."""
+    node = taxa_of(targets, taxonomy, maps)
+    check_taxa(node, targets, taxonomy, maps)
+    partition = partition_of(targets, parameters, request)
+    return assemble_database(path, targets, parameters, taxonomy, node, partition)
