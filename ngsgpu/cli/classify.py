@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +26,7 @@ from ngsgpu.cli.options import (
     obey_quiet,
     with_groups,
 )
+from ngsgpu.cli.run import cpu_options, open_run, phred
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -117,12 +117,6 @@ def classify(
 
                         ngsgpu classify-merge -d DB 0.cand 1.cand -o calls.tsv
     """
-    from dataclasses import replace
-
-    from ngsgpu.device.backend import choose_backend
-    from ngsgpu.device.memory import parse_size
-    from ngsgpu.device.startup import prepare_cuda
-
     obey_quiet(quiet)
     if (samples is None) == (not in1):
         raise UsageError("give reads with -i or a sample sheet with --samples")
@@ -131,20 +125,21 @@ def classify(
     if (only_partition is None) != (candidates is None):
         raise UsageError("--only-partition and --candidates go together")
     parameters = calls.parameters()
-    memory = None if gpu_memory is None else parse_size(gpu_memory)
-    offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
     most = _max_gpus(database, only_partition) if gpus is not None and gpus > 1 else None
-    with choose_backend(
-        backend.value, gpus, engines=("cpu", "cuda"), lease=True, most=most
-    ) as chosen:
-        # Initialise the GPU while Python imports the rest.
-        prepare_cuda(
-            len(chosen.gpus),
-            "ngsgpu.io.gpu.parse",
-            "ngsgpu.classify.query.gpu",
-            "ngsgpu.classify.call.gpu",
-            "ngsgpu.classify.outputs.gpu",
-        )
+    with open_run(
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.classify.query.gpu",
+        "ngsgpu.classify.call.gpu",
+        "ngsgpu.classify.outputs.gpu",
+        threads=threads,
+        backend=backend,
+        gpus=gpus,
+        gpu_memory=gpu_memory,
+        quiet=quiet,
+        max_gpus=most,
+    ) as (chosen, options):
+        from dataclasses import replace
+
         from ngsgpu.classify.run.pipeline import Classifier
         from ngsgpu.classify.run.samples import one_sample, read_samples
 
@@ -155,14 +150,6 @@ def classify(
         )
         outputs = files.outputs(candidates)
         outputs.check(len(found))
-        options = replace(
-            _options(threads, quiet),
-            backend=chosen.name,
-            may_fall_back=backend is BackendChoice.auto,
-            gpus=max(1, len(chosen.gpus)),
-            gpu_memory=memory,
-            backend_note=str(chosen) if chosen.name == "cuda" else "",
-        )
         wanted = None if only_partition is None else [only_partition]
         classifier = Classifier(
             _database(
@@ -177,9 +164,9 @@ def classify(
             parameters,
             partitions=wanted,
             rules=calls.rules(),
-            options=options,
+            options=replace(options, backend_note=str(chosen) if chosen.gpus else ""),
         )
-        done = classifier.classify(found, outputs, phred_offset=offset)  # type: ignore[arg-type]
+        done = classifier.classify(found, outputs, phred_offset=phred(phred_offset))
     _say(done, classifier.engine.database, quiet or candidates is not None)
 
 
@@ -216,7 +203,7 @@ def classify_merge(
     from ngsgpu.classify.run.pipeline import Classifier
 
     obey_quiet(quiet)
-    options = _options(threads, quiet)
+    options = cpu_options(threads, None, quiet)
     outputs = files.outputs()
     outputs.check(1)
     classifier = Classifier(
@@ -237,19 +224,6 @@ def _max_gpus(database: str | None, only_partition: int | None) -> int | None:
     if database is None or only_partition is not None:
         return max_gpus(1)
     return max_gpus(len(open_database(database).partitions))
-
-
-def _options(threads: int, quiet: bool) -> RunOptions:
-    from ngsgpu.device.memory import usable_cpus
-    from ngsgpu.run.options import RunOptions
-
-    if threads < 0:
-        raise UsageError(f"--threads must be 0 or more, not {threads}")
-    return RunOptions(
-        threads=threads or usable_cpus(),
-        progress=not quiet,
-        command=("ngsgpu", *sys.argv[1:]),
-    )
 
 
 def _database(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,7 +24,7 @@ from ngsgpu.cli.options import (
     Threads,
     obey_quiet,
 )
-from ngsgpu.errors import UsageError
+from ngsgpu.cli.run import number_or, open_run, phred, show_plan
 
 
 def register(app: typer.Typer) -> None:
@@ -98,81 +97,45 @@ def correct(
 
     Pairs:          ngsgpu correct -i R1.fq -I R2.fq -o C1.fq -O C2.fq
     """
-    from ngsgpu.correct import (
-        CorrectionParameters,
-        MinhashParameters,
-        RunOptions,
-        correct_files,
-        plan_files,
-    )
-    from ngsgpu.device.backend import choose_backend
-    from ngsgpu.device.memory import parse_size, usable_cpus
-    from ngsgpu.device.startup import prepare_cuda
-
     obey_quiet(quiet)
-    if threads < 0:
-        raise UsageError(f"--threads must be 0 or more, not {threads}")
-    with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:
-        if not dry_run:
-            prepare_cuda(
-                len(chosen.gpus), "ngsgpu.io.gpu.parse", "ngsgpu.readset.gpu_kmers",
-                "ngsgpu.minhash.gpu", "ngsgpu.correct.gpu",
-            )  # fmt: skip
+    with open_run(
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.readset.gpu_kmers",
+        "ngsgpu.minhash.gpu",
+        "ngsgpu.correct.gpu",
+        threads=threads,
+        backend=backend,
+        gpus=gpus,
+        memory=memory,
+        gpu_memory=gpu_memory,
+        quiet=quiet,
+        lease=not dry_run,
+    ) as (chosen, options):
+        from ngsgpu.correct import (
+            CorrectionParameters,
+            MinhashParameters,
+            correct_files,
+            plan_files,
+        )
+        from ngsgpu.correct.gpu_plan import plan_for_this_gpu
+
         parameters = CorrectionParameters(
-            coverage=_coverage(coverage),
+            coverage=number_or("auto", coverage, float, "--coverage"),
             minhash=MinhashParameters(kmer=kmer, hashes=hashes, seed=seed),
             quality_bits=quality_bits,
         )
-        options = RunOptions(
-            threads=threads or usable_cpus(),
-            memory=None if memory is None else parse_size(memory),
-            progress=not quiet,
-            backend=chosen.name,
-            may_fall_back=backend is BackendChoice.auto,
-            gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
-            gpus=max(1, len(chosen.gpus)),
-            backend_note=chosen.reason,
-            command=("ngsgpu", *sys.argv[1:]),
-        )
-        offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
+        settings: dict[str, Any] = {
+            "interleaved": interleaved,
+            "parameters": parameters,
+            "phred_offset": phred(phred_offset),
+            "options": options,
+        }
         if dry_run:
-            plan = plan_files(
-                in1 or [],
-                in2 or [],
-                interleaved=interleaved,
-                parameters=parameters,
-                phred_offset=offset,  # type: ignore[arg-type]
-                options=options,
-            )
-            typer.echo(f"backend  {chosen}")
-            if chosen.name == "cuda":
-                from ngsgpu.correct.gpu_plan import plan_for_this_gpu
-
-                gpu_plan = plan_for_this_gpu(plan, parameters, options)
-                typer.echo("\n".join([*plan.lines()[:2], f"GPU      {gpu_plan.line()}"]))
-                return
-            typer.echo("\n".join(plan.lines()))
-            plan.check(parameters)
+            plan = plan_files(in1 or [], in2 or [], **settings)
+            show_plan(chosen, plan, parameters, options, plan_for_this_gpu)
             return
         statistics = correct_files(
-            in1 or [],
-            out1 or [],
-            in2 or [],
-            out2 or [],
-            interleaved=interleaved,
-            parameters=parameters,
-            phred_offset=offset,  # type: ignore[arg-type]
-            stats=stats,
-            options=options,
+            in1 or [], out1 or [], in2 or [], out2 or [], stats=stats, **settings
         )
         if not quiet:
             typer.echo("\n".join(statistics.summary()), err=True)
-
-
-def _coverage(text: str) -> float | None:
-    if text == "auto":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(f"--coverage must be auto or a number, not {text!r}") from None

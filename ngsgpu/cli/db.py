@@ -17,12 +17,12 @@ from ngsgpu.cli.options import (
     obey_quiet,
     with_groups,
 )
+from ngsgpu.cli.run import bytes_of, cpu_options, open_run
 from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ngsgpu.classify.database.plan import PartitionRequest
     from ngsgpu.classify.params import DatabaseParameters
-    from ngsgpu.run.options import RunOptions
 
 References = Annotated[
     list[str],
@@ -152,7 +152,7 @@ def plan(
     from ngsgpu.classify.database.write import write_manifest
 
     obey_quiet(quiet)
-    options = _options(threads, None, quiet)
+    options = cpu_options(threads, None, quiet)
     planned = plan_database(
         references,
         database,
@@ -213,12 +213,6 @@ def build(
 
                         ngsgpu db build -d DB --only-partition 0      (and 1, 2, 3)
     """
-    from dataclasses import replace
-
-    from ngsgpu.device.backend import choose_backend
-    from ngsgpu.device.memory import parse_size
-    from ngsgpu.device.startup import prepare_cuda
-
     if not database:
         raise UsageError("give the database with -d")
     planned = only_partition is not None
@@ -228,20 +222,21 @@ def build(
             "--only-partition builds a database planned with `ngsgpu db plan`: give only -d"
         )
     obey_quiet(quiet)
-    with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True) as chosen:
-        # Further GPUs are initialised only if the memory of the first is too small.
-        prepare_cuda(min(1, len(chosen.gpus)), "ngsgpu.classify.index.gpu_build")
+    # Further GPUs are initialised only if the memory of the first is too small.
+    with open_run(
+        "ngsgpu.classify.index.gpu_build",
+        threads=threads,
+        backend=backend,
+        gpus=gpus,
+        memory=memory,
+        gpu_memory=gpu_memory,
+        quiet=quiet,
+        prepared_gpus=1,
+    ) as (_, options):
         from ngsgpu.classify.database.build import build_database, build_partition
         from ngsgpu.classify.database.database import open_database
 
         parameters = index.parameters()
-        options = replace(
-            _options(threads, memory, quiet),
-            backend=chosen.name,
-            may_fall_back=backend is BackendChoice.auto,
-            gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
-            gpus=max(1, len(chosen.gpus)),
-        )
         if only_partition is not None:
             build_partition(open_database(database), only_partition, options)
             return
@@ -291,7 +286,7 @@ def add(
         maps=maps or [],
         request=_request(partitions, partition_memory),
         into_last=into_last,
-        options=_options(threads, memory, quiet),
+        options=cpu_options(threads, memory, quiet),
     )
     if not quiet:
         lines = [*partition_lines(new, built=new.built()), *taxon_lines(new)]
@@ -347,21 +342,7 @@ def verify(database: DatabasePath) -> None:
     typer.echo(f"{database}: {files} files verified")
 
 
-def _options(threads: int, memory: str | None, quiet: bool) -> RunOptions:
-    from ngsgpu.device.memory import parse_size, usable_cpus
-    from ngsgpu.run.options import RunOptions
-
-    if threads < 0:
-        raise UsageError(f"--threads must be 0 or more, not {threads}")
-    return RunOptions(
-        threads=threads or usable_cpus(),
-        memory=None if memory is None else parse_size(memory),
-        progress=not quiet,
-    )
-
-
 def _request(partitions: int | None, memory: str | None) -> PartitionRequest:
     from ngsgpu.classify.database.plan import PartitionRequest
-    from ngsgpu.device.memory import parse_size
 
-    return PartitionRequest(partitions, None if memory is None else parse_size(memory))
+    return PartitionRequest(partitions, bytes_of(memory))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +26,7 @@ from ngsgpu.cli.options import (
     Threads,
     obey_quiet,
 )
+from ngsgpu.cli.run import open_run, phred, show_plan, thread_count
 from ngsgpu.errors import UsageError
 
 
@@ -188,21 +188,17 @@ def extend(
 
     Pairs:   ngsgpu extend -i R1.fq -I R2.fq -o extended.fq --remaining1 r1.fq --remaining2 r2.fq
     """
-    from ngsgpu.device.backend import choose_backend
-    from ngsgpu.device.memory import parse_size, usable_cpus
-    from ngsgpu.device.startup import prepare_cuda
     from ngsgpu.extend import (
         EndParameters,
         ExtensionOutputs,
         ExtensionParameters,
-        RunOptions,
         extend_files,
         plan_files,
     )
+    from ngsgpu.extend.gpu_plan import plan_for_this_gpu
 
     obey_quiet(quiet)
-    if threads < 0:
-        raise UsageError(f"--threads must be 0 or more, not {threads}")
+    thread_count(threads)
     parameters = ExtensionParameters(
         ends=EndParameters(kmer=kmer, hashes=hashes, seed=seed),
         quality_bits=quality_bits,
@@ -225,60 +221,38 @@ def extend(
     )
     if out is None and not dry_run:
         raise UsageError("no output given; name one with -o")
-    with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=not dry_run) as chosen:
-        if not dry_run:
-            prepare_cuda(
-                len(chosen.gpus), "ngsgpu.io.gpu.parse", "ngsgpu.minhash.ends_gpu",
-                "ngsgpu.extend.gpu",
-            )  # fmt: skip
-        options = RunOptions(
-            threads=threads or usable_cpus(),
-            memory=None if memory is None else parse_size(memory),
-            progress=not quiet,
-            backend=chosen.name,
-            may_fall_back=backend is BackendChoice.auto,
-            gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
-            gpus=max(1, len(chosen.gpus)),
-            backend_note=chosen.reason,
-            command=("ngsgpu", *sys.argv[1:]),
-        )
-        offset = "auto" if phred_offset is PhredChoice.auto else int(phred_offset.value)
+    with open_run(
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.minhash.ends_gpu",
+        "ngsgpu.extend.gpu",
+        threads=threads,
+        backend=backend,
+        gpus=gpus,
+        memory=memory,
+        gpu_memory=gpu_memory,
+        quiet=quiet,
+        lease=not dry_run,
+    ) as (chosen, options):
+        settings: dict[str, Any] = {
+            "interleaved": interleaved,
+            "parameters": parameters,
+            "phred_offset": phred(phred_offset),
+            "options": options,
+        }
         if dry_run or out is None:
-            plan = plan_files(
-                in1 or [],
-                in2 or [],
-                interleaved=interleaved,
-                parameters=parameters,
-                phred_offset=offset,  # type: ignore[arg-type]
-                options=options,
-            )
-            typer.echo(f"backend  {chosen}")
-            if chosen.name == "cuda":
-                from ngsgpu.extend.gpu_plan import plan_for_this_gpu
-
-                gpu_plan = plan_for_this_gpu(plan, parameters, options)
-                typer.echo("\n".join([*plan.lines()[:2], f"GPU      {gpu_plan.line()}"]))
-                return
-            typer.echo("\n".join(plan.lines()))
-            plan.check(parameters)
+            plan = plan_files(in1 or [], in2 or [], **settings)
+            show_plan(chosen, plan, parameters, options, plan_for_this_gpu)
             return
-        statistics = extend_files(
-            in1 or [],
-            in2 or [],
-            outputs=ExtensionOutputs(
-                out,
-                remaining1,
-                remaining2,
-                stats,
-                fasta=fasta,
-                include_remaining=include_remaining,
-                sort=not unsorted,
-                gap_quality=gap_quality,
-            ),
-            interleaved=interleaved,
-            parameters=parameters,
-            phred_offset=offset,  # type: ignore[arg-type]
-            options=options,
+        outputs = ExtensionOutputs(
+            out,
+            remaining1,
+            remaining2,
+            stats,
+            fasta=fasta,
+            include_remaining=include_remaining,
+            sort=not unsorted,
+            gap_quality=gap_quality,
         )
+        statistics = extend_files(in1 or [], in2 or [], outputs=outputs, **settings)
         if not quiet:
             typer.echo("\n".join(statistics.summary()), err=True)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ngsgpu.cli.options import Threads
+from ngsgpu.cli.run import thread_count
 
 
 def register(app: typer.Typer) -> None:
@@ -48,20 +49,17 @@ def kmers(
     inputs only a sample of the k-mers is counted, each with all its occurrences. The first line
     gives the sampling rate and the estimated coverage (reads per genome position).
     """
-    from ngsgpu.device.memory import usable_cpus
     from ngsgpu.errors import UsageError
     from ngsgpu.io.output.atomic import check_distinct, write_text_atomically
     from ngsgpu.io.text.reader import read_batches
     from ngsgpu.readset import ReadSetBuilder
     from ngsgpu.readset.kmers import count_kmers, estimate_coverage
 
-    if threads < 0:
-        raise UsageError(f"--threads must be 0 or more, not {threads}")
     if not 1 <= kmer <= 32:
         raise UsageError(f"--kmer must be from 1 to 32, not {kmer}")
     files = [*in1, *(in2 or [])]
     check_distinct(files, [out])
-    threads = threads or usable_cpus()
+    threads = thread_count(threads)
     builder = ReadSetBuilder(paired=False, quality_bits=0, threads=threads)
     for path in files:
         for _ in builder.add_all((batch,) for batch in read_batches(path, threads=threads)):

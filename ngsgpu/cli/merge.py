@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from ngsgpu.cli.options import (
     Threads,
     obey_quiet,
 )
+from ngsgpu.cli.run import number_or, open_run, phred, thread_count
 from ngsgpu.errors import UsageError
 
 
@@ -189,17 +189,13 @@ def merge(
 
     FLASH:    ngsgpu merge -i R1.fq -I R2.fq --flash-prefix out --quality flash
     """
-    from ngsgpu.device.backend import choose_backend
-    from ngsgpu.device.memory import parse_size, usable_cpus
-    from ngsgpu.device.startup import prepare_cuda
-    from ngsgpu.merge import MergeOutputs, MergeParameters, RunOptions, merge_files
+    from ngsgpu.merge import MergeOutputs, MergeParameters, merge_files
 
     obey_quiet(quiet)
-    if threads < 0:
-        raise UsageError(f"--threads must be 0 or more, not {threads}")
+    thread_count(threads)
     parameters = MergeParameters(
         min_overlap=min_overlap,
-        max_overlap=_max_overlap(max_overlap),
+        max_overlap=number_or("auto", max_overlap, int, "--max-overlap"),
         max_mismatch_density=max_mismatch_density,
         allow_outies=allow_outies,
         quality=quality.value,
@@ -239,33 +235,24 @@ def merge(
             )
         outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
     outputs.check(parameters)
-    with choose_backend(backend.value, gpus, engines=("cpu", "cuda"), lease=True, most=1) as chosen:
-        prepare_cuda(len(chosen.gpus), "ngsgpu.io.gpu.parse", "ngsgpu.merge.gpu")
+    with open_run(
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.merge.gpu",
+        threads=threads,
+        backend=backend,
+        gpus=gpus,
+        gpu_memory=gpu_memory,
+        quiet=quiet,
+        max_gpus=1,
+    ) as (_, options):
         statistics = merge_files(
             in1 or [],
             in2 or [],
             outputs,
             interleaved=interleaved_in,
             parameters=parameters,
-            phred_offset="auto" if phred_offset is PhredChoice.auto else int(phred_offset.value),  # type: ignore[arg-type]
-            options=RunOptions(
-                threads=threads or usable_cpus(),
-                progress=not quiet,
-                backend=chosen.name,
-                may_fall_back=backend is BackendChoice.auto,
-                gpu_memory=None if gpu_memory is None else parse_size(gpu_memory),
-                backend_note=chosen.reason,
-                command=("ngsgpu", *sys.argv[1:]),
-            ),
+            phred_offset=phred(phred_offset),
+            options=options,
         )
         if not quiet:
             typer.echo("\n".join(statistics.summary()), err=True)
-
-
-def _max_overlap(text: str) -> int | None:
-    if text == "auto":
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f"--max-overlap must be auto or a number, not {text!r}") from None

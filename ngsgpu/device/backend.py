@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Literal, Self
 
 from ngsgpu.device.gpus import Gpu, gpus_of_driver, visible_gpus
 from ngsgpu.device.leases import Lease, lease_gpus
 from ngsgpu.errors import DeviceError, UsageError
 
 BackendName = Literal["cpu", "cuda"]
-_CPU_ONLY: Final[tuple[BackendName, ...]] = ("cpu",)
 _LOG = logging.getLogger(__name__)
 
 
@@ -63,7 +61,6 @@ def choose_backend(
     requested: Literal["auto", "cpu", "cuda"],
     gpus: int | None = None,
     *,
-    engines: Collection[BackendName] = _CPU_ONLY,
     lease: bool = False,
     wait: float | None = None,
     most: int | None = None,
@@ -71,10 +68,9 @@ def choose_backend(
     """Choose the backend.
 
     Args:
-        requested: ``auto`` uses GPUs if the stage supports them and the machine has them, otherwise
-            the CPU; ``cpu`` and ``cuda`` are mandatory.
+        requested: ``auto`` uses GPUs if the machine has them, otherwise the CPU; ``cpu`` and
+            ``cuda`` are mandatory.
         gpus: number of GPUs; 0 means the CPU, None means one.
-        engines: the backends of the calling stage; by default only the CPU.
         lease: whether to lease the GPUs; use the result in a ``with`` statement then. ``auto`` does
             not wait for GPUs in use, but uses the CPU.
         wait: seconds that ``cuda`` waits for GPUs in use; None: no limit.
@@ -98,16 +94,10 @@ def choose_backend(
         if gpus == 0:
             raise UsageError("--backend cuda with 0 GPUs; ask for at least 1, or --backend cpu")
         problem = missing_for_cuda(gpus or 1)
-        if "cuda" not in engines:
-            besides = f"; besides, {problem}" if problem else ""
-            raise UsageError(
-                "--backend cuda is not possible here: this step runs on the CPU only in this "
-                f"version (--backend cpu gives the same result){besides}"
-            )
         if problem:
             raise UsageError(f"--backend cuda is not possible here: {problem}")
         return _cuda(gpus or 1, "as asked for", lease, wait)
-    return _automatic(gpus, engines, lease)
+    return _automatic(gpus, lease)
 
 
 def _cuda(gpus: int, reason: str, lease: bool, wait: float | None) -> Backend:
@@ -117,11 +107,9 @@ def _cuda(gpus: int, reason: str, lease: bool, wait: float | None) -> Backend:
     return Backend("cuda", tuple(one.gpu for one in taken.devices if one.gpu), reason, taken)
 
 
-def _automatic(gpus: int | None, engines: Collection[BackendName], lease: bool) -> Backend:
+def _automatic(gpus: int | None, lease: bool) -> Backend:
     if gpus == 0:
         return Backend("cpu", (), "0 GPUs asked for")
-    if "cuda" not in engines:
-        return Backend("cpu", (), "this step runs on the CPU only in this version")
     if problem := missing_for_cuda(gpus or 1):
         return Backend("cpu", (), problem.partition(";")[0].partition(" (")[0])
     try:

@@ -87,7 +87,7 @@ def diagnose() -> Diagnosis:
         memory=amount,
         gpus=gpus,
         visible=visible_gpus(),
-        backend=choose_backend("auto", engines=("cpu", "cuda")),
+        backend=choose_backend("auto"),
         caches=tuple(caches),
         tools=tools,
         problems=tuple(problems),

@@ -11,7 +11,6 @@ from ngsgpu.errors import UsageError
 from tests.support.device import TABLE
 
 OLD_TABLE = "0, GPU-1, Tesla K80, 11441, 11441, 3.7, 440.33.01\n"
-BOTH: tuple[backend.BackendName, ...] = ("cpu", "cuda")
 
 
 @pytest.fixture
@@ -118,34 +117,24 @@ def test_driver_that_hangs(monkeypatch, tmp_path):
 def test_cuda_says_what_is_missing_and_auto_takes_the_cpu(machine, pose, message):
     machine(**pose)
     with pytest.raises(UsageError, match=message) as caught:
-        choose_backend("cuda", engines=BOTH)
+        choose_backend("cuda")
     assert "\n" not in str(caught.value)
-    chosen = choose_backend("auto", engines=BOTH)
+    chosen = choose_backend("auto")
     assert (chosen.name, chosen.gpus) == ("cpu", ())
 
 
 def test_more_gpus_than_there_are(machine):
     machine(TABLE)
     with pytest.raises(UsageError, match="3 GPUs are asked for and 2"):
-        choose_backend("cuda", 3, engines=BOTH)
-    assert choose_backend("auto", 3, engines=BOTH).name == "cpu"
+        choose_backend("cuda", 3)
+    assert choose_backend("auto", 3).name == "cpu"
 
 
 def test_gpus_are_taken_in_order(machine):
     machine(TABLE, visible="1,0")
-    assert [gpu.index for gpu in choose_backend("cuda", engines=BOTH).gpus] == [1]
-    assert [gpu.index for gpu in choose_backend("auto", 2, engines=BOTH).gpus] == [1, 0]
+    assert [gpu.index for gpu in choose_backend("cuda").gpus] == [1]
+    assert [gpu.index for gpu in choose_backend("auto", 2).gpus] == [1, 0]
     assert missing_for_cuda(2) is None
-
-
-def test_a_stage_without_a_cuda_engine(machine):
-    machine(TABLE)
-    assert choose_backend("auto").name == "cpu"
-    with pytest.raises(UsageError, match=r"CPU only in this version.*same result.$"):
-        choose_backend("cuda")
-    machine(None)
-    with pytest.raises(UsageError, match=r"CPU only in this version.*no NVIDIA driver was found"):
-        choose_backend("cuda")
 
 
 def test_asking_for_the_cpu_never_looks_for_gpus(monkeypatch):
@@ -154,8 +143,7 @@ def test_asking_for_the_cpu_never_looks_for_gpus(monkeypatch):
 
     monkeypatch.setattr(backend, "gpus_of_driver", refuse)
     assert choose_backend("cpu", 4) == Backend("cpu", (), "as asked for")
-    assert choose_backend("auto", 0, engines=BOTH).name == "cpu"
-    assert choose_backend("auto", 2).name == "cpu"
+    assert choose_backend("auto", 0).name == "cpu"
 
 
 def test_contradictions():

@@ -252,7 +252,7 @@ def test_no_more_are_leased_than_can_take_part(monkeypatch, caplog):
     monkeypatch.setattr(backend, "missing_for_cuda", lambda gpus: None)
     caplog.set_level(logging.INFO)
     for asked, taken in ((None, 1), (1, 1), (2, 2), (3, 2), (100, 2)):
-        with choose_backend("cuda", asked, engines=("cuda",), lease=True, most=2) as chosen:
+        with choose_backend("cuda", asked, lease=True, most=2) as chosen:
             assert len(chosen.gpus) == taken
             assert sum(map(bool, lease_holders())) == taken
     assert "3 GPUs requested, but this run can use at most 2" in caplog.text
@@ -427,17 +427,16 @@ def test_locks_that_cannot_be_had_say_why(tmp_path):
 def test_backend_leases(monkeypatch, caplog):
     monkeypatch.setattr(backend, "missing_for_cuda", lambda gpus: None)
     caplog.set_level(logging.INFO)
-    both = ("cpu", "cuda")
-    with choose_backend("auto", 2, engines=both, lease=True) as chosen:
+    with choose_backend("auto", 2, lease=True) as chosen:
         assert [gpu.uuid for gpu in chosen.gpus] == list(UUIDS[:2])
         assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(UUIDS[:2])
         monkeypatch.delenv("NGSGPU_LEASE")
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-        with choose_backend("auto", 2, engines=both, lease=True) as other:
+        with choose_backend("auto", 2, lease=True) as other:
             assert (other.name, other.reason) == ("cpu", "all GPUs are in use")
             assert "continuing on the CPU: 2 GPUs of 3 could not be leased now" in caplog.text
         with pytest.raises(DeviceError):
-            choose_backend("cuda", 2, engines=both, lease=True, wait=0)
+            choose_backend("cuda", 2, lease=True, wait=0)
         # To look does not take a lease.
-        assert choose_backend("auto", 2, engines=both).name == "cuda"
+        assert choose_backend("auto", 2).name == "cuda"
     lease_gpus(3, wait=0).release()

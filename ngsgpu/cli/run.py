@@ -1,0 +1,138 @@
+"""From a command's options to a run: backend, threads, memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import typer
+
+from ngsgpu.cli.options import BackendChoice, PhredChoice
+from ngsgpu.errors import UsageError
+
+if TYPE_CHECKING:
+    from ngsgpu.device.backend import Backend
+    from ngsgpu.run.options import RunOptions
+
+_Number = TypeVar("_Number", int, float)
+
+
+def thread_count(threads: int) -> int:
+    """The value of ``--threads``, with all CPUs for 0."""
+    from ngsgpu.device.memory import usable_cpus
+
+    if threads < 0:
+        raise UsageError(f"--threads must be 0 or more, not {threads}")
+    return threads or usable_cpus()
+
+
+def bytes_of(size: str | None) -> int | None:
+    """Bytes of a size such as ``16G``."""
+    from ngsgpu.device.memory import parse_size
+
+    return None if size is None else parse_size(size)
+
+
+def phred(choice: PhredChoice) -> Literal["auto", 33, 64]:
+    """The value of ``--phred-offset``."""
+    return "auto" if choice is PhredChoice.auto else int(choice.value)  # type: ignore[return-value]
+
+
+def number_or(word: str, text: str, kind: Callable[[str], _Number], option: str) -> _Number | None:
+    """A number, or None for the word that an option takes in its place.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if text == word:
+        return None
+    try:
+        return kind(text)
+    except ValueError:
+        raise UsageError(f"{option} must be {word} or a number, not {text!r}") from None
+
+
+def cpu_options(threads: int, memory: str | None, quiet: bool) -> RunOptions:
+    """Options of a run on the CPU."""
+    from ngsgpu.run.options import RunOptions
+
+    return RunOptions(
+        threads=thread_count(threads),
+        memory=bytes_of(memory),
+        progress=not quiet,
+        command=("ngsgpu", *sys.argv[1:]),
+    )
+
+
+@contextmanager
+def open_run(
+    *kernels: str,
+    threads: int,
+    backend: BackendChoice,
+    gpus: int | None,
+    gpu_memory: str | None,
+    quiet: bool,
+    memory: str | None = None,
+    lease: bool = True,
+    max_gpus: int | None = None,
+    prepared_gpus: int | None = None,
+) -> Iterator[tuple[Backend, RunOptions]]:
+    """Choose the backend, lease its GPUs, and initialise them while Python imports the rest.
+
+    Args:
+        kernels: modules with the kernels to load, see ``prepare_cuda``.
+        threads: ``--threads``.
+        backend: ``--backend``.
+        gpus: ``--gpus``.
+        gpu_memory: ``--gpu-memory``.
+        quiet: ``--quiet``.
+        memory: ``--memory``.
+        lease: whether GPUs are leased and initialised.
+        max_gpus: maximum number of GPUs that the run can use.
+        prepared_gpus: maximum number of GPUs to initialise now.
+    """
+    from dataclasses import replace
+
+    from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.startup import prepare_cuda
+
+    thread_count(threads)
+    with choose_backend(backend.value, gpus, lease=lease, most=max_gpus) as chosen:
+        leased = len(chosen.gpus)
+        if lease:
+            prepare_cuda(leased if prepared_gpus is None else min(leased, prepared_gpus), *kernels)
+        yield (
+            chosen,
+            replace(
+                cpu_options(threads, memory, quiet),
+                backend=chosen.name,
+                may_fall_back=backend is BackendChoice.auto,
+                gpu_memory=bytes_of(gpu_memory),
+                gpus=max(1, leased),
+                backend_note=chosen.reason,
+            ),
+        )
+
+
+def show_plan(
+    backend: Backend,
+    plan: Any,
+    parameters: Any,
+    options: RunOptions,
+    plan_for_this_gpu: Callable[[Any, Any, Any], Any],
+) -> None:
+    """Print what a run would need (``--dry-run``).
+
+    Raises:
+        UsageError: the memory does not suffice.
+    """
+    typer.echo(f"backend  {backend}")
+    lines = plan.lines()
+    if backend.name == "cuda":
+        gpu_plan = plan_for_this_gpu(plan, parameters, options)
+        typer.echo("\n".join([*lines[:2], f"GPU      {gpu_plan.line()}"]))
+        return
+    typer.echo("\n".join(lines))
+    plan.check(parameters)
