@@ -45,11 +45,11 @@ from benchmarks.peers.extenders import (
 from ngsgpu.align.weights import quality_weights
 from ngsgpu.evaluate.extension import evaluate_extension
 from ngsgpu.extend import EndParameters, ExtensionParameters, cpu
-from ngsgpu.extend.joining import NOT_CONNECTED, join
 from ngsgpu.extend.params import Rules
-from ngsgpu.extend.records import Format, Mates, format_pairs
+from ngsgpu.extend.records import Format, format_pairs
+from ngsgpu.extend.tasks.joining import NOT_CONNECTED, join
 from ngsgpu.io.text.batch import concatenate
-from ngsgpu.io.text.pairs import read_pairs
+from ngsgpu.io.text.pairs import Mates, read_pairs
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.readset import ReadArrays, ReadSet, ReadSetBuilder
 

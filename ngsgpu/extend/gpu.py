@@ -18,7 +18,7 @@ from ngsgpu.device.structs import Struct
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend.cpu import COUNTERS, Extensions, max_bases
 from ngsgpu.extend.params import RULES, Rules
-from ngsgpu.extend.task import MAX_CANDIDATES
+from ngsgpu.extend.tasks.task import MAX_CANDIDATES
 from ngsgpu.sequence.codec import words_for
 
 if TYPE_CHECKING:

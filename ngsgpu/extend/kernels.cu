@@ -10,8 +10,8 @@
 // qualities where columns are mixed: 2 KB, all at random. Including its share of starting a task,
 // it takes some 9,000 warp instructions, two thirds of them for k-mer hashes and look-ups.
 #include "ngsgpu/extend/gpu.structs"
-#include "ngsgpu/extend/growth.cuh"
-#include "ngsgpu/extend/joining.cuh"
+#include "ngsgpu/extend/tasks/growth.cuh"
+#include "ngsgpu/extend/tasks/joining.cuh"
 
 constexpr int WARPS = 4;  // of a block
 constexpr int TASKS = 4;  // of a pair: from the first read, outwards from the second, and back

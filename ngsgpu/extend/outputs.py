@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
 from ngsgpu.extend.cpu import Extensions
-from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.extend.records import Format, format_pairs
 from ngsgpu.extend.sections import Section
+from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.io.output.writer import OutputSet
 
 

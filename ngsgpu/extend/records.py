@@ -6,14 +6,14 @@ the higher quality is used, on ties that of the first read.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.extend.cpu import Extensions
-from ngsgpu.extend.joining import NOT_CONNECTED
-from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.extend.tasks.joining import NOT_CONNECTED
+from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
 from ngsgpu.sequence.borrow import borrowed
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
@@ -37,49 +37,6 @@ def _complements() -> NDArray[np.uint8]:
 COMPLEMENTS = _complements()
 WORDS = np.array([np.frombuffer(word.ljust(9).encode(), np.uint8) for word in KIND_WORDS])
 TAGS = np.frombuffer(b" length= read1= read2= by=", np.uint8)
-
-
-class Mates(NamedTuple):
-    """Records of first or second mates, as passed to kernels; offsets as in ``RecordBatch``.
-
-    Attributes:
-        data: uint8[bytes].
-        header_start: int64[n].
-        header_end: int64[n].
-        seq_start: int64[n].
-        seq_len: int32[n].
-        qual_start: int64[n]; empty for FASTA.
-        record_end: int64[n], after the record's last byte.
-    """
-
-    data: NDArray[np.uint8]
-    header_start: NDArray[np.int64]
-    header_end: NDArray[np.int64]
-    seq_start: NDArray[np.int64]
-    seq_len: NDArray[np.int32]
-    qual_start: NDArray[np.int64]
-    record_end: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, batch: RecordBatch, first: int, step: int) -> Mates:
-        """Every ``step``-th record of a batch, from ``first`` on."""
-        ends = np.append(batch.header_start[1:] - 1, batch.end)
-        rows = slice(first, None, step)
-        qualities = batch.qual_start if batch.qual_start is not None else np.zeros(0, np.int64)
-        arrays = (
-            batch.header_start,
-            batch.header_end,
-            batch.seq_start,
-            batch.seq_len,
-            qualities,
-            ends,
-        )
-        return cls(batch.data, *(np.ascontiguousarray(array[rows]) for array in arrays))
-
-    def every_second(self, first: int) -> Mates:
-        """Every second record, from ``first`` on."""
-        arrays: tuple[Any, ...] = self[1:]
-        return Mates(self.data, *(np.ascontiguousarray(array[first::2]) for array in arrays))
 
 
 class Format(NamedTuple):

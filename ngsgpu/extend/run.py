@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.insert import InsertSize, estimate_insert, sampled_pairs, sampling_parameters
-from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import ExtensionParameters, Rules
+from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.run.options import RunOptions

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.extend.cpu import Extensions
-from ngsgpu.extend.records import Mates
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.layout import FileLayout, ReadFilesLayout
 from ngsgpu.io.reread import Fill, PieceReader, changed, open_again
 from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
 from ngsgpu.run.reading import ReadLengths
 from ngsgpu.sequence.types import Integer
@@ -72,10 +72,7 @@ def read_sections(
     for lane in lanes:
         for batch in batches(lane):
             read_lengths.check(batch, 2 * pair)
-            if len(batch) == 2:
-                mates = Mates.of(batch[0], 0, 1), Mates.of(batch[1], 0, 1)
-            else:
-                mates = Mates.of(batch[0], 0, 2), Mates.of(batch[0], 1, 2)
+            mates = Mates.of_pairs(batch)
             count = len(mates[0].seq_start)
             yield Section(pair, count, lambda mates=mates: mates)  # type: ignore[misc]
             pair += count

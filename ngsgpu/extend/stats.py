@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.extend import cpu
-from ngsgpu.extend.joining import NOT_CONNECTED
 from ngsgpu.extend.records import KIND_WORDS
+from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.run.statistics import RunStatistics
 
 if TYPE_CHECKING:

@@ -32,13 +32,18 @@ class ReadFiles:
     """
 
     inputs: tuple[str, ...]
-    outputs: tuple[int, ...]
+    outputs: tuple[int, ...] = ()
     interleaved: bool = False
 
     @property
     def paired(self) -> bool:
         """Whether the reads have mates."""
         return self.interleaved or len(self.inputs) == 2
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether all files can be opened again."""
+        return all(Path(path).is_file() for path in self.inputs)
 
     def batches(
         self, *, threads: int, phred_offset: PhredOffset, chunk_bytes: int
@@ -91,6 +96,39 @@ def measure_lanes(
     return sizes
 
 
+def pair_inputs(
+    in1: Sequence[str | Path],
+    in2: Sequence[str | Path],
+    *,
+    interleaved: bool = False,
+    option: str = "--interleaved",
+) -> list[ReadFiles]:
+    """Put the files of first and second mates together.
+
+    Args:
+        in1: files of single reads, of first mates, or of interleaved mates.
+        in2: files of second mates, as many as ``in1``, or none.
+        interleaved: whether the files of ``in1`` hold both mates.
+        option: that says so, for messages.
+
+    Raises:
+        UsageError: the numbers of files are inconsistent.
+    """
+    if not in1:
+        raise UsageError("no reads given; name them with -i (and their mates with -I)")
+    if interleaved and in2:
+        raise UsageError(f"{option} reads both mates from -i; omit -I")
+    if in2 and len(in2) != len(in1):
+        raise UsageError(
+            f"there are {len(in1)} files of first mates (-i) and {len(in2)} of second (-I); "
+            "give one -I for each -i"
+        )
+    if [str(path) for path in (*in1, *in2)].count("-") > 1:
+        raise UsageError("standard input (-) can be given only once")
+    mates = zip(in1, in2, strict=True) if in2 else ((path,) for path in in1)
+    return [ReadFiles(tuple(map(str, paths)), interleaved=interleaved) for paths in mates]
+
+
 def plan_lanes(
     in1: Sequence[str | Path],
     in2: Sequence[str | Path],
@@ -102,8 +140,8 @@ def plan_lanes(
     """Pair inputs with outputs: one output per lane, or one for all lanes.
 
     Args:
-        in1: files of single reads, of first mates, or of interleaved mates.
-        in2: files of second mates, as many as ``in1``, or none.
+        in1: as for ``pair_inputs``.
+        in2: likewise.
         out1: for ``in1``: as many, or a single one.
         out2: likewise for ``in2``.
         interleaved: whether the files of ``in1`` hold both mates.
@@ -114,28 +152,19 @@ def plan_lanes(
     Raises:
         UsageError: the numbers of files are inconsistent.
     """
-    if not in1:
-        raise UsageError("no reads given; name them with -i (and their mates with -I)")
-    if interleaved and in2:
-        raise UsageError("--interleaved reads both mates from -i; omit -I")
-    if in2 and len(in2) != len(in1):
-        raise UsageError(
-            f"there are {len(in1)} files of first mates (-i) and {len(in2)} of second (-I); "
-            "give one -I for each -i"
-        )
+    lanes = pair_inputs(in1, in2, interleaved=interleaved)
     for option, outputs, inputs in (("-o", out1, in1), ("-O", out2, in2)):
         if len(outputs) not in ({0} if not inputs else {1, len(inputs)}):
             wanted = f"1 or {len(inputs)}" if len(inputs) > 1 else f"{len(inputs)}"
             raise UsageError(f"{option} was given {len(outputs)} times, {wanted} expected")
-    lanes = []
-    for lane, first in enumerate(in1):
-        names = [str(first)]
-        targets = [lane if len(out1) > 1 else 0]
-        if in2:
-            names.append(str(in2[lane]))
-            targets.append(len(out1) + (lane if len(out2) > 1 else 0))
-        lanes.append(ReadFiles(tuple(names), tuple(targets), interleaved))
-    return lanes, [str(path) for path in [*out1, *out2]]
+    targets = [[lane if len(out1) > 1 else 0] for lane in range(len(lanes))]
+    if in2:
+        for lane, own in enumerate(targets):
+            own.append(len(out1) + (lane if len(out2) > 1 else 0))
+    numbered = zip(lanes, targets, strict=True)
+    return [replace(lane, outputs=tuple(own)) for lane, own in numbered], [
+        str(path) for path in [*out1, *out2]
+    ]
 
 
 @contextlib.contextmanager
@@ -146,12 +175,10 @@ def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
     descriptors. Errors in them name the original stream.
 
     Raises:
-        UsageError: standard input is named more than once, or is closed.
+        UsageError: standard input is closed.
         OutputError: a stream cannot be spooled.
     """
     inputs = [path for lane in lanes for path in lane.inputs]
-    if inputs.count("-") > 1:
-        raise UsageError("standard input (-) can be given only once")
     if "-" in inputs and sys.stdin is None:
         raise UsageError("standard input (-) is closed")
     streams = [path for path in inputs if path == "-" or Path(path).is_fifo()]

@@ -3,12 +3,13 @@
 Read in this order: ``params`` (parameters), ``qualities`` (merging two bases and their qualities),
 ``overlap`` (finding the overlap), ``letters`` and ``records`` (bytes of reads, records in and out),
 ``cpu`` (the kernel), ``cpu_run`` (batches on threads), ``kernels.cu`` and ``gpu`` (the same on a
-GPU), ``lengths`` (histogram files), ``pipeline`` (files to files), ``stats``. The method is
+GPU), ``outputs`` (files), ``pipeline`` (files to files), ``stats``. The method is
 described in ``docs/merge.md``.
 """
 
+from ngsgpu.merge.outputs import MergeOutputs
 from ngsgpu.merge.params import MergeParameters
-from ngsgpu.merge.pipeline import MergeOutputs, merge_files
+from ngsgpu.merge.pipeline import merge_files
 from ngsgpu.merge.stats import MergeStatistics
 from ngsgpu.run.options import RunOptions
 

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
 from ngsgpu.merge.overlap import TOO_SHORT, best_overlap, pack
 from ngsgpu.merge.params import Outward, Rules
 from ngsgpu.merge.qualities import SCORES, QualityTables
 from ngsgpu.merge.records import (
-    Mates,
     Read,
     load,
     load_reversed,

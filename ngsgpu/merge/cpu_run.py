@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.io.text.pairs import Mates
 from ngsgpu.merge.cpu import Counts, Outputs, merge_records
 from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import QualityTables
-from ngsgpu.merge.records import Mates
 from ngsgpu.merge.tally import Tally, Wanted, new_counts
 from ngsgpu.pool import map_ahead
 

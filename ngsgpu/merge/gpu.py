@@ -27,11 +27,11 @@ from ngsgpu.io.gpu.records import (
     no_bad_pair,
 )
 from ngsgpu.io.gpu.write import DeviceWriter
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.merge.cpu import COUNTERS, Counts
-from ngsgpu.merge.inputs import PairInput
 from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import QualityTables
 from ngsgpu.merge.tally import DENSITIES, Tally, Wanted
@@ -59,7 +59,7 @@ _MAX_BINS: Final = 2 * MAX_READ_LENGTH + 1
 
 
 def merge_on_gpu(
-    lanes: Sequence[PairInput],
+    lanes: Sequence[ReadFiles],
     rules: Rules,
     tables: QualityTables,
     wanted: Wanted,
@@ -193,7 +193,7 @@ class _Run:
         self._densities = cupy.zeros(DENSITIES, dtype=cupy.uint64)
 
     def merge_lane(
-        self, lane: PairInput, pool: ThreadPoolExecutor, readers: int, phred_offset: PhredOffset
+        self, lane: ReadFiles, pool: ThreadPoolExecutor, readers: int, phred_offset: PhredOffset
     ) -> None:
         """Merge the pairs of a lane."""
         with DeviceReadFiles(

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from ngsgpu.errors import InputError, UnsuitableError, UsageError
+from ngsgpu.io.inputs import ReadFiles, pair_inputs
 from ngsgpu.io.mates import warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
+from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
-from ngsgpu.merge import cpu, lengths
-from ngsgpu.merge.cpu import FIRST_OUTPUT, MERGED_OUTPUT, SECOND_OUTPUT
+from ngsgpu.merge import cpu
 from ngsgpu.merge.cpu_run import PAIRS_PER_TASK, Pieces, merge_on_cpu
-from ngsgpu.merge.inputs import PairInput, plan_inputs, sample_lengths
-from ngsgpu.merge.params import MergeParameters, Rules
+from ngsgpu.merge.outputs import MergeOutputs
+from ngsgpu.merge.params import SAMPLED_PAIRS, MergeParameters, Rules
 from ngsgpu.merge.qualities import QualityTables, quality_tables
-from ngsgpu.merge.records import Mates
 from ngsgpu.merge.stats import MergeStatistics
-from ngsgpu.merge.tally import Tally, Wanted
+from ngsgpu.merge.tally import Tally
 from ngsgpu.run.fallback import on_backend
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress, say_if_compiling
@@ -38,127 +41,10 @@ _SAMPLE_CHUNK_BYTES = 1 << 20
 _GPU_CHUNK_BYTES = 16 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class MergeOutputs:
-    """Output files; None: not written.
-
-    Attributes:
-        merged: the merged reads.
-        first: first mates of unmerged pairs, or of all pairs if they are only corrected.
-        second: second mates; without it, mates are interleaved in ``first``.
-        hist: numbers of merged reads by length.
-        histogram: the same as bars.
-        ihist: fragments by length, in BBMap's format.
-        by_direction: also write ``hist`` and ``histogram`` of inward and outward pairs separately,
-            with the suffixes ``.innie`` and ``.outie``.
-        stats: statistics as JSON.
-    """
-
-    merged: str | Path | None = None
-    first: str | Path | None = None
-    second: str | Path | None = None
-    hist: str | Path | None = None
-    histogram: str | Path | None = None
-    ihist: str | Path | None = None
-    by_direction: bool = False
-    stats: str | Path | None = None
-
-    @classmethod
-    def of_flash(
-        cls,
-        prefix: str | Path,
-        *,
-        interleaved: bool = False,
-        compressed: bool = False,
-        by_direction: bool = False,
-        ihist: str | Path | None = None,
-        stats: str | Path | None = None,
-    ) -> MergeOutputs:
-        """FLASH's output files.
-
-        Args:
-            prefix: prefix of their names.
-            interleaved: whether unmerged pairs go to one file.
-            compressed: whether reads are compressed.
-            by_direction: as the attribute; FLASH does so with ``--allow-outies``.
-            ihist: as the attribute.
-            stats: as the attribute.
-        """
-        ending = "fastq.gz" if compressed else "fastq"
-        first, second = "notCombined_1", "notCombined_2"
-        if interleaved:
-            first = "notCombined"
-        return cls(
-            merged=f"{prefix}.extendedFrags.{ending}",
-            first=f"{prefix}.{first}.{ending}",
-            second=None if interleaved else f"{prefix}.{second}.{ending}",
-            hist=f"{prefix}.hist",
-            histogram=f"{prefix}.histogram",
-            ihist=ihist,
-            by_direction=by_direction,
-            stats=stats,
-        )
-
-    @property
-    def reads(self) -> dict[int, str]:
-        """Files of reads, by what the kernels call them."""
-        named = {
-            MERGED_OUTPUT: self.merged,
-            FIRST_OUTPUT: self.first,
-            SECOND_OUTPUT: self.second,
-        }
-        return {number: str(path) for number, path in named.items() if path is not None}
-
-    def texts(self, tally: Tally) -> dict[str, str]:
-        """Small output files and their content, except for the statistics."""
-        both = tally.lengths.sum(axis=0)
-        parts = {"": both}
-        if self.by_direction:
-            parts |= {".innie": tally.lengths[0], ".outie": tally.lengths[1]}
-        texts = {}
-        for ending, counts in parts.items():
-            if self.hist is not None:
-                texts[f"{self.hist}{ending}"] = lengths.numbers(counts)
-            if self.histogram is not None:
-                texts[f"{self.histogram}{ending}"] = lengths.bars(counts)
-        if self.ihist is not None:
-            texts[str(self.ihist)] = lengths.insert_sizes(tally.inserts, tally[cpu.PAIRS])
-        return texts
-
-    @property
-    def text_paths(self) -> list[str]:
-        """The small files, the statistics last if they are wanted."""
-        return [*self.texts(Tally()), *([] if self.stats is None else [str(self.stats)])]
-
-    @property
-    def wanted(self) -> Wanted:
-        """Whether and how unmerged pairs are written."""
-        return Wanted(self.first is not None, self.first is not None and self.second is None)
-
-    def check(self, parameters: MergeParameters) -> None:
-        """Refuse contradictory outputs.
-
-        Raises:
-            UsageError: names them.
-        """
-        if self.second is not None and self.first is None:
-            raise UsageError("--unmerged2 needs --unmerged1")
-        if parameters.correct_only:
-            if self.merged is not None:
-                raise UsageError("--correct-only merges nothing; omit -o")
-            if self.first is None:
-                raise UsageError(
-                    "--correct-only needs an output for the reads: --unmerged1 and --unmerged2, or "
-                    "--unmerged1 and --interleaved-out"
-                )
-        elif self.merged is None:
-            raise UsageError("no output given; name one for the merged reads with -o")
-
-
 def merge_files(
     in1: Sequence[str | Path],
     in2: Sequence[str | Path] = (),
-    outputs: MergeOutputs = MergeOutputs(),
+    outputs: MergeOutputs | None = None,
     *,
     interleaved: bool = False,
     parameters: MergeParameters | None = None,
@@ -182,8 +68,15 @@ def merge_files(
         UsageError: files or parameters are inconsistent.
         OutputError: an output cannot be written; none was.
     """
+    lanes = pair_inputs(in1, in2, interleaved=interleaved, option="--interleaved-in")
+    if not lanes[0].paired:
+        raise UsageError(
+            "merging needs both mates; give second mates with -I, or --interleaved-in "
+            "if -i holds both"
+        )
+    outputs = outputs or MergeOutputs()
     run = _Run(
-        plan_inputs(in1, in2, interleaved=interleaved),
+        lanes,
         outputs,
         parameters or MergeParameters(),
         phred_offset,
@@ -195,11 +88,39 @@ def merge_files(
     return run.run()
 
 
+def sample_lengths(
+    batches: Iterator[tuple[Mates, Mates]],
+) -> tuple[float, int, Iterator[tuple[Mates, Mates]]]:
+    """Look at the first pairs.
+
+    Args:
+        batches: of pairs.
+
+    Returns:
+        Mean length and length of the longest of the first ``SAMPLED_PAIRS`` pairs' reads (0 if
+        there are none), and all batches.
+    """
+    held: list[tuple[Mates, Mates]] = []
+    left = SAMPLED_PAIRS
+    bases = reads = longest = 0
+    for mates in batches:
+        held.append(mates)
+        for mate in mates:
+            lengths = mate.seq_len[:left]
+            reads += len(lengths)
+            bases += int(lengths.sum(dtype=np.int64))
+            longest = max(longest, int(lengths.max(initial=0)))
+        left = max(0, left - len(mates[0].seq_len))
+        if left == 0:
+            break
+    return bases / max(1, reads), longest, chain(held, batches)
+
+
 @dataclass(slots=True)
 class _Run:
     """One run of ``merge_files``."""
 
-    inputs: list[PairInput]
+    inputs: list[ReadFiles]
     outputs: MergeOutputs
     parameters: MergeParameters
     phred_offset: PhredOffset
@@ -318,11 +239,21 @@ class _Run:
 
     def _batches(self, chunk_bytes: int) -> Generator[tuple[Mates, Mates], None, None]:
         for lane in self.inputs:
-            yield from lane.batches(
+            for batches in lane.batches(
                 threads=self.options.threads,
                 phred_offset=self.phred_offset,
                 chunk_bytes=chunk_bytes,
-            )
+            ):
+                for batch in batches:
+                    if batch.qual_start is None:
+                        raise InputError(
+                            batch.path,
+                            "this is FASTA, but merging needs qualities",
+                            "give FASTQ files",
+                            record=1,
+                            line=1,
+                        )
+                yield Mates.of_pairs(batches)
 
     def rules(self, mean_length: float, longest: int) -> tuple[Rules, QualityTables]:
         """What decides, for reads of some lengths."""

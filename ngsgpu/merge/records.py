@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
 from ngsgpu.merge.letters import (
     copy,
@@ -24,26 +25,6 @@ _PLUS = 43
 _AT = 64
 _SLASH = 47
 _HASH = 35
-
-
-class Mates(NamedTuple):
-    """Records of one mate, as ``ngsgpu.io.text.batch.RecordBatch`` has them.
-
-    Attributes:
-        data: uint8, bytes of the file.
-        header_start: int64[n].
-        header_end: int64[n].
-        seq_start: int64[n].
-        qual_start: int64[n].
-        seq_len: int32[n].
-    """
-
-    data: NDArray[np.uint8]
-    header_start: NDArray[np.int64]
-    header_end: NDArray[np.int64]
-    seq_start: NDArray[np.int64]
-    qual_start: NDArray[np.int64]
-    seq_len: NDArray[np.int32]
 
 
 class Read(NamedTuple):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.merge import cpu, lengths
+from ngsgpu.merge import cpu
+from ngsgpu.merge.outputs import summary
 from ngsgpu.merge.tally import Tally
 from ngsgpu.run.statistics import RunStatistics
 
@@ -65,8 +66,8 @@ class MergeStatistics(RunStatistics):
             "second_bases": tally[cpu.CORRECTED_2],
         }
         merged = tally.lengths.sum(axis=0)
-        self.merged_length = _rounded(lengths.summary(merged))
-        self.insert_size = _rounded(lengths.summary(tally.inserts))
+        self.merged_length = _rounded(summary(merged))
+        self.insert_size = _rounded(summary(tally.inserts))
         self.histograms = {
             "merged_lengths": _pairs(merged),
             "insert_sizes": _pairs(tally.inserts),

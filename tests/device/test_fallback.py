@@ -81,12 +81,12 @@ def options(*, auto: bool) -> RunOptions:
 
 
 def test_merging_to_a_stream(mates, capfdbinary, caplog):
-    with pytest.raises(UnsuitableError, match="standard input and output, and pipes") as caught:
+    with pytest.raises(UnsuitableError, match="needs files, not standard input") as caught:
         merge_files(*mates, MergeOutputs("-"), options=options(auto=False))
     assert caught.value.exit_status == 2
     assert merge_files(*mates, MergeOutputs("-"), options=options(auto=True)).backend == "cpu"
     (line,) = warnings(caplog)
-    assert line.endswith("are not for merging on a GPU; continuing on the CPU")
+    assert line.endswith("standard output or pipes; continuing on the CPU")
 
 
 def test_merging_what_the_gpu_does_not_read(mates, tmp_path, monkeypatch, caplog):

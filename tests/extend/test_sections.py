@@ -13,7 +13,6 @@ import pytest
 from ngsgpu.errors import InputError
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.params import ExtensionParameters
-from ngsgpu.extend.records import Mates
 from ngsgpu.extend.sections import (
     Section,
     can_seek,
@@ -23,6 +22,7 @@ from ngsgpu.extend.sections import (
 )
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.run.reading import ReadLengths
 from tests.support.io.layouts import kept, layouts_of

@@ -6,7 +6,10 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.batch import RecordBatch, concatenate
@@ -24,6 +27,56 @@ from ngsgpu.pool import map_ahead
 _AGREE: Final = 0
 _DIFFER: Final = 1
 _SAME_MATE: Final = 2
+
+
+class Mates(NamedTuple):
+    """Records of first or second mates as kernels take them; offsets as in ``RecordBatch``.
+
+    Attributes:
+        data: uint8[bytes].
+        header_start: int64[n].
+        header_end: int64[n].
+        seq_start: int64[n].
+        seq_len: int32[n].
+        qual_start: int64[n]; empty for FASTA.
+        record_end: int64[n], behind the record's last byte.
+    """
+
+    data: NDArray[np.uint8]
+    header_start: NDArray[np.int64]
+    header_end: NDArray[np.int64]
+    seq_start: NDArray[np.int64]
+    seq_len: NDArray[np.int32]
+    qual_start: NDArray[np.int64]
+    record_end: NDArray[np.int64]
+
+    @classmethod
+    def of_pairs(cls, batches: tuple[RecordBatch, ...]) -> tuple[Mates, Mates]:
+        """First and second mates of a batch of each, or of one batch in which they alternate."""
+        if len(batches) == 2:
+            return cls.of(batches[0], 0, 1), cls.of(batches[1], 0, 1)
+        return cls.of(batches[0], 0, 2), cls.of(batches[0], 1, 2)
+
+    @classmethod
+    def of(cls, batch: RecordBatch, first: int, step: int) -> Mates:
+        """Every ``step``-th record of a batch, from ``first`` on."""
+        ends = np.append(batch.header_start[1:] - 1, batch.end)
+        rows = slice(first, None, step)
+        qualities = batch.qual_start if batch.qual_start is not None else np.zeros(0, np.int64)
+        arrays = (
+            batch.header_start,
+            batch.header_end,
+            batch.seq_start,
+            batch.seq_len,
+            qualities,
+            ends,
+        )
+        return cls(batch.data, *(np.ascontiguousarray(array[rows]) for array in arrays))
+
+    def every_second(self, first: int) -> Mates:
+        """Every second record, from ``first`` on."""
+        arrays: tuple[Any, ...] = self[1:]
+        return Mates(self.data, *(np.ascontiguousarray(array[first::2]) for array in arrays))
 
 
 @njit(nogil=True, cache=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.extend.params import Rules
-from ngsgpu.extend.task import (
+from ngsgpu.extend.tasks.task import (
     ALL,
     DOUBTS,
     FOUND,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ngsgpu.align.alignment import alignment_weight
 from ngsgpu.align.weights import Q20_WEIGHT, WEIGHT_BITS
 from ngsgpu.extend.params import Rules
-from ngsgpu.extend.task import (
+from ngsgpu.extend.tasks.task import (
     ALL,
     CANDIDATES,
     DOUBTS,

@@ -1,10 +1,10 @@
 // Growth of a task's sequence: consensus, branches, update of the candidates; see
-// ngsgpu/extend/growth.py.
+// ngsgpu/extend/tasks/growth.py.
 //
 // Where all candidates agree, nothing is weighed: six warp reductions give the next 64 columns and
 // mark the mixed ones. Lanes are candidates throughout.
 #pragma once
-#include "ngsgpu/extend/task.cuh"
+#include "ngsgpu/extend/tasks/task.cuh"
 
 constexpr int MAX_QUALITY = 40, MIN_QUALITY = 2, QUALITY_PER_READ = 12;
 constexpr int MAX_QUALITY_READS = (MAX_QUALITY + QUALITY_PER_READ - 1) / QUALITY_PER_READ;

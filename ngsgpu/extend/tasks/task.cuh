@@ -1,4 +1,4 @@
-// A task of the extension, processed by one warp; see ngsgpu/extend/task.py.
+// A task of the extension, processed by one warp; see ngsgpu/extend/tasks/task.py.
 //
 // The state of a task is in shared memory (``Task``), its sequence and its candidates are in global
 // memory, one slab per warp: some kilobytes of it are in use at a time, which fit the
