@@ -128,21 +128,23 @@ class QueryParameters:
     """How queries are classified.
 
     Attributes:
-        min_hits: hits of the best candidate below which a query stays unclassified; None: a third
-            of the sketch, 2 and 1 for sketches of less than 6 and 4 features.
-        hit_difference: part of the best candidate's hits above ``min_hits`` by which another
-            candidate has to fall behind, not to count; 0 to 1.
-        confidence: part of the query's features that have to be hits of the best candidate; 0 to
-            1.
-        species_confidence: the same part, below which a call is not a species or lower, but the
-            next rank; 0 to 1.
-        candidates: how many reference sequences (or taxa of the lowest rank) are looked at.
-        insert_size: bases that a pair may span on a target; at least the query's own are taken.
+        min_hits: minimum hits of the best candidate for a call; None: a third of the sketch, 2 and
+            1
+            for sketches of less than 6 and 4 features.
+        hit_difference: candidates that trail the best one by more than this fraction of its hits
+            above ``min_hits`` are ignored; 0 to 1.
+        confidence: minimum fraction of the query's features hit by the best candidate; 0 to 1.
+        species_confidence: the same for a call at species level or below; otherwise the next rank
+            is
+            called; 0 to 1.
+        candidates: number of reference sequences (or taxa of the lowest rank) kept.
+        insert_size: maximum span of a pair on a target, in bases; at least the query's length.
         lowest: lowest rank of a call.
         highest: highest rank of a call; above it queries are unclassified.
-        ties: what becomes of queries with several near candidates in a database without a taxonomy,
-            in which nothing lies above them: ``first`` calls the best one, of equal ones that of
-            the earliest reference sequence; ``ambiguous`` leaves them unclassified.
+        ties: queries with several close candidates in a database without a taxonomy: ``first``
+            calls
+            the best one, on ties that of the earliest reference sequence; ``ambiguous`` leaves them
+            unclassified.
     """
 
     min_hits: int | None = 3
@@ -169,7 +171,7 @@ class QueryParameters:
             raise UsageError(f"--ties must be first or ambiguous, not {self.ties!r}")
 
     def hits_needed(self, sketch: int) -> int:
-        """``min_hits`` for sketches of so many features."""
+        """``min_hits`` for sketches of this size."""
         if self.min_hits is not None:
             return self.min_hits
         if sketch >= 6:

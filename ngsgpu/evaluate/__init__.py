@@ -1,8 +1,8 @@
 """Comparison of each stage's output with the truth.
 
-A folder a stage, all with the same files: ``result`` (definitions, counts, JSON, tables), ``cpu``
-(the comparison) and ``files`` (from files to the result). They share ``truth`` (what is known of
-the reads) and ``output`` (what all of them write).
+One folder per stage, all with the same files: ``result`` (definitions, counts, JSON, tables),
+``cpu`` (the comparison) and ``files`` (from files to the result). They share ``truth`` (the true
+reads) and ``output`` (common output).
 """
 
 from ngsgpu.evaluate.correction import (

@@ -27,13 +27,13 @@ def fixed(value: float | None, digits: int) -> str:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table for people.
+    """A human-readable table.
 
     Attributes:
         title: shown on a terminal.
-        headings: of the columns; empty ones are left out.
+        headings: of the columns; empty ones are omitted.
         rows: cells as text.
-        is_titled: whether the title is shown in files and pipes, too.
+        is_titled: whether the title is also shown in files and pipes.
         foot: text below the table, with its line end.
     """
 

@@ -1,7 +1,7 @@
-"""Classifying one sample: from its queries, or candidates, to its files.
+"""Classifies one sample: from its queries, or candidates, to its files.
 
-Tasks of a few thousand queries find their candidates, call them and make the lines of output on
-a pool of threads; what they give is put together in the order of the input.
+Tasks of a few thousand queries find their candidates, call them and format the output lines on a
+pool of threads; the results are written in input order.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class OutputRules:
-    """How outputs are made.
+    """Rules for the outputs of a sample.
 
     Attributes:
-        columns: groups of columns of the table of reads; see ``ReadTableWriter``.
+        columns: column groups of the table of reads; see ``ReadTableWriter``.
         abundance_rank: rank of the table of abundances.
-        coverage_share: of the coverage filter; 0: no filter.
-        evidence: when species are believed.
+        coverage_share: threshold of the coverage filter; 0: no filter.
+        evidence: thresholds for accepting species.
     """
 
     columns: tuple[str, ...] = ("taxon", "score", "target", "range")
@@ -74,10 +74,10 @@ class OutputRules:
 
 @dataclass(frozen=True, slots=True)
 class TargetFilter:
-    """What a first look at all reads says of the targets; None: nothing is known against any.
+    """Targets accepted in a first pass over all reads; None: no restriction.
 
     Attributes:
-        kept: uint8[targets], 0 for those that the coverage filter drops.
+        kept: uint8[targets], 0 for those dropped by the coverage filter.
         accepted: uint8[targets], see ``ngsgpu.classify.call.evidence``.
     """
 
@@ -87,7 +87,7 @@ class TargetFilter:
 
 @dataclass(frozen=True, slots=True)
 class _Called:
-    """What a task gives: the lines of some queries, and what is counted of them."""
+    """Result of a task: the lines of some queries, and their counts."""
 
     texts: list[NDArray[np.uint8]]
     reads: CalledReads
@@ -99,14 +99,14 @@ class SampleRun:
 
     Args:
         engine: database and parameters.
-        name: the sample's.
-        outputs: what to write where.
-        rules: how.
-        options: threads and the like.
+        name: sample name.
+        outputs: output files.
+        rules: rules for the outputs.
+        options: threads and so on.
         pool: the threads.
 
     Attributes:
-        totals: what was counted; None where only candidates were written.
+        totals: totals of the sample; None if only candidates were written.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class SampleRun:
         )
 
     def _counters(self) -> tuple[CoverageCounter | None, SpeciesEvidence | None]:
-        """What collects what all reads together say, as far as the rules ask for it."""
+        """The collectors of statistics over all reads that the rules need."""
         engine, rules = self._engine, self._rules
         counter = evidence = None
         if rules.coverage_share > 0:
@@ -208,7 +208,7 @@ class SampleRun:
     def _target_filter(
         self, counter: CoverageCounter | None, evidence: SpeciesEvidence | None
     ) -> TargetFilter:
-        """Which targets count, and which are believed."""
+        """The targets that count, and those accepted."""
         kept = accepted = None
         if counter is not None:
             dropped = counter.dropped(self._rules.coverage_share)
@@ -221,7 +221,7 @@ class SampleRun:
     def _classify_twice(
         self, items: Iterator[Any], find: Callable[[Any], QueryBlock]
     ) -> SampleTotals:
-        """Look at all queries, then call them by what was seen."""
+        """Scan all queries, then call them with the result."""
         counter, evidence = self._counters()
         with TwoPass(self._header()) as second:
 

@@ -1,12 +1,12 @@
-"""Classifying one sample on a GPU: the counterpart of ``cpu_run``.
+"""Classifies one sample on a GPU: the counterpart of ``cpu_run``.
 
-FASTQ is split into records on the GPU (``ngsgpu.io.gpu.records``). What the GPU's reader does not
-take (FASTA, wrong or unusual input) is read by the CPU's, from where the other has stopped, and
-looked up on the GPU all the same.
+The GPU splits FASTQ into records (``ngsgpu.io.gpu.records``). Input that the GPU reader does not
+support (FASTA, invalid or unusual input) is read by the CPU reader, from where the other stopped,
+and still classified on the GPU.
 
-Candidates, calls and lines stay on the GPU; what comes back are the bytes of the outputs. Where
-all queries are looked at before the first is called, they wait in the GPU's memory as far as there
-is room, the rest on the host.
+Candidates, calls and lines stay on the GPU; only output bytes are copied back. Between the two
+passes of species evidence, queries stay in GPU memory as far as there is room, the rest on the
+host.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class GpuSampleRun(SampleRun):
     """Classifies one sample, whose queries are batches on the current GPU.
 
     Attributes:
-        room: bytes of GPU memory for queries that are looked at twice; None: half of what is free.
+        room: GPU memory in bytes for queries between two passes; None: half of the free memory.
     """
 
     room: int | None = None
@@ -254,7 +254,7 @@ class _Lines:
             self._put(output, cupy.asarray(np.frombuffer(header, dtype=np.uint8)))
 
     def add(self, called: CalledBatch) -> None:
-        """Take the next batch."""
+        """Process the next batch."""
         self._send()
         self._waiting = called
 

@@ -44,7 +44,7 @@ logger = logging.getLogger("ngsgpu")
 BASES_PER_TASK: Final = 1 << 22
 
 _Source = Callable[[Sample, Stage], tuple[Iterator[Any], Callable[[Any], QueryBlock]]]
-"""What a sample's items are, and how to find the candidates of one."""
+"""A sample's items, and the function that finds the candidates of one."""
 
 
 class Classifier:
@@ -52,13 +52,13 @@ class Classifier:
 
     Args:
         database: the database.
-        parameters: how queries are classified; MetaCache's values by default.
-        partitions: numbers of the partitions to look into; all by default.
-        rules: how outputs are made.
-        options: threads and the like.
+        parameters: query parameters; MetaCache's values by default.
+        partitions: numbers of the partitions to query; all by default.
+        rules: rules for the outputs.
+        options: threads and so on.
 
     Raises:
-        InputError: a partition cannot be opened, or is not what was written.
+        InputError: a partition cannot be opened, or is damaged.
         UsageError: a rank or a partition does not exist.
     """
 
@@ -90,17 +90,17 @@ class Classifier:
         *,
         phred_offset: PhredOffset = "auto",
     ) -> list[ClassificationStatistics]:
-        """Classify samples, one after the other.
+        """Classify samples in turn.
 
         Args:
             samples: names and files.
-            outputs: what to write where; the files of all samples appear together.
+            outputs: output files; those of all samples appear together.
             phred_offset: as for ``read_batches``.
 
         Raises:
             InputError: reads cannot be read; nothing was written.
             OutputError: an output cannot be written; none was.
-            UsageError: outputs contradict each other.
+            UsageError: outputs are contradictory.
         """
         outputs.check(len(samples))
         _check_distinct(samples, outputs)
@@ -246,7 +246,7 @@ class Classifier:
         self.options = replace(self.options, backend="cpu", backend_note="")
 
     def _limited(self) -> AbstractContextManager[None]:
-        """Where the memory of all GPUs that take part is limited."""
+        """Limit the memory of all participating GPUs inside the block."""
         from ngsgpu.classify.query.gpu import max_gpus
         from ngsgpu.device.team import limited_gpu_memory
 

@@ -1,4 +1,4 @@
-"""Samples: which files hold their reads, and where what is found goes."""
+"""Samples: their input and output files."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class SampleOutputs:
-    """Files to write; None: not this one. In each, ``{sample}`` stands for the sample's name.
+    """Output files; None: not written. ``{sample}`` is replaced by the sample name.
 
     Attributes:
-        reads: table of calls, a line a read.
-        kraken_reads: lines a read as Kraken writes them.
-        report: report as Kraken writes it.
-        krona: text for Krona.
+        reads: table of calls, one line per read.
+        kraken_reads: the same in Kraken's format.
+        report: Kraken-style report.
+        krona: Krona text input.
         cami: CAMI profile.
         biom: BIOM table; without ``{sample}`` one for all samples.
         abundance: abundances at a rank.
-        coverage: where on the reference sequences reads were mapped.
-        stats: what was seen and done, JSON.
+        coverage: coverage of the reference sequences by mapped reads.
+        stats: run statistics, JSON.
         candidates: candidates of a partition, to be merged; then nothing else.
     """
 
@@ -205,7 +205,7 @@ def queries_of(mates: tuple[RecordBatch, ...], lane: ReadFiles) -> Queries:
 
 
 def cuts_of(queries: Queries, most: int, max_bases: int) -> Iterator[tuple[int, int]]:
-    """Cut queries into parts, by number and by bases, of which a query may have many."""
+    """Split queries into parts, by number and by bases, since a query may be long."""
     lengths = queries.first.length.astype(np.int64)
     if queries.paired:
         lengths += queries.second.length

@@ -29,7 +29,7 @@ class ClassificationStatistics(RunStatistics):
     dropped_targets: int = 0
 
     def summary(self) -> list[str]:
-        """A few lines that say what was done."""
+        """A short text summary."""
         total, classified = self.queries["total"], self.queries["classified"]
         unit = "pairs" if self.queries["paired"] else "reads"
         ranks = ", ".join(f"{rank} {count:,}" for rank, count in self.calls_by_rank.items())

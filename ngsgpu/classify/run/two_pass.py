@@ -1,4 +1,4 @@
-"""Blocks of queries that are looked at twice: in memory as far as there is room, else in a file."""
+"""Blocks of queries between two passes: in memory as far as there is room, otherwise in a file."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ SHARE_OF_MEMORY: Final = 0.25
 
 
 class TwoPass:
-    """Keeps blocks in the order in which they come; use it as a context manager.
+    """Stores blocks in order; use it as a context manager.
 
     Args:
-        header: of the file, if there is need for one.
-        budget: bytes of memory; None: a quarter of what is free.
+        header: of the file, if one is needed.
+        budget: memory budget in bytes; None: a quarter of the free memory.
     """
 
     def __init__(self, header: CandidateHeader, budget: int | None = None) -> None:
         self._header = header
         self._left = int(available_memory() * SHARE_OF_MEMORY) if budget is None else budget
-        # A block, or None where the next one of the file belongs.
+        # A block, or None for the next one of the file.
         self._order: list[QueryBlock | None] = []
         self._file = tempfile.TemporaryFile(prefix="ngsgpu-candidates-")  # noqa: SIM115
 
@@ -50,7 +50,7 @@ class TwoPass:
         self._file.close()
 
     def prepare(self, block: QueryBlock) -> QueryBlock | bytes:
-        """What to keep of a block; may be called by several threads."""
+        """The part of a block to store; thread-safe."""
         return compact_block(block) if self._left > 0 else encode_block(block)
 
     def keep(self, kept: QueryBlock | bytes) -> None:

@@ -1,9 +1,9 @@
 """Windows of sequences and their sketches (Kobus 2022, sections 6.4.1 and 8.3).
 
 A window's features are its ``sketch`` smallest distinct hashes of canonical k-mers; k-mers with
-an ambiguous base are left out. The index does not use a feature itself but its own hash, the key:
-features are minima and crowd at small values, keys are spread evenly. Both hashes are bijections,
-so keys are as good as features.
+an ambiguous base are skipped. The index uses not the feature itself but its hash, the key:
+features are minima and concentrate at small values, keys are spread evenly. Both hashes are
+bijections, so keys identify features.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _NONE = LOW_32
 def unpack_bases(
     data: NDArray[np.uint8], start: Integer, end: Integer, codes: NDArray[np.uint8], at: Integer
 ) -> Integer:
-    """Write the codes of the bases in ``data[start:end]``, line ends left out.
+    """Write the codes of the bases in ``data[start:end]``, skipping line ends.
 
     Returns:
-        The end of what was written to ``codes``.
+        The end of the codes written.
     """
     for i in range(start, end):
         byte = data[i]
@@ -60,11 +60,11 @@ def sketch_window(
         codes: uint8, 2-bit codes, above 3 for ambiguous bases.
         start: first base.
         end: end of the window.
-        rules: of these, ``kmer`` and ``sketch``.
-        smallest: uint32[sketch], takes the hashes in ascending order.
+        rules: provides ``kmer`` and ``sketch``.
+        smallest: uint32[sketch], output: the hashes in ascending order.
 
     Returns:
-        How many there are; fewer than ``sketch`` in short windows.
+        The number of hashes; fewer than ``sketch`` in short windows.
     """
     kmer, wanted = rules.kmer, rules.sketch
     low = (np.uint64(1) << np.uint64(2 * kmer)) - np.uint64(1)
@@ -117,20 +117,19 @@ def sketch_sequence(
     """Sketch windows of a sequence.
 
     Args:
-        codes: uint8, holds the sequence in ``codes[start:end]``.
+        codes: uint8, contains the sequence in ``codes[start:end]``.
         start: its first base.
         end: its end.
         first: first window to sketch.
         last: end of the windows to sketch; at most ``windows_of()``.
         rules: windows and sketches.
         smallest: uint32[sketch], scratch.
-        keys: uint32, takes the keys, at most ``sketch`` a window.
-        windows: uint32, takes the number of each key's window; an empty array where that is not
-            wanted.
-        at: where to begin in ``keys``.
+        keys: uint32, output: the keys, at most ``sketch`` per window.
+        windows: uint32, output: the window number of each key; an empty array if not wanted.
+        at: first index in ``keys``.
 
     Returns:
-        The end of what was written.
+        The end of the keys written.
     """
     for window in range(first, last):
         begin = start + window * rules.stride
@@ -158,15 +157,15 @@ def sketch_pieces(
     """Sketch pieces of sequences, each some consecutive windows of one.
 
     Args:
-        codes: uint8, holds sequence of piece i in ``codes[start[i]:end[i]]``.
+        codes: uint8, contains the sequence of piece i in ``codes[start[i]:end[i]]``.
         start: int64[pieces].
         end: int64[pieces].
         first: int64[pieces], first window.
         last: int64[pieces], end of the windows.
         rules: windows and sketches.
-        keys: uint32, takes the keys.
-        windows: uint32, takes the number within its sequence of each key's window.
-        key_start: int64[pieces + 1], takes where the keys of each piece begin.
+        keys: uint32, output: the keys.
+        windows: uint32, output: the number within its sequence of each key's window.
+        key_start: int64[pieces + 1], output: where the keys of each piece begin.
     """
     smallest = np.empty(rules.sketch, dtype=np.uint32)
     at: Integer = np.int64(0)
@@ -185,7 +184,7 @@ def unpack_sequences(
     end: NDArray[np.int64],
     codes: NDArray[np.uint8],
 ) -> None:
-    """Write the codes of sequences one after the other; see ``unpack_bases``."""
+    """Write the codes of sequences, concatenated; see ``unpack_bases``."""
     at: Integer = np.int64(0)
     for i in range(start.size):
         at = unpack_bases(data, start[i], end[i], codes, at)

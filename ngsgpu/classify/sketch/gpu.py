@@ -23,13 +23,13 @@ class GpuSketches:
     """Features of the windows of pieces of reference sequences.
 
     Attributes:
-        keys: CuPy uint32[windows * sketch], those of a window in its first places.
+        keys: CuPy uint32[windows * sketch], those of a window at the start of its row.
         counts: CuPy uint8[windows], features of each window.
         piece: CuPy uint32[windows], each one's piece.
         first_window: int64[pieces], its first window here.
         bias: int64[pieces], number of that window in the target.
         target: int64[pieces], number of the target, or -1.
-        on_host: whether ``keys`` lie in pinned host memory.
+        on_host: whether ``keys`` are in pinned host memory.
     """
 
     keys: Any
@@ -53,7 +53,7 @@ class GpuSketches:
 
 @dataclass(frozen=True, slots=True)
 class LetterPieces:
-    """Pieces of sequences whose letters lie in one array of a GPU.
+    """Pieces of sequences with their letters in one array of a GPU.
 
     Attributes:
         start: int64[n], first letter.
@@ -71,7 +71,7 @@ class LetterPieces:
 
 
 def sketch_numbers(parameters: SketchParameters) -> tuple[np.int32, ...]:
-    """k, sketch size, window and stride as kernels take them."""
+    """k, sketch size, window and stride in the kernels' form."""
     rules = parameters.rules
     return tuple(map(np.int32, (rules.kmer, rules.sketch, rules.window, rules.stride)))
 

@@ -1,9 +1,9 @@
 """Sketches of the reference sequences in files, on GPUs.
 
-The text of files goes to a GPU in batches (``gpu_references``). There are two steps for each: the
-letters are put side by side and counted, and as soon as the host has the counts, which say where
-the sequences and their windows are, windows are sketched, while the next batch is on its way.
-Several GPUs take turns, each some records at a time.
+The text of files is copied to a GPU in batches (``gpu_references``), each processed in two steps:
+the letters are compacted and counted, and as soon as the host has the counts, which determine the
+sequences and their windows, windows are sketched while the next batch is copied. Several GPUs take
+turns, each some records at a time.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from ngsgpu.io.gpu.feed import IrregularInputError
 from ngsgpu.io.text.scan import BASES
 
 BATCH_BYTES: Final = 64 << 20
-"""Text that a GPU takes at a time."""
+"""Text per batch of a GPU."""
 
 _TILE: Final = 4096
 """Bytes of text that a block looks at; as in ``build.cu``."""
 
 _SLOTS: Final = 2
 _SWITCH_BYTES: Final = 32 << 20
-"""Text after which, at the next record, another GPU takes over."""
+"""Text after which another GPU takes over at the next record."""
 
 
 def sketch_files(
@@ -61,22 +61,21 @@ def sketch_files(
 
     Args:
         files: FASTA, plain or compressed.
-        sink: takes the records.
+        sink: receives the records.
         parameters: windows and sketches.
-        team: the GPUs that take part.
-        pool: threads that read.
+        team: the participating GPUs.
+        pool: reading threads.
         pinned: pinned buffers.
         threads: size of ``pool``.
-        batch_bytes: text that a GPU takes at a time, at least as much as a buffer; the result does
-            not depend on it, but for how it is cut.
+        batch_bytes: text per batch, at least a buffer; affects only how the result is divided.
         switch_bytes: text after which another GPU takes over, at the next record.
-        key_room: bytes of each GPU's memory for keys; what is beyond goes to pinned memory
-            of the host. None for no limit.
+        key_room: memory per GPU for keys in bytes; the rest goes to pinned host memory. None: no
+            limit.
         advance: called with the number of bases sketched since the last call.
 
     Raises:
-        InputError: a file cannot be read, or a record is refused by the sink.
-        IrregularInputError: the CPU's reader has to read the files.
+        InputError: a file cannot be read, or the sink refuses a record.
+        IrregularInputError: the CPU reader must read the files.
         DeviceError: the memory of a GPU does not suffice, or CUDA fails.
     """
     reader = PieceReader(files, pool, pinned, threads)
@@ -91,7 +90,7 @@ def sketch_files(
 
 
 class _GpuState:
-    """The current GPU: its arrays, and the record that goes on in its next batch."""
+    """The current GPU: its arrays, and the record that continues in its next batch."""
 
     def __init__(self, batch_bytes: int, parameters: SketchParameters) -> None:
         import cupy
@@ -102,7 +101,7 @@ class _GpuState:
         self.batches = 0
         self.since_switch = 0
         self.key_bytes = 0
-        # Of the record that goes on: its target, bases, windows sketched, letters carried.
+        # The continuing record: its target, bases, windows sketched, letters carried.
         self.target: list[int] | None = None
         self.bases = 0
         self.window = 0
@@ -139,7 +138,7 @@ class _Started:
 
 
 class _Run:
-    """The way of the pieces to the sketches."""
+    """Processes pieces into sketches."""
 
     def __init__(
         self,
@@ -167,7 +166,7 @@ class _Run:
         self.done: list[GpuSketches] = []
 
     def add(self, piece: Piece) -> None:
-        """Send a piece on its way."""
+        """Submit a piece."""
         import cupy
 
         if self._lane.batch.size + len(piece.data) > self._batch_bytes:
@@ -214,7 +213,7 @@ class _Run:
         lane.since_switch += end - begin
 
     def finish(self) -> None:
-        """Handle what is left."""
+        """Process the rest."""
         self._lane.batch.ends = True
         self._start()
         while self._started:
@@ -307,7 +306,7 @@ class _Run:
     def _pieces(
         self, lane: _GpuState, batch: TextBatch, places: NDArray[np.int64]
     ) -> tuple[LetterPieces, int]:
-        """What there is to sketch in a batch, and the first letter that the next one needs."""
+        """The pieces to sketch in a batch, and the first letter that the next one needs."""
         bounds = places + lane.head
         goes_on = lane.target is not None
         start = np.concatenate([[lane.head - lane.carried], bounds[:-1]])[0 if goes_on else 1 :]

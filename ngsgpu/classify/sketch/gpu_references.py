@@ -29,7 +29,7 @@ from ngsgpu.io.gpu.feed import IrregularInputError, read_whole
 from ngsgpu.io.text.reader import DEFAULT_LIMITS
 
 PIECE_BYTES: Final = 4 << 20
-"""What a thread reads at a time."""
+"""Bytes a thread reads at a time."""
 
 _FOR_PACKED: Final = 4
 """Buffers that are kept for what comes from compressed files."""
@@ -59,11 +59,11 @@ class Piece:
 
 
 class PieceReader:
-    """Reads files by several threads, and gives what they hold in order.
+    """Reads files with several threads and yields their contents in order.
 
     Args:
-        files: to be read.
-        pool: threads that read.
+        files: the files.
+        pool: reading threads.
         pinned: pinned buffers of ``PIECE_BYTES`` or less.
         threads: size of ``pool``.
     """
@@ -134,7 +134,7 @@ class PieceReader:
             self._reclaim(wait=True)
 
     def _reclaim(self, *, wait: bool = False) -> None:
-        """Take back the buffers that were copied from; one at least, if ``wait``."""
+        """Reclaim copied buffers; at least one, if ``wait``."""
         while self._copied and (wait or self._copied[0][0].done):
             copied, buffer = self._copied.popleft()
             copied.synchronize()
@@ -207,7 +207,7 @@ class PieceReader:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What a thread does: read ``size`` bytes, or inflate (``size`` is None)."""
+    """A thread's task: read ``size`` bytes, or inflate (``size`` is None)."""
 
     path: str
     file: Any
@@ -219,7 +219,7 @@ class _Task:
 
 @dataclass(slots=True)
 class TextBatch:
-    """Text of consecutive records, as it goes to a GPU.
+    """Text of consecutive records, to be copied to a GPU.
 
     Attributes:
         size: bytes so far.
@@ -237,10 +237,10 @@ class TextBatch:
 
 
 class RecordFinder:
-    """Finds the headers in pieces, and tells the sink of them.
+    """Finds the headers in pieces and reports them to the sink.
 
     Args:
-        sink: takes the records.
+        sink: receives the records.
     """
 
     def __init__(self, sink: TargetSink) -> None:
@@ -256,8 +256,9 @@ class RecordFinder:
 
         Args:
             piece: the next one.
-            batch: gives, for a place in the piece and whether a record begins there, the batch
-                that takes the bytes from there on, and what to add to places in the piece.
+            batch: returns, for a position in the piece and whether a record begins there, the batch
+                for
+                the bytes from there on, and the offset of positions in the piece.
         """
         data = piece.data
         if piece.first:

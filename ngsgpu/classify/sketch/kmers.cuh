@@ -1,7 +1,7 @@
-// Features of a window from its letters: bases packed into registers, k-mers cut out of them.
+// Features of a window from its letters: bases packed into registers, k-mers extracted from them.
 //
 // A lane packs 16 letters into a word, so that a warp holds 512 bases; a k-mer is then two words of
-// other lanes and a shift, instead of k letters. The features are those of sketch.py.
+// other lanes and a shift, instead of k letters. The features are those of sketch/cpu.py.
 #pragma once
 
 #include "ngsgpu/classify/sketch/sketch.cuh"
@@ -50,8 +50,8 @@ __device__ __forceinline__ uint32_t reverse_bases(uint32_t word) {
 }
 
 // The ``sketch`` smallest distinct features of a window, for a whole warp: lane i gets the i-th in
-// ``own``; returns how many there are. ``sketch`` is at most 32. Sixteen bytes after the text must
-// be readable.
+// ``own``; returns their number. ``sketch`` is at most 32. Sixteen bytes after the text must be
+// readable.
 __device__ int sketch_letters(const u8* text, int length, int kmer, int sketch, uint32_t lane,
                               uint32_t* own) {
     uint32_t best = kNone;

@@ -25,7 +25,7 @@ from ngsgpu.io.text.batch import RecordBatch, first_word, printable
 from ngsgpu.io.text.reader import CHUNK_BYTES, read_batches
 
 MAX_WINDOWS: Final = (1 << 32) - 1
-"""Of a partition; a location is the number of a window."""
+"""Per partition; a location is the number of a window."""
 
 _ENDINGS: Final = (".fa", ".fna", ".fasta", ".fas", ".ffn", ".fsa")
 _PACKED: Final = (".gz", ".bgz", ".bz2", ".xz")
@@ -159,9 +159,9 @@ def read_ahead(
 
     Args:
         files: the files.
-        threads: how many are read at a time.
-        small_file: bytes, unpacked, up to which a file counts as small, and that are read at a
-            time of a large one; None: ``SMALL_FILE`` as they lie there, ``CHUNK_BYTES``.
+        threads: number of files read at a time.
+        small_file: decompressed bytes up to which a file counts as small, and chunk size of a large
+            one; None: ``SMALL_FILE`` of the stored size, ``CHUNK_BYTES``.
 
     Yields:
         A file's name, a batch of its records, and their codes (see ``unpack_batch``), in order.
@@ -210,7 +210,7 @@ def _read_whole(path: str) -> list[_Batch]:
 
 
 def _size(path: str) -> int:
-    """Bytes of a file; 0 where that cannot be told, which reading it will."""
+    """Size of a file in bytes; 0 if unknown, in which case reading reports the error."""
     try:
         return Path(path).stat().st_size
     except OSError:
@@ -218,7 +218,7 @@ def _size(path: str) -> int:
 
 
 class TargetSink(Protocol):
-    """Takes the records of references as they are found, in order."""
+    """Receives the records of references as they are found, in order."""
 
     def start(self, path: str, record: int, header: bytes) -> int:
         """A record begins.
@@ -236,7 +236,7 @@ class TargetSink(Protocol):
         """
 
     def finish(self, bases: int) -> None:
-        """The first record that is not finished has so many bases.
+        """Report the number of bases of the first unfinished record.
 
         Raises:
             InputError: it is refused.
@@ -244,7 +244,7 @@ class TargetSink(Protocol):
 
 
 def add_batch(sink: TargetSink, batch: RecordBatch) -> NDArray[np.int64]:
-    """Tell a sink of the records of a batch, and get the numbers of their targets, int64."""
+    """Report the records of a batch to a sink; return the numbers of their targets, int64."""
     numbers = np.empty(len(batch), dtype=np.int64)
     for record in range(len(batch)):
         start, end = int(batch.header_start[record]), int(batch.header_end[record])
@@ -293,7 +293,7 @@ class TargetCollector:
         return self._first + number
 
     def finish(self, bases: int) -> None:
-        """The first record that is not finished has so many bases."""
+        """Report the number of bases of the first unfinished record."""
         self.targets.length.append(bases)
 
     def _twice(self, name: bytes, path: str, record: int) -> InputError:
@@ -312,15 +312,15 @@ class TargetCollector:
 def assign_partitions(
     windows: NDArray[np.int64], file: Sequence[int], partitions: int
 ) -> NDArray[np.int32]:
-    """Deal targets out to partitions so that these get about as many windows.
+    """Assign targets to partitions with about equal numbers of windows.
 
-    The largest piece goes first, to the partition that has the least; of equal ones the first. A
+    The largest piece goes first, to the partition with the fewest windows, on ties the first. A
     piece is a target, or a small file, so that few partitions need the same file.
 
     Args:
         windows: int64[targets].
         file: index of each target's file, ascending.
-        partitions: how many partitions there are.
+        partitions: number of partitions.
 
     Returns:
         int32[targets], each target's partition.

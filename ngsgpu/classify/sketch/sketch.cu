@@ -108,9 +108,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Write the letters of a text one after the other.
+// Compact the letters of a text.
 //
-// Grid: any; block: kThreads, one a tile. Bytes: 1 in and 1 out a byte.
+// Grid: any; block: kThreads, one per tile. Bytes: 1 in and 1 out per byte.
 extern "C" __global__ void __launch_bounds__(kThreads)
     gather_letters(const u8* text, uint32_t size, const u8* classes, const uint32_t* letters_before,
                    u8* letters) {
@@ -149,11 +149,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // Sketch windows of pieces of reference sequences.
 //
 // Piece i is ``letters[start[i]..start[i] + length[i])`` and has the windows from
-// ``first_window[i]`` up to ``first_window[i + 1]``, of which there are ``windows`` in all. Takes
-// the keys of window j from ``keys[j * sketch]`` on, their number, and the window's piece.
+// ``first_window[i]`` up to ``first_window[i + 1]``, ``windows`` in total. Writes the keys of
+// window j from ``keys[j * sketch]`` on, their number, and the window's piece.
 //
-// Grid: resident blocks; block: kThreads, one warp a window. Bytes: window / stride for each base
-// in, 4 out a feature. Operations: about 600 instructions of a warp for a window of 127.
+// Grid: resident blocks; block: kThreads, one warp per window. Bytes: window / stride in per base,
+// 4 out per feature. Operations: about 600 warp instructions for a window of 127.
 extern "C" __global__ void __launch_bounds__(kThreads)
     sketch_sequences(const u8* letters, const int64_t* start, const int64_t* length,
                      const int64_t* first_window, int64_t pieces, int64_t windows, int kmer,

@@ -22,10 +22,10 @@ __device__ __forceinline__ uint32_t warp_sort(uint32_t value, uint32_t lane) {
     return value;
 }
 
-// The 32 smallest of ``best`` (ascending over the lanes, distinct) and of the lanes' values, distinct;
-// values that cannot be among the ``sketch`` smallest may be left out.
+// The 32 smallest of ``best`` (ascending over the lanes, distinct) and of the lanes' values,
+// distinct; values that cannot be among the ``sketch`` smallest may be dropped.
 //
-// Those that may are sorted and merged, without the ones that are there already.
+// The remaining ones are sorted and merged, without duplicates.
 __device__ __forceinline__ uint32_t add_to_sketch(uint32_t best, uint32_t value, int sketch,
                                                   uint32_t lane) {
     if (value >= __shfl_sync(WARP, best, sketch - 1)) value = kNone;

@@ -1,6 +1,6 @@
-"""Calls of reads against the truth, and abundances against a sample's composition.
+"""Read classifications against the truth, and abundances against a sample's composition.
 
-``result`` has the definitions; ``calls`` reads what classifiers write, ``tally`` counts it by
+``result`` has the definitions; ``calls`` reads the classifiers' outputs, ``tally`` counts them by
 origin, ``composition`` compares abundances, ``files`` goes from files to the result.
 """
 

@@ -1,6 +1,6 @@
-"""Reading what classifiers called: our table of reads, Kraken's lines, MetaCache's output.
+"""Reads the outputs of classifiers: our table of reads, Kraken's lines, MetaCache's output.
 
-The program is told by the file's first line. Whatever it is, a read is called as a node of the
+The file's first line identifies the program. In any format, a read is called as a node of the
 taxonomy, or unclassified; names of reference sequences and of taxa are looked up.
 """
 
@@ -36,8 +36,8 @@ class CallBlock:
     Attributes:
         lines: the lines, with the reads' names and the scores.
         node: int32[n], ``UNCLASSIFIED``, ``ELSEWHERE`` or a node of the taxonomy.
-        program: who called, ``ngsgpu``, ``kraken`` or ``metacache``.
-        has_scores: whether the scores of the lines mean something.
+        program: the classifier, ``ngsgpu``, ``kraken`` or ``metacache``.
+        has_scores: whether the lines have scores.
     """
 
     lines: TableLines
@@ -48,7 +48,7 @@ class CallBlock:
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """Which columns of a file mean what, and how a line is turned into a node."""
+    """The columns of a format, and how to get the node of a line."""
 
     program: str
     name: int
@@ -68,7 +68,7 @@ def read_calls(
         references: taxids of reference sequences by name, for MetaCache's calls of rank sequence.
 
     Raises:
-        InputError: the file cannot be read or is of none of the formats; with the line.
+        InputError: the file cannot be read or has an unknown format; with the line.
     """
     found: _Format | None = None
     nodes: dict[int, int] = {}
@@ -111,7 +111,7 @@ def _nodes(
 def _recognise(
     block: LineBlock, taxonomy: Taxonomy, references: Mapping[str, int]
 ) -> tuple[_Format | None, int]:
-    """The format by the first line that is no comment, and where calls begin."""
+    """The format, from the first line that is not a comment, and where calls begin."""
     text = block.data.tobytes()
     at = 0
     while at < len(text) and (text[at : at + 1] in b"#\r\n"):
@@ -141,7 +141,7 @@ def _recognise(
 
 
 def _of_taxid(field: str, taxonomy: Taxonomy) -> int:
-    """Node of ``562`` or ``Escherichia coli (taxid 562)``; 0 is no call."""
+    """Node of ``562`` or ``Escherichia coli (taxid 562)``; 0 means no call."""
     match = _IN_BRACKETS.search(field)
     taxid = int(match[1] if match else field)
     if taxid == 0:

@@ -1,4 +1,4 @@
-"""Abundances that calls lead to, beside what the sample is made of."""
+"""Abundances estimated from calls, compared with the sample's composition."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def deviation(
         TaxonShare(taxid, _name(taxonomy, taxid), share, observed.get(taxid, 0.0))
         for taxid, share in expected.items()
     ]
-    # What was found above the rank, on the way to a taxon of the sample, is no other taxon.
+    # Taxa above the rank, on the lineage of a taxon of the sample, are not false.
     false = [
         TaxonShare(taxid, _name(taxonomy, taxid), 0.0, share)
         for taxid, share in observed.items()

@@ -37,12 +37,12 @@ def evaluate_classification(
     Args:
         classified: name and file of each; see ``calls`` for the formats.
         taxonomy: the tree.
-        truth: where reads come from; see ``origins``.
-        references: name and taxid of the reference sequences, as ``ngsgpu db build --map`` takes
-            them, or the database. Without it every taxon of the taxonomy counts as having one.
-        composition: taxid and share of what the sample is made of; without it the truth's reads
+        truth: the true taxa of reads; see ``origins``.
+        references: name and taxid of the reference sequences, in the format of ``ngsgpu db build
+            --map``, or the database. Without it every taxon of the taxonomy counts as represented.
+        composition: taxid and fraction of the sample's composition; without it the truth's reads
             are counted.
-        ranks: at which to compare.
+        ranks: ranks to evaluate.
         abundance_rank: rank of the abundances.
 
     Raises:

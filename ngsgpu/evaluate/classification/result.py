@@ -1,12 +1,12 @@
-"""What a comparison of calls with the truth gives: outcomes by rank, and their JSON.
+"""The result of comparing calls with the truth: outcomes by rank, and their JSON.
 
-Of the reads whose truth is known at a rank:
+Over the reads whose truth is known at a rank:
 
 ==  =========================================================================================
-TP  called at the rank, rightly
-FP  called at the rank, wrongly; also reads of taxa without a reference sequence
+TP  called correctly at the rank
+FP  called wrongly at the rank; also reads of taxa without a reference sequence
 FN  not called at the rank (unclassified, or called above it), though the taxon has a reference
-TN  not called at the rank, and the taxon has none
+TN  not called at the rank, and the taxon has no reference
 ==  =========================================================================================
 
 Precision is TP / (TP + FP). Sensitivity is TP over all reads whose taxon has a reference sequence,
@@ -101,18 +101,17 @@ class AbundanceDeviation:
 
 @dataclass(frozen=True)
 class Run:
-    """What became of one classifier's calls.
+    """Outcomes of one classifier's calls.
 
     Attributes:
-        name: what the run is called.
-        program: who called.
+        name: label of the run.
+        program: the classifier.
         reads: reads with a line.
         unclassified: those without a call.
-        without_truth: those that the truth does not have.
+        without_truth: those missing from the truth.
         ranks: outcomes by rank.
-        curve: outcomes by rank for reads of at least so many hits, by hits; empty where the file
-            has no scores.
-        abundance: deviations of abundances; None where no composition is known.
+        curve: outcomes by rank for reads of at least n hits, by n; empty if the file has no scores.
+        abundance: deviations of abundances; None without a known composition.
     """
 
     name: str

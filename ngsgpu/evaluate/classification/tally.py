@@ -1,4 +1,4 @@
-"""Calls of a file, counted: what came from where, and was called what, with how many hits."""
+"""Counts the calls of a file by origin, call and number of hits."""
 
 from __future__ import annotations
 

@@ -65,15 +65,16 @@ def compare(
         quality_start: where each read's qualities (Phred+33) start in ``in_data``; -1: none.
         lengths: bases of each read.
         mates: 0 or 1.
-        claims: what an alignment says of each read (``CLAIM_*``, or a number of mismatches).
+        claims: indels of each read according to its alignment (``CLAIM_*``, or a number of
+            mismatches).
         scratch: uint8[5, longest read].
         rows: int64[6, 2 * BAND + 1].
-        bases: int64[2, 5, 5, 5]: with indel, code of truth, input, output; added to.
+        bases: int64[2, 5, 5, 5]: with indel, code of truth, input, output; incremented.
         positions: int64[2, longest read, 4]: mate, position, TP, FP, FN, TN of reads without
-            indels; added to.
-        qualities: int64[94, 4]: the same by the quality of the input base; added to.
-        reads: int64[2, 8]: with indel, what became of the reads; added to.
-        aligned: int64[5]: reads with indels aligned with their truth; added to.
+            indels; incremented.
+        qualities: int64[94, 4]: the same by the quality of the input base; incremented.
+        reads: int64[2, 8]: with indel, outcomes of the reads; incremented.
+        aligned: int64[5]: reads with indels aligned with their truth; incremented.
     """
     for r in range(lengths.size):
         length = lengths[r]

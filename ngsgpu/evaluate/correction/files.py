@@ -66,7 +66,7 @@ class Counter:
     def result(
         self, *, paired: bool, indels_from: str, truth_in_step: bool | None
     ) -> CorrectionEvaluation:
-        """What was counted so far."""
+        """The counts so far."""
         return CorrectionEvaluation(
             bases=self._bases.copy(),
             positions=self._positions.copy(),
@@ -90,21 +90,21 @@ def evaluate_correction(
     alignments: Paths | None = None,
     threads: int = 1,
 ) -> CorrectionEvaluation:
-    """Compare corrected reads with the reads they came from and with the truth.
+    """Compare corrected reads with the uncorrected ones and with the truth.
 
-    Where an argument takes several files they are read one after the other, as lanes.
+    Several files in one argument are read in turn, as lanes.
 
     Args:
-        truth: SAM, BAM or CRAM of the error-free reads, as ``art_illumina -ef`` writes it.
+        truth: SAM, BAM or CRAM of the error-free reads, as written by ``art_illumina -ef``.
         in1: the reads before correction (FASTQ or FASTA; first mates of pairs).
         out1: the same reads after correction, in the same order.
         in2: second mates before correction.
         out2: second mates after correction.
-        interleaved: ``in1`` and ``out1`` hold pairs, mates one after the other.
-        alignments: alignments of the uncorrected reads that tell which have indels: ART's
-            ``.aln`` files, or a SAM. Without them, and where a SAM's CIGAR does not agree with
-            the sequences, the sequences decide (`truth.indels.has_indel`).
-        threads: threads that decompress.
+        interleaved: ``in1`` and ``out1`` hold interleaved pairs.
+        alignments: alignments of the uncorrected reads that show which have indels: ART's
+            ``.aln`` files, or a SAM. Without them, and where a SAM's CIGAR contradicts the
+            sequences, the sequences decide (`truth.indels.has_indel`).
+        threads: decompression threads.
 
     Returns:
         Counts, rates and their break-downs.
@@ -112,7 +112,7 @@ def evaluate_correction(
     Raises:
         InputError: a file cannot be read; the files do not hold the same reads; a read's lengths
             differ; a read has no truth. With the number of the record.
-        UsageError: ``in2`` and ``out2`` are not both given or both left out.
+        UsageError: only one of ``in2`` and ``out2`` is given.
     """
     if (in2 is None) != (out2 is None):
         raise UsageError("--in2 and --out2 belong together; give both or neither")
@@ -152,7 +152,7 @@ def evaluate_correction(
 
 
 def _even(count: int) -> int:
-    """Portions of an interleaved file that keep mates together where that is possible."""
+    """Portions of an interleaved file that keep mates together if possible."""
     return count if count == 1 else count - count % 2
 
 
@@ -258,7 +258,7 @@ def evaluate_arrays(
     mates: NDArray[np.uint8] | None = None,
     with_indel: NDArray[np.bool_] | None = None,
 ) -> CorrectionEvaluation:
-    """Compare reads that are in memory.
+    """Compare reads in memory.
 
     Each argument is a list of reads as bytes, or a matrix uint8 [reads, length] of letters; all
     in the direction of the read.
@@ -268,8 +268,8 @@ def evaluate_arrays(
         after: the same after correction.
         truth: the same without errors.
         qualities: letters, Phred+33.
-        mates: uint8 [reads], 0 or 1; left out for single reads.
-        with_indel: bool [reads]; left out, the sequences decide.
+        mates: uint8 [reads], 0 or 1; omitted for single reads.
+        with_indel: bool [reads]; inferred from the sequences if omitted.
 
     Raises:
         ValueError: numbers or lengths of reads differ.
@@ -308,7 +308,7 @@ def evaluate_arrays(
 def _flat(
     reads: Sequence[bytes] | NDArray[np.uint8],
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-    """Letters of all reads one after the other, where each starts, and the lengths."""
+    """Letters of all reads, concatenated, where each starts, and the lengths."""
     if isinstance(reads, np.ndarray):
         count, length = reads.shape
         lengths = np.full(count, length, dtype=np.int64)

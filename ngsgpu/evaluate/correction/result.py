@@ -1,17 +1,17 @@
-"""What a comparison with the truth gives: counts, rates, and their JSON.
+"""The result of comparing corrected reads with the truth: counts, rates, and their JSON.
 
 A base is classified by its input I, truth E and output C (F. Kallenborn, dissertation, Mainz
 2024, chapter 5):
 
-==  ================  ============================================
-TP  I != E and E = C  an error that was corrected
-FP  I = E and E != C  a right base that was made wrong
-FN  I != E and E != C  an error that is still one, also when it was changed to another wrong base
-TN  I = E and E = C   a right base that was left alone
-==  ================  ============================================
+==  ==================  =====================================================================
+TP  I != E and E = C    a corrected error
+FP  I = E and E != C    an introduced error
+FN  I != E and E != C   a remaining error, also if it was changed to another wrong base
+TN  I = E and E = C     a correct base left unchanged
+==  ==================  =====================================================================
 
-An N in the input is an error like any other. Where the truth is not known (an N in the
-reference) a base is not classified.
+An N in the input is an error like any other. If the truth is unknown (an N in the reference), a
+base is not classified.
 """
 
 from __future__ import annotations
@@ -148,9 +148,9 @@ class ReadCounts:
 class AlignedCounts:
     """Reads with indels, each aligned with its truth before and after correction.
 
-    A mismatch costs 1, a gap of g bases g + 2, and neither sequence has to begin or end where
-    the other does: a read whose short side was fitted to the long one is as right as it can be,
-    whichever side the truth goes on from.
+    A mismatch costs 1, a gap of g bases g + 2, and the ends of the sequences need not coincide: a
+    read whose short side was fitted to the long one counts as correct, whichever side the truth is
+    anchored at.
 
     Attributes:
         cost_before: of all input reads.
@@ -184,8 +184,8 @@ class CorrectionEvaluation:
             qualities.
         reads: int64 [2, 8]: as ``bases``, then the columns of ``cpu``.
         aligned: int64 [5]: reads with indels aligned with their truth, the columns of ``cpu``.
-        paired: whether the second mate means anything.
-        indels_from: ``sequences`` or ``alignments``, what decided which reads have indels.
+        paired: whether there are second mates.
+        indels_from: ``sequences`` or ``alignments``, the source of the reads with indels.
         truth_in_step: whether reads and truth came in the same order; ``None`` for arrays.
     """
 
@@ -225,7 +225,7 @@ class CorrectionEvaluation:
 
     @property
     def indel_counts(self) -> Counts:
-        """Bases of reads with indels, compared position by position all the same."""
+        """Bases of reads with indels, compared position by position."""
         return self._counts(1)
 
     @property

@@ -1,6 +1,6 @@
-"""Extended reads against the truth, or against where they align.
+"""Extended reads against the truth, or against their alignments.
 
-``result`` has the definitions; ``positions`` says what is true, ``cpu`` compares; ``files`` is for
+``result`` has the definitions; ``positions`` provides the truth, ``cpu`` compares; ``files`` is for
 simulated pairs, ``mapped`` for real ones.
 """
 

@@ -1,4 +1,4 @@
-"""Numba kernels of the evaluation of extension: positions in headers, gaps, what lies outside."""
+"""Numba kernels for evaluating extension: positions in headers, gaps, outer sequence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ngsgpu.jit import njit
 
 
 def positions_of(batch: RecordBatch) -> NDArray[np.int64]:
-    """Where both reads lie in each extended read, int64[n, 4]; -1 where the header says nothing."""
+    """Positions of both reads in each extended read, int64[n, 4]; -1 if the header has none."""
     positions = np.empty((len(batch), 4), dtype=np.int64)
     read_positions(batch.data, batch.header_start, batch.header_end, positions)
     wrong = (positions[:, 3] > batch.seq_len) | (positions[:, 0] > positions[:, 1])
@@ -55,10 +55,10 @@ def read_positions(
 
 @njit(nogil=True, cache=True)
 def edit_distance(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> int:
-    """Fewest substitutions, insertions and deletions that make one sequence the other.
+    """Edit distance of two sequences.
 
-    What both have in common at their ends is left out; of the rest a band of the table is filled
-    that is doubled until the distance lies within it (Ukkonen 1985).
+    Common prefixes and suffixes are removed; for the rest a band of the table is filled, which is
+    doubled until it contains the distance (Ukkonen 1985).
 
     Args:
         first: uint8[n], letters or codes.
@@ -103,7 +103,7 @@ def edit_distance(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> int:
 def oriented_reference(
     codes: NDArray[np.uint8], begin: int, end: int, low: int, high: int, reverse: bool
 ) -> NDArray[np.uint8]:
-    """A piece of the reference, cut to what there is (``low`` to ``high``), turned if asked for."""
+    """A piece of the reference within ``low`` to ``high``, optionally reverse-complemented."""
     begin, end = max(begin, low), min(end, high)
     size = max(0, end - begin)
     piece = np.empty(size, dtype=np.uint8)
@@ -128,21 +128,21 @@ def compare_pairs(
     gaps: NDArray[np.int64],
     outward: NDArray[np.int64],
 ) -> None:
-    """Compare extended reads with where their pairs come from.
+    """Compare extended reads with the true sequence of their pairs.
 
     Args:
         sequence: uint8, codes of the extended reads.
         seq_start: int64[n].
         seq_len: int32[n].
-        positions: int64[n, 4], where both reads lie, or -1s: at both ends.
+        positions: int64[n, 4], positions of both reads, or -1s: at both ends.
         rows: int64[n], the pair of each.
-        pairs: where they come from.
+        pairs: their true positions.
         reference: uint8, codes of all sequences.
         reference_start: int64, where each begins.
         edits: int64[n], set to the edit distance of the gaps.
-        differences: int64[n], set to found less true length of the gap.
+        differences: int64[n], set to found minus true length of the gap.
         gaps: int64[n], set to the true length of the gap.
-        outward: int64[n, 2], set to bases and edits outside of the pair.
+        outward: int64[n, 2], set to bases and edits outside the pair.
     """
     for i in range(len(rows)):
         begin, end = pairs.begin[rows[i]], pairs.end[rows[i]]
@@ -166,7 +166,7 @@ def compare_pairs(
             outer_begin, outer_end = low + begin[0], low + end[1]
         true_gap = true_end - true_begin
         gaps[i] = true_gap
-        # Of pairs that overlap, the length of the whole says what is wrong.
+        # For overlapping pairs, the total length shows the errors.
         differences[i] = (second_end - first_begin) - (outer_end - outer_begin)
         if true_gap < 0 or gap_end < gap_begin:
             edits[i] = abs(differences[i])

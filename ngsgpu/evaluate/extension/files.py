@@ -1,8 +1,8 @@
-"""Extended reads against the truth: what lies between the reads of a pair, and around them.
+"""Extended reads against the truth: the sequence between the reads of a pair, and around them.
 
-With simulated pairs the places of both reads are known, so the true gap is a piece of the
-reference; the two are compared by their edit distance, as in Kallenborn (2024), section 9.3. Real
-pairs are the business of ``mapped``.
+For simulated pairs the positions of both reads are known, so the true gap is a piece of the
+reference; the two are compared by their edit distance, as in Kallenborn (2024), section 9.3. For
+real pairs see ``mapped``.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def evaluate_extension(
 
     Args:
         truth: SAM, BAM or CRAM of the error-free reads.
-        reference: FASTA that they were drawn from.
-        extended: extended reads, named like their pairs. Where a header says where both reads lie
-            (``read1=A-B read2=C-D``) that counts, else they lie at both ends.
+        reference: FASTA they were simulated from.
+        extended: extended reads, named like their pairs. Positions of both reads in a header
+            (``read1=A-B read2=C-D``) are used, otherwise the reads are assumed at both ends.
 
     Raises:
         InputError: a file cannot be read, or an extended read belongs to no pair.

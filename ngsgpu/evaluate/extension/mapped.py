@@ -26,16 +26,16 @@ def evaluate_mapped(
     read_length: int | None = None,
     pairs: int = 0,
 ) -> ExtensionEvaluation:
-    """Compare extended reads with where they align to a reference (section 9.4.1).
+    """Compare extended reads with their alignments to a reference (section 9.4.1).
 
-    Secondary and supplementary alignments and those that are clipped do not count.
+    Secondary, supplementary and clipped alignments do not count.
 
     Args:
         alignments: SAM, BAM or CRAM of the extended reads, in their order (as mappers write it).
-        reference: FASTA that they were aligned to.
+        reference: FASTA they were aligned to.
         extended: the extended reads.
-        read_length: length of the reads at both ends where headers do not say where they lie.
-        pairs: number of pairs that were to be extended; 0 where it is not known.
+        read_length: length of the two end reads if headers lack their positions.
+        pairs: number of input pairs; 0 if unknown.
 
     Raises:
         InputError: a file cannot be read, or the reads are not those of the alignments.

@@ -1,4 +1,4 @@
-"""What extended reads are compared with: a reference, and where its simulated pairs lie."""
+"""The truth for extended reads: a reference, and the positions of its simulated pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reference:
 
     Attributes:
         numbers: number of each sequence by its name.
-        codes: uint8, codes of all sequences, one after the other (4 for unknown letters).
+        codes: uint8, codes of all sequences, concatenated (4 for ambiguous bases).
         start: int64[sequences + 1], where each begins.
     """
 
@@ -58,14 +58,14 @@ def read_reference(path: str | Path) -> Reference:
 
 
 class TruePairs(NamedTuple):
-    """Where the reads of simulated pairs come from, in order of their names' hashes.
+    """True positions of simulated pairs, sorted by the hashes of their names.
 
     Attributes:
         hashes: uint64[n], of the names.
         sequence: int64[n], number of the reference's sequence.
         begin: int64[n, 2], first base of first and second mate.
-        end: int64[n, 2], behind their last bases.
-        reverse: bool[n], whether the first mate lies on the reverse strand.
+        end: int64[n, 2], after their last bases.
+        reverse: bool[n], whether the first mate is on the reverse strand.
     """
 
     hashes: NDArray[np.uint64]

@@ -1,4 +1,4 @@
-"""What an evaluation of extended reads counts: connections, edits in gaps, lengths."""
+"""Counts of an evaluation of extended reads: connections, edits in gaps, lengths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ngsgpu.evaluate.output import TextTable, fixed, ratio
 SCHEMA = "ngsgpu.evaluate.extension"
 SCHEMA_VERSION = 1
 WIDEST_DIFFERENCE = 4
-"""Differences of length that are told apart; larger ones are put together (table 9.3)."""
+"""Largest length difference counted separately; larger ones are pooled (table 9.3)."""
 
 
 @dataclass(slots=True)

@@ -58,7 +58,7 @@ def _code(codes: NDArray[np.uint8], texts: Texts, i: int, position: int) -> np.u
 
 @njit(nogil=True, cache=True)
 def _count(truth: np.uint8, called: np.uint8, counts: NDArray[np.int64]) -> None:
-    """Count a base, and whether it is wrong, unless the truth is not known."""
+    """Count a base, and whether it is wrong, unless the truth is unknown."""
     if truth != AMBIGUOUS:
         counts[BASES] += 1
         counts[ERRORS] += truth != called
@@ -82,19 +82,19 @@ def compare(
     before: NDArray[np.int64],
     qualities: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Compare pairs with merged reads until one of them ends; counts are added to.
+    """Compare pairs with merged reads until one of them ends; counters are incremented.
 
     Args:
         codes: uint8[256], letter to code.
         min_overlap: see ``files.evaluate_merging``.
-        spans: int64[pairs], lengths of the fragments, 0 if not known.
+        spans: int64[pairs], lengths of the fragments, 0 if unknown.
         indels: bool[pairs], whether a read has an insertion or a deletion.
         first: first mates.
         second: second mates.
         true_first: first mates without errors.
         true_second: second mates without errors.
         pair: the first pair.
-        merged: merged reads; none if there are no more.
+        merged: merged reads; empty at the end.
         merged_qualities: int64, where their qualities start.
         at: the first of them.
         outcomes: int64[len(OUTCOMES)].
@@ -102,7 +102,7 @@ def compare(
         qualities: int64[2, QUALITIES, 2].
 
     Returns:
-        (the pair to go on with, the merged read to go on with).
+        (next pair, next merged read).
     """
     some = len(merged.start) > 0
     while pair < len(spans) and (at < len(merged.start) or not some):

@@ -68,7 +68,7 @@ def evaluate_merging(
 
 
 class _Run:
-    """What was counted so far, and how far the merged reads were compared."""
+    """The counts so far, and the position in the merged reads."""
 
     def __init__(self, merged: list[str | Path], min_overlap: int, threads: int) -> None:
         self._merged = RecordStream(merged, threads)

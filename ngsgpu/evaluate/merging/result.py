@@ -1,17 +1,16 @@
-"""What a comparison of merged reads with the truth gives: counts, rates, and their JSON.
+"""The result of comparing merged reads with the truth: counts, rates, and their JSON.
 
 A pair overlaps if its fragment is at least ``min_overlap`` bases shorter than its two reads
 together. Its merged read is
 
 =====  ===============================================================
 right  as long as the fragment
-near   up to 3 bases shorter or longer, as insertions and deletions make it
+near   up to 3 bases shorter or longer, because of indels
 wrong  of another length
 =====  ===============================================================
 
-Pairs that do not overlap should not be merged; if they are, that is wrong, too. Bases are compared
-in pairs that were merged to the right length and have no insertion or deletion, before in both
-reads, after in the merged one.
+Merged pairs that do not overlap are wrong, too. Bases are compared in pairs that were merged to the
+right length and have no indel: before in both reads, after in the merged one.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ OUTCOMES = (
 ) = range(len(OUTCOMES))  # fmt: skip
 
 IN_OVERLAP, ALONE = range(2)
-"""Rows of the table of qualities: merged bases that both reads had, and that one had."""
+"""Rows of the table of qualities: merged bases covered by both reads, and by one."""
 
 BASES, ERRORS = range(2)
 QUALITIES = 94
@@ -161,10 +160,10 @@ class MergingEvaluation:
 
     @property
     def miscalibration(self) -> float | None:
-        """Mean distance of quality and observed quality in overlaps, weighted by bases.
+        """Mean difference of reported and observed quality in overlaps, weighted by bases.
 
-        The highest quality is left out, as it stands for all that are as high or higher, and so
-        are qualities at which no error was seen.
+        The highest quality is excluded, since it also represents all higher values, and so are
+        qualities without observed errors.
         """
         weight = total = 0.0
         for entry in _calibration(self.qualities[IN_OVERLAP])[:-1]:

@@ -1,7 +1,7 @@
-"""Which reads have insertions or deletions: what alignments claim, and what the sequences say.
+"""Which reads have insertions or deletions, according to alignments and sequences.
 
-The truth of a read that came from the reverse strand is stored in the direction of the reference,
-so it is read backwards and complemented.
+The truth of a reverse-strand read is stored in the direction of the reference, so it is read
+reverse-complemented.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ CLAIM_INDEL = -2
 """The alignment has an insertion or a deletion."""
 
 CLAIM_NO_INDEL = -3
-"""The alignment is known to have none. Values of 0 and more: it has none and that many
-mismatches, which is believed where the sequences have as many."""
+"""The alignment has no indel. Values of 0 and more: it has none and that many mismatches, which is
+trusted if the sequences have as many."""
 
 
 @njit(nogil=True, cache=True)
@@ -53,12 +53,12 @@ def gapped_mismatches(
     rows: NDArray[np.int64],
     free_start: bool,
 ) -> int:
-    """Least cost of an alignment of a read to its truth.
+    """Minimum cost of an alignment of a read with its truth.
 
-    A mismatch costs 1, a gap of g bases ``GAP_OPEN + g - 1``; what is left of one sequence when
-    the other ends is free, and with ``free_start`` what comes before the other begins; without
-    it they start together. Positions with ``AMBIGUOUS`` truth match everything. Diagonals further
-    than ``BAND`` from the main one are not looked at.
+    A mismatch costs 1, a gap of g bases ``GAP_OPEN + g - 1``; the rest of one sequence after the
+    other ends is free, and with ``free_start`` also what comes before the other begins; otherwise
+    they start together. Positions with ``AMBIGUOUS`` truth match everything. Diagonals farther than
+    ``BAND`` from the main one are ignored.
 
     Args:
         read: codes, at least ``length``.

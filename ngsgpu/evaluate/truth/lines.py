@@ -1,7 +1,7 @@
-"""Lines of tab-separated tables, cut by a kernel: a name, what matters beside it, a score.
+"""Lines of tab-separated tables, split by a kernel: a name, the relevant columns, a score.
 
-What matters beside the name (the columns of a call, or of a truth) takes few different values, so
-it is told apart by a hash, and each value is read once, from one of its lines.
+The relevant columns (of a call, or of a truth) take few different values, so they are distinguished
+by a hash, and each value is parsed once, from one of its lines.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _SLASH: Final = 47
 
 @dataclass(frozen=True, eq=False)
 class TableLines:
-    """Lines of a block that are no comments.
+    """Lines of a block that are not comments.
 
     Attributes:
         data: uint8, the block.
         line: int64[n], first byte of each line.
         name_start: int64[n], first byte of the name: a first word, without ``/1`` or ``/2``.
         name_end: int64[n].
-        value: uint64[n], hash of the columns that matter.
-        score: int64[n], the number in the column of the score; 0 where there is none.
+        value: uint64[n], hash of the relevant columns.
+        score: int64[n], the number in the score column; 0 if there is none.
     """
 
     data: NDArray[np.uint8]
@@ -68,15 +68,15 @@ def cut_lines(
     score: int = -1,
     comments: bytes = b"#@",
 ) -> TableLines:
-    """Cut the lines of a block from byte ``start`` on.
+    """Split the lines of a block from byte ``start`` on.
 
     Args:
         block: whole lines.
         start: where to begin.
         name: column of the name, from 0.
-        values: columns that matter, below 63; those that a line does not have are left out.
+        values: relevant columns, below 63; those missing from a line are skipped.
         score: column of the score; -1 without one.
-        comments: lines that begin with one of these bytes are left out, as are empty ones.
+        comments: lines that begin with one of these bytes are skipped, as are empty ones.
     """
     n = block.lines
     marks = np.zeros(256, dtype=np.bool_)

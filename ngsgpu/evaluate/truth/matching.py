@@ -25,13 +25,13 @@ _AMBIGUOUS = -2
 
 
 class Names(NamedTuple):
-    """Names of reads to look up, as kernels take them.
+    """Names of reads to look up, as passed to kernels.
 
     Attributes:
         data: uint8, text.
         start: int64[n], first byte of each name.
-        end: int64[n], behind its last byte.
-        mate: uint8[n], 1 or 2; 0: not known.
+        end: int64[n], after its last byte.
+        mate: uint8[n], 1 or 2; 0: unknown.
     """
 
     data: NDArray[np.uint8]
@@ -49,7 +49,7 @@ def names_of(batch: RecordBatch, mates: NDArray[np.uint8]) -> Names:
 
     Args:
         batch: the reads.
-        mates: uint8 [n], which mate each read is by its place; 0 where the name may say it.
+        mates: uint8 [n], the mate number of each read by position; 0 if the name may contain it.
     """
     start = np.ascontiguousarray(batch.header_start)
     names = Names(batch.data, start, np.empty(len(batch), dtype=np.int64), mates.copy())
@@ -187,15 +187,15 @@ def _join(tables: Sequence[RecordTable]) -> RecordTable:
 
 
 class Counterparts:
-    """Gives the records of alignment files that belong to reads, in the order of the reads.
+    """Finds the alignment records of reads, in the order of the reads.
 
     Args:
-        paths: the files, read one after the other.
+        paths: the files, read in turn.
         group: records that belong together in the files' order: 2 for pairs, 1 otherwise.
-        what: what the files hold, for messages.
+        what: contents of the files, for messages.
 
     Attributes:
-        records: records given so far.
+        records: records returned so far.
     """
 
     def __init__(self, paths: Sequence[str | Path], *, group: int, what: str) -> None:

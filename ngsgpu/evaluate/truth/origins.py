@@ -1,15 +1,15 @@
-"""The truth about reads: which taxon each one comes from.
+"""The true taxon of each read.
 
-A table with tabs whose first line names its columns:
+A tab-separated table whose first line names its columns:
 
-- ``read``: the read's name, or ``label``: what names of reads begin with (``NC_000913.3`` for
-  ``NC_000913.3-17``); the longest that fits counts, if no letter or digit follows in the name.
+- ``read``: the read's name, or ``label``, a prefix of read names (``NC_000913.3`` for
+  ``NC_000913.3-17``); the longest match wins, provided no letter or digit follows in the name.
 - ``taxid``: the taxon.
-- ``genus_taxid`` and the like, for any rank: the taxon at that rank, for taxa that the taxonomy
-  does not have; ``NA`` where it is none of the taxonomy's.
+- ``genus_taxid`` and so on, for any rank: the taxon at that rank, for taxa missing from the
+  taxonomy; ``NA`` if the taxonomy has no such taxon.
 
-Without such a line: the read's name and the taxid. CAMI's mappings (``@@SEQUENCEID``) are read,
-too.
+Without such a line: the read's name and the taxid. CAMI's mappings (``@@SEQUENCEID``) are also
+accepted.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _origin(
     node = taxonomy.index_of(taxid)
     lineage = ranked[node].copy() if node >= 0 else np.full(len(RANKS), UNKNOWN, dtype=np.int32)
     if node < 0:
-        # What is not in the taxonomy is at least none of its species.
+        # A taxon missing from the taxonomy is none of its species.
         lineage[: RANKS.index("species") + 1] = NOWHERE
     for rank, at in sorted(nodes.items()):
         if at < 0:

@@ -1,17 +1,17 @@
 """True reads and alignments as batches: SAM (also gzip, BAM, CRAM) and ART's ALN.
 
-SAM text is split into records by a kernel: one Python object a record would take longer than the
-comparison. BAM and CRAM are turned into SAM text by pysam first.
+A kernel splits SAM text into records: one Python object per record would take longer than the
+comparison. BAM and CRAM are first converted to SAM text by pysam.
 
-What ART 2.5.8 writes (looked at and measured; ``docs/evaluation.md`` has the numbers):
+Output of ART 2.5.8 (inspected and measured; ``docs/evaluation.md`` has the numbers):
 
-* ``X_errFree.sam`` holds both mates of a pair one after the other, in the order of the FASTQ
-  files, with the flags of a proper pair; the bases lie in the direction of the reference, so the
-  reverse strand's (flag 16) have to be turned round.
-* ``X.sam`` has right CIGARs on the forward strand only. On the reverse strand it says ``100=``
-  whatever happened (``101=`` for a deletion, sometimes ``100X``).
-* ``X.aln`` (one file a mate) has the gapped alignment of every read, in the read's direction, and
-  names with ``/1`` or ``/2`` and, for the first mate, ``-1`` behind it.
+* ``X_errFree.sam`` holds both mates of a pair consecutively, in the order of the FASTQ files, with
+  the flags of a proper pair; the bases are in the direction of the reference, so those of the
+  reverse strand (flag 16) must be reverse-complemented.
+* ``X.sam`` has correct CIGARs on the forward strand only. On the reverse strand it says ``100=``
+  regardless (``101=`` for a deletion, sometimes ``100X``).
+* ``X.aln`` (one file per mate) has the gapped alignment of every read, in the read's direction, and
+  names with ``/1`` or ``/2`` and, for the first mate, the suffix ``-1``.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class RecordTable:
         data: uint8 [bytes].
         name_start: int64 [n], first byte of the name.
         name_end: int64 [n], its end, without ``/1`` or ``/2``.
-        mate: uint8 [n], 1 or 2 by flag or name, 0 if neither says it.
+        mate: uint8 [n], 1 or 2 from flag or name, 0 if unknown.
         reverse: bool [n], whether the bases are the reverse complement of the read.
         seq_start: int64 [n], first base.
         seq_len: int64 [n], number of bases.
-        claim: int32 [n], what the alignment says of indels (``indels.CLAIM_*`` or mismatches).
-        span: int64 [n], length of the fragment (SAM's TLEN without its sign), 0 if not known.
+        claim: int32 [n], indels according to the alignment (``indels.CLAIM_*`` or mismatches).
+        span: int64 [n], fragment length (absolute TLEN of SAM), 0 if unknown.
     """
 
     data: NDArray[np.uint8]
@@ -76,12 +76,12 @@ class RecordTable:
 def read_tables(path: str | Path, block_bytes: int = BLOCK_BYTES) -> Iterator[RecordTable]:
     """Read the records of a SAM, BAM, CRAM or ALN file in order.
 
-    Secondary and supplementary alignments are left out. Tables hold an even number of records,
-    but for a file's last, so that mates stay together.
+    Secondary and supplementary alignments are skipped. Tables hold an even number of records,
+    except for a file's last, so that mates stay together.
 
     Args:
         path: the file; SAM and ALN may be compressed.
-        block_bytes: bytes of text a table.
+        block_bytes: bytes of text per table.
 
     Raises:
         InputError: the file cannot be read or is of another kind.
@@ -168,7 +168,7 @@ def _tables(
 def _parse(
     data: NDArray[np.uint8], *, is_aln: bool, last: bool
 ) -> tuple[RecordTable, int, int, bool]:
-    """Records of a block, the bytes and lines they take, and whether a bad line follows."""
+    """Records of a block, their bytes and lines, and whether a bad line follows."""
     capacity = int(np.count_nonzero(data == ord("\n")))
     wide = np.zeros((5, capacity), dtype=np.int64)
     mate = np.empty(capacity, dtype=np.uint8)
@@ -232,7 +232,7 @@ def _cigar_claim(data: NDArray[np.uint8], start: int, end: int, bases: int) -> i
         number = 0
     if consumed != bases:
         return CLAIM_INDEL
-    # "M" does not tell matches from mismatches, so nothing can be checked.
+    # "M" does not distinguish matches from mismatches, so nothing can be checked.
     return mismatches if exact else CLAIM_NONE
 
 
@@ -251,13 +251,13 @@ def parse_sam(
         data: uint8, text that starts with a line.
         keep_even: leave the last record in the text if the number is odd.
         wide: int64[5, lines], zeros, set to start and end of names, start and number of bases,
-            and the length of the fragment where that is known.
+            and the fragment length if known.
         mate: uint8[lines], set.
         reverse: bool[lines], set.
         claim: int32[lines], set.
 
     Returns:
-        Records, bytes used, lines used, and whether the line that follows is bad.
+        Records, bytes used, lines used, and whether the next line is bad.
     """
     count = 0
     start = 0

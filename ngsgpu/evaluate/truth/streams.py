@@ -23,7 +23,7 @@ def listed(paths: Paths) -> list[str | Path]:
 
 
 class RecordStream:
-    """The records of several files, one after the other, in portions that the caller chooses."""
+    """The records of several files, in turn, in portions chosen by the caller."""
 
     def __init__(self, paths: Sequence[str | Path], threads: int) -> None:
         self._batches: Iterator[RecordBatch] = chain.from_iterable(
@@ -56,7 +56,7 @@ class RecordStream:
 
 
 def unwrapped(batch: RecordBatch) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Text and starts of bases that lie without line ends; a copy for wrapped FASTA."""
+    """Text and starts of bases without line ends; a copy for wrapped FASTA."""
     if np.array_equal(batch.seq_end - batch.seq_start, batch.seq_len):
         return batch.data, np.ascontiguousarray(batch.seq_start)
     text = batch.data.tobytes()
