@@ -32,14 +32,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.database.folder import FORMAT, MANIFEST
-from ngsgpu.classify.database.invariants import check_index, check_targets
 from ngsgpu.classify.database.targets import (
     TARGET_ARRAYS,
     PlannedPartition,
     TargetTable,
+    check_targets,
     partition_folder,
 )
-from ngsgpu.classify.index.index import Index, Members
+from ngsgpu.classify.index.index import KEY_BITS, MIN_BITS, Index, Members
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import windows_of_lengths
 from ngsgpu.errors import InputError
@@ -191,7 +191,7 @@ class Database:
         check_sizes(folder, files)
         index = open_index(folder)
         target, first_window, _ = self.members(number)
-        check_index(folder, index, values, int(first_window[-1]))
+        _check_index(folder, index, values, int(first_window[-1]))
         sums = np.zeros(0, dtype=np.uint64)
         if self.verified and f"{BLOCKS}.npy" in files:
             sums = open_array(folder, BLOCKS, np.uint64)
@@ -199,6 +199,31 @@ class Database:
             if len(sums) not in (1 << bits for bits in range(index.bits + 1)):
                 raise InputError(folder / f"{BLOCKS}.npy", "does not match the index", REMEDY)
         return Partition(number, target, first_window, index, sums, folder, files)
+
+
+def _check_index(folder: Path, index: Index, values: dict[str, Any], windows: int) -> None:
+    """Refuse an index whose size differs from its manifest, or that is not an index.
+
+    Args:
+        folder: of the partition.
+        index: its index.
+        values: its manifest.
+        windows: of all of its targets.
+
+    Raises:
+        InputError: it is inconsistent.
+    """
+    ends = [len(index.entries), len(index.locations)]
+    fits = (
+        MIN_BITS <= index.bits <= KEY_BITS
+        and len(index.directory) == (1 << index.bits) + 1
+        and ends == [values["entries"], values["locations"]]
+        and index.directory[0].tolist() == [0, 0]
+        and index.directory[-1].tolist() == ends
+        and (windows > 0 or len(index.locations) == 0)
+    )
+    if not fits:
+        raise InputError(folder, "the arrays of the index are inconsistent", REMEDY)
 
 
 def open_index(folder: Path) -> Index:

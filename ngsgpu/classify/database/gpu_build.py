@@ -13,8 +13,7 @@ from ngsgpu.classify.database.cpu_build import all_batches
 from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.plan import window_taxa
 from ngsgpu.classify.database.write import store_partition
-from ngsgpu.classify.index.gpu_arrays import NewIndex
-from ngsgpu.classify.index.gpu_build import IndexBuilder
+from ngsgpu.classify.index.gpu_build import IndexBuilder, NewIndex
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.gpu import GpuSketches, sketch_unpacked
 from ngsgpu.classify.sketch.gpu_files import BATCH_BYTES, sketch_files

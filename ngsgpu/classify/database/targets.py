@@ -7,12 +7,16 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.index.index import MAX_LOCATIONS
 from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.errors import InputError
+from ngsgpu.io.output.store import REMEDY, starts_are_valid
 
 
 @dataclass(frozen=True)
@@ -114,3 +118,48 @@ def partition_digest(
     if ranked is not None:
         state.update(np.ascontiguousarray(ranked).data)
     return state.hexdigest()
+
+
+def check_targets(
+    folder: Path,
+    targets: TargetTable,
+    windows: NDArray[np.int64],
+    partitions: Sequence[PlannedPartition],
+    nodes: int,
+) -> None:
+    """Refuse targets that are inconsistent with each other, the taxonomy or the partitions.
+
+    Args:
+        folder: directory of the target arrays.
+        targets: the reference sequences.
+        windows: int64[targets], of each.
+        partitions: as planned in the manifest.
+        nodes: of the taxonomy.
+
+    Raises:
+        InputError: names the inconsistent file.
+    """
+    n, starts = len(targets), targets.name_start
+    fits = {
+        "length": n > 0 and int(targets.length.min(initial=0)) >= 0,
+        "name_start": len(starts) == n + 1 and starts_are_valid(starts, len(targets.name_bytes)),
+        "node": len(targets.node) == n and _within(targets.node, -1, nodes),
+        "partition": len(targets.partition) == n and _within(targets.partition, 0, len(partitions)),
+        "file": len(targets.file) == n and _within(targets.file, 0, len(targets.files)),
+    }
+    for name, fitting in fits.items():
+        if not fitting:
+            raise InputError(folder / f"{name}.npy", "does not match the rest", REMEDY)
+    number = len(partitions)
+    counts = np.bincount(targets.partition, minlength=number)
+    sums = np.bincount(targets.partition, weights=windows, minlength=number)
+    for planned, own, sum_of_windows in zip(partitions, counts, sums, strict=True):
+        whole = planned.targets == own and planned.windows == sum_of_windows
+        if not whole or planned.windows > MAX_LOCATIONS:
+            raise InputError(
+                folder, f"the targets are not those of {planned.folder} in the manifest", REMEDY
+            )
+
+
+def _within(array: NDArray[np.int32], least: int, end: int) -> bool:
+    return int(array.min(initial=least)) >= least and int(array.max(initial=least)) < end
