@@ -129,8 +129,8 @@ def classify(
     with open_run(
         "ngsgpu.io.gpu.parse",
         "ngsgpu.classify.query.gpu",
-        "ngsgpu.classify.call.gpu",
         "ngsgpu.classify.outputs.gpu",
+        "ngsgpu.classify.call.gpu",
         threads=threads,
         backend=backend,
         gpus=gpus,

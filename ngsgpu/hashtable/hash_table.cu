@@ -136,33 +136,19 @@ __device__ void insert_all(const Table& table, const SortedWords& all, uint32_t 
 template <int kBucket>
 __device__ void choose_all(const Table& table, int bits, uint32_t part, uint64_t* words,
                            unsigned long long* count) {
-    const uint32_t lane = threadIdx.x & 31;
-    const int64_t step = int64_t(gridDim.x) * (kThreads / 32) * kTile;
     const int64_t places = int64_t(table.groups) * kGroup * kBucket;
     const int64_t all = places + int64_t(min(table.counters[kSpilled], table.room));
-    int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32 * kTile;
-    for (; tile < all; tile += step) {
-        uint64_t own[kRounds];
-        uint32_t chosen[kRounds];
-#pragma unroll
-        for (int round = 0; round < kRounds; ++round) {
-            const int64_t place = tile + round * 32 + lane;
-            bool is_one = false;
-            if (place < places) {
-                const uint32_t key = table.keys[place / kBucket];
-                if (key != kNoKey && is_of_part(key, bits, part)) {
-                    const uint32_t value = table.values[place];
-                    is_one = value != kNoValue;
-                    own[round] = uint64_t(key) << 32 | value;
-                }
-            } else if (place < all) {
-                own[round] = table.spill[place - places];
-                is_one = is_of_part(key_of(own[round]), bits, part);
-            }
-            chosen[round] = __ballot_sync(WARP, is_one);
+    collect_words(all, words, count, [=](int64_t place, uint64_t* word) {
+        if (place >= places) {
+            *word = table.spill[place - places];
+            return is_of_part(key_of(*word), bits, part);
         }
-        append_chosen(own, chosen, lane, words, count);
-    }
+        const uint32_t key = table.keys[place / kBucket];
+        if (key == kNoKey || !is_of_part(key, bits, part)) return false;
+        const uint32_t value = table.values[place];
+        *word = uint64_t(key) << 32 | value;
+        return value != kNoValue;
+    });
 }
 
 }  // namespace

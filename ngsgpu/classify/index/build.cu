@@ -87,30 +87,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     make_words(const uint32_t* keys, const u8* counts, const uint32_t* piece, int64_t windows,
                int sketch, const int64_t* shift, const u8* taken, int bits, uint32_t part,
                uint64_t* words, unsigned long long* count) {
-    const uint32_t lane = threadIdx.x & 31;
-    const int64_t step = int64_t(gridDim.x) * (kThreads / 32) * kTile;
-    const int64_t slots = windows * sketch;
-    int64_t tile = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32 * kTile;
-    for (; tile < slots; tile += step) {
-        uint64_t own[kRounds];
-        uint32_t chosen[kRounds];
-#pragma unroll
-        for (int round = 0; round < kRounds; ++round) {
-            const int64_t slot = tile + round * 32 + lane;
-            bool is_one = false;
-            if (slot < slots) {
-                const int64_t window = slot / sketch;
-                const uint32_t of = piece[window];
-                if (slot - window * sketch < counts[window] && taken[of]) {
-                    const uint32_t key = keys[slot];
-                    is_one = is_of_part(key, bits, part);
-                    own[round] = (uint64_t(key) << 32) | uint32_t(window + shift[of]);
-                }
-            }
-            chosen[round] = __ballot_sync(WARP, is_one);
-        }
-        append_chosen(own, chosen, lane, words, count);
-    }
+    collect_words(windows * sketch, words, count, [=](int64_t slot, uint64_t* word) {
+        const int64_t window = slot / sketch;
+        const uint32_t of = piece[window];
+        if (slot - window * sketch >= counts[window] || !taken[of]) return false;
+        const uint32_t key = keys[slot];
+        *word = (uint64_t(key) << 32) | uint32_t(window + shift[of]);
+        return is_of_part(key, bits, part);
+    });
 }
 
 // Count the entries and locations of sorted words, one count of each per kTile words.
