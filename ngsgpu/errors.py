@@ -28,6 +28,14 @@ _CAUSES: Final = {
 }
 
 
+def without_control_characters(text: str) -> str:
+    """A text from an untrusted source as a terminal may show it."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
 class NgsgpuError(Exception):
     """Something went wrong that a user can understand; the message is one line."""
 

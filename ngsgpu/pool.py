@@ -6,7 +6,7 @@ import contextlib
 import queue
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
 _Item = TypeVar("_Item")
@@ -55,6 +55,37 @@ def map_ahead(
     finally:
         for future in running:
             future.cancel()
+
+
+@contextlib.contextmanager
+def working(
+    threads: int,
+    work: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    *,
+    ahead: int | None = None,
+    in_order: bool = True,
+    name: str = "work",
+) -> Iterator[Iterator[_Result]]:
+    """Results of ``work`` on each item, by a pool of threads that lasts for the block.
+
+    If a task or the block fails, waiting tasks are cancelled, running ones are waited for, and the
+    error is raised in the block.
+
+    Args:
+        threads: number of threads.
+        work: the function to apply.
+        items: consumed only as fast as results are.
+        ahead: maximum number of items in flight; by default two per thread and two more.
+        in_order: as for ``map_ahead``.
+        name: of the threads, for debuggers.
+    """
+    most = 2 * threads + 2 if ahead is None else ahead
+    with (
+        ThreadPoolExecutor(threads, thread_name_prefix=f"ngsgpu-{name}") as pool,
+        contextlib.closing(map_ahead(pool, work, items, most, in_order=in_order)) as results,
+    ):
+        yield results
 
 
 class Shared(Generic[_Item]):

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ngsgpu.pool import Shared, map_ahead
+from ngsgpu.pool import Shared, map_ahead, working
 
 
 def test_results_come_in_order_and_few_are_under_way():
@@ -81,3 +81,36 @@ def test_what_is_shared_comes_back_after_a_failure():
     for _ in range(5):
         with ThreadPoolExecutor(4) as pool, pytest.raises(MemoryError):
             list(map_ahead(pool, work, range(20), 8))
+
+
+@pytest.mark.parametrize("fails", ["task", "block", "items"])
+def test_a_failure_reaches_the_caller_and_stops_the_others(fails):
+    """Also one of the block, in which results are taken; no thread works after the block."""
+    begun: list[int] = []
+    running = 0
+    lock = threading.Lock()
+
+    def work(item: int) -> int:
+        nonlocal running
+        with lock:
+            begun.append(item)
+            running += 1
+        time.sleep(0.01)
+        with lock:
+            running -= 1
+        if fails == "task" and item == 3:
+            raise ValueError(fails)
+        return item
+
+    def items():
+        for item in range(1000):
+            if fails == "items" and item == 3:
+                raise ValueError(fails)
+            yield item
+
+    with pytest.raises(ValueError, match=fails), working(2, work, items()) as results:
+        for result in results:
+            if fails == "block" and result == 3:
+                raise ValueError(fails)
+    assert running == 0
+    assert len(begun) < 20

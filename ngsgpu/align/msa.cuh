@@ -46,7 +46,6 @@ struct Msa {
     int* coverage;
     int* repeat;          // position x 4 + 3 - base of the column to refine
     __device__ int words() const { return (columns + 31) >> 5; }
-    __device__ bool is_mixed(int column) const { return (mixed[column >> 5] >> (column & 31)) & 1; }
 };
 
 __device__ __forceinline__ int q20_reads(const Msa& msa, int column, int base) {

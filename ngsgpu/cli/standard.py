@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, TextIO
 
-from ngsgpu.errors import output_error
+from ngsgpu.errors import output_error, without_control_characters
 
 _INSTEAD = ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY))
 
@@ -68,8 +68,4 @@ def say_error(message: str) -> None:
 
     Control characters are escaped, since names in the message may come from untrusted files.
     """
-    shown = "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in message
-    )
-    print(f"ngsgpu: error: {shown}", file=sys.stderr)
+    print(f"ngsgpu: error: {without_control_characters(message)}", file=sys.stderr)

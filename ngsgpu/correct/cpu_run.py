@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from ngsgpu.correct.plan import CorrectionPlan, plan_correction
 from ngsgpu.correct.run import Run
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash.cpu import READ_MASK
-from ngsgpu.pool import Shared, map_ahead
+from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.reading import Contents
@@ -94,9 +93,9 @@ def correct_on_cpu(
                 collector.add_votes(space.vote_reads[:votes], space.vote_hashes[:votes])
             advance(int(done - before) * (2 if reads.paired else 1))
 
-    with ThreadPoolExecutor(threads) as pool:
-        tasks = range(0, len(anchors), anchors_per_task)
-        for _ in map_ahead(pool, work, tasks, 2 * threads, in_order=False):
+    tasks = range(0, len(anchors), anchors_per_task)
+    with working(threads, work, tasks, in_order=False, name="correct") as done:
+        for _ in done:
             pass
     counters = np.stack([space.counters for space in spaces.things]).sum(axis=0, dtype=np.int64)
     return collector.finish(counters)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import TypeAlias
 
@@ -17,7 +16,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.patch import EditCounts
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import RecordBatch
-from ngsgpu.pool import Shared, map_ahead
+from ngsgpu.pool import Shared, working
 from ngsgpu.readset.kmers import KmerSpectrum
 from ngsgpu.run.progress import Stage
 from ngsgpu.run.reading import ReadLengths
@@ -93,9 +92,9 @@ class Run(StagedRun[CorrectionParameters]):
 
         with (
             self.writing() as stage,
-            ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-edit") as pool,
+            working(threads, edit, tasks(), ahead=threads + 2, name="edit") as edited,
         ):
-            for lane, mates, _ in map_ahead(pool, edit, tasks(), threads + 2):
+            for lane, mates, _ in edited:
                 for mate, batch in enumerate(mates):
                     outputs.write(lane.outputs[mate], batch.text)
                 stage.advance(sum(map(len, mates)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from ngsgpu.extend.run import Run
 from ngsgpu.extend.sections import Section, read_sections
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.minhash.ends import EndTables, build_end_tables
-from ngsgpu.pool import Shared, map_ahead
+from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.run.reading import Contents, ReadLengths
 from ngsgpu.run.staged import CpuRun
@@ -97,18 +96,14 @@ class ExtensionOnCpu(CpuRun[ExtensionParameters], Run):
     def _pairs_per_task(self) -> int:
         return self.options.units_per_task or PAIRS_PER_TASK
 
-    @property
-    def _ahead(self) -> int:
-        return 2 * self.options.threads + 2
-
     def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[cpu.Extensions]:
         """Extend some pairs; yields the results of consecutive ones, in order."""
         extender = Extender(self.reads, self.tables, rules, self.options.threads)
         # A sample is cut so that all threads end at about the same time.
         size = min(self._pairs_per_task, max(1, len(pairs) // (16 * self.options.threads)))
         tasks = (pairs[begin : begin + size] for begin in range(0, len(pairs), size))
-        with ThreadPoolExecutor(self.options.threads) as pool:
-            yield from map_ahead(pool, extender.extend, tasks, self._ahead)
+        with working(self.options.threads, extender.extend, tasks, name="extend") as results:
+            yield from results
         self.counters = extender.counters
 
     def texts(self, lanes: Sequence[ReadFiles], rules: Rules, maker: TextMaker) -> Iterator[Text]:
@@ -122,8 +117,9 @@ class ExtensionOnCpu(CpuRun[ExtensionParameters], Run):
 
         sections = read_sections(lanes, ReadLengths.of(self.reads), self.batches)
         tasks = _tasks(sections, self._pairs_per_task)
-        with ThreadPoolExecutor(self.options.threads) as pool:
-            yield from map_ahead(pool, work, tasks, self._ahead, in_order=maker.outputs.sort)
+        in_order = maker.outputs.sort
+        with working(self.options.threads, work, tasks, in_order=in_order, name="extend") as texts:
+            yield from texts
         self.counters = extender.counters
 
 

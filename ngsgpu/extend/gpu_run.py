@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -37,7 +36,7 @@ from ngsgpu.extend.sections import Section, can_seek, indexed_sections, read_sec
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.reread import check_same
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
-from ngsgpu.pool import Shared, map_ahead
+from ngsgpu.pool import Shared, working
 from ngsgpu.run.gpu_run import GpuRun
 from ngsgpu.run.reading import ReadLengths
 
@@ -137,8 +136,8 @@ class GpuExtension:
             return results
 
         if workers:
-            with ThreadPoolExecutor(workers, thread_name_prefix="ngsgpu-gpu") as pool:
-                yield from map_ahead(pool, extend, batches, workers + 1)
+            with working(workers, extend, batches, ahead=workers + 1, name="gpu") as results:
+                yield from results
         extenders = [extender for _, _, extender in made]
         self.counters = np.zeros(COUNTERS, dtype=np.int64)
         for extender in extenders:
@@ -198,16 +197,14 @@ class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
         def work(one: tuple[Section, Extensions]) -> Text:
             return maker.text(*one)
 
-        with (
-            ExitStack() as opened,
-            ThreadPoolExecutor(self.options.threads, thread_name_prefix="ngsgpu-text") as pool,
-        ):
+        with ExitStack() as opened:
             if self.layouts is not None and can_seek(self.layouts):
                 sections = indexed_sections(self.layouts, known, opened)
             else:
                 sections = read_sections(lanes, known, self.batches)
             together = with_results(sections, self.results(rules, pairs))
-            yield from map_ahead(pool, work, together, 2 * self.options.threads + 2)
+            with working(self.options.threads, work, together, name="text") as texts:
+                yield from texts
         for lane in self.layouts or ():
             for file in lane.files:
                 check_same(file)

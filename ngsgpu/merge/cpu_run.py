@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from ngsgpu.merge.cpu import Counts, Outputs, merge_records
 from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import QualityTables
 from ngsgpu.merge.tally import Tally, Wanted, new_counts
-from ngsgpu.pool import map_ahead
+from ngsgpu.pool import working
 
 PAIRS_PER_TASK = 8192
 
@@ -59,8 +58,8 @@ def merge_on_cpu(
         return *merge_some(rules, tables, *task, wanted), end - begin
 
     tally = Tally()
-    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-merge") as pool:
-        for pieces, counts, pairs in map_ahead(pool, merge, tasks(), 2 * threads + 1):
+    with working(threads, merge, tasks(), name="merge") as merged:
+        for pieces, counts, pairs in merged:
             tally.add(counts)
             write(pieces)
             advance(pairs)

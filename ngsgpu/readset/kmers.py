@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import njit
+from ngsgpu.pool import working
 from ngsgpu.readset.cpu import ReadArrays, plane_start, read_length
 from ngsgpu.readset.readset import ReadSet
 from ngsgpu.sequence.hashing import mix64
@@ -149,8 +149,8 @@ def count_kmers(reads: ReadSet, k: int, *, threads: int = 1, exact: bool = False
                 return sample[:found]
             room = found
 
-    with ThreadPoolExecutor(threads) as pool:
-        sample = np.concatenate(list(pool.map(collect, itertools.pairwise(pieces))))
+    with working(threads, collect, itertools.pairwise(pieces), name="kmers") as samples:
+        sample = np.concatenate(list(samples))
     sample.sort()
     return spectrum_of(sample, k, shift, occurrences / max(1, reads.bases))
 

@@ -9,7 +9,6 @@ so that the output can tell a decided base from one that was never known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.batch import MAX_READ_LENGTH, RecordBatch
-from ngsgpu.pool import map_ahead
+from ngsgpu.pool import working
 from ngsgpu.readset import cpu
 from ngsgpu.readset.cpu import ReadArrays
 
@@ -186,8 +185,9 @@ class ReadSetBuilder:
         Raises:
             InputError: as ``add``.
         """
-        with ThreadPoolExecutor(self.threads, thread_name_prefix="ngsgpu-pack") as pool:
-            for packed in map_ahead(pool, self._pack, self._tasks(batches), self.threads + 2):
+        tasks, ahead = self._tasks(batches), self.threads + 2
+        with working(self.threads, self._pack, tasks, ahead=ahead, name="pack") as done:
+            for packed in done:
                 self._take(packed)
                 yield packed.mates
 

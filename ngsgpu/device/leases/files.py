@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from ngsgpu.errors import without_control_characters
+
 _FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _MAX_BYTES: Final = 1 << 14
 _LONGEST_TEXT: Final = 200
@@ -118,8 +120,7 @@ def readable(document: dict[str, object], keys: Sequence[str]) -> dict[str, obje
     for key in keys:
         value = document.get(key)
         if isinstance(value, str):
-            text = value[:_LONGEST_TEXT]
-            shown[key] = "".join(letter if letter.isprintable() else "?" for letter in text)
+            shown[key] = without_control_characters(value[:_LONGEST_TEXT])[:_LONGEST_TEXT]
         elif type(value) is int and 0 < value <= _LARGEST_NUMBER:
             shown[key] = value
     return shown

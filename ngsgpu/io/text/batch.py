@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.errors import without_control_characters
+
 MAX_READ_LENGTH: Final = 32_767
 """Bases of the longest read: positions are kept in 15 bits."""
 
@@ -109,8 +111,7 @@ def first_word(header: bytes) -> bytes:
 
 def printable(name: bytes) -> str:
     """A name for a message: in quotes, without control characters, and not too long."""
-    text = name.decode("ascii", "backslashreplace")
-    text = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+    text = without_control_characters(name.decode("ascii", "backslashreplace"))
     return f"'{text}'" if len(text) <= 80 else f"'{text[:77]}...'"
 
 
