@@ -1,7 +1,7 @@
-"""One HTML report a study, and MultiQC content for each sample.
+"""One HTML report per study, and MultiQC content per sample.
 
-Read ``model`` first (a study, its samples and their results), then ``stage`` (what the report has
-to know of a stage) and ``sections`` (a file or folder for each of them). ``study`` reads the
-manifest, ``layout`` finds files without one, ``summary`` says what concerns all stages, ``render``
-makes the page through ``templates/``. ``multiqc`` stands by itself.
+Read ``model`` first (a study, its samples and their results), then ``stage`` (the interface of a
+stage to the report) and ``sections`` (a file or folder for each of them). ``study`` reads the
+manifest, ``layout`` finds files without one, ``summary`` covers all stages together, ``render``
+makes the page from ``templates/``. ``multiqc`` is independent.
 """

@@ -1,8 +1,8 @@
-"""Results that are not there: never made, or, in a workflow that goes on without them, failed.
+"""Missing results: never made or, in a workflow that continues without them, failed.
 
-A job of the workflow that fails for good writes a note where its results should be: a first line
-that no result begins with, the job's log, and the log's last line. Jobs that need the result hand
-the note on, so every result that depends on it carries the same note.
+A job of the workflow that fails permanently writes a note in place of its results: a first line
+that no result begins with, the job's log, and the log's last line. Dependent jobs pass the note on,
+so every result that depends on it has the same note.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def explained(notes: Iterable[Note]) -> list[str]:
 
 
 def read_note(path: Path) -> Note | None:
-    """Read the note that stands in place of a result; None for a result, or for nothing."""
+    """Read the note in place of a result; None for a result, or for nothing."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -52,7 +52,7 @@ def read_note(path: Path) -> Note | None:
 
 
 def is_present(path: Path | None, what: str, missing: list[str]) -> bool:
-    """Whether a result is there; if not, ``missing`` gets what it is and why it is not."""
+    """Whether a result exists; otherwise its description and reason go to ``missing``."""
     note = None if path is None else read_note(path)
     if path is not None and note is None and path.is_file():
         return True

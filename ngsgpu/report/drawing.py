@@ -1,7 +1,7 @@
-"""Drawing of plots, as SVG text that stands in the page, and what several stages draw.
+"""Draws plots as SVG text embedded in the page, and the plots shared by several stages.
 
-Matplotlib draws them; the same data give the same bytes. Text stays text, so that the page's
-fonts, search and screen readers apply.
+Drawn with Matplotlib, byte-identical for identical data. Text stays text, so that the page's fonts,
+search and screen readers apply.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def draw(name: str, size: tuple[float, float], paint: Callable[[Figure], None]) 
 
 
 def _inline(svg: str, name: str) -> str:
-    """An SVG document as an element: without prolog and metadata, with ids of its own."""
+    """An SVG document as an element: without prolog and metadata, with unique ids."""
     element = svg[svg.index("<svg") :]
     element = re.sub(r"\s*<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
     element = re.sub(r'\bid="', f'id="{name}-', element)
@@ -131,7 +131,7 @@ def fragment_lengths(name: str, counts: Sequence[tuple[int, int]]) -> str:
         edges = np.arange(first, last + 2) - 0.5
         axes.stairs(heights, edges, fill=True, color=AFTER, linewidth=0)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("length of the fragment (bases)")
+        axes.set_xlabel("fragment length (bases)")
         axes.set_ylabel("pairs")
         thousands(axes.yaxis)
 

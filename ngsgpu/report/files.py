@@ -1,4 +1,4 @@
-"""Reading JSON and lines for the report; each says clearly when a file is damaged."""
+"""Reads JSON and lines for the report, with clear errors for damaged files."""
 
 from __future__ import annotations
 
@@ -153,10 +153,10 @@ class Json:
 
 
 def json_if_present(path: Path | None, what: str, schema: str, missing: list[str]) -> Json | None:
-    """Read a result; if it is not there, ``missing`` gets what it is and why it is not.
+    """Read a result; if it is missing, its description and the reason are added to ``missing``.
 
     Raises:
-        InputError: it is there, but damaged or of another kind.
+        InputError: it exists, but is damaged or of another kind.
     """
     if not is_present(path, what, missing):
         return None

@@ -1,7 +1,7 @@
-"""The files of a study by where the workflow puts them, for results without a manifest of files.
+"""Finds the files of a study in the workflow's layout, for results without a manifest.
 
-What lies in a results directory is taken, whoever put it there; the workflow itself names every
-file in its manifest instead.
+All results in a directory are used, whatever made them; the workflow itself names every file in its
+manifest instead.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def _layout_benchmarks(sample: str, folder: Path, names: set[str]) -> dict[str, 
 
 
 def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None) -> Study:
-    """Add the files found in a results directory to samples that do not name them themselves.
+    """Add the files found in a results directory to samples that do not name them.
 
-    Each stage knows where its files lie (``Stage.find``); benchmarks lie at
-    ``{rule}/{sample}*.tsv`` or ``{rule}/{sample}/{variant}.tsv``.
+    Each stage knows its files (``Stage.find``); benchmarks are at ``{rule}/{sample}*.tsv`` or
+    ``{rule}/{sample}/{variant}.tsv``.
 
     Args:
         study: the study.
@@ -82,7 +82,7 @@ def study_from_layout(
     if not names:
         raise InputError(
             folder,
-            "it holds no {sample}/correct/stats.json and no "
+            "it contains no {sample}/correct/stats.json and no "
             "{sample}/classify/{sample}.kraken2.report.txt",
             "give the results directory of a finished workflow, or a study manifest",
         )

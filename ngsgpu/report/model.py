@@ -1,4 +1,4 @@
-"""A study and its samples: where their results lie, and what was read of them."""
+"""A study and its samples: the files of their results, and their contents."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class FileSpec:
 
     Attributes:
         name: their name in the manifest.
-        layout: where the workflow puts them below the sample's results, the first that is there
-            counts; ``{}`` stands for a key.
+        layout: their paths below the sample's results in the workflow; the first existing one is
+            used; ``{}`` stands for a key.
         keys: names of several files; none for one file.
-        alone: the key of a path that the manifest gives without one.
-        by_database: whether there are as many for each database.
+        alone: the key of a path given without one in the manifest.
+        by_database: whether there is a set per database.
     """
 
     name: str
@@ -44,12 +44,12 @@ class FileSpec:
 
 @dataclass(frozen=True)
 class SampleFiles:
-    """Where the results of one sample lie; no entry for what there is not.
+    """Files of one sample's results; missing ones have no entry.
 
     Attributes:
-        paths: by the name in the manifest, and the database, and the key, where there are any.
-        benchmarks: Snakemake's benchmark files by rule, ``rule (raw)`` and ``rule (corrected)``
-            where the rule runs for each; several files where it runs for parts of the sample.
+        paths: by the name in the manifest, and the database, and the key, if any.
+        benchmarks: Snakemake's benchmark files by rule, ``rule (raw)`` and ``rule (corrected)`` if
+            the rule runs for each; several files if it runs for parts of the sample.
     """
 
     paths: Mapping[tuple[str, ...], Path] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class SampleFiles:
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample of a study: what it is and where its results lie."""
+    """One sample of a study: its description and its files."""
 
     name: str
     label: str
@@ -120,7 +120,7 @@ class Study:
         write_text_atomically(path, self.text(Path(path).parent))
 
     def text(self, folder: Path) -> str:
-        """The manifest as JSON, with paths relative to the folder that it will lie in."""
+        """The manifest as JSON, with paths relative to its future directory."""
         document = {
             "schema": SCHEMA,
             "schema_version": SCHEMA_VERSION,
@@ -140,7 +140,7 @@ class Study:
 
 
 def _paths_in(value: object) -> Iterator[Path]:
-    """The paths in a value and in what it holds."""
+    """The paths in a value and its members."""
     if isinstance(value, Path):
         yield value
     elif isinstance(value, Mapping):
@@ -177,13 +177,13 @@ def _sample_document(sample: Sample, folder: Path) -> dict[str, Any]:
 
 @dataclass(eq=False)
 class SampleResults:
-    """Everything there is about a sample.
+    """All results of a sample.
 
     Attributes:
         sample: its entry in the study.
-        parts: what each stage read of it, by type; see ``of``.
-        missing: what there is not, in words.
-        notes: why results are not there that the workflow should have made.
+        parts: results of each stage, by type; see ``of``.
+        missing: descriptions of missing results.
+        notes: reasons for missing results that the workflow should have made.
     """
 
     sample: Sample

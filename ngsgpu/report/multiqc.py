@@ -48,7 +48,7 @@ def evaluation_content(document: Document, sample: str) -> tuple[str, str]:
         **_PARENT,
         "id": CORRECTION,
         "section_name": "Correction against the truth",
-        "description": "Bases that were wrong before or after correction, by what became of them "
+        "description": "Bases that were wrong before or after correction, by outcome "
         "(reads without insertions and deletions).",
         "plot_type": "bargraph",
         "pconfig": {
@@ -59,7 +59,7 @@ def evaluation_content(document: Document, sample: str) -> tuple[str, str]:
         "categories": {
             "tp": {"name": "Errors corrected (TP)", "color": AFTER},
             "fn": {"name": "Errors left (FN)", "color": GREY},
-            "fp": {"name": "Right bases made wrong (FP)", "color": BEFORE},
+            "fp": {"name": "Errors introduced (FP)", "color": BEFORE},
         },
         "data": {sample: {name: totals[name] for name in ("tp", "fn", "fp")}},
     }
@@ -102,7 +102,7 @@ def write_correct_content(document: Document, prefix: str, sample: str) -> tuple
         **_PARENT,
         "id": "ngsgpu_correct",
         "section_name": "Corrected reads",
-        "description": "Reads of which at least one base was replaced, and the others.",
+        "description": "Reads with at least one replaced base, and the others.",
         "plot_type": "bargraph",
         "pconfig": {
             "id": "ngsgpu_correct_plot",
@@ -111,7 +111,7 @@ def write_correct_content(document: Document, prefix: str, sample: str) -> tuple
         },
         "categories": {
             "corrected": {"name": "Corrected", "color": BLUE},
-            "left": {"name": "Left as they were", "color": SKY},
+            "left": {"name": "Unchanged", "color": SKY},
         },
         "data": {
             sample: {
@@ -126,12 +126,12 @@ def write_correct_content(document: Document, prefix: str, sample: str) -> tuple
         {
             "coverage": (
                 document["coverage"]["value"],
-                {"title": "Coverage", "description": "Coverage that correction went by",
+                {"title": "Coverage", "description": "Coverage used for correction",
                  "suffix": "x", "min": 0, "format": "{:,.1f}", "scale": "Blues"},
             ),
             "corrected_bases": (
                 _scaled(corrected["bases"] / reads["bases"] if reads["bases"] else None, 100),
-                {"title": "Corrected bases", "description": "Share of bases replaced",
+                {"title": "Corrected bases", "description": "Fraction of bases replaced",
                  "suffix": "%", "min": 0, "format": "{:,.3f}", "scale": "Purples"},
             ),
         },

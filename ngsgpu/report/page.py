@@ -1,4 +1,4 @@
-"""What a page is made of: tables, figures, sections, and the findings of each sample."""
+"""Elements of a page: tables, figures, sections, and the findings of each sample."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot and what it shows."""
+    """A plot and its caption."""
 
     svg: str
     caption: str
@@ -62,12 +62,12 @@ class SampleSection:
 
     @property
     def wide_figures(self) -> list[Plot]:
-        """Figures that take a line of their own."""
+        """Full-width figures."""
         return [figure for figure in self.figures if figure.is_wide]
 
     @property
     def small_figures(self) -> list[Plot]:
-        """Figures that stand beside tables."""
+        """Figures next to tables."""
         return [figure for figure in self.figures if not figure.is_wide]
 
     @property

@@ -1,6 +1,6 @@
-"""Colours that people with colour-vision deficiencies can tell apart.
+"""A colour-blind safe palette.
 
-From M. Okabe and K. Ito, Color Universal Design (2008), the sky blue and orange darkened a little
+From M. Okabe and K. Ito, Color Universal Design (2008), with sky blue and orange slightly darkened
 for white paper.
 """
 
@@ -14,10 +14,10 @@ GREY = "#8a8f98"
 INK = "#1f2933"
 
 BEFORE = ORANGE
-"""Uncorrected reads and what is made of them, everywhere."""
+"""Uncorrected reads and everything derived from them."""
 
 AFTER = BLUE
-"""Corrected reads and what is made of them, everywhere."""
+"""Corrected reads and everything derived from them."""
 
 LIGHT = "#c3c9d1"
 MUTED = "#66707c"

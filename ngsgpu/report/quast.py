@@ -55,9 +55,9 @@ class Quast:
 
 
 def read_quast(path: Path) -> Quast:
-    """Read QUAST's ``report.tsv``, or the transposed one: one column or one row an assembly.
+    """Read QUAST's ``report.tsv``, or the transposed one: one column or one row per assembly.
 
-    Assemblies are told apart by ``raw`` and ``corrected`` in their names.
+    Assemblies are identified by ``raw`` and ``corrected`` in their names.
 
     Raises:
         InputError: the file cannot be read or is not such a table.
@@ -65,7 +65,7 @@ def read_quast(path: Path) -> Quast:
     remedy = "run QUAST again"
     rows = [line.split("\t") for _, line in numbered_lines(path, remedy) if line]
     if not rows or rows[0][0] != "Assembly":
-        raise InputError(path, "it is not a report.tsv of QUAST", remedy, line=1)
+        raise InputError(path, "it is not a QUAST report.tsv", remedy, line=1)
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise InputError(path, f"the line has {len(row)} cells", remedy, line=number)

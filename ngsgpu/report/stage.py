@@ -1,4 +1,4 @@
-"""What the report has to know of a stage; ``sections`` has a file for each of them."""
+"""The interface of a stage to the report; ``sections`` has a file for each of them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
 
 
 class Stage(ABC):
-    """A stage: its files, what they say of a sample, and its section of the page.
+    """A stage: its files, their findings on a sample, and its section of the page.
 
     Attributes:
         name: of the section in links.
         title: its heading.
-        files: what the manifest names for each sample.
+        files: its files in the manifest of each sample.
         intro: text of the section before its figures and tables, HTML.
-        is_expected: whether the report says what is missing of samples that do not name it.
-        is_conclusion: whether what it says comes last among a sample's main results.
+        is_expected: whether the report lists missing files of samples that do not name them.
+        is_conclusion: whether its findings come last among a sample's main results.
     """
 
     name: str
@@ -32,10 +32,10 @@ class Stage(ABC):
     is_conclusion = False
 
     def find(self, sample: str, folder: Path) -> dict[tuple[str, ...], Path]:
-        """The files that lie where the workflow puts them.
+        """The existing files in the workflow's layout.
 
         Args:
-            sample: name of the sample.
+            sample: sample name.
             folder: its results.
         """
         found: dict[tuple[str, ...], Path] = {}
@@ -49,10 +49,10 @@ class Stage(ABC):
 
     @abstractmethod
     def read(self, sample: Sample, missing: list[str]) -> object:
-        """Read a sample's files; ``missing`` gets what there is not, in words.
+        """Read a sample's files; descriptions of missing ones are added to ``missing``.
 
         Raises:
-            InputError: a file is there, but damaged.
+            InputError: a file exists, but is damaged.
         """
 
     def section(self, results: SampleResults, number: int) -> SampleSection:
@@ -101,13 +101,14 @@ class Stage(ABC):
 def variants(
     files: SampleFiles, name: str, what: str, missing: list[str]
 ) -> Iterator[tuple[str, Path]]:
-    """The files of the uncorrected and the corrected reads that are there.
+    """The existing files of the uncorrected and the corrected reads.
 
     Args:
         files: of the sample.
         name: of the files.
-        what: what they are, with ``{}`` for the reads; ``missing`` gets it of others.
-        missing: what there is not, in words.
+        what: their description, with ``{}`` for the reads, added to ``missing`` if they do not
+            exist.
+        missing: descriptions of missing files.
     """
     paths = files.group(name)
     for variant in VARIANTS:

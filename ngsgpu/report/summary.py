@@ -1,4 +1,4 @@
-"""What the report says of all stages together: samples, main results, what failed or is missing."""
+"""The report's summary of all stages: samples, main results, failed and missing results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def collect(sample: Sample) -> SampleResults:
     results = SampleResults(sample)
     noted = (read_note(path) for path in sample.files.results())
     results.notes = list(dict.fromkeys(note for note in noted if note is not None))
-    # Where reads were only classified, it is no lack that nothing corrected them.
+    # If reads were only classified, a missing correction is not reported.
     is_only_classified = sample.files.one("correct") is None and sample.is_classified
     for stage in sorted(STAGES, key=lambda stage: not stage.is_expected):
         hidden = stage.is_expected and is_only_classified
@@ -69,7 +69,7 @@ def lead(samples: Sequence[SampleResults]) -> str:
     if any(results.of(Correction).truth is not None for results in samples):
         text += (
             " Where the reads are simulated, every base was compared with the truth; on real reads "
-            "k-mer spectra and assemblies have to tell."
+            "k-mer spectra and assemblies serve instead."
         )
     return text
 
@@ -150,5 +150,5 @@ def sample_table(samples: Sequence[SampleResults]) -> Table:
 
 
 def missing_table(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:
-    """What there is not, by sample."""
+    """Missing results by sample."""
     return [(s.sample.label, s.missing) for s in samples if s.missing]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 NOTHING = "\N{EN DASH}"
-"""What stands in a table where there is no value."""
+"""Shown in a table for a missing value."""
 
 
 def count(value: float | None) -> str:

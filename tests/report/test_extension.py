@@ -27,7 +27,12 @@ def test_section(manifest: Path, results: Path, tmp_path: Path) -> None:
     write_json(results / "sim/evaluate/extension_ngsgpu.json", evaluation.document())
     page = Page(render_report(fill_from_layout(read_study(manifest), results)))
     assert "extension" in page.ids
-    for words in ("4,321", "3,210", "Lengths of the extended reads", "by both sides alike"):
+    for words in (
+        "4,321",
+        "3,210",
+        "Lengths of the extended reads",
+        "by both directions, identically",
+    ):
         assert words in page.text, words
 
 

@@ -1,7 +1,7 @@
-"""The stages of a study, in the order of the page: a file or folder each.
+"""The stages of a study, in the order of the page: one file or folder each.
 
 A new stage is a subclass of ``stage.Stage`` in a module here, and a line in ``STAGES``. It names
-its files, reads them, and says what it found as sentences, tables and plots.
+its files, reads them, and presents its findings as sentences, tables and plots.
 """
 
 from __future__ import annotations

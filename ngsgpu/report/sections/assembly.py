@@ -1,4 +1,4 @@
-"""What the report says of assemblies of uncorrected and corrected reads."""
+"""The report's section on assemblies of uncorrected and corrected reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Assembly:
-    """What there is of a sample's assemblies.
+    """Results of a sample's assemblies.
 
     Attributes:
         contigs: lengths by variant, longest first.
@@ -87,7 +87,7 @@ class AssemblyStage(Stage):
         if assembly.quast is not None:
             section.tables.append(("QUAST", quast_table(assembly.quast)))
             section.details.append(
-                ("All metrics of QUAST", quast_table(assembly.quast, everything=True))
+                ("All QUAST metrics", quast_table(assembly.quast, everything=True))
             )
         lengths = {name: contigs for name, contigs in assembly.contigs.items() if len(contigs)}
         if lengths:
@@ -96,9 +96,9 @@ class AssemblyStage(Stage):
                 found = [assembly.quast.number("Reference length", name) for name in lengths]
                 reference = next((value for value in found if value), None)
             caption = (
-                "NGx: contigs of at least this length hold x per cent of the genome."
+                "NGx: contigs of at least this length cover x per cent of the genome."
                 if reference
-                else "Nx: contigs of at least this length hold x per cent of the assembly."
+                else "Nx: contigs of at least this length cover x per cent of the assembly."
             )
             figure = _nx_curves(f"nx{number}", lengths, reference)
             section.figures.append(Plot(figure, caption))
@@ -196,8 +196,8 @@ def _nx_curves(name: str, lengths: Mapping[str, NDArray[np.int64]], reference: f
         axes.axvline(50, color=MUTED, linewidth=0.8, linestyle=":")
         axes.set_xlim(0, 100)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("x: share of the genome (%)" if reference else
-                        "x: share of the assembly (%)")  # fmt: skip
+        axes.set_xlabel("x: fraction of the genome (%)" if reference else
+                        "x: fraction of the assembly (%)")  # fmt: skip
         axes.set_ylabel("NGx (bases)" if reference else "Nx (bases)")
         thousands(axes.yaxis)
         axes.legend(loc="best")

@@ -1,4 +1,4 @@
-"""What the report says of run time and memory, as Snakemake measured them."""
+"""The report's section on run time and memory, as measured by Snakemake."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What a rule took, over all its jobs for a sample.
+    """Resources of a rule, over all its jobs for a sample.
 
     Attributes:
         jobs: number of jobs.
         seconds: wall time, summed over jobs; ``None`` if no file has it.
         cpu_seconds: CPU time, summed.
-        max_rss_mib: largest resident memory of any job, in MiB.
+        max_rss_mib: peak resident memory of any job, in MiB.
     """
 
     jobs: int
@@ -62,9 +62,9 @@ def read_cost(sample: Sample, missing: list[str]) -> Cost:
 
 
 def read_benchmarks(paths: tuple[Path, ...]) -> Benchmark:
-    """Read Snakemake's benchmark files of the jobs of one rule and add them up.
+    """Read and sum Snakemake's benchmark files of the jobs of one rule.
 
-    Of repeated measurements (``repeat``) the first counts. Values that Snakemake could not take
+    Of repeated measurements (``repeat``) the first is used. Values that Snakemake could not measure
     (``-``, ``NA``) count as missing.
 
     Raises:
@@ -88,7 +88,7 @@ def _read_benchmark(path: Path) -> dict[str, float]:
     remedy = "run the rule again"
     rows = [line.split("\t") for _, line in numbered_lines(path, remedy) if line]
     if len(rows) < 2 or rows[0][0] != "s" or len(rows[0]) != len(rows[1]):
-        raise InputError(path, "it is not a benchmark file of Snakemake", remedy, line=1)
+        raise InputError(path, "it is not a Snakemake benchmark file", remedy, line=1)
     found = {}
     for name, cell in zip(rows[0], rows[1], strict=True):
         if name not in ("s", "max_rss", "cpu_time") or cell in ("-", "NA", ""):
@@ -150,7 +150,7 @@ def cost_figure(samples: Sequence[SampleResults]) -> Plot | None:
     }
     return Plot(
         _draw("costs", rules, values),
-        "Wall time (summed where a rule runs in parts) and the largest resident memory of any job, "
+        "Wall time (summed if a rule runs in parts) and the peak resident memory of any job, "
         "as Snakemake measured them.",
         is_wide=True,
     )

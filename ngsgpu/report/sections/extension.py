@@ -1,4 +1,4 @@
-"""What the report says of extension."""
+"""The report's section on extension."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAMS = {"ngsgpu": "ngsgpu", "konnector": "Konnector"}
 """Programs whose extended reads may be compared with the truth."""
 
 _CONNECTED_ONLY = (
-    "Lengths of the extended reads, that is, of connected pairs only: those with longer fragments "
+    "Lengths of the extended reads, that is, of connected pairs only: pairs with longer fragments "
     "are connected less often."
 )
 USES = {"single": "as single reads", "merged": "as merged pairs"}
@@ -27,12 +27,12 @@ USES = {"single": "as single reads", "merged": "as merged pairs"}
 
 @dataclass(eq=False)
 class Extension:
-    """What there is of the extension of a sample's pairs.
+    """Results of the extension of a sample's pairs.
 
     Attributes:
         stats: statistics of the run.
         truths: comparisons of extended reads with the truth, by program.
-        quast: QUAST's metrics of the assemblies of extended reads, beside the others.
+        quast: QUAST's metrics of the assemblies of extended reads, next to the others.
     """
 
     stats: Json | None = None
@@ -51,8 +51,8 @@ class ExtensionStage(Stage):
         FileSpec("extension", ("evaluate/extension_{}.json",), tuple(PROGRAMS), alone="ngsgpu"),
     )
     intro = (
-        "<p>Both reads of a pair and what lies between them were made one long read, by the "
-        "consensus of the\n  other reads. The reads' own bases stay as they were. Where "
+        "<p>Both reads of a pair and the gap between them became one long read, by "
+        "consensus of the\n  other reads. The reads' own bases are unchanged. Where "
         "assemblies are shown, the assembler got\n  extended reads as single reads or as "
         "merged pairs, and the remaining pairs as pairs; the best value\n  of each line is "
         'marked <span class="better">✓</span>.</p>'
@@ -83,14 +83,14 @@ class ExtensionStage(Stage):
         if found.truths:
             section.tables.append(("Against the truth", _truth_table(found.truths)))
         if found.stats is not None:
-            section.tables.append(("What extension did", _process_table(found.stats)))
+            section.tables.append(("Extension statistics", _process_table(found.stats)))
             lengths = found.stats.histogram("length_histogram")
             if lengths:
                 figure = fragment_lengths(f"extended{number}", lengths)
                 section.figures.append(Plot(figure, _CONNECTED_ONLY))
         if (quast := found.quast) is not None:
             section.tables.append(("Assemblies (QUAST)", assembly_table(quast)))
-            section.details.append(("All metrics of QUAST", assembly_table(quast, everything=True)))
+            section.details.append(("All QUAST metrics", assembly_table(quast, everything=True)))
         return section
 
 
@@ -99,15 +99,17 @@ def _process_table(stats: Json) -> Table:
     rows = [
         stats.line("pairs", "pairs.total", "pairs.total"),
         stats.line("connected", "pairs.connected", "pairs.total"),
-        stats.line("… by both sides alike", "pairs.both", "pairs.connected"),
-        stats.line("… by one side, confirmed by the other", "pairs.confirmed", "pairs.connected"),
-        stats.line("… by one side", "pairs.one", "pairs.connected"),
-        stats.line("… by both sides, differently", "pairs.differ", "pairs.connected"),
-        stats.line("… by merging both sides", "pairs.merged", "pairs.connected"),
+        stats.line("… by both directions, identically", "pairs.both", "pairs.connected"),
+        stats.line(
+            "… by one direction, confirmed by the other", "pairs.confirmed", "pairs.connected"
+        ),
+        stats.line("… by one direction", "pairs.one", "pairs.connected"),
+        stats.line("… by both directions, differently", "pairs.differ", "pairs.connected"),
+        stats.line("… by merging both directions", "pairs.merged", "pairs.connected"),
     ]
     for label, key in (("mean", "mean"), ("standard deviation", "sd")):
         value = words.decimal(stats.number(f"insert.{key}"), 1)
-        rows.append((f"{label} of the fragments' lengths, {_origin(stats)}", value, ""))
+        rows.append((f"{label} of the insert size, {_origin(stats)}", value, ""))
     return Table(("", "number", "share"), rows)
 
 
@@ -137,11 +139,11 @@ def _truth_table(truths: Mapping[str, Json]) -> Table:
         [
             ("pairs", *(words.count(truth.number("pairs")) for truth in truths.values())),
             line("connected", "connected"),
-            line("gaps without an error", "counts.error_free"),
+            line("error-free gaps", "counts.error_free"),
             line("gaps with at most 2 edits", "counts.few_edits"),
-            line("gaps of the right length", "counts.right_length"),
+            line("gaps of correct length", "counts.right_length"),
             rate("error rate in gaps", "error_rate"),
-            rate("… without differences of length", "error_rate_without_length"),
+            rate("… without length differences", "error_rate_without_length"),
         ],
     )
 
@@ -154,7 +156,7 @@ def assembly_table(quast: Quast, *, everything: bool = False) -> Table:
 
 
 def assembly_words(name: str) -> str:
-    """What an assembly was made from, in words."""
+    """The input of an assembly, as text."""
     program, _, use = name.rpartition("_")
     if program in PROGRAMS and use in USES:
         return f"{PROGRAMS[program]}, {USES[use]}"

@@ -1,4 +1,4 @@
-"""What the report says of merging."""
+"""The report's section on merging."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MERGED_ONLY = (
-    "Lengths of the fragments of merged pairs; those of the others are not known, and longer ones "
+    "Fragment lengths of merged pairs; those of the others are unknown, and longer ones "
     "do not overlap."
 )
 _PARTS = {"overlap": "in overlaps", "alone": "outside of overlaps"}
@@ -28,7 +28,7 @@ _PARTS = {"overlap": "in overlaps", "alone": "outside of overlaps"}
 
 @dataclass(eq=False)
 class Merging:
-    """What there is of the merging of a sample's pairs.
+    """Results of the merging of a sample's pairs.
 
     Attributes:
         stats: statistics of the run.
@@ -49,7 +49,7 @@ class MergingStage(Stage):
         FileSpec("merging", ("evaluate/merging.json",)),
     )
     intro = (
-        "<p>Pairs whose reads overlap were made one read each. A fragment's length is known "
+        "<p>Overlapping pairs were merged into one read each. A fragment's length is known "
         "once its pair is\n  merged.</p>"
     )
 
@@ -69,7 +69,7 @@ class MergingStage(Stage):
         if found.truth is not None:
             section.tables.append(("Against the truth", _truth_table(found.truth)))
         if found.stats is not None:
-            section.tables.append(("What merging did", _process_table(found.stats)))
+            section.tables.append(("Merging statistics", _process_table(found.stats)))
             sizes = found.stats.histogram("histograms.insert_sizes")
             if sizes:
                 figure = fragment_lengths(f"fragments{number}", sizes)
@@ -79,9 +79,9 @@ class MergingStage(Stage):
             if any(parts.values()):
                 figure = _calibration(f"calibration{number}", parts)
                 caption = (
-                    "Qualities of merged bases: given, and observed by their errors. On the dotted "
-                    "line a quality says what it means; above it bases are better than it says. "
-                    "Larger dots stand for more bases; qualities without an error are not shown."
+                    "Qualities of merged bases: reported, and observed from errors. On the "
+                    "dotted line qualities are calibrated; above it bases are better than reported. "
+                    "Larger dots mean more bases; qualities without errors are not shown."
                 )
                 section.figures.append(Plot(figure, caption))
         return section
@@ -108,11 +108,11 @@ def _process_table(stats: Json) -> Table:
         stats.line("too short for an overlap", "pairs.too_short", "pairs.total"),
         stats.line("bases in overlaps", "overlaps.bases"),
         stats.line("… that mismatch", "overlaps.mismatches", "overlaps.bases"),
-        stats.line("bases of adapters trimmed", "trimmed.bases"),
+        stats.line("adapter bases trimmed", "trimmed.bases"),
     ]
     for label, key in (("mean", "mean"), ("standard deviation", "deviation")):
         value = words.decimal(stats.number(f"insert_size.{key}"), 1)
-        rows.append((f"{label} of the lengths of merged pairs' fragments", value, ""))
+        rows.append((f"{label} of the insert size of merged pairs", value, ""))
     return Table(("", "number", "share"), rows)
 
 
@@ -126,12 +126,12 @@ def _truth_table(truth: Json) -> Table:
         ("", "number"),
         [
             number("pairs that overlap", "overlapping"),
-            number("merged to the right length", "right"),
+            number("merged to the correct length", "right"),
             number("merged, up to 3 bases off", "near"),
             number("merged to a wrong length", "wrong"),
             number("not merged", "missed"),
             number("pairs that do not overlap", "apart"),
-            number("… merged all the same", "apart_merged"),
+            number("… merged nevertheless", "apart_merged"),
             ("sensitivity", words.decimal(truth.number("rates.sensitivity"), 4)),
             ("precision", words.decimal(truth.number("rates.precision"), 4)),
             ("error rate of the reads", words.rate(truth.number("rates.error_rate_before"))),
@@ -162,7 +162,7 @@ def _calibration(name: str, parts: Mapping[str, Sequence[tuple[float, float, flo
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("quality given")
-        axes.set_ylabel("quality observed")
+        axes.set_ylabel("observed quality")
         axes.legend(loc="upper left")
 
     return draw(name, SMALL, paint)

@@ -41,7 +41,7 @@ class Taxon:
     children: list[Taxon] = field(default_factory=list)
 
     def walk(self) -> Iterator[Taxon]:
-        """This taxon and all below it, each before what is below it."""
+        """This taxon and all below it, in pre-order."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -94,10 +94,10 @@ class TargetCoverage:
 
 
 def read_composition(path: Path) -> Composition:
-    """Read a report in Kraken's format, with or without the columns of minimisers.
+    """Read a report in Kraken's format, with or without minimiser columns.
 
     Raises:
-        InputError: the file cannot be read or a line is not what it should be.
+        InputError: the file cannot be read or has an invalid line.
     """
     root = Taxon("root", "R", 0, 0)
     unclassified = 0
@@ -128,10 +128,10 @@ def read_composition(path: Path) -> Composition:
 
 
 def read_shares(path: Path) -> list[Share]:
-    """Read a table of abundances; the unclassified reads are left out.
+    """Read a table of abundances, without the unclassified reads.
 
     Raises:
-        InputError: the file cannot be read or a line is not what it should be.
+        InputError: the file cannot be read or has an invalid line.
     """
     shares = []
     for number, fields in _rows(path, "taxid"):
@@ -148,7 +148,7 @@ def read_coverage(path: Path) -> list[TargetCoverage]:
     """Read a table of coverage.
 
     Raises:
-        InputError: the file cannot be read or a line is not what it should be.
+        InputError: the file cannot be read or has an invalid line.
     """
     found = []
     for number, fields in _rows(path, "target"):
@@ -179,14 +179,14 @@ def _rows(path: Path, first: str) -> Iterator[tuple[int, list[str]]]:
 
 @dataclass(frozen=True, eq=False)
 class Classification:
-    """What there is of a sample's classification with one database.
+    """Results of a sample's classification with one database.
 
     Attributes:
         composition: counts by taxon.
         shares: abundances.
         coverage: reference sequences with reads.
         evaluation: comparison with the truth (the JSON document).
-        unit: what was classified and counted, ``reads`` or ``pairs``.
+        unit: unit of the counts, ``reads`` or ``pairs``.
     """
 
     composition: Composition | None = None
@@ -199,12 +199,12 @@ class Classification:
 def collect_classification(
     database: str, files: Mapping[str, Path], missing: list[str]
 ) -> Classification:
-    """Read the files of a sample and a database that are there.
+    """Read the existing files of a sample and a database.
 
     Args:
         database: name of the database, empty if it has none.
         files: paths by the names of ``FILES``.
-        missing: gets what was named and is not there.
+        missing: collects named files that do not exist.
 
     Raises:
         InputError: a file is damaged.

@@ -1,4 +1,4 @@
-"""Plots of what a sample is made of: sunburst, abundances, coverage of genomes, trade-offs."""
+"""Plots of a sample's composition: sunburst, abundances, genome coverage, trade-offs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HUES: Final = (BLUE, AMBER, GREEN, PURPLE, SKY)
 
 @dataclass(frozen=True)
 class Arc:
-    """A part of a ring: its taxon, where it lies (parts of the circle), and its colour."""
+    """An arc of a ring: its taxon, its position (fractions of the circle), and its colour."""
 
     taxon: Taxon
     ring: int
@@ -40,11 +40,10 @@ class Arc:
 
 
 def arcs_of(composition: Composition) -> list[Arc]:
-    """The parts of the rings; inside their parent's, in the order of the report.
+    """The arcs of the rings, each inside its parent's, in the order of the report.
 
-    Taxa of a lineage that have none of the rings' ranks are passed over. What reads called above
-    a ring's rank would take stays empty, and so does the part of the unclassified ones. Phyla give
-    the colours, which get lighter outwards.
+    Taxa at other ranks are skipped. The parts of reads called above a ring's rank and of the
+    unclassified ones stay empty. Phyla determine the colours, which get lighter outwards.
     """
     arcs: list[Arc] = []
     whole = composition.total
@@ -137,7 +136,7 @@ def _write_label(axes: Any, arc: Arc, inner: float, *, is_outer: bool) -> None:
                   ha="right" if is_left else "left", va="center", rotation_mode="anchor",
                   rotation=degrees + 180 if is_left else degrees)  # fmt: skip
         return
-    # Along the ring where that is longer than the ring is broad, otherwise across it.
+    # Along the ring if the arc is longer than the ring is wide, otherwise across it.
     length = 2 * math.pi * radius * width
     if length > 1.2 and length > 0.185 * len(arc.taxon.name):
         turn = -360 * middle + (180 if 0.25 < middle < 0.75 else 0)
@@ -189,7 +188,7 @@ def abundance_bars(
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel(f"share of all {unit} (%)")
+        axes.set_xlabel(f"fraction of all {unit} (%)")
         if len(samples) > 1:
             figure.legend(loc="outside upper left", ncols=min(len(samples), 4))
 
@@ -197,9 +196,9 @@ def abundance_bars(
 
 
 def genome_coverage(name: str, targets: Sequence[TargetCoverage], unit: str = "reads") -> str:
-    """Reads or pairs along reference sequences, one strip each; an even strip is a true find.
+    """Reads or pairs along reference sequences, one strip each; true species have even strips.
 
-    Each strip has a scale of its own; parts of a sequence without reads stay white.
+    Each strip has its own scale; bins without reads are white.
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 

@@ -1,4 +1,4 @@
-"""What the report says of classification: composition, abundances, coverage, calls and truth."""
+"""The report's section on classification: composition, abundances, coverage, calls and truth."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_TAXA: Final = 15
 
 @dataclass(eq=False)
 class Classifications:
-    """What there is of a sample's classification, by database."""
+    """Results of a sample's classification, by database."""
 
     found: dict[str, Classification] = field(default_factory=dict)
 
@@ -151,8 +151,8 @@ def _section(name: str, label: str, kind: str, found: Classification, number: in
         section.figures.append(
             Plot(
                 figure,
-                f"What the {unit} are: {rings}. Grey: not classified. {unit.capitalize()} called "
-                "above a rank leave its ring empty.",
+                f"Composition of the {unit}: {rings}. Grey: unclassified. "
+                f"{unit.capitalize()} called above a rank leave its ring empty.",
                 is_wide=True,
             )
         )
@@ -161,8 +161,8 @@ def _section(name: str, label: str, kind: str, found: Classification, number: in
             f"abundance{number}", [(label, found.shares, found.composition.total)], unit
         )
         caption = (
-            f"Estimated abundances. {unit.capitalize()} called above the rank are shared out among "
-            "the taxa below; a taxon with none below it stays as it is."
+            f"Estimated abundances. {unit.capitalize()} called above the rank are distributed "
+            "among the taxa below; a taxon with none below it is unchanged."
         )
         section.figures.append(Plot(figure, caption, is_wide=True))
     strips = most_covered(found.coverage)
@@ -171,9 +171,9 @@ def _section(name: str, label: str, kind: str, found: Classification, number: in
         section.figures.append(
             Plot(
                 figure,
-                f"Where on the reference sequences {unit} were mapped, of each species the "
-                "sequence with most covered windows. Even coverage speaks for the species, a few "
-                "covered places speak against it.",
+                f"Coverage of the reference sequences by mapped {unit}, for each species the "
+                "sequence with the most covered windows. Even coverage supports the species, a few "
+                "covered spots speak against it.",
                 is_wide=True,
             )
         )
@@ -185,7 +185,7 @@ def _section(name: str, label: str, kind: str, found: Classification, number: in
         _add_trade_off(section, found.evaluation, number)
         deviation = deviation_table(found.evaluation)
         if deviation is not None:
-            section.details.append(("Abundances beside the composition", deviation))
+            section.details.append(("Abundances compared with the composition", deviation))
     if found.composition is not None:
         section.tables.append(("Most frequent taxa", taxon_table(found.composition, unit)))
     return section
@@ -257,8 +257,8 @@ def _add_trade_off(section: SampleSection, evaluation: Mapping[str, Any], number
     section.figures.append(
         Plot(
             plots.trade_off(f"tradeoff{number}", curves, points, rank),
-            "Precision and sensitivity if reads of fewer hits were left unclassified; diamonds are "
-            "the runs as they are.",
+            "Precision and sensitivity if reads with fewer hits were unclassified; diamonds mark "
+            "the actual runs.",
         )
     )
 
@@ -299,7 +299,7 @@ def _say_composition(
 ) -> None:
     total, which = composition.total, _with(database)
     if total == 0:
-        finding.sentences.append(f"There were no {unit} to classify{which}.")
+        finding.sentences.append(f"No {unit} to classify{which}.")
         return
     share = words.share(composition.root.clade, total)
     sentence = f"{words.count(composition.root.clade)} of {words.count(total)} {unit} ({share})"
@@ -316,13 +316,13 @@ def _say_composition(
 
 
 def _database_table(databases: Mapping[str, Path]) -> Table | None:
-    """What is known of each database, a line each; None if the study names none.
+    """One row per database; None if the study names none.
 
     Args:
-        databases: by name, what ``ngsgpu db info --json`` says of the database.
+        databases: by name, the output of ``ngsgpu db info --json``.
 
     Raises:
-        InputError: a file is there but damaged.
+        InputError: a file exists but is damaged.
     """
     if not databases:
         return None
@@ -351,7 +351,7 @@ def _database_table(databases: Mapping[str, Path]) -> Table | None:
 
 
 def _facts(path: Path) -> Json:
-    """What a database's file says; nothing if it is not there."""
+    """Contents of a database's file; nothing if it is missing."""
     if not path.is_file() or read_note(path) is not None:
         return Json(path, {})
     remedy = "make it again with ngsgpu db info --json"

@@ -1,4 +1,4 @@
-"""Plots of corrections and what they draw: errors by position, outcomes, k-mer spectra."""
+"""Plots of corrections and their data: errors by position, outcomes, k-mer spectra."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Spectrum:
     """A k-mer histogram.
 
     Attributes:
-        k: length of the k-mers; 0 when the file does not say.
-        sampled: share of the k-mers that was counted, 1 for all.
+        k: k-mer length; 0 if unknown.
+        sampled: fraction of the k-mers counted, 1 for all.
         multiplicity: int64 [n], ascending.
-        count: int64 [n], distinct k-mers that occur so often.
+        count: int64 [n], distinct k-mers with this multiplicity.
     """
 
     k: int
@@ -59,10 +59,10 @@ class Spectrum:
 
 
 def read_spectrum(path: Path) -> Spectrum:
-    """Read a histogram as ``ngsgpu kmers`` writes it: ``# k=21 sampled=1/16``, header, two columns.
+    """Read a histogram written by ``ngsgpu kmers``: ``# k=21 sampled=1/16``, header, two columns.
 
     Raises:
-        InputError: the file cannot be read or a line is not what it should be.
+        InputError: the file cannot be read or has an invalid line.
     """
     remedy = "make the histogram again with ngsgpu kmers"
     k, sampled = 0, 1.0
@@ -161,14 +161,14 @@ def outcomes(name: str, samples: Sequence[tuple[str, Mapping[str, float]]]) -> s
         axes.grid(visible=False)
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
-        axes.set_xlabel("share of the errors in the input (%)")
+        axes.set_xlabel("fraction of the input errors (%)")
         figure.legend(loc="outside upper left", ncols=3)
 
     return draw(name, (8.2, 1.35 + 0.75 * len(samples)), paint)
 
 
 def corrected_by_position(name: str, mates: Sequence[NDArray[np.float64]]) -> str:
-    """Bases replaced at the positions of the reads, means over five, one line a mate."""
+    """Bases replaced by position in the reads, means over five positions, one line per mate."""
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
@@ -196,8 +196,8 @@ def corrected_by_position(name: str, mates: Sequence[NDArray[np.float64]]) -> st
 def _binned(spectrum: Spectrum) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean number of k-mers per multiplicity, in bins that widen with the multiplicity.
 
-    Up to 16 every multiplicity stands for itself, beyond that there are 24 bins a factor of ten.
-    Empty bins are left out, as a logarithmic axis has no place for them.
+    Up to 16 every multiplicity has its own bin, beyond that there are 24 bins per decade. Empty
+    bins are dropped, since a logarithmic axis cannot show them.
     """
     last = max(int(spectrum.multiplicity.max(initial=1)), 1)
     edges = np.unique(np.concatenate([np.arange(1, 18), 10 ** np.arange(1.25, 19, 1 / 24)]).round())
@@ -227,7 +227,7 @@ def spectra(name: str, histograms: Mapping[str, Spectrum]) -> str:
         for axis, set_scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
             set_scale("log")
             plain_decades(axis)
-        axes.set_xlabel("occurrences in the reads")
+        axes.set_xlabel("multiplicity in the reads")
         axes.set_ylabel("distinct k-mers")
         axes.legend(loc="best")
 

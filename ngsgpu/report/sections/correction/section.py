@@ -1,4 +1,4 @@
-"""What the report says of correction: bases and reads, k-mers, parameters."""
+"""The report's section on correction: bases and reads, k-mers, parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ngsgpu.report.stage import Stage, variants
 
 @dataclass(eq=False)
 class Correction:
-    """What there is of a sample's correction.
+    """Results of a sample's correction.
 
     Attributes:
         stats: statistics of the run.
@@ -66,9 +66,9 @@ class CorrectionStage(Stage):
     )
     intro = (
         "<p>Simulated reads come with their truth, so every base can be classified by its "
-        "value before\n  correction, after it, and in truth: corrected (TP), made wrong "
-        "(FP), still wrong (FN), left right\n  (TN). Reads in which the simulator placed "
-        "insertions or deletions are counted apart, because\n  correction replaces bases and "
+        "value before\n  correction, after it, and in truth: corrected (TP), introduced error "
+        "(FP), remaining error (FN), left correct\n  (TN). Reads in which the simulator placed "
+        "insertions or deletions are counted separately, because\n  correction replaces bases and "
         "cannot restore a length.</p>"
     )
     is_expected = True
@@ -85,7 +85,7 @@ class CorrectionStage(Stage):
         if sample.kind == "simulated" or path is not None:
             found.truth = json_if_present(path, what, "ngsgpu.evaluate.correction", missing)
         else:
-            missing.append(f"{what} (the truth of real reads is not known)")
+            missing.append(f"{what} (unknown for real reads)")
         for variant, path in variants(files, "kmers", "k-mer spectrum of the {} reads", missing):
             found.kmers[variant] = read_spectrum(path)
         return found
@@ -96,7 +96,7 @@ class CorrectionStage(Stage):
         if found.truth is not None:
             section.tables.append(("Against the truth", _truth_table(found.truth)))
         if found.stats is not None:
-            section.tables.append(("What correction did", _process_table(found.stats)))
+            section.tables.append(("Correction statistics", _process_table(found.stats)))
         positions = [mate for mate in found.positions() if len(mate.bases)]
         if positions:
             figure = plots.error_rate_by_position(f"error{number}", positions)
@@ -122,9 +122,9 @@ class CorrectionStage(Stage):
                     figure,
                     f"Spectrum of {f'{k}-mers' if k else 'k-mers'} before and after correction; "
                     "both axes are logarithmic, and points further right are means over several "
-                    "numbers of occurrences. Errors make k-mers that occur once or a few times "
-                    "(left); the genome's own gather around the coverage, which is at the left as "
-                    "well where there are few reads.",
+                    "multiplicities. Errors make k-mers that occur once or a few times "
+                    "(left); error-free ones peak at the coverage, which is also on the left "
+                    "if there are few reads.",
                 )
             )
         return section
@@ -146,8 +146,8 @@ class CorrectionStage(Stage):
             return None
         return Plot(
             plots.outcomes("outcomes", rows),
-            "What became of the wrong bases of simulated reads, and how many right bases were made "
-            "wrong (new). Reads without insertions and deletions.",
+            "Outcomes of the wrong bases of simulated reads, and correct bases changed to "
+            "wrong ones (new). Reads without insertions and deletions.",
             is_wide=True,
         )
 
@@ -205,8 +205,8 @@ def _say_truth(truth: Json, finding: Finding) -> None:
     )
     sentence = (
         f"{words.count(tp)} of {words.count(tp + fn)} errors were corrected (sensitivity "
-        f"{words.decimal(sensitivity, 4)}) and {words.count(fp)} right "
-        f"{'base was' if fp == 1 else 'bases were'} made wrong, "
+        f"{words.decimal(sensitivity, 4)}) and {words.count(fp)} correct "
+        f"{'base was' if fp == 1 else 'bases were'} changed, "
         f"{words.decimal(false_rate, 1)} per million corrections."
     )
     if before is not None and after is not None:
@@ -249,8 +249,8 @@ def _say_coverage(stats: Json, finding: Finding) -> None:
         origin = "estimated" if stats.get("coverage.estimated") else "given"
         finding.sentences.append(
             f"The coverage is low ({words.decimal(coverage, 1)}x, {origin}): correction compares "
-            "reads of the same place, and with so few it leaves many errors. On simulated reads "
-            "it found 88 % of them at 15x and 99.6 % at 30x."
+            "reads of the same locus, and with so few it leaves many errors. On simulated reads "
+            "it corrected 88 % of them at 15x and 99.6 % at 30x."
         )
 
 
@@ -267,9 +267,9 @@ def _say_kmers(found: Correction, finding: Finding) -> None:
     if coverage is not None and coverage >= _LOW_COVERAGE:
         what = ", nearly all of them errors,"
     elif coverage is not None:
-        what = ", which at so low a coverage many of the genome's own do as well,"
+        what = ", as many error-free ones do at this low coverage,"
     finding.sentences.append(
-        f"Distinct {length} that occur only once{what} went from "
+        f"Distinct {length} that occur only once{what} decreased from "
         f"{words.count(before)} to {words.count(after)}."
     )
 
@@ -291,18 +291,18 @@ def _truth_table(truth: Json) -> Table:
         [
             row("reads", "reads.total"),
             row("TP: errors corrected", "totals.tp"),
-            row("FP: right bases made wrong", "totals.fp"),
+            row("FP: errors introduced", "totals.fp"),
             row("FN: errors left", "totals.fn"),
             row("… of these changed to another wrong base", "totals.wrong_to_wrong"),
-            row("TN: right bases left alone", "totals.tn"),
+            row("TN: correct bases left unchanged", "totals.tn"),
             row("sensitivity, TP / (TP + FN)", "rates.sensitivity", digits(4)),
             row("specificity, TN / (TN + FP)", "rates.specificity", digits(7)),
             row("precision, TP / (TP + FP)", "rates.precision", digits(7)),
             row("FP per million corrections", "rates.fp_per_million_corrections", digits(1)),
             row("error rate before", "rates.error_rate_before", words.rate),
             row("error rate after", "rates.error_rate_after", words.rate),
-            row("reads free of errors from the start", "reads.kept_perfect"),
-            row("reads made free of errors", "reads.made_perfect"),
+            row("reads without errors from the start", "reads.kept_perfect"),
+            row("reads made error-free", "reads.made_perfect"),
             row("reads with fewer errors", "reads.improved"),
             row("reads with as many errors as before", "reads.unchanged"),
             row("reads with more errors", "reads.made_worse"),
@@ -319,15 +319,15 @@ def _truth_table(truth: Json) -> Table:
 
 
 def _process_table(stats: Json) -> Table:
-    """What correction saw and did on its way."""
+    """Statistics of the correction steps."""
     lines = (
         ("reads", "reads.total", ""),
         ("reads with a base replaced", "corrected.reads", "reads.total"),
         ("bases replaced", "corrected.bases", "reads.bases"),
         ("ambiguous bases (N) decided", "corrected.unknown_decided", ""),
         ("ambiguous bases (N) left", "corrected.unknown_left", ""),
-        ("anchors of high quality", "anchors.high_quality", "anchors.total"),
-        ("anchors of low quality", "anchors.low_quality", "anchors.total"),
+        ("high-quality anchors", "anchors.high_quality", "anchors.total"),
+        ("low-quality anchors", "anchors.low_quality", "anchors.total"),
         ("anchors without candidates", "anchors.without_candidates", "anchors.total"),
         ("candidates found", "candidates.found", ""),
         ("candidates aligned", "candidates.aligned", "candidates.found"),
