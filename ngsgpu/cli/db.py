@@ -271,7 +271,7 @@ def add(
     memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
-    """Add reference sequences to a database; existing partitions stay as they are.
+    """Add reference sequences to a database; existing partitions are unchanged.
 
     The database keeps its taxonomy; --taxonomy only checks that it is the same one.
     """

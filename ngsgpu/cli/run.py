@@ -41,7 +41,7 @@ def phred(choice: PhredChoice) -> Literal["auto", 33, 64]:
 
 
 def number_or(word: str, text: str, kind: Callable[[str], _Number], option: str) -> _Number | None:
-    """A number, or None for the word that an option takes in its place.
+    """A number, or None for the keyword that an option accepts instead.
 
     Raises:
         UsageError: it is neither.

@@ -72,7 +72,7 @@ def diagnose() -> Diagnosis:
     amount = memory()
     if amount.available < _MIN_MEMORY:
         problems.append(
-            f"only {format_size(amount.available)} of memory can be had; close other programs, "
+            f"only {format_size(amount.available)} of memory is available; close other programs, "
             "or raise the limit of the container or batch job"
         )
     caches = [inventory.numba_cache(Path(ngsgpu.__file__).parent)]

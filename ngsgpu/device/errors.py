@@ -37,7 +37,7 @@ def _memory_remedy() -> str:
         from cupy import cuda
 
         free, total = cuda.runtime.memGetInfo()
-    except Exception:  # the error being told may have taken CUDA along
+    except Exception:  # the error may have made CUDA unusable
         return remedy
     from ngsgpu.device.memory import format_size
 

@@ -1,7 +1,7 @@
-"""Pinned host memory, to and from which the GPU copies fast, and which its kernels can read.
+"""Pinned host memory, for fast copies to and from the GPU and for reading by kernels.
 
-Copies between the GPU and ordinary host memory run at a fifth of the speed of those with pinned
-memory, which takes long to allocate; hence a pool of it.
+Copies between the GPU and pageable host memory run at a fifth of the speed of those with pinned
+memory, which is slow to allocate; hence a pool of it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _HOST_TO_DEVICE: Final = 1
 
 
 class PinnedPool:
-    """Pinned host buffers of one size, used again and again; safe among threads.
+    """Pinned host buffers of one size, used repeatedly; thread-safe.
 
-    Give a buffer back only after the copies from or to it have ended: nothing here waits for the
-    GPU.
+    Release a buffer only after the copies from or to it have finished: the pool does not wait for
+    the GPU.
 
     Args:
-        size: bytes of a buffer.
-        count: the most buffers there are; whoever asks for more waits.
+        size: bytes per buffer.
+        count: maximum number of buffers; further requests wait.
         threads: allocate all buffers now, in one piece, which takes a tenth of the time; None
-            allocates each when it is first needed.
+            allocates each on first use.
     """
 
     def __init__(self, size: int, count: int, threads: Executor | None = None) -> None:
@@ -53,10 +53,10 @@ class PinnedPool:
             self._free = [memory[at : at + size] for at in range(0, size * count, size)]
 
     def take(self) -> NDArray[np.uint8]:
-        """A buffer, uint8[size], of undefined content; waits until there is one.
+        """Return an uninitialised buffer, uint8[size]; waits until one is free.
 
         Raises:
-            DeviceError: the system does not give so much pinned memory.
+            DeviceError: could not allocate pinned memory.
         """
         self._left.acquire()
         with self._lock:
@@ -69,7 +69,7 @@ class PinnedPool:
             raise
 
     def release(self, buffer: NDArray[np.uint8]) -> None:
-        """Let others have a buffer that ``take`` gave."""
+        """Return a buffer from ``take`` to the pool."""
         if buffer.nbytes != self.size:
             raise ValueError(f"a buffer of {buffer.nbytes} bytes is not from this pool")
         with self._lock:
@@ -87,16 +87,16 @@ class PinnedPool:
 
 
 def registered_empty(size: int, pool: Executor | None = None) -> NDArray[np.uint8]:
-    """Pinned host memory in large pages, uint8[size], of zeros; freed with the array.
+    """Pinned host memory in huge pages, uint8[size], zeroed; freed with the array.
 
-    CUDA's own pinned memory is of small pages, which takes several times as long to get.
+    CUDA's own pinned memory uses small pages, which takes several times as long to allocate.
 
     Args:
         size: bytes.
-        pool: threads that help to get the pages from the system.
+        pool: threads that touch the pages.
 
     Raises:
-        DeviceError: the system does not give so much pinned memory.
+        DeviceError: could not allocate pinned memory.
     """
     from cupy import cuda
 
@@ -138,12 +138,12 @@ def _touch(pages: NDArray[np.uint8]) -> None:
 
 
 def mapped_empty(shape: int | tuple[int, ...], dtype: Any) -> Any:
-    """A CuPy array in pinned host memory, of undefined content; freed with the array.
+    """An uninitialised CuPy array in pinned host memory; freed with the array.
 
-    Kernels read and write it as any other, over the bus. It takes no GPU memory.
+    Kernels access it like any other, over the bus. It uses no GPU memory.
 
     Raises:
-        DeviceError: the system does not give so much.
+        DeviceError: could not allocate pinned memory.
     """
     import cupy
 
@@ -160,10 +160,10 @@ def mapped_empty(shape: int | tuple[int, ...], dtype: Any) -> Any:
 
 
 def mapped_copy(array: Any) -> Any:
-    """Copy an array of NumPy's, or one on the GPU, to pinned host memory, as a CuPy array.
+    """Copy a NumPy array, or one on the GPU, to pinned host memory, as a CuPy array.
 
     Raises:
-        DeviceError: the system does not give so much.
+        DeviceError: could not allocate pinned memory.
     """
     mapped = mapped_empty(array.shape, array.dtype)
     if array.nbytes == 0:
@@ -177,12 +177,12 @@ def mapped_copy(array: Any) -> Any:
 
 
 def pinned_empty(size: int) -> NDArray[np.uint8]:
-    """Pinned host memory, uint8[size], of undefined content; freed with the array.
+    """Uninitialised pinned host memory, uint8[size]; freed with the array.
 
-    Several threads may ask at once: most of the time is spent on touching the pages.
+    Thread-safe: most of the time is spent on touching the pages.
 
     Raises:
-        DeviceError: the system does not give so much.
+        DeviceError: could not allocate pinned memory.
     """
     import cupy
 
@@ -204,9 +204,9 @@ def _pinned_error(size: int, error: BaseException) -> DeviceError:
 
 
 def to_device(array: NDArray[Any]) -> Any:
-    """Copy an array to the device, straight from where it lies, be it a mapped file.
+    """Copy an array to the device directly from its memory, even from a mapped file.
 
-    CuPy would copy it to pinned memory first, which takes longer to get than to fill.
+    CuPy would copy it to pinned memory first, which takes longer to allocate than to fill.
     """
     import cupy
 

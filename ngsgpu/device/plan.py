@@ -1,8 +1,8 @@
-"""GPU memory that a run takes: planned before it is taken, placed, and said.
+"""GPU memory of a run: planned before allocation, placed, and reported.
 
-What is planned is compared with a budget: what ``--gpu-memory`` says, or what is free. A stage
-gives the bytes of its reads, tables and work; what they sum up to, whether they fit, and how that
-is written for people and for the statistics is the same for all (``MemoryPlan``).
+The plan is compared with a budget, ``--gpu-memory`` or the free memory. A stage provides the bytes
+of its reads, tables and work; their sum, whether they fit, and how that is reported to users and
+in the statistics is the same for all stages (``MemoryPlan``).
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _Result = TypeVar("_Result")
 ADVICE: Final = "use a GPU with more memory, raise --gpu-memory, or use --backend cpu"
 
 ROUNDING_BYTES: Final = 1 << 20
-"""What CuPy's pool takes for the arrays of the reads beyond their size."""
+"""Overhead of CuPy's pool for the arrays of the reads."""
 
 _RESERVE: Final = 512 << 20
-"""For what CUDA takes by itself when kernels are loaded and launched, and for fragmentation."""
+"""Reserve for CUDA's own use when kernels are loaded and launched, and for fragmentation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPlan:
-    """What a run over a read set takes on each of its GPUs, in bytes.
+    """Memory of a run over a read set on each of its GPUs, in bytes.
 
     Attributes:
         reads: reads on the GPU.
         tables: tables on the GPU, at most.
-        building: what building the tables takes besides.
-        working: what working with them takes besides.
+        building: additionally for building the tables.
+        working: additionally for working with them.
         spare: for small arrays.
         host: pinned host memory.
-        budget: that may be taken on the GPU.
-        host_budget: that may be taken on the host.
-        reading: what reading takes beside the reads, before all else; 0 where that is over.
+        budget: GPU memory budget.
+        host_budget: pinned host memory budget.
+        reading: for reading, in addition to the reads, before everything else; 0 if that is done.
     """
 
     WORK: ClassVar[str]
@@ -61,7 +61,7 @@ class MemoryPlan:
 
     @property
     def arena(self) -> int:
-        """What is taken on the GPU for all but the reads."""
+        """GPU memory except for the reads."""
         return self.tables + max(self.building, self.working) + self.spare
 
     @property
@@ -76,7 +76,7 @@ class MemoryPlan:
 
     @property
     def moved(self) -> list[str]:
-        """What lies on the host for want of GPU memory, as people call it."""
+        """Data on the host for lack of GPU memory, as shown to users."""
         return []
 
     def line(self) -> str:
@@ -112,9 +112,9 @@ class GpuMemory:
     """Memory of a GPU in bytes.
 
     Attributes:
-        total: in all.
-        free: that this process can still have, what CuPy keeps for it included.
-        budget: that this run may take.
+        total: total memory.
+        free: available to this process, including CuPy's cached blocks.
+        budget: available to this run.
     """
 
     total: int
@@ -140,31 +140,32 @@ class GpuMemory:
 
 
 def gpu_memory(limit: int | None = None) -> GpuMemory:
-    """Ask the current GPU for its memory.
+    """Query the memory of the current GPU.
 
     Args:
-        limit: the most that the run may take, in bytes (``--gpu-memory``); None takes what is free
-            less a reserve for CUDA itself.
+        limit: memory limit of the run in bytes (``--gpu-memory``); None: free memory minus a
+            reserve
+            for CUDA itself.
 
     Raises:
-        DeviceError: CUDA does not answer.
+        DeviceError: CUDA does not respond.
     """
     with cuda_errors("asking the GPU for its memory"):
         import cupy
 
         free, total = cupy.cuda.runtime.memGetInfo()
-        # Freed arrays stay with CuPy, from where new ones are made.
+        # CuPy caches freed arrays and reuses their memory.
         free += cupy.get_default_memory_pool().free_bytes()
     usable = max(0, free - _RESERVE)
     return GpuMemory(total, free, usable if limit is None else min(limit, usable))
 
 
 def largest_array_bytes(limit: int | None, there: int = 0) -> int:
-    """Bytes of the current GPU's memory that one array can have, or a few.
+    """Bytes of the current GPU's memory available for one or a few arrays.
 
     Args:
-        limit: the most that the run may take, in bytes; None for no limit.
-        there: bytes of arrays that the run has already, which count.
+        limit: memory limit of the run in bytes; None: no limit.
+        there: bytes of the run's existing arrays, which count.
     """
     import cupy
 
@@ -183,13 +184,13 @@ def retry_with_less(
     *,
     needed: Callable[[], int],
 ) -> _Result:
-    """Do what takes GPU memory; where that runs out, once more with less.
+    """Run something that needs GPU memory; if that runs out, retry once with less.
 
     Args:
-        attempt: does it; called with False, and where the memory ran out once more with True,
-            when it has to take less. A failed attempt leaves nothing behind.
-        doing: what is being done, a phrase for messages.
-        needed: bytes that the last attempt wanted in all.
+        attempt: called with False, and if memory ran out once more with True, when it must use
+            less. A failed attempt leaves nothing behind.
+        doing: the operation, a phrase for messages.
+        needed: bytes that the last attempt wanted in total.
 
     Raises:
         DeviceError: the memory did not suffice the second time either.
@@ -208,12 +209,12 @@ def retry_with_less(
 
 
 def out_of_memory(doing: str, needed: int, error: MemoryError) -> DeviceError:
-    """The error of memory that ran out although less was taken the second time.
+    """The error for memory that ran out although the second attempt used less.
 
     Args:
-        doing: what was being done, a phrase.
-        needed: bytes that it takes in all.
-        error: what CuPy said.
+        doing: the operation, a phrase.
+        needed: bytes needed in total.
+        error: CuPy's error.
     """
     there = ""
     with contextlib.suppress(DeviceError):

@@ -1,7 +1,7 @@
-"""Sorting unsigned integers in GPU memory, by the radix sort of CUB that Thrust calls through CuPy.
+"""Sorts unsigned integers in GPU memory with CUB's radix sort, which Thrust calls through CuPy.
 
-Scratch memory comes from the allocator in use (an arena, or CuPy's pool). To sort within segments,
-put the segment's number into the high bits of 64-bit words, and what is sorted into the low ones.
+Scratch memory comes from the current allocator (an arena, or CuPy's pool). To sort within segments,
+put the segment number into the high bits of 64-bit words, and the values into the low ones.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ngsgpu.device.team import free_unused
 _Result = TypeVar("_Result")
 
 ARGSORT_BYTES: Final = 8 + 17
-"""GPU memory that ``radix_argsort`` takes for a 64-bit key beside the keys: the order, and
-Thrust's copy of keys and order with a little more."""
+"""GPU memory of ``radix_argsort`` per 64-bit key in addition to the keys: the order, and Thrust's
+copy of keys and order, plus a little."""
 
 
 def radix_sort(values: Any) -> None:
@@ -31,7 +31,7 @@ def radix_sort(values: Any) -> None:
 
 
 def radix_argsort(keys: Any) -> Any:
-    """Sort a CuPy array in place and return the order it had.
+    """Sort a CuPy array in place and return the permutation.
 
     Returns:
         CuPy int64, the former index of each key; those of equal keys ascend.
@@ -49,7 +49,7 @@ def radix_argsort(keys: Any) -> Any:
 
 
 def again_after_freeing(work: Callable[[], _Result]) -> _Result:
-    """Do what takes memory; where it runs out, once more without what CuPy keeps unused."""
+    """Run something that needs memory; if that runs out, retry without CuPy's cached blocks."""
     with contextlib.suppress(MemoryError):
         return work()
     free_unused()
@@ -58,7 +58,7 @@ def again_after_freeing(work: Callable[[], _Result]) -> _Result:
 
 @contextlib.contextmanager
 def _named_errors(size: int) -> Iterator[None]:
-    """Say of memory that ran out what was wanted; Thrust says no more than that it did."""
+    """Add the requested size to an out-of-memory error; Thrust does not report it."""
     import cupy
 
     try:

@@ -1,18 +1,18 @@
-"""Making CUDA ready while Python is still busy with imports and files.
+"""Initialises CUDA while Python is still busy with imports and files.
 
-A context of CUDA, CuPy and the compiled kernels take a third of a second each, mostly outside of
-Python. A command that is going to use the GPU says so as soon as it knows::
+Creating a CUDA context, importing CuPy and loading the compiled kernels take a third of a second
+each, mostly outside Python. A command that will use the GPU starts this as early as possible::
 
     with choose_backend(...) as chosen:
         prepare_cuda(len(chosen.gpus), "ngsgpu.classify.index.gpu_build")
         from ngsgpu.classify.database.build import build_database
 
-Two threads may import CuPy at the same time then, and must not hold a module each that the other
-one waits for: everywhere ``cupy`` is imported first, whole (``from cupy import cuda``), and never a
-module inside of it by its own name.
+Two threads may then import CuPy at the same time and must not each hold a module that the other
+waits for: everywhere ``cupy`` is imported first, as a whole (``from cupy import cuda``), never a
+submodule by name.
 
-Nothing depends on it: whatever fails here is told by the first call that needs it. It ends with
-the lease, so that no GPU is touched that this process does not hold any more.
+This is only an optimisation: failures here are reported by the first call that needs CUDA. It ends
+with the lease, so that no GPU is touched that this process no longer holds.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _LOG = logging.getLogger(__name__)
 _LIBRARY = "libcuda.so.1"
 
 _touching = threading.Lock()
-"""Held by who touches CUDA for the first time, which is when it learns of the visible GPUs."""
+"""Held during the first CUDA call, which is when CUDA determines the visible GPUs."""
 
 _stopped = threading.Event()
 
 
 def prepare_cuda(gpus: int, *modules: str, first: int = 0) -> None:
-    """Begin to make contexts and to load kernels, in threads of their own.
+    """Start creating contexts and loading kernels, in background threads.
 
-    Call it once ``CUDA_VISIBLE_DEVICES`` is what it will be (inside of the lease).
+    Call it once ``CUDA_VISIBLE_DEVICES`` is final (inside the lease).
 
     Args:
-        gpus: how many will be used, from the first that is visible; none does nothing.
+        gpus: number of GPUs to be used, from the first visible one; 0 does nothing.
         modules: Python modules with a ``KernelModule`` named ``KERNELS``, or a function
-            ``prepare`` that loads all that is needed.
-        first: number of the first GPU to make ready, where those before it are.
+            ``prepare`` that loads everything needed.
+        first: number of the first GPU to initialise, if those before it already are.
     """
     _stopped.clear()
     for device in range(first, gpus):
@@ -51,9 +51,9 @@ def prepare_cuda(gpus: int, *modules: str, first: int = 0) -> None:
 
 
 def stop_preparing() -> None:
-    """Begin nothing more, before ``CUDA_VISIBLE_DEVICES`` or the lease changes.
+    """Start nothing more, before ``CUDA_VISIBLE_DEVICES`` or the lease changes.
 
-    Waits for who is just touching CUDA for the first time, less than a second.
+    Waits for a first CUDA call in progress, less than a second.
     """
     with _touching:
         _stopped.set()
@@ -94,7 +94,7 @@ def _touched(device: int) -> bool:
 
 
 def _make_context(cuda: ctypes.CDLL, device: int) -> None:
-    """Make the GPU's primary context, which CuPy takes; it takes long and holds up nobody."""
+    """Create the GPU's primary context, which CuPy uses; slow, but blocks no other thread."""
     number, context = ctypes.c_int(), ctypes.c_void_p()
     if cuda.cuDeviceGet(ctypes.byref(number), device) == 0:
         cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), number)

@@ -1,11 +1,11 @@
-"""Structs that kernels take, each declared once, as a list of fields.
+"""Kernel argument structs, each declared once, as a list of fields.
 
-What a launch hands over and what the compiler sees are both made from it::
+Both the launch arguments and the C++ declaration are generated from it::
 
     READS = Struct(__name__, "Reads", {"planes": "const uint64_t*", "quality_bits": "int64_t"})
     READS.on_device(planes=planes, quality_bits=8)
 
-C++ includes the structs that ``ngsgpu/readset/gpu.py`` declares, in their order, by
+C++ includes the structs declared by ``ngsgpu/readset/gpu.py``, in their order, with
 ``#include "ngsgpu/readset/gpu.structs"``.
 """
 
@@ -28,10 +28,10 @@ _OF_PYTHON: Final = {int: "int32_t", np.float32: "float", tuple[int, int, int]: 
 
 
 class Struct:
-    """A struct, laid out as C++ lays it out.
+    """A struct with the layout of C++.
 
     Args:
-        module: name of the module that declares it, ``__name__``.
+        module: name of the declaring module, ``__name__``.
         name: its name in C++.
         fields: the C++ type of each field; pointers, ``_SCALARS`` and arrays of these.
 
@@ -57,7 +57,7 @@ class Struct:
             **values: all fields; CuPy arrays, addresses or None for pointers.
 
         Raises:
-            TypeError: a field is missing, or there is none of that name.
+            TypeError: a field is missing or unknown.
             OverflowError: a number does not fit its field.
         """
         if values.keys() != self.fields.keys():
@@ -74,13 +74,13 @@ class Struct:
         return cupy.asarray(self.pack(**values).view(np.uint8))
 
     def unpack(self, content: Any) -> dict[str, Any]:
-        """The fields of a struct that lies in a NumPy array or buffer."""
+        """The fields of a struct in a NumPy array or buffer."""
         record = np.frombuffer(content, self.dtype, 1)
         return {own: record[own][0].tolist() for own in self.fields}
 
 
 def fields_of(rules: type[NamedTuple]) -> dict[str, str]:
-    """Fields of a struct that holds what a named tuple of numbers does."""
+    """Fields of a struct with the contents of a named tuple of numbers."""
     return {own: _OF_PYTHON[kind] for own, kind in get_type_hints(rules).items()}
 
 

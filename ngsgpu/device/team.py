@@ -1,11 +1,10 @@
-"""Several GPUs that work on one thing: the current GPU, and those numbered after it.
+"""Several GPUs that work on one task: the current GPU and those numbered after it.
 
-Every stage goes through the same phases: it splits the work, copies to each GPU what all of them
-need (``each``, one after the other, since copies between GPUs want both idle), works on all at the
-same time (``at_once``), and gathers the results on the first (``here``). Who works on several:
-``correct.gpu_run`` and ``extend.gpu_run`` (reads and tables on each, batches in turn),
-``classify.query.gpu`` (partitions, or queries), ``classify.index.gpu_build`` and
-``classify.sketch.gpu_files`` (ranges of keys, and files).
+Every stage has the same phases: split the work, copy shared data to each GPU (``each``, one at a
+time, since copies between GPUs need both idle), work on all concurrently (``at_once``), and gather
+the results on the first (``here``). Used by ``correct.gpu_run`` and ``extend.gpu_run`` (reads and
+tables on each, batches in turn), ``classify.query.gpu`` (partitions, or queries),
+``classify.index.gpu_build`` and ``classify.sketch.gpu_files`` (ranges of keys, and files).
 """
 
 from __future__ import annotations
@@ -40,18 +39,19 @@ class Team:
         return len(self.devices)
 
     def each(self, work: Callable[[int], _Result]) -> list[_Result]:
-        """Results of ``work`` for each member, one after the other, with its GPU current."""
+        """Results of ``work`` for each member, one at a time, with its GPU current."""
         return [self._on(member, work) for member in range(len(self))]
 
     def at_once(
         self, work: Callable[[int], _Result], stop: Callable[[], None] = lambda: None
     ) -> list[_Result]:
-        """Results of ``work`` for each member, in a thread each, with its GPU current.
+        """Results of ``work`` for each member, in one thread each, with its GPU current.
 
         Args:
-            work: the task of a GPU; takes its number in the team.
-            stop: called when one fails, so that the others end, too; they are waited for, and the
-                first failure is raised.
+            work: the task of a GPU; gets its number in the team.
+            stop: called when one fails, to end the others; they are awaited, and the first failure
+                is
+                raised.
         """
         if len(self) == 1:
             return self.each(work)
@@ -81,7 +81,7 @@ class Team:
         try:
             yield
         finally:
-            # CUDA may be of no use any more, which another error says.
+            # CUDA may be unusable by now, which another error reports.
             with contextlib.suppress(cuda.runtime.CUDARuntimeError):
                 self.each(lambda member: limit_pool(before[member]))
 
@@ -116,19 +116,19 @@ def limited_gpu_memory(limit: int | None, gpus: int = 1) -> Iterator[None]:
     Raises:
         DeviceError: the arrays do not fit into the limit, or into the GPU.
     """
-    # Where CUDA does not work at all, the team says so, instead of objects half made.
+    # If CUDA does not work at all, the team reports it rather than a half-made object.
     with cuda_errors("computing on the GPU"), Team(gpus).limited(limit):
         yield
 
 
 def limit_pool(limit: int) -> int:
-    """Limit what CuPy's pool takes of the current GPU.
+    """Limit CuPy's pool on the current GPU.
 
     Args:
         limit: bytes; 0 for no limit.
 
     Returns:
-        The limit before.
+        The previous limit.
     """
     import cupy
 
@@ -142,7 +142,7 @@ def limit_pool(limit: int) -> int:
 
 
 def free_unused() -> None:
-    """Give back to the current GPU what CuPy's pool keeps of arrays that are gone."""
+    """Return the cached memory of CuPy's pool to the current GPU."""
     import cupy
 
     cupy.get_default_memory_pool().free_all_blocks()

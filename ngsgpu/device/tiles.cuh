@@ -20,8 +20,8 @@ __device__ __forceinline__ int64_t last_not_above(const T* starts, int64_t count
     return low;
 }
 
-// Writes the words that ``choose(i, &word)`` takes of ``all`` items, in no order, or counts them if
-// ``words`` is null. A warp takes kTile items at a time.
+// Writes the words that ``choose(i, &word)`` selects from ``all`` items, in no order, or counts
+// them if ``words`` is null. A warp takes kTile items at a time.
 template <class Choose>
 __device__ __forceinline__ void collect_words(int64_t all, uint64_t* words,
                                               unsigned long long* count, Choose choose) {

@@ -27,7 +27,7 @@ DIGIT_BITS = 11
 
 
 class TableArrays(NamedTuple):
-    """The tables as kernels take them.
+    """The tables, as passed to kernels.
 
     Attributes:
         ids: uint32[hashes, reads + 1], read numbers in bucket order, top bit at bucket starts.
@@ -44,8 +44,8 @@ class FoundArrays(NamedTuple):
     """Workspace and result of ``find_candidates``.
 
     Attributes:
-        key: uint64, distinct entries: read << 17 | (shift + 32768) << 1 | turned.
-        cells: int32, open-addressing hash table of indices into ``key``, -1 where free.
+        key: uint64, distinct entries: read << 17 | (shift + 32768) << 1 | reverse_complemented.
+        cells: int32, open-addressing hash table of indices into ``key``, -1 if free.
         used: int32, cells in use.
     """
 
@@ -101,7 +101,7 @@ def sign_reads(
         for function in range(len(keys)):
             number = np.uint64(first_function + function)
             smallest = smallest_hash(canonical, count, number)
-            # The hash is a bijection: the k-mer is had back from it and then looked for.
+            # The hash is a bijection: recover the k-mer from it and find its position.
             kmer = unmix64(smallest) - number
             position = 0
             while canonical[position] != kmer:
@@ -160,8 +160,8 @@ def fill_table(
 ) -> tuple[int, int]:
     """Turn sorted (key, id) pairs into a table; return its number of entries and of buckets.
 
-    Reads that are alone in their bucket are left out. The entry after the last one is marked as
-    a bucket's start, so that walks end there.
+    Reads alone in their bucket are dropped. The entry after the last one is marked as a bucket's
+    start, so that walks end there.
     """
     entries = 0
     buckets = 0
@@ -201,7 +201,7 @@ def bucket_window(
     end = first + 1
     while ids[end] < BUCKET_START and end - first <= max_bucket_size:
         end += 1
-    # Neither walk goes farther than a bucket can reach that is not crowded.
+    # Neither walk goes beyond the reach of an uncrowded bucket.
     at_start = ids[begin] >= BUCKET_START
     at_end = ids[end] >= BUCKET_START
     crowded = not (at_start and at_end and end - begin <= max_bucket_size)
@@ -228,16 +228,16 @@ def find_candidates(
 ) -> tuple[int, bool]:
     """Collect the distinct (read, strand, shift) that share a k-mer with the anchor.
 
-    A read and the anchor in one bucket share a canonical k-mer, and the two places say how the
-    read must be laid: turned where the strands differ, and shifted so that the k-mers meet.
+    A read and the anchor in one bucket share a canonical k-mer, and its two positions determine the
+    alignment: reverse-complemented if the strands differ, and shifted so that the k-mers coincide.
 
     Args:
         reads: the read arrays.
         tables: the tables (``TableArrays``).
         anchor: number of the anchor.
         k: k-mer length.
-        max_bucket_size: reads in a bucket above which it is that of a repeat.
-        window: entries of a bucket that are looked at, at most ``max_bucket_size``.
+        max_bucket_size: a bucket with more reads comes from a repeat.
+        window: maximum bucket entries examined, at most ``max_bucket_size``.
         found: workspace and result (``FoundArrays``).
         bounds: int64[hashes, 2], workspace.
 

@@ -127,9 +127,9 @@ def count_kmers(reads: ReadSet, k: int, *, threads: int = 1, exact: bool = False
     """Spectrum of a read set.
 
     Args:
-        reads: the read set; letters that were not bases count as the ones that stand for them.
+        reads: the read set; ambiguous bases count as their replacements.
         k: k-mer length, 1 to 32.
-        threads: how many threads work; the result does not depend on it.
+        threads: number of threads; does not affect the result.
         exact: count every k-mer.
     """
     occurrences = kmer_occurrences(
@@ -191,12 +191,12 @@ def spectrum_of(
 
 
 def estimate_coverage(spectrum: KmerSpectrum) -> float:
-    """Reads per position of the genome, from the main peak of the spectrum; 0 without k-mers.
+    """Reads per genome position, from the main peak of the spectrum; 0 without k-mers.
 
-    A position is covered by ``c`` reads, so its k-mer by ``c`` x k-mers per base x the part of
-    k-mers without an error. Errors make k-mers left of the spectrum's first valley; the peak is
+    At a position covered by ``c`` reads, its k-mer occurs ``c`` x k-mers per base x the fraction of
+    error-free k-mers times. Errors make k-mers left of the spectrum's first valley; the peak is
     where, right of it, most k-mer occurrences lie. Without a valley, or with hardly anything right
-    of it (k-mers that occur less than about 3 times each, or a mixture), ``_thin_depth``.
+    of it (multiplicities below about 3, or a mixture), ``_thin_depth`` is used.
     """
     counts = spectrum.dense().astype(np.float64)
     size = len(counts)
@@ -220,15 +220,15 @@ def estimate_coverage(spectrum: KmerSpectrum) -> float:
 
 
 def _thin_depth(counts: NDArray[np.float64]) -> float:
-    """Multiplicity that k-mers would have without errors, from those that occur two or more times.
+    """Multiplicity that k-mers would have without errors, from those that occur at least twice.
 
     Multiplicities m of a genome's k-mers are Poisson distributed, for which m p(m) = d p(m - 1)
-    with the mean d. Only m up to where that distribution ends are looked at: k-mers of repeats,
-    of plasmids and of added phages are few, but occur so often that they would decide.
+    with the mean d. Only m up to the end of that distribution are used: k-mers of repeats, of
+    plasmids and of spiked-in phages are few, but occur so often that they would dominate.
     """
     total = float((counts * np.arange(len(counts))).sum())
     if len(counts) < 4:
-        # Nothing tells errors from k-mers that were seen once.
+        # Errors and k-mers seen once are indistinguishable.
         single, double = float(counts[1]), float(counts[2:].sum())
         return 2 * double / max(1.0, single) if double else total / max(1.0, single)
     depth, last = 0.0, 3

@@ -1,4 +1,4 @@
-// The read set on the device: ReadArrays of ngsgpu/readset/readset.py, and where a read's data lie.
+// The read set on the device: ReadArrays of ngsgpu/readset/readset.py, and locating a read's data.
 #pragma once
 #include "ngsgpu/readset/gpu.structs"
 
@@ -48,10 +48,10 @@ struct Bases {
 };
 
 // The 64 bases from ``offset`` on of a read, or of its reverse complement, ``offset`` being less
-// than its length; what lies past the end is not defined.
+// than its length; bits past the end are undefined.
 __device__ __forceinline__ Bases bases_from(const uint64_t* planes, int words, int length,
                                             int reverse_complemented, int offset) {
-    // Turned: the bases before position ``length - offset``, in opposite order, inverted.
+    // Reverse complement: the bases before position ``length - offset``, reversed and inverted.
     const int first = reverse_complemented ? length - offset - 64 : offset;
     Bases bases = {0, 0};
     if (first >= 0) {

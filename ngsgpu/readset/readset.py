@@ -1,9 +1,9 @@
-"""The read set: what every stage after the reader works on.
+"""The read set: the input of every stage after the reader.
 
-Reads are numbered from 0 in input order; the mates of pair p are reads 2p and 2p + 1. Bases lie
-in two bit planes (``ngsgpu.sequence.codec``). A letter outside ACGT is replaced by a base that
-depends on the read's number and the position alone, gets quality 0, and is remembered in a list,
-so that the output can tell a decided base from one that was never known.
+Reads are numbered from 0 in input order; the mates of pair p are reads 2p and 2p + 1. Bases are
+stored in two bit planes (``ngsgpu.sequence.codec``). A letter outside ACGT is replaced by a base
+that depends only on the read's number and the position, gets quality 0, and is listed, so that the
+output can distinguish a decided base from one that was never known.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ReadSet:
 
     Attributes:
         arrays: packed bases, qualities and lengths.
-        ambiguous: where the input had other letters than ACGT.
+        ambiguous: positions of letters other than ACGT.
         reads: number of reads.
         bases: number of bases.
         paired: whether reads 2p and 2p + 1 are mates.
@@ -65,7 +65,7 @@ class ReadSet:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the arrays take."""
+        """Size of the arrays in bytes."""
         held = [*self.arrays, *self.ambiguous]
         return sum(array.nbytes for array in held if isinstance(array, np.ndarray))
 
@@ -79,14 +79,14 @@ class ReadSet:
         quality_bits: int = 8,
         phred_offset: int = 33,
     ) -> ReadSet:
-        """A read set from sequences in memory (mates alternate where ``paired``).
+        """A read set from sequences in memory (mates alternate if ``paired``).
 
         Args:
             sequences: letters of each read.
             qualities: Phred characters of each read, as long as its sequence; None for none.
             paired: whether sequences 2p and 2p + 1 are mates.
-            quality_bits: 8, 2, 1 or 0 bits of quality kept.
-            phred_offset: what a quality character's code exceeds its score by.
+            quality_bits: 8, 2, 1 or 0 bits per quality.
+            phred_offset: offset of the quality characters.
 
         Raises:
             InputError: a quality string is not as long as its sequence, or a read is too long.
@@ -138,15 +138,15 @@ class ReadSetBuilder:
 
     Args:
         paired: whether records are mates, alternating or in two batches at a time.
-        quality_bits: 8, 2, 1 or 0 bits of quality kept; FASTA has none whatever is asked.
-        phred_offset: what a quality character's code exceeds its score by.
-        threads: how many threads pack.
+        quality_bits: 8, 2, 1 or 0 bits per quality; always 0 for FASTA.
+        phred_offset: offset of the quality characters.
+        threads: packing threads.
 
     Attributes:
         reads: number of reads so far.
         bases: number of their bases.
         longest: longest read, in bases.
-        nbytes: bytes that they take.
+        nbytes: their size in bytes.
     """
 
     def __init__(

@@ -73,7 +73,7 @@ def read_quast(path: Path) -> Quast:
         rows = [list(column) for column in zip(*rows, strict=True)]
     names = [_assembly(name) for name in rows[0][1:]]
     if len(set(names)) != len(names):
-        cause = "its assemblies cannot be told apart by 'raw' and 'corrected' in their names"
+        cause = "its assemblies cannot be distinguished by 'raw' and 'corrected' in their names"
         raise InputError(path, cause, "label them so (quast.py --labels raw,corrected)")
     return Quast({row[0]: dict(zip(names, row[1:], strict=True)) for row in rows[1:]})
 

@@ -83,7 +83,7 @@ def test_quast_names_of_assemblies(tmp_path: Path, name: str) -> None:
         ("", "not a report.tsv of QUAST"),
         ("N50\t1\n", "not a report.tsv of QUAST"),
         ("Assembly\traw\tcorrected\nN50\t1\n", "line 2: the line has 2 cells"),
-        ("Assembly\traw\traw.2\nN50\t1\t2\n", "cannot be told apart"),
+        ("Assembly\traw\traw.2\nN50\t1\t2\n", "cannot be distinguished"),
     ],
 )
 def test_damaged_quast_tables(tmp_path: Path, text: str, message: str) -> None:

@@ -91,13 +91,13 @@ class ReadTableWriter:
 
 
 class KrakenLinesWriter:
-    """Makes Kraken's lines: C or U, name, taxid, length, and what was hit.
+    """Makes lines in Kraken's format: C or U, name, taxid, length, and hits.
 
     The last column has the taxid of the best candidate and its hits, ``562:14``; ``0:0`` without
-    one. Lengths of mates are written ``101|98``.
+    one. Lengths of mates are written as ``101|98``.
 
     Args:
-        labels: what calls are called.
+        labels: taxids and names of calls.
 
     Attributes:
         taxid: int64[nodes + targets], of each call.
@@ -138,7 +138,7 @@ def _put(out, at, source, begin, end):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _put_number(out, at, value):  # type: ignore[no-untyped-def]
-    """Write a number that is not negative; where the next byte goes."""
+    """Write a non-negative number; return the position of the next byte."""
     rest = np.uint64(value)
     digits = np.uintp(1)
     power = np.uint64(10)

@@ -298,7 +298,7 @@ def _held(folder: LockFolder, names: dict[str, Device]) -> str:
     try:
         found = folder.holders(list(names))
     except FolderUnusableError:
-        return "by whom cannot be told"
+        return "by an unknown process"
     parts = [f"{names[name].entry} is held by {_holder_words(found[name])}" for name in found]
     return "; ".join(parts) or f"others came before, by their tickets in {folder.path}"
 

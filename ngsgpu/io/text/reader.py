@@ -177,7 +177,7 @@ class _Reader:
     def _join(self, pieces: Iterator[tuple[Chunk, Split]]) -> Iterator[RecordBatch]:
         """Batches of chunks that were split, verified, or split again."""
         carried: list[NDArray[np.uint8]] = []  # of a record longer than a chunk's overlap
-        wanted = 0  # so many bytes more are taken before that is looked at again
+        wanted = 0  # bytes to read before checking again
         done = 0  # bytes of the chunk that belong to the batch before
         held: RecordBatch | None = None
         for chunk, split in pieces:

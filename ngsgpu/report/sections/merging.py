@@ -80,7 +80,7 @@ class MergingStage(Stage):
                 figure = _calibration(f"calibration{number}", parts)
                 caption = (
                     "Qualities of merged bases: reported, and observed from errors. On the "
-                    "dotted line qualities are calibrated; above it bases are better than reported. "
+                    "dotted line qualities are calibrated; above it bases are better. "
                     "Larger dots mean more bases; qualities without errors are not shown."
                 )
                 section.figures.append(Plot(figure, caption))
