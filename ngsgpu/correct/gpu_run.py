@@ -140,6 +140,7 @@ class GpuCorrection:
             reads = reads.on_current_device()
         # Made here, since it outlives the arena.
         _ = reads.struct
+        self._team.devices[member].synchronize()  # other GPUs copy from this one
         free_unused()
         self._held.append(_Held(reads, Arena(self.plan.arena)))
 

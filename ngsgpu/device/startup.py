@@ -4,8 +4,8 @@ Creating a CUDA context, importing CuPy and loading the compiled kernels take a 
 each, mostly outside Python. A command that will use the GPU starts this as early as possible::
 
     with choose_backend(...) as chosen:
-        prepare_cuda(len(chosen.gpus), "ngsgpu.classify.index.gpu_build")
-        from ngsgpu.classify.database.build import build_database
+        prepare_cuda(len(chosen.gpus), "ngsgpu.minhash.gpu")
+        from ngsgpu.minhash.gpu import build_tables_on_gpu
 
 Two threads may then import CuPy at the same time and must not each hold a module that the other
 waits for: everywhere ``cupy`` is imported first, as a whole (``from cupy import cuda``), never a

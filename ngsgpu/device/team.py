@@ -1,10 +1,8 @@
 """Several GPUs that work on one task: the current GPU and those numbered after it.
 
-Every stage has the same phases: split the work, copy shared data to each GPU (``each``, one at a
-time, since copies between GPUs need both idle), work on all concurrently (``at_once``), and gather
-the results on the first (``here``). Used by ``correct.gpu_run`` and ``extend.gpu_run`` (reads and
-tables on each, batches in turn), ``classify.query.gpu`` (partitions, or queries),
-``classify.index.gpu_build`` and ``classify.sketch.gpu_files`` (ranges of keys, and files).
+All work on several GPUs has the same phases: it is split (reads, ranges of keys, partitions), what
+each GPU needs is copied there (``each``, one after the other, since copies between GPUs want both
+idle), all work at the same time (``at_once``), and results are gathered on the first (``here``).
 """
 
 from __future__ import annotations

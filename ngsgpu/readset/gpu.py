@@ -113,11 +113,6 @@ class DeviceReadSet:
         """Size of the arrays in GPU memory, in bytes."""
         return self.nbytes - sum(int(getattr(self, name).nbytes) for name in self.on_host)
 
-    @property
-    def device(self) -> Any:
-        """The GPU that holds the arrays, as CuPy's device."""
-        return self.ambiguous.start.device
-
     def keep_on_host(self, names: Collection[Movable]) -> None:
         """Move arrays to pinned host memory, where kernels can still read them.
 

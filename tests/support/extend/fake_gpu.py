@@ -110,7 +110,7 @@ class FakeExtender:
     """As ``ngsgpu.extend.gpu.DeviceExtender``, by the CPU's kernels."""
 
     def __init__(self, gpus: ExtendingGpus, reads: Any, tables: Any, rules: Rules) -> None:
-        assert reads.device == Device() == tables.entries.device
+        assert reads.ambiguous.start.device == Device() == tables.entries.device
         self._gpus, self._number = gpus, Device().id
         host = ends.EndTables(np.array(tables.entries), np.array(tables.cells), *tables[2:])
         arrays = gpus._read_arrays(reads.struct)
