@@ -374,3 +374,34 @@ def test_damage_is_noticed_before_it_gets_new_checksums(
             path.write_bytes(whole)
     add_references(copy, more, into_last=into_last)
     assert verify_database(copy)[1] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["db", "build", "{references}"],
+        ["db", "plan", "{references}"],
+        ["db", "add", "{references}"],
+        ["db", "info"],
+        ["db", "verify"],
+        ["classify", "-i", "{references}", "-o", "-"],
+        ["classify-merge", "{references}", "-o", "-"],
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)
+def test_a_foreign_folder_is_no_database(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+):
+    """Somebody's project, given as -d by mistake: refused in one line, and not touched."""
+    foreign = tmp_path / "study"
+    (foreign / "results").mkdir(parents=True)
+    (foreign / "results" / "table.tsv").write_text("precious\n")
+    (foreign / "notes.txt").write_text("mine\n")
+    before = content(foreign)
+    reference = next((project / "genomes").iterdir())
+    arguments = [part.format(references=reference) for part in command]
+    assert main([*arguments, "-d", str(foreign)]) == 2
+    error = capsys.readouterr().err
+    assert str(foreign) in error and "Traceback" not in error
+    assert len([line for line in error.splitlines() if "error: " in line]) == 1
+    assert content(foreign) == before
