@@ -148,3 +148,25 @@ def test_one_key_with_very_many_locations():
     for bucket in (4, 8):
         assert held(filled(batches, 9000, bucket, 40_000)) == pairs
         assert held(filled(batches, 9000, bucket, 20_001)) == pairs[:20_001]
+
+
+def test_slots_beyond_what_32_bits_number():
+    """Keys of all parts of a table of more than 2^32 slots; needs some 46 GB."""
+    import cupy
+
+    slots = 5 << 30
+    pool = cupy.get_default_memory_pool()
+    free = cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
+    if table_bytes(slots, 1) > 0.9 * free:
+        pytest.skip(f"a table of {slots:,} slots does not fit into {free:,} bytes")
+    pool.free_all_blocks()
+    source = random.Random(6)
+    # Of a fifth of the keys the groups lie beyond; none has the key that marks free slots.
+    pairs = sorted({source.randrange(LAST_KEY << 32) for _ in range(20_000)})
+    table = filled([pairs[::2], pairs[1::2]], slots, 1, 254)
+    assert table.used() == (len(pairs), 0)
+    assert held(table) == pairs
+    beyond = int(cupy.count_nonzero(table._keys[1 << 32 :] != cupy.uint32(LAST_KEY)))
+    assert 0.15 * len(pairs) < beyond < 0.25 * len(pairs)
+    del table
+    pool.free_all_blocks()
