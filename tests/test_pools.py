@@ -17,8 +17,10 @@ import ngsgpu
 from ngsgpu.cli import main
 from tests.support.classify.world import World, make_world
 from tests.support.extend.data import INSERT, simulated_pairs, write_pairs
+from tests.support.io.records import bgzf, write
 from tests.support.merge import data as merge_data
 
+SHARED = ("pool.py", "contextlib.py")
 PACKAGE = Path(ngsgpu.__file__).parent
 
 
@@ -44,7 +46,10 @@ class Pools:
 
         def made(pool: Any, *arguments: Any, **options: Any) -> None:
             begin(pool, *arguments, **options)
-            path = Path(sys._getframe(1).f_code.co_filename)
+            frame = sys._getframe(1)
+            while frame.f_back and Path(frame.f_code.co_filename).name in SHARED:
+                frame = frame.f_back
+            path = Path(frame.f_code.co_filename)
             own = path.is_relative_to(PACKAGE)
             pool.module = str(path.relative_to(PACKAGE)) if own else ""
 
@@ -76,7 +81,8 @@ def commands(folder: Path, world: World) -> dict[str, list[str]]:
     (folder / "m").mkdir()
     (folder / "out").mkdir()
     out = str(folder / "out")
-    first, second = map(str, write_pairs(folder / "x", simulated_pairs()))
+    plain = write_pairs(folder / "x", simulated_pairs())
+    first, second = (str(write(path.with_suffix(".gz"), bgzf(path.read_bytes()))) for path in plain)
     merge1, merge2 = map(str, merge_data.write_pairs(folder / "m", merge_data.simulated_pairs(1)))
     references = [*map(str, world.references), "--taxonomy", str(world.taxonomy)]
     database = ["db", "build", *references, "--map", str(world.map), "-t", "3"]
@@ -84,10 +90,11 @@ def commands(folder: Path, world: World) -> dict[str, list[str]]:
         assert main([*database, "-d", str(world.folder / "db"), "-q"]) == 0
     reads = str(world.fastq("pool.fq", world.reads))
     return {
-        "correct": ["correct", "-i", first, "-I", second, "-o", f"{out}/1.fq", "-O", f"{out}/2.fq"],
-        "extend": ["extend", "-i", first, "-I", second, "-o", f"{out}/e.fq",
+        "correct": ["correct", "-i", first, "-I", second, "-o", f"{out}/1.fq.gz",
+                    "-O", f"{out}/2.fq.gz"],
+        "extend": ["extend", "-i", first, "-I", second, "-o", f"{out}/e.fq.gz",
                    "--insert-size", str(INSERT), "--insert-sd", "8"],
-        "merge": ["merge", "-i", merge1, "-I", merge2, "-o", f"{out}/m.fq"],
+        "merge": ["merge", "-i", merge1, "-I", merge2, "-o", f"{out}/m.fq.gz"],
         "kmers": ["kmers", "-i", first, "-o", f"{out}/k.tsv"],
         "db build": [*database, "-d", f"{out}/db", "--partitions", "2"],
         "classify": ["classify", "-d", str(world.folder / "db"), "-i", reads, "-o", f"{out}/c.tsv"],
