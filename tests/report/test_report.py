@@ -133,7 +133,7 @@ def test_parameters_that_differ_have_a_table(study: Study, results: Path) -> Non
         ),
         ("kmers/raw.tsv", "rubbish\n", "not a multiplicity"),
         ("assembly/raw/contigs.fasta", "rubbish\n", "not FASTA"),
-        ("quast/report.tsv", "rubbish\n", "not a report.tsv"),
+        ("quast/report.tsv", "rubbish\n", "not a QUAST report.tsv"),
     ],
 )  # fmt: skip
 def test_damaged_files_are_refused(

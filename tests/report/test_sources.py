@@ -80,8 +80,8 @@ def test_quast_names_of_assemblies(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "not a report.tsv of QUAST"),
-        ("N50\t1\n", "not a report.tsv of QUAST"),
+        ("", "not a QUAST report.tsv of QUAST"),
+        ("N50\t1\n", "not a QUAST report.tsv of QUAST"),
         ("Assembly\traw\tcorrected\nN50\t1\n", "line 2: the line has 2 cells"),
         ("Assembly\traw\traw.2\nN50\t1\t2\n", "cannot be distinguished"),
     ],
@@ -104,5 +104,5 @@ def test_benchmarks(tmp_path: Path) -> None:
     "text", ["", "s\tmax_rss\n", "a\tb\n1\t2\n", "s\tmax_rss\n1\n", "s\tmax_rss\n1\tx\n"]
 )
 def test_damaged_benchmarks(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match=r"benchmark file of Snakemake|not a number"):
+    with pytest.raises(InputError, match=r"Snakemake benchmark file|not a number"):
         read_benchmarks((write_text(tmp_path / "1.tsv", text),))

@@ -56,7 +56,7 @@ def test_what_the_manifest_names_stays(manifest: Path, results: Path) -> None:
 def test_samples_from_the_layout_alone(results: Path) -> None:
     study = study_from_layout(results, results / "benchmarks", title="T")
     assert [(s.name, s.kind) for s in study.samples] == [("real", "real"), ("sim", "simulated")]
-    with pytest.raises(InputError, match="holds no"):
+    with pytest.raises(InputError, match="contains no"):
         study_from_layout(results / "sim")
 
 
