@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct import cpu
+from ngsgpu.io.output.patch import Edits
 
 VOTES_THAT_DECIDE = 2
 """Number of candidate corrections from which a low-quality anchor correction must agree with
@@ -41,6 +42,11 @@ class Corrections:
     completed: int
     anchor_only: int
     rejected: int
+
+    @property
+    def all_edits(self) -> Edits:
+        """The edits, for the outputs."""
+        return Edits(self.edit_start, self.edit_count, self.edits)
 
 
 class CorrectionCollector:

@@ -2,7 +2,7 @@
 
 ``correct_anchors`` takes anchors through search, alignment, filter, MSA, refinement and decision;
 its results are edits (base replacements) of the anchors and votes on their candidates, collected by
-``count_votes``. ``write_edits`` makes the output's bytes.
+``count_votes``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ngsgpu.minhash.cpu import FoundArrays, TableArrays, find_candidates
 from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.readset import AmbiguousBases, ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
-from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS, set_base
+from ngsgpu.sequence.codec import set_base
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.types import Integer
 
@@ -413,54 +413,3 @@ def count_votes(
         if state & VOTE_COUNT < VOTE_COUNT:
             state += np.uint8(1)
         states[read] = state
-
-
-@njit(nogil=True, cache=True)
-def write_edits(
-    data: NDArray[np.uint8],
-    seq_start: NDArray[np.int64],
-    first_read: int,
-    read_step: int,
-    edit_start: NDArray[np.int64],
-    edit_count: NDArray[np.uint16],
-    edits: NDArray[np.uint32],
-    even: NDArray[np.int64],
-    odd: NDArray[np.int64],
-) -> tuple[int, int]:
-    """Replace bases in a batch's bytes; return (reads changed, ambiguous bases decided).
-
-    Args:
-        data: uint8, the batch's bytes, changed in place.
-        seq_start: int64[records], first byte of each sequence.
-        first_read: number of the read in record 0.
-        read_step: difference between the read numbers of consecutive records.
-        edit_start: int64[reads], first edit of each read.
-        edit_count: uint16[reads], its number of edits.
-        edits: uint32, position << 2 | base.
-        even: int64[max length], bases changed at each position of records 0, 2, ...; incremented.
-        odd: the same for records 1, 3, ...
-    """
-    reads = 0
-    decided = 0
-    for record in range(len(seq_start)):
-        read = first_read + record * read_step
-        count = np.int64(edit_count[read])
-        if count == 0:
-            continue
-        reads += 1
-        by_position = odd if record & 1 else even
-        source = seq_start[record]
-        position = 0
-        for i in range(edit_start[read], edit_start[read] + count):
-            target = np.int64(edits[i] >> 2)
-            # A wrapped sequence has line ends between its bases.
-            while position < target or data[source] == 10 or data[source] == 13:
-                if data[source] != 10 and data[source] != 13:
-                    position += 1
-                source += 1
-            old = data[source]
-            decided += CODES[old] == AMBIGUOUS
-            # Preserve lower case; its bit is also set in a dot.
-            data[source] = LETTERS[edits[i] & 3] | (old & 0x20 if old >= 0x40 else 0)
-            by_position[target] += 1
-    return reads, decided

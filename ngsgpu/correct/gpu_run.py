@@ -31,7 +31,7 @@ from ngsgpu.device.plan import largest_array_bytes, out_of_memory, retry_with_le
 from ngsgpu.device.team import Team, free_unused, limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, Edits, write_patched
+from ngsgpu.io.output.patch import EditCounts, write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.minhash.gpu import DeviceTables, build_tables_on_gpu
@@ -302,13 +302,12 @@ class CorrectionOnGpu(GpuRun[CorrectionParameters], Run):
         """
         if self.layouts is None or self.precopy is None:
             return super().write(lanes, corrections, outputs)
-        edits = Edits(corrections.edit_start, corrections.edit_count, corrections.edits)
         with self.writing() as stage:
             return write_patched(
                 self.layouts,
                 [lane.outputs for lane in lanes],
                 outputs,
-                edits,
+                corrections.all_edits,
                 paired=self.reads.paired,
                 max_length=self.reads.max_length,
                 threads=self.options.threads,

@@ -9,11 +9,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts
+from ngsgpu.io.output.patch import EditCounts, replace_bases
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.pool import Shared, working
@@ -71,6 +70,7 @@ class Run(StagedRun[CorrectionParameters]):
         """
         known = ReadLengths.of(self.reads)
         size = 2 if known.paired else 1, max(1, known.max_length)
+        edits = corrections.all_edits
         threads = self.options.threads
         spaces = Shared(EditCounts(0, 0, np.zeros(size, dtype=np.int64)) for _ in range(threads))
 
@@ -87,7 +87,18 @@ class Run(StagedRun[CorrectionParameters]):
             known.check(mates, first_read)
             with spaces.borrowed() as counts:
                 for mate, batch in enumerate(mates):
-                    _edit(batch, first_read + mate, len(mates), corrections, counts)
+                    changed, decided = replace_bases(
+                        batch.data,
+                        0,
+                        batch.seq_start,
+                        first_read + mate,
+                        len(mates),
+                        edits,
+                        counts.by_position,
+                        True,
+                    )
+                    counts.reads += int(changed)
+                    counts.ambiguous += int(decided)
             return task
 
         with (
@@ -103,25 +114,3 @@ class Run(StagedRun[CorrectionParameters]):
             sum(counts.ambiguous for counts in spaces.things),
             np.sum([counts.by_position for counts in spaces.things], axis=0),
         )
-
-
-def _edit(
-    batch: RecordBatch, first: int, step: int, corrections: Corrections, counts: EditCounts
-) -> None:
-    """Replace bases in a batch whose record i is read ``first + i * step``."""
-    mate = first % step
-    # Mates alternate within the batch, or the batch holds one mate of every pair.
-    other = len(counts.by_position) - 1 if step == 1 else mate
-    changed, decided = cpu.write_edits(
-        batch.data,
-        batch.seq_start,
-        first,
-        step,
-        corrections.edit_start,
-        corrections.edit_count,
-        corrections.edits,
-        counts.by_position[mate],
-        counts.by_position[other],
-    )
-    counts.reads += changed
-    counts.ambiguous += decided

@@ -16,6 +16,7 @@ from ngsgpu.align import msa
 from ngsgpu.align.alignment import alignment_weight, mismatches_at
 from ngsgpu.align.weights import quality_weights
 from ngsgpu.correct import CorrectionParameters, cpu
+from ngsgpu.io.output.patch import Edits, replace_bases
 from ngsgpu.readset import ReadSet
 from tests.support.correct import oracle
 from tests.support.properties import examples
@@ -239,19 +240,10 @@ def written(
     for read, changes in edits.items():
         edit_start[read], edit_count[read] = len(flat), len(changes)
         flat += [position << 2 | "ACGT".index(base) for position, base in changes]
-    even, odd = np.zeros(20, np.int64), np.zeros(20, np.int64)
-    counts = cpu.write_edits(
-        data,
-        np.array(starts, np.int64),
-        0,
-        step,
-        edit_start,
-        edit_count,
-        np.array(flat, np.uint32),
-        even,
-        odd,
-    )
-    by_position = [np.flatnonzero(side).tolist() for side in (even, odd)]
+    sides = np.zeros((2, 20), np.int64)
+    all_edits = Edits(edit_start, edit_count, np.array(flat, np.uint32))
+    counts = replace_bases(data, 0, np.array(starts, np.int64), 0, step, all_edits, sides, True)
+    by_position = [np.flatnonzero(side).tolist() for side in sides]
     return data.tobytes(), (int(counts[0]), int(counts[1])), *by_position
 
 

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,23 +64,25 @@ class EditCounts:
 def replace_bases(
     data: NDArray[np.uint8],
     shift: int,
-    starts: NDArray[np.uint32],
+    starts: NDArray[Any],
     first_read: int,
     read_step: int,
     edits: Edits,
     by_position: NDArray[np.int64],
+    wrapped: bool,
 ) -> tuple[Integer, Integer]:
     """Replace bases in bytes of a file; return (reads changed, ambiguous bases decided).
 
     Args:
         data: uint8, changed in place.
         shift: added to ``starts`` to get indices into ``data``.
-        starts: uint32[records], first byte of each sequence.
+        starts: uint32[records] or int64[records], first byte of each sequence.
         first_read: number of the read in record 0.
         read_step: difference between the read numbers of consecutive records.
         edits: the bases.
         by_position: int64[mates, max length], counts to increment; with two rows, those of
             even and of odd reads.
+        wrapped: whether sequences may have line ends between their bases.
     """
     reads = 0
     decided = 0
@@ -91,14 +93,22 @@ def replace_bases(
             continue
         reads += 1
         row = by_position[read & 1 if len(by_position) == 2 else 0]
-        begin = np.int64(starts[record]) + shift
+        place = np.int64(starts[record]) + shift
+        position = np.int64(0)
         for i in range(edits.starts[read], edits.starts[read] + count):
-            position = np.int64(edits.values[i] >> 2)
-            old = data[begin + position]
+            target = np.int64(edits.values[i] >> 2)
+            if wrapped:
+                while position < target or data[place] == 10 or data[place] == 13:
+                    position += data[place] != 10 and data[place] != 13
+                    place += 1
+            else:
+                place += target - position
+                position = target
+            old = data[place]
             decided += CODES[old] == AMBIGUOUS
             # Preserve lower case; its bit is also set in a dot.
-            data[begin + position] = LETTERS[edits.values[i] & 3] | (old & 0x20 if old >= 64 else 0)
-            row[position] += 1
+            data[place] = LETTERS[edits.values[i] & 3] | (old & 0x20 if old >= 64 else 0)
+            row[target] += 1
     return reads, decided
 
 
@@ -281,6 +291,7 @@ class _Run:
             step,
             self._edits,
             counts.by_position,
+            False,
         )
         counts.reads += int(changed)
         counts.ambiguous += int(decided)

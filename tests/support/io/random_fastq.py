@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ngsgpu.correct import cpu
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, Edits
+from ngsgpu.io.output.patch import EditCounts, Edits, replace_bases
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from tests.support.io.records import bgzf, members, write
@@ -165,17 +164,15 @@ def patch_on_host(
     for lane in lanes:
         for mates in lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=1 << 20):
             for mate, batch in enumerate(mates):
-                odd = 1 if lane.interleaved else mate
-                changed, decided = cpu.write_edits(
+                changed, decided = replace_bases(
                     batch.data,
+                    0,
                     batch.seq_start,
                     read + mate,
                     len(mates),
-                    edits.starts,
-                    edits.counts,
-                    edits.values,
-                    counts.by_position[mate],
-                    counts.by_position[odd],
+                    edits,
+                    counts.by_position,
+                    True,
                 )
                 counts.reads += changed
                 counts.ambiguous += decided
