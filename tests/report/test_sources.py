@@ -80,8 +80,8 @@ def test_quast_names_of_assemblies(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "not a QUAST report.tsv of QUAST"),
-        ("N50\t1\n", "not a QUAST report.tsv of QUAST"),
+        ("", "not a QUAST report.tsv"),
+        ("N50\t1\n", "not a QUAST report.tsv"),
         ("Assembly\traw\tcorrected\nN50\t1\n", "line 2: the line has 2 cells"),
         ("Assembly\traw\traw.2\nN50\t1\t2\n", "cannot be distinguished"),
     ],

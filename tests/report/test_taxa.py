@@ -274,4 +274,4 @@ def test_pairs_are_called_pairs(results: Path) -> None:
     write_json(results / "gut/classify/stats.json", stats)
     page = render_report(study_from_layout(results))
     assert "80 of 100 pairs (80 %) were classified" in page
-    assert ">reads</th>" not in page and "share of all pairs (%)" in page
+    assert ">reads</th>" not in page and "fraction of all pairs (%)" in page
