@@ -394,9 +394,9 @@ def test_sheets_of_spreadsheets(tmp_path: Path, mark: str):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has to name the columns"),
-        ("sample\tfastq_1\n", "no sample in the sheet"),
-        ("sample\tfastq_1\na b\tx.fq\n", "line 2: 'a b' cannot be"),
+        ("", "must name the columns"),
+        ("sample\tfastq_1\n", "lists no samples"),
+        ("sample\tfastq_1\na b\tx.fq\n", "line 2: 'a b' is not a valid"),
         ("sample\tfastq_1\n#\na\t\n", "line 3: fastq_1 is empty"),
         ("sample\tfastq_1\tfastq_2\na\tx\ty\na\tz\n", "line 3: sample 'a' has lanes with and"),
     ],

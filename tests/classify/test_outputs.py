@@ -153,7 +153,8 @@ def test_kraken_lines(labels: Labels, data: st.DataObject) -> None:
         call, target = int(reads.call[i]), int(reads.target[i])
         assert state == ("U" if call < 0 else "C")
         assert name.encode() == name_of(reads, i)
-        assert int(taxid) == (0 if call < 0 else taxids[labels.node_of_call(call)])
+        node = call if call < labels.nodes else labels.node_of_target[call - labels.nodes]
+        assert int(taxid) == (0 if call < 0 else taxids[node])
         mates = [int(reads.queries.length1[i]), int(reads.queries.length2[i])]
         assert length == "|".join(str(bases) for bases in mates[: 2 if paired else 1])
         best = taxids[labels.node_of_target[target]] if target >= 0 else 0

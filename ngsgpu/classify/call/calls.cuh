@@ -38,7 +38,7 @@ __device__ __forceinline__ int acceptance_of(const Candidate* row, int most, con
     return acceptance;
 }
 
-// ``_call`` of calls.py: the call of a query whose candidate ``first`` is the best that counts.
+// ``_call`` of cpu.py: the call of a query whose candidate ``first`` is the best that counts.
 __device__ int call_query(const Candidate* row, int most, int first, int64_t features,
                           const Rules& rules, const u8* kept, const u8* accepted, bool near) {
     const Candidate best = row[first];

@@ -59,10 +59,6 @@ class Labels:
         start, end = self.target_start[target], self.target_start[target + 1]
         return self.target_bytes[start:end].tobytes().decode("utf-8", "replace")
 
-    def node_of_call(self, call: int) -> int:
-        """The node of a call, for a reference sequence that above it; -1 for no call."""
-        return call if call < self.nodes else int(self.node_of_target[call - self.nodes])
-
     def counts_of_nodes(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Counts by call, int64[nodes + targets], as counts by node, int64[nodes]."""
         by_node = counts[: self.nodes].copy()

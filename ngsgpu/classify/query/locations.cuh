@@ -48,7 +48,7 @@ __device__ __forceinline__ uint32_t span_of(int64_t bases, int insert_size, int 
     return uint32_t(2 + max(bases, int64_t(insert_size)) / stride);
 }
 
-// insert_candidate of query.py into a query's row, by one thread.
+// insert_candidate of cpu.py into a query's row, by one thread.
 __device__ void insert_candidate(Candidate* row, int most, Candidate own,
                                  const int32_t* taxon_of_target) {
     int count = 0;

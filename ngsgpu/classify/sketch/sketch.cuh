@@ -1,4 +1,4 @@
-// Sketches of windows; what building and querying have in common. The reference is sketch.py.
+// Sketches of windows; what building and querying have in common. The reference is cpu.py.
 #pragma once
 
 #include "ngsgpu/device/tiles.cuh"
