@@ -216,7 +216,7 @@ def test_the_same_target_twice(tmp_path: Path) -> None:
     path = tmp_path / "out.fq"
     with pytest.raises(UsageError, match="output twice"):
         OutputSet([path, tmp_path / "." / "out.fq"])
-    with OutputSet([path]), pytest.raises(UsageError, match="being written already"):
+    with OutputSet([path]), pytest.raises(UsageError, match="is already being written"):
         OutputSet([path])
     assert names(tmp_path) == ["out.fq"]
 
