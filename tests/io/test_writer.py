@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -465,43 +464,3 @@ def test_inputs_and_outputs_have_to_be_distinct(tmp_path: Path) -> None:
     for inputs, outputs, message in cases:
         with pytest.raises(UsageError, match=message):
             check_distinct(inputs, outputs)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    """A folder in memory."""
-    shm = Path("/dev/shm")
-    if not shm.is_dir():
-        pytest.skip("/dev/shm is not there")
-    with tempfile.TemporaryDirectory(dir=shm) as folder:
-        yield Path(folder)
-
-
-@given(pieces_of_data)
-@settings(
-    max_examples=20,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-def test_a_file_in_memory_is_filled_by_several_threads(memory: Path, pieces: list[bytes]) -> None:
-    assert write_all(memory / "out", pieces, threads=8) == b"".join(pieces)
-    assert names(memory) == ["out"]
-
-
-def test_a_full_disk_in_memory(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(fd: int, begin: int, size: int) -> None:
-        if begin + size > 3_000_000:
-            raise OSError(errno.ENOSPC, "")
-        reserve(fd, begin, size)
-
-    reserve = os.posix_fallocate
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    assert len(write_all(memory / "fits", [bytes(1_000_000)] * 3, threads=8)) == 3_000_000
-    with (
-        pytest.raises(OutputError, match="the disk is full"),
-        OutputSet([memory / "full", memory / "other"], threads=8) as outputs,
-    ):
-        for _ in range(20):
-            outputs.write(1, b"x")
-            outputs.write(0, bytes(1_000_000))
-    assert names(memory) == ["fits"]

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
-from ngsgpu.io.output.in_memory import MemoryWriter
 
 __all__ = ["DEFAULT_LEVEL", "OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
@@ -29,10 +28,8 @@ DEFAULT_LEVEL: Final = 2
 _COMPRESSED_ENDINGS: Final = (".gz", ".bgz", ".bgzf")
 _GROUP_BLOCKS: Final = 16
 """Blocks that one task deflates, about 1 MB."""
-_QUEUED: Final = 3
-_MAPPING: Final = 8
-"""Minimum number of threads for filling files in memory with several of them, which costs each of
-them more time than writing."""
+_QUEUED: Final = 12
+"""Pieces that wait to be written: enough for the disk to lag while many threads make the next."""
 _PATIENCE: Final = 5.0
 
 
@@ -74,7 +71,7 @@ class OutputSet:
         self.started = False
         self._threads = max(1, threads)
         self._pool: ThreadPoolExecutor | None = None
-        self._writers: list[_Writer | MemoryWriter] = []
+        self._writers: list[_Writer] = []
         files: list[AtomicFile] = []
         try:
             for path in paths:
@@ -86,15 +83,11 @@ class OutputSet:
         for file in files:
             self._writers.append(self._writer(file, compression_level))
 
-    def _writer(self, file: AtomicFile, level: int) -> _Writer | MemoryWriter:
-        compressed = str(file.path).endswith(_COMPRESSED_ENDINGS)
-        mapped = not compressed and self._threads >= _MAPPING and file.is_in_memory
-        if not compressed and not mapped:
+    def _writer(self, file: AtomicFile, level: int) -> _Writer:
+        if not str(file.path).endswith(_COMPRESSED_ENDINGS):
             return _Writer(file, None)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
-        if mapped:
-            return MemoryWriter(file, self._pool, self._threads // 2)
         return _Writer(file, _BgzfEncoder(self._pool, level, ahead=2 * self._threads))
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
