@@ -8,8 +8,8 @@ Four walks on 100 simulated pairs of a genome of 1,500 bases: correct on the CPU
 correct, db build and classify. Each runs under a profile hook on all threads, and these files
 count:
 
-- Python files of which a function ran, not those that were only imported or that hold only classes
-  of data;
+- Python files of which a function ran after the import, not those that were only imported or that
+  hold only classes of data;
 - files of Numba kernels that were called, and of the kernels that these call in turn;
 - of CUDA kernels the .cu files that were loaded onto the GPU, and the headers that they include.
 
@@ -57,7 +57,8 @@ class Trace:
     def note(self, frame: FrameType, event: str, argument: object) -> None:
         """Is called by Python when a function begins or ends."""
         if event == "call":
-            self.codes.add(frame.f_code)
+            if frame.f_code not in self.codes and not is_importing(frame):
+                self.codes.add(frame.f_code)
             if frame.f_code.co_qualname == "Kernel.__call__":
                 kernel = frame.f_locals["self"]
                 self.kernels[id(kernel)] = kernel
@@ -78,6 +79,16 @@ class Trace:
                 files.add(function.__code__.co_filename)
                 todo += called_kernels(function)
         return files
+
+
+def is_importing(frame: FrameType) -> bool:
+    """Whether a frame belongs to the import of a module."""
+    above: FrameType | None = frame
+    while above is not None:
+        if above.f_code.co_name == "<module>" and above.f_back is not None:
+            return True
+        above = above.f_back
+    return False
 
 
 def called_kernels(function: Any) -> Iterator[Any]:

@@ -175,6 +175,10 @@ def print_table(outcomes: list[Outcome], commits: list[str], *, messages: bool) 
         if outcome.messages and (outcome.differences or messages):
             for side, message in zip(SIDES, outcome.messages, strict=True):
                 print(f"  {side}: {message.strip()}")
+    for outcome in outcomes:
+        _, kind, _ = outcome.case.name.split("/", 2)
+        if outcome.status and not outcome.differences and kind not in ("refused", "wrong"):
+            print(f"{outcome.case.name}: refused by both: {outcome.message}")
     statuses = sorted(Counter(outcome.status for outcome in outcomes).items())
     counts = ", ".join(f"{status}: {count}" for status, count in statuses)
     print(f"\n{len(outcomes)} cases; exit statuses {counts}")
@@ -209,8 +213,8 @@ def main() -> int:
         commits = [commit for _, commit in versions]
         groups = make_cases(arguments, run / "inputs")
         is_clean = commits[0] and not commits[0].endswith("-dirty")
-        key = f"{commits[0]} {inputs.digest(run / 'inputs')}" if is_clean else None
-        bench = Bench(run, (versions[0][0], versions[1][0]), arguments.times, key)
+        checkouts = versions[0][0], versions[1][0]
+        bench = Bench(run, checkouts, arguments.times, commits[0] if is_clean else None)
         number = sum(len(row) for rows in groups for row in rows)
         done: list[Outcome] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import random
@@ -152,10 +153,13 @@ def write_damaged(inputs: Path) -> list[str]:
     return [*damaged, "missing"]
 
 
-def digest(folder: Path) -> str:
-    """A digest of the names and contents of all files below a folder."""
+@functools.cache
+def digest(path: Path) -> str:
+    """A digest of the content of a file, or of the names and contents of a folder's files."""
     whole = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        whole.update(f"{path.relative_to(folder)} {path.stat().st_size}\n".encode())
-        whole.update(path.read_bytes())
+    files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.exists() else []
+    for file in files:
+        if file.is_file():
+            whole.update(f"{file.name} {file.stat().st_size}\n".encode())
+            whole.update(file.read_bytes())
     return whole.hexdigest()

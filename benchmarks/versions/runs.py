@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from statistics import median
 from typing import Any, Final
 
 from benchmarks.versions.cases import Case
+from benchmarks.versions.inputs import digest
 
 SIDES: Final = ("old", "new")
 UNSTABLE: Final = {"version", "time_s", "device", "memory", "gpu_memory"}
@@ -41,6 +43,7 @@ class Outcome:
     Attributes:
         case: the command.
         status: exit status of the old version.
+        message: the last line it printed.
         differences: what is not the same, a line each.
         messages: what both said, where it is not the same.
         repetitions: seconds of each version in each repetition, wall time and CPU time.
@@ -48,6 +51,7 @@ class Outcome:
 
     case: Case
     status: int
+    message: str
     differences: list[str]
     messages: list[str] = field(default_factory=list)
     repetitions: list[dict[str, tuple[float, float]]] = field(default_factory=list)
@@ -64,14 +68,15 @@ class Bench:
         work: has the folder ``inputs`` and gets a folder for each version.
         checkouts: where the versions are, old and new.
         times: how often each command is repeated to compare times; 0 for once, without them.
-        key: says of which commit and inputs outputs of the old version are, so that those of an
-            earlier comparison in ``work`` serve again; None if they cannot.
+        commit: of the old version, whose outputs of an earlier comparison in ``work`` then serve
+            again if their inputs are the same; None if they must not.
     """
 
     def __init__(
-        self, work: Path, checkouts: tuple[Path, Path], times: int, key: str | None
+        self, work: Path, checkouts: tuple[Path, Path], times: int, commit: str | None
     ) -> None:
-        self._work, self._times, self._key = work, times, key
+        self._work, self._times, self._commit = work, times, commit
+        self._keys: dict[str, str] = {}
         self._checkouts = dict(zip(SIDES, checkouts, strict=True))
 
     def outcome(self, case: Case, row: int, *, is_timed: bool) -> Outcome:
@@ -88,7 +93,7 @@ class Bench:
                 old, new = (run.result() for run in runs)
         else:
             old, new = self._old(case, row), self._new(case, row)
-        outcome = Outcome(case, old.status, [])
+        outcome = Outcome(case, old.status, old.message, [])
         if old.status != new.status:
             outcome.differences.append(f"exit status {old.status}, now {new.status}")
         places = [re.findall(r"(?:record|line) ([\d,]+)", own.message) for own in (old, new)]
@@ -110,15 +115,22 @@ class Bench:
 
     def _old(self, case: Case, row: int) -> Result:
         """Run a case with the old version unless that was done before."""
+        key = self._keys[case.name] = self._key(case)
         note = self._work / "old" / f"{case.name}.json"
-        key = [self._key, *case.argv]
-        if self._key and note.exists():
+        if self._commit and note.exists():
             known = json.loads(note.read_text())
             if known["key"] == key:
                 return Result(**known["result"])
         result = self._run(case, "old", row)
         note.write_text(json.dumps({"key": key, "result": asdict(result)}))
         return result
+
+    def _key(self, case: Case) -> str:
+        """A digest of the old version, the command, its inputs, and what these were made by."""
+        parts = [str(self._commit), *case.argv, *(self._keys[name] for name in sorted(case.needs))]
+        inputs = [word for word in case.argv if word.startswith("../inputs/")]
+        parts += [digest(self._work / "old" / word) for word in inputs]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def _run(self, case: Case, side: str, row: int) -> Result:
         """Run a case with one version, in an empty folder or a copy of another case's."""
