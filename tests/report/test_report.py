@@ -179,7 +179,7 @@ class TestCommand:
 
 
 def test_low_coverage_is_said_and_misleads_nobody(study: Study, results: Path) -> None:
-    few = "On simulated reads it found 88 % of them at 15x and 99.6 % at 30x."
+    few = "On simulated reads it corrected 88 % of them at 15x and 99.6 % at 30x."
     assert few not in Page(render_report(study)).text
     low = statistics(coverage={"value": 2.0, "estimated": True})
     for sample in ("sim", "real"):
