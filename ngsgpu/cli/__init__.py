@@ -91,17 +91,12 @@ def _register() -> None:
         report,
     )
     from ngsgpu.cli.files import guard
+    from ngsgpu.cli.options import add_commands
 
-    correct.register(app)
-    extend.register(app)
-    merge.register(app)
-    kmers.register(app)
-    db.register(app)
-    classify.register(app)
-    evaluate.register(app)
-    report.register(app)
-    gpu.register(app)
-    doctor.register(app)
+    add_commands(app, correct.correct, extend.extend, merge.merge, kmers.kmers)
+    add_commands(app, classify.classify, classify.classify_merge, report.report, doctor.doctor)
+    for name, group in (("db", db.app), ("evaluate", evaluate.app), ("gpu", gpu.app)):
+        app.add_typer(group, name=name)
     guard(app)
 
 

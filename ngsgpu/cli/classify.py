@@ -6,25 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ngsgpu.cli.classify_options import (
-    CallOptions,
-    GpuMemory,
-    Gpus,
-    NoVerify,
-    OutputFiles,
-    output_file,
-)
+from ngsgpu.cli.classify_options import CallOptions, GpuMemory, Gpus, NoVerify, OutputFiles
 from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
+    Compute,
     InterleavedInput,
     PhredChoice,
     PhredOffsetOption,
     Quiet,
     SecondMates,
     Threads,
-    obey_quiet,
-    with_groups,
+    option,
 )
 from ngsgpu.cli.run import cpu_options, open_run, phred
 from ngsgpu.errors import UsageError
@@ -35,65 +28,36 @@ if TYPE_CHECKING:
     from ngsgpu.run.options import RunOptions
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command(name="classify")(with_groups(classify))
-    app.command(name="classify-merge")(with_groups(classify_merge))
-
-
 def classify(
     *,
-    database: Annotated[
-        str | None, typer.Option("-d", "--database", metavar="DIR", help="The database.")
-    ] = None,
-    references: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--references",
-            metavar="FILE",
-            help="Build a database of these files in memory, in place of -d; repeat for more.",
-        ),
-    ] = None,
-    taxonomy: Annotated[
-        str | None, typer.Option("--taxonomy", metavar="DIR", help="For --references.")
-    ] = None,
-    maps: Annotated[
-        list[str] | None,
-        typer.Option("--map", metavar="FILE", help="For --references; see `ngsgpu db build`."),
-    ] = None,
-    in1: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-i", "--in1", metavar="FILE", help="Reads or first mates; repeat for each lane."
-        ),
-    ] = None,
+    database: str | None = option(None, "DIR", "The database.", "-d", "--database"),
+    references: list[str] | None = option(
+        None,
+        "FILE",
+        "Build a database of these files in memory, in place of -d; repeat for more.",
+    ),
+    taxonomy: str | None = option(None, "DIR", "For --references."),
+    maps: list[str] | None = option(
+        None, "FILE", "For --references; see `ngsgpu db build`.", "--map"
+    ),
+    in1: list[str] | None = option(
+        None, "FILE", "Reads or first mates; repeat for each lane.", "-i", "--in1"
+    ),
     in2: SecondMates = None,
     interleaved: InterleavedInput = False,
-    sample: Annotated[
-        str | None,
-        typer.Option("--sample", metavar="NAME", help="Sample name.", show_default="from -i"),
-    ] = None,
-    samples: Annotated[
-        str | None,
-        typer.Option(
-            "--samples",
-            metavar="FILE",
-            help="Sample sheet, in place of -i: columns sample, fastq_1, fastq_2; {sample} in "
-            "output names is replaced by the sample name.",
-        ),
-    ] = None,
-    only_partition: Annotated[
-        int | None,
-        typer.Option(
-            "--only-partition",
-            metavar="K",
-            help="Query only this partition; needs --candidates.",
-        ),
-    ] = None,
-    candidates: Annotated[
-        str | None,
-        output_file("--candidates", text="Write only candidates, for `ngsgpu classify-merge`."),
-    ] = None,
+    sample: str | None = option(None, "NAME", "Sample name.", show_default="from -i"),
+    samples: str | None = option(
+        None,
+        "FILE",
+        "Sample sheet, in place of -i: columns sample, fastq_1, fastq_2; {sample} in output names "
+        "is replaced by the sample name.",
+    ),
+    only_partition: int | None = option(
+        None, "K", "Query only this partition; needs --candidates."
+    ),
+    candidates: str | None = option(
+        None, "FILE", "Write only candidates, for `ngsgpu classify-merge`."
+    ),
     files: OutputFiles,
     calls: CallOptions,
     phred_offset: PhredOffsetOption = PhredChoice.auto,
@@ -117,7 +81,6 @@ def classify(
 
                         ngsgpu classify-merge -d DB 0.cand 1.cand -o calls.tsv
     """
-    obey_quiet(quiet)
     if (samples is None) == (not in1):
         raise UsageError("give reads with -i or a sample sheet with --samples")
     if samples is not None and (in2 or interleaved or sample):
@@ -127,15 +90,11 @@ def classify(
     parameters = calls.parameters()
     most = _max_gpus(database, only_partition) if gpus is not None and gpus > 1 else None
     with open_run(
+        Compute(threads, backend, gpus, gpu_memory, quiet),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.classify.query.gpu",
         "ngsgpu.classify.outputs.gpu",
         "ngsgpu.classify.call.gpu",
-        threads=threads,
-        backend=backend,
-        gpus=gpus,
-        gpu_memory=gpu_memory,
-        quiet=quiet,
         max_gpus=most,
     ) as (chosen, options):
         from dataclasses import replace
@@ -178,16 +137,8 @@ def classify_merge(
             metavar="CANDIDATES...", help="Candidate files, one per partition.", show_default=False
         ),
     ],
-    database: Annotated[
-        str,
-        typer.Option("-d", "--database", metavar="DIR", help="The database.", show_default=False),
-    ],
-    sample: Annotated[
-        str | None,
-        typer.Option(
-            "--sample", metavar="NAME", help="Sample name.", show_default="from the files"
-        ),
-    ] = None,
+    database: str = option(..., "DIR", "The database.", "-d", "--database", show_default=False),
+    sample: str | None = option(None, "NAME", "Sample name.", show_default="from the files"),
     files: OutputFiles,
     calls: CallOptions,
     threads: Threads = 0,
@@ -202,7 +153,6 @@ def classify_merge(
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.run.pipeline import Classifier
 
-    obey_quiet(quiet)
     options = cpu_options(threads, None, quiet)
     outputs = files.outputs()
     outputs.check(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from ngsgpu.cli.options import flag, group, option
 
 if TYPE_CHECKING:
     from ngsgpu.classify.params import QueryParameters
@@ -15,67 +15,45 @@ if TYPE_CHECKING:
 
 Gpus = Annotated[
     int | None,
-    typer.Option(
-        metavar="N",
-        help="GPUs to use; partitions, or else reads, are distributed over them; 0: none.",
+    option(
+        ...,
+        "N",
+        "GPUs to use; partitions, or else reads, are distributed over them; 0: none.",
         show_default="1 if available",
     ),
 ]
 GpuMemory = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Memory budget per GPU.",
-        show_default="free memory",
-    ),
+    str | None, option(..., "SIZE", "Memory budget per GPU.", show_default="free memory")
 ]
 
 
 NoVerify = Annotated[
-    bool,
-    typer.Option(
-        "--no-verify",
-        help="Skip checksum verification of the database.",
-    ),
+    bool, flag("Skip checksum verification of the database.", "--no-verify", default=...)
 ]
 
 
-def output_file(*names: str, text: str) -> typer.models.OptionInfo:
-    """An option that names a file."""
-    option: typer.models.OptionInfo = typer.Option(*names, metavar="FILE", help=text)
-    return option
-
-
 @dataclass(frozen=True)
+@group
 class OutputFiles:
     """Output files, named as in ``SampleOutputs``."""
 
-    reads: Annotated[
-        str | None,
-        output_file("-o", "--out", text="Table of calls, one line per read; -: standard output."),
-    ] = None
-    kraken_reads: Annotated[
-        str | None, output_file("--kraken-reads", text="Calls in Kraken's per-read format.")
-    ] = None
-    report: Annotated[
-        str | None,
-        output_file(
-            "--report", text="Kraken-style report; name it SAMPLE.kraken2.report.txt for MultiQC."
-        ),
-    ] = None
-    krona: Annotated[
-        str | None, output_file("--krona", text="Krona text input (ktImportText).")
-    ] = None
-    cami: Annotated[str | None, output_file("--cami", text="CAMI profile.")] = None
-    biom: Annotated[str | None, output_file("--biom", text="BIOM table of all samples.")] = None
-    abundance: Annotated[
-        str | None, output_file("--abundance", text="Estimated abundances at --abundance-rank.")
-    ] = None
-    coverage: Annotated[
-        str | None,
-        output_file("--coverage", text="Coverage of the reference sequences by mapped reads."),
-    ] = None
-    stats: Annotated[str | None, output_file("--stats", text="Run statistics (JSON).")] = None
+    reads: str | None = option(
+        None, "FILE", "Table of calls, one line per read; -: standard output.", "-o", "--out"
+    )
+    kraken_reads: str | None = option(None, "FILE", "Calls in Kraken's per-read format.")
+    report: str | None = option(
+        None,
+        "FILE",
+        "Kraken-style report; name it SAMPLE.kraken2.report.txt for MultiQC.",
+    )
+    krona: str | None = option(None, "FILE", "Krona text input (ktImportText).")
+    cami: str | None = option(None, "FILE", "CAMI profile.")
+    biom: str | None = option(None, "FILE", "BIOM table of all samples.")
+    abundance: str | None = option(None, "FILE", "Estimated abundances at --abundance-rank.")
+    coverage: str | None = option(
+        None, "FILE", "Coverage of the reference sequences by mapped reads."
+    )
+    stats: str | None = option(None, "FILE", "Run statistics (JSON).")
 
     def outputs(self, candidates: str | None = None) -> SampleOutputs:
         """Convert to the classifier's ``SampleOutputs``."""
@@ -85,111 +63,78 @@ class OutputFiles:
 
 
 @dataclass(frozen=True)
+@group
 class CallOptions:
     """Options for calling reads and for the outputs' contents."""
 
-    columns: Annotated[
-        str,
-        typer.Option(
-            metavar="LIST",
-            help="Columns of -o after the read name: taxon, score, target, range, in this order.",
-        ),
-    ] = "taxon,score,target,range"
-    abundance_rank: Annotated[str, typer.Option(metavar="RANK", help="Rank of --abundance.")] = (
-        "species"
+    columns: str = option(
+        "taxon,score,target,range",
+        "LIST",
+        "Columns of -o after the read name: taxon, score, target, range, in this order.",
     )
-    min_hits: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Minimum features a read shares with its best candidate.",
-            show_default="2; 3 without --species-evidence",
-        ),
-    ] = None
-    hit_difference: Annotated[
-        float,
-        typer.Option(
-            metavar="X",
-            help="Ignore candidates that trail the best one by more than this fraction of its hits "
-            "above --min-hits.",
-        ),
-    ] = 1.0
-    confidence: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            help="Minimum fraction of a read's features that must hit, 0 to 1.",
-            show_default="0.12; 0.15 without --species-evidence",
-        ),
-    ] = None
-    species_confidence: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            help="Minimum fraction for a species call; below it the call moves up one rank.",
-            show_default="0.2; 0.25 without --species-evidence",
-        ),
-    ] = None
-    candidates_kept: Annotated[
-        int, typer.Option(metavar="N", help="Candidates kept per read, 1 to 64.")
-    ] = 6
-    metacache: Annotated[
-        bool,
-        typer.Option(
-            "--metacache",
-            help="Classify with MetaCache's defaults: overrides the five options above and turns "
-            "--species-evidence off (for a database with --sketch 16).",
-        ),
-    ] = False
-    ties: Annotated[
-        str,
-        typer.Option(
-            metavar="first|ambiguous",
-            help="Without a taxonomy, reads with several close candidates get the best one (on "
-            "ties, the first in the database) or stay unclassified.",
-            show_default="first; ambiguous with --metacache",
-        ),
-    ] = ""
-    insert_size: Annotated[
-        int,
-        typer.Option(metavar="N", help="Maximum span of a pair.", show_default="read lengths"),
-    ] = 0
-    lowest: Annotated[str, typer.Option(metavar="RANK", help="Lowest rank of calls.")] = "sequence"
-    highest: Annotated[
-        str, typer.Option(metavar="RANK", help="Highest rank of calls; above: unclassified.")
-    ] = "domain"
-    coverage_filter: Annotated[
-        float,
-        typer.Option(
-            metavar="X",
-            help="Drop the least covered reference sequences, up to this fraction of the summed "
-            "coverage; 0: none.",
-        ),
-    ] = 0.0
-    species_evidence: Annotated[
-        float,
-        typer.Option(
-            metavar="X",
-            help="Accept a species only if the median fraction of hit features over its reads "
-            "reaches this; reads of other species are called one rank up. Reads the input twice; "
-            "0: accept all, one pass.",
-        ),
-    ] = 0.4
-    genus_evidence: Annotated[
-        float,
-        typer.Option(
-            metavar="X",
-            help="With --species-evidence: the same for a genus, judged by its best species.",
-        ),
-    ] = 0.2
-    doubtful_confidence: Annotated[
-        float,
-        typer.Option(
-            metavar="X",
-            help="With --species-evidence: minimum fraction of hit features for reads without an "
-            "accepted species among their candidates.",
-        ),
-    ] = 0.2
+    abundance_rank: str = option("species", "RANK", "Rank of --abundance.")
+    min_hits: int | None = option(
+        None,
+        "N",
+        "Minimum features a read shares with its best candidate.",
+        show_default="2; 3 without --species-evidence",
+    )
+    hit_difference: float = option(
+        1.0,
+        "X",
+        "Ignore candidates that trail the best one by more than this fraction of its hits above "
+        "--min-hits.",
+    )
+    confidence: float | None = option(
+        None,
+        "X",
+        "Minimum fraction of a read's features that must hit, 0 to 1.",
+        show_default="0.12; 0.15 without --species-evidence",
+    )
+    species_confidence: float | None = option(
+        None,
+        "X",
+        "Minimum fraction for a species call; below it the call moves up one rank.",
+        show_default="0.2; 0.25 without --species-evidence",
+    )
+    candidates_kept: int = option(6, "N", "Candidates kept per read, 1 to 64.")
+    metacache: bool = flag(
+        "Classify with MetaCache's defaults: overrides the five options above and turns "
+        "--species-evidence off (for a database with --sketch 16).",
+        "--metacache",
+    )
+    ties: str = option(
+        "",
+        "first|ambiguous",
+        "Without a taxonomy, reads with several close candidates get the best one (on ties, the "
+        "first in the database) or stay unclassified.",
+        show_default="first; ambiguous with --metacache",
+    )
+    insert_size: int = option(0, "N", "Maximum span of a pair.", show_default="read lengths")
+    lowest: str = option("sequence", "RANK", "Lowest rank of calls.")
+    highest: str = option("domain", "RANK", "Highest rank of calls; above: unclassified.")
+    coverage_filter: float = option(
+        0.0,
+        "X",
+        "Drop the least covered reference sequences, up to this fraction of the summed coverage; "
+        "0: none.",
+    )
+    species_evidence: float = option(
+        0.4,
+        "X",
+        "Accept a species only if the median fraction of hit features over its reads reaches "
+        "this; reads of other species are called one rank up. Reads the input twice; 0: accept "
+        "all, one pass.",
+    )
+    genus_evidence: float = option(
+        0.2, "X", "With --species-evidence: the same for a genus, judged by its best species."
+    )
+    doubtful_confidence: float = option(
+        0.2,
+        "X",
+        "With --species-evidence: minimum fraction of hit features for reads without an accepted "
+        "species among their candidates.",
+    )
 
     def parameters(self) -> QueryParameters:
         """Parameters that decide the call of a read."""

@@ -2,89 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from ngsgpu.cli.options import (
-    BackendChoice,
-    BackendOption,
-    DryRun,
-    GpuMemory,
-    Gpus,
-    Memory,
-    Paths,
-    PhredChoice,
-    PhredOffsetOption,
-    QualityBits,
-    Quiet,
-    SecondMates,
-    Seed,
-    StatsFile,
-    Threads,
-    obey_quiet,
-)
-from ngsgpu.cli.run import number_or, open_run, phred, show_plan
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command(name="correct")(correct)
+from ngsgpu.cli.options import Paths, QualityBits, SecondMates, StageRun, flag, option
+from ngsgpu.cli.run import number_or, open_run, phred, say, show_plan
 
 
 def correct(
-    in1: Annotated[
-        Paths | None,
-        typer.Option(
-            "-i", "--in1", metavar="FILE", help="Reads or first mates; repeat for each lane."
-        ),
-    ] = None,
+    *,
+    in1: Paths | None = option(
+        None, "FILE", "Reads or first mates; repeat for each lane.", "-i", "--in1"
+    ),
     in2: SecondMates = None,
-    out1: Annotated[
-        Paths | None,
-        typer.Option(
-            "-o", "--out1", metavar="FILE", help="Output for -i: one per lane or one for all."
-        ),
-    ] = None,
-    out2: Annotated[
-        Paths | None,
-        typer.Option(
-            "-O", "--out2", metavar="FILE", help="Output for -I: one per lane or one for all."
-        ),
-    ] = None,
-    interleaved: Annotated[
-        bool, typer.Option("--interleaved", help="-i and -o hold interleaved pairs.")
-    ] = False,
-    coverage: Annotated[
-        str,
-        typer.Option(
-            metavar="X",
-            help="Sequencing depth (reads per genome position); auto estimates it from the k-mer "
-            "spectrum.",
-        ),
-    ] = "auto",
-    kmer: Annotated[
-        int, typer.Option(metavar="K", help="k-mer length of the minhash tables, 8 to 32.")
-    ] = 20,
-    hashes: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Hash functions, one table each, 1 to 255; more find more overlaps but need more "
-            "memory (10 bytes per read and table).",
-        ),
-    ] = 48,
+    out1: Paths | None = option(
+        None, "FILE", "Output for -i: one per lane or one for all.", "-o", "--out1"
+    ),
+    out2: Paths | None = option(
+        None, "FILE", "Output for -I: one per lane or one for all.", "-O", "--out2"
+    ),
+    interleaved: bool = flag("-i and -o hold interleaved pairs.", "--interleaved"),
+    coverage: str = option(
+        "auto",
+        "X",
+        "Sequencing depth (reads per genome position); auto estimates it from the k-mer spectrum.",
+    ),
+    kmer: int = option(20, "K", "k-mer length of the minhash tables, 8 to 32."),
+    hashes: int = option(
+        48,
+        "N",
+        "Hash functions, one table each, 1 to 255; more find more overlaps but need more memory "
+        "(10 bytes per read and table).",
+    ),
     quality_bits: QualityBits = 8,
-    phred_offset: PhredOffsetOption = PhredChoice.auto,
-    threads: Threads = 0,
-    backend: BackendOption = BackendChoice.auto,
-    gpus: Gpus = None,
-    memory: Memory = None,
-    gpu_memory: GpuMemory = None,
-    stats: StatsFile = None,
-    seed: Seed = 0,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
+    run: StageRun,
 ) -> None:
     """Correct substitution errors in Illumina reads (CARE).
 
@@ -97,19 +47,13 @@ def correct(
 
     Pairs:          ngsgpu correct -i R1.fq -I R2.fq -o C1.fq -O C2.fq
     """
-    obey_quiet(quiet)
     with open_run(
+        run,
         "ngsgpu.io.gpu.parse",
         "ngsgpu.readset.gpu_kmers",
         "ngsgpu.minhash.gpu",
         "ngsgpu.correct.gpu",
-        threads=threads,
-        backend=backend,
-        gpus=gpus,
-        memory=memory,
-        gpu_memory=gpu_memory,
-        quiet=quiet,
-        lease=not dry_run,
+        lease=not run.dry_run,
     ) as (chosen, options):
         from ngsgpu.correct import (
             CorrectionParameters,
@@ -121,21 +65,20 @@ def correct(
 
         parameters = CorrectionParameters(
             coverage=number_or("auto", coverage, float, "--coverage"),
-            minhash=MinhashParameters(kmer=kmer, hashes=hashes, seed=seed),
+            minhash=MinhashParameters(kmer=kmer, hashes=hashes, seed=run.seed),
             quality_bits=quality_bits,
         )
         settings: dict[str, Any] = {
             "interleaved": interleaved,
             "parameters": parameters,
-            "phred_offset": phred(phred_offset),
+            "phred_offset": phred(run.phred_offset),
             "options": options,
         }
-        if dry_run:
+        if run.dry_run:
             plan = plan_files(in1 or [], in2 or [], **settings)
             show_plan(chosen, plan, parameters, options, plan_for_this_gpu)
             return
         statistics = correct_files(
-            in1 or [], out1 or [], in2 or [], out2 or [], stats=stats, **settings
+            in1 or [], out1 or [], in2 or [], out2 or [], stats=run.stats, **settings
         )
-        if not quiet:
-            typer.echo("\n".join(statistics.summary()), err=True)
+        say(statistics, run.quiet)

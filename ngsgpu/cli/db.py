@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,17 +11,20 @@ from ngsgpu.cli.classify_options import GpuMemory, Gpus
 from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
+    Compute,
     Memory,
     Quiet,
     Threads,
-    obey_quiet,
-    with_groups,
+    add_commands,
+    flag,
+    group,
+    option,
 )
 from ngsgpu.cli.run import bytes_of, cpu_options, open_run
 from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.database.plan import PartitionRequest
+    from ngsgpu.classify.database.database import Database
     from ngsgpu.classify.params import DatabaseParameters
 
 References = Annotated[
@@ -31,72 +34,65 @@ References = Annotated[
     ),
 ]
 DatabasePath = Annotated[
-    str, typer.Option("-d", "--database", metavar="DIR", help="The database.", show_default=False)
-]
-TaxonomyPath = Annotated[
-    str | None,
-    typer.Option(
-        "--taxonomy",
-        metavar="DIR",
-        help="Directory with NCBI nodes.dmp and names.dmp; without it, reads are only assigned to "
-        "sequences.",
-    ),
-]
-Maps = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--map",
-        metavar="FILE",
-        help="Sequence-to-taxon mapping: NCBI accession2taxid or assembly_summary.txt, or a table "
-        "of sequence name and taxid; repeat for more.",
-    ),
-]
-Partitions = Annotated[
-    int | None,
-    typer.Option("--partitions", metavar="N", help="Number of partitions.", show_default="1"),
-]
-PartitionMemory = Annotated[
-    str | None,
-    typer.Option(
-        "--partition-memory", metavar="SIZE", help="Maximum memory per partition, for example 40G."
-    ),
+    str, option(..., "DIR", "The database.", "-d", "--database", show_default=False)
 ]
 
 
 @dataclass(frozen=True)
+@group
+class SourceOptions:
+    """What a database is made of besides the sequences, and its partitions."""
+
+    taxonomy: str | None = option(
+        None,
+        "DIR",
+        "Directory with NCBI nodes.dmp and names.dmp; without it, reads are only assigned to "
+        "sequences.",
+    )
+    maps: list[str] | None = option(
+        None,
+        "FILE",
+        "Sequence-to-taxon mapping: NCBI accession2taxid or assembly_summary.txt, or a table of "
+        "sequence name and taxid; repeat for more.",
+        "--map",
+    )
+    partitions: int | None = option(None, "N", "Number of partitions.", show_default="1")
+    partition_memory: str | None = option(
+        None, "SIZE", "Maximum memory per partition, for example 40G."
+    )
+
+    def settings(self) -> dict[str, Any]:
+        """Arguments of the builder."""
+        from ngsgpu.classify.database.plan import PartitionRequest
+
+        request = PartitionRequest(self.partitions, bytes_of(self.partition_memory))
+        return {"taxonomy": self.taxonomy, "maps": self.maps or [], "request": request}
+
+
+@dataclass(frozen=True)
+@group
 class IndexOptions:
     """Options of a database's index."""
 
-    kmer: Annotated[int, typer.Option(metavar="K", help="k-mer length, 4 to 16.")] = 16
-    sketch: Annotated[
-        int, typer.Option(metavar="N", help="Features per window (sketch size), 1 to 32.")
-    ] = 24
-    window: Annotated[int, typer.Option(metavar="N", help="Window length in bases.")] = 127
-    stride: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Distance between window starts.", show_default="window - kmer + 1"
-        ),
-    ] = None
-    max_locations: Annotated[
-        str,
-        typer.Option(
-            metavar="N|all", help="Keep the first N locations of a feature in each partition."
-        ),
-    ] = "254"
-    remove_overfull: Annotated[
-        bool,
-        typer.Option("--remove-overfull", help="Drop features exceeding --max-locations instead."),
-    ] = False
-    ambiguous_rank: Annotated[
-        str,
-        typer.Option(
-            metavar="RANK",
-            help="Drop features found in more than --max-taxa taxa of this rank.",
-            show_default="none",
-        ),
-    ] = ""
-    max_taxa: Annotated[int, typer.Option(metavar="N", help="See --ambiguous-rank.")] = 1
+    kmer: int = option(16, "K", "k-mer length, 4 to 16.")
+    sketch: int = option(24, "N", "Features per window (sketch size), 1 to 32.")
+    window: int = option(127, "N", "Window length in bases.")
+    stride: int | None = option(
+        None, "N", "Distance between window starts.", show_default="window - kmer + 1"
+    )
+    max_locations: str = option(
+        "254", "N|all", "Keep the first N locations of a feature in each partition."
+    )
+    remove_overfull: bool = flag(
+        "Drop features exceeding --max-locations instead.", "--remove-overfull"
+    )
+    ambiguous_rank: str = option(
+        "",
+        "RANK",
+        "Drop features found in more than --max-taxa taxa of this rank.",
+        show_default="none",
+    )
+    max_taxa: int = option(1, "N", "See --ambiguous-rank.")
 
     def parameters(self) -> DatabaseParameters:
         """Convert to the builder's parameters."""
@@ -118,27 +114,14 @@ class IndexOptions:
         )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    group = typer.Typer(no_args_is_help=True, help="Build and inspect classification databases.")
-    for command in (plan, build, add, info, verify):
-        group.command(name=command.__name__)(with_groups(command))
-    app.add_typer(group, name="db")
-
-
 def plan(
     *,
     references: References,
     database: DatabasePath,
-    taxonomy: TaxonomyPath = None,
-    maps: Maps = None,
-    partitions: Partitions = None,
-    partition_memory: PartitionMemory = None,
+    sources: SourceOptions,
     index: IndexOptions,
     threads: Threads = 0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan; write nothing.")
-    ] = False,
+    dry_run: bool = flag("Print the plan; write nothing.", "--dry-run"),
     quiet: Quiet = False,
 ) -> None:
     """Plan a partitioned database from the names and lengths of the references.
@@ -151,19 +134,16 @@ def plan(
     from ngsgpu.classify.database.plan import inputs_of, plan_database
     from ngsgpu.classify.database.write import write_manifest
 
-    obey_quiet(quiet)
     options = cpu_options(threads, None, quiet)
     planned = plan_database(
         references,
         database,
         parameters=index.parameters(),
-        taxonomy=taxonomy,
-        maps=maps or [],
-        request=_request(partitions, partition_memory),
+        **sources.settings(),
         options=options,
     )
     if not dry_run:
-        inputs = inputs_of(references, planned.targets.files, taxonomy, maps or [])
+        inputs = inputs_of(references, planned.targets.files, sources.taxonomy, sources.maps or [])
         with database_folder(planned.path, inputs) as place:
             write_manifest(planned.moved(*place))
     typer.echo("\n".join(partition_lines(planned, built=None)))
@@ -183,16 +163,10 @@ def build(
         ),
     ] = None,
     database: DatabasePath = "",
-    taxonomy: TaxonomyPath = None,
-    maps: Maps = None,
-    partitions: Partitions = None,
-    partition_memory: PartitionMemory = None,
-    only_partition: Annotated[
-        int | None,
-        typer.Option(
-            "--only-partition", metavar="K", help="Build only this partition of a planned database."
-        ),
-    ] = None,
+    sources: SourceOptions,
+    only_partition: int | None = option(
+        None, "K", "Build only this partition of a planned database."
+    ),
     index: IndexOptions,
     threads: Threads = 0,
     memory: Memory = None,
@@ -216,21 +190,14 @@ def build(
     if not database:
         raise UsageError("give the database with -d")
     planned = only_partition is not None
-    others = references or taxonomy or maps or partitions or partition_memory
-    if planned and (others or index != IndexOptions()):
+    if planned and (references or any(vars(sources).values()) or index != IndexOptions()):
         raise UsageError(
             "--only-partition builds a database planned with `ngsgpu db plan`: give only -d"
         )
-    obey_quiet(quiet)
     # Further GPUs are initialised only if the memory of the first is too small.
     with open_run(
+        Compute(threads, backend, gpus, gpu_memory, quiet, memory),
         "ngsgpu.classify.index.gpu_build",
-        threads=threads,
-        backend=backend,
-        gpus=gpus,
-        memory=memory,
-        gpu_memory=gpu_memory,
-        quiet=quiet,
         prepared_gpus=1,
     ) as (_, options):
         from ngsgpu.classify.database.build import build_database, build_partition
@@ -244,29 +211,20 @@ def build(
             references or [],
             database,
             parameters=parameters,
-            taxonomy=taxonomy,
-            maps=maps or [],
-            request=_request(partitions, partition_memory),
+            **sources.settings(),
             options=options,
         )
-    if not quiet:
-        from ngsgpu.classify.database.info import partition_lines, taxon_lines
-
-        lines = [*partition_lines(built, built=built.built()), *taxon_lines(built)]
-        typer.echo("\n".join(lines), err=True)
+    _say(built, quiet)
 
 
 def add(
+    *,
     references: References,
     database: DatabasePath,
-    taxonomy: TaxonomyPath = None,
-    maps: Maps = None,
-    partitions: Partitions = None,
-    partition_memory: PartitionMemory = None,
-    into_last: Annotated[
-        bool,
-        typer.Option("--into-last", help="Add to the last partition instead of creating new ones."),
-    ] = False,
+    sources: SourceOptions,
+    into_last: bool = flag(
+        "Add to the last partition instead of creating new ones.", "--into-last"
+    ),
     threads: Threads = 0,
     memory: Memory = None,
     quiet: Quiet = False,
@@ -276,32 +234,22 @@ def add(
     The database keeps its taxonomy; --taxonomy only checks that it is the same one.
     """
     from ngsgpu.classify.database.add import add_references
-    from ngsgpu.classify.database.info import partition_lines, taxon_lines
 
-    obey_quiet(quiet)
     new = add_references(
         database,
         references,
-        taxonomy=taxonomy,
-        maps=maps or [],
-        request=_request(partitions, partition_memory),
+        **sources.settings(),
         into_last=into_last,
         options=cpu_options(threads, memory, quiet),
     )
-    if not quiet:
-        lines = [*partition_lines(new, built=new.built()), *taxon_lines(new)]
-        typer.echo("\n".join(lines), err=True)
+    _say(new, quiet)
 
 
 def info(
     database: DatabasePath,
-    targets: Annotated[
-        bool, typer.Option("--targets", help="List the reference sequences, tab-separated.")
-    ] = False,
-    unmapped: Annotated[
-        bool, typer.Option("--unmapped", help="List the reference sequences without a taxon.")
-    ] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    targets: bool = flag("List the reference sequences, tab-separated.", "--targets"),
+    unmapped: bool = flag("List the reference sequences without a taxon.", "--unmapped"),
+    json_output: bool = flag("Print JSON.", "--json"),
 ) -> None:
     """Show the contents of a database."""
     from ngsgpu.classify.database.database import open_database
@@ -342,7 +290,13 @@ def verify(database: DatabasePath) -> None:
     typer.echo(f"{database}: {files} files verified")
 
 
-def _request(partitions: int | None, memory: str | None) -> PartitionRequest:
-    from ngsgpu.classify.database.plan import PartitionRequest
+def _say(database: Database, quiet: bool) -> None:
+    from ngsgpu.classify.database.info import partition_lines, taxon_lines
 
-    return PartitionRequest(partitions, bytes_of(memory))
+    if not quiet:
+        lines = [*partition_lines(database, built=database.built()), *taxon_lines(database)]
+        typer.echo("\n".join(lines), err=True)
+
+
+app = typer.Typer(no_args_is_help=True, help="Build and inspect classification databases.")
+add_commands(app, plan, build, add, info, verify)

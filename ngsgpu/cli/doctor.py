@@ -5,11 +5,6 @@ from __future__ import annotations
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command(name="doctor")(doctor)
-
-
 def doctor(
     json: bool = typer.Option(False, "--json", help="Print JSON instead of text."),
 ) -> None:

@@ -10,85 +10,44 @@ from typing import Annotated, Any
 
 import typer
 
+from ngsgpu.cli.options import add_commands, flag, option
 from ngsgpu.errors import UsageError
 
-JsonFile = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write all results to this file.")
-]
-Threads = Annotated[
-    int, typer.Option("-t", "--threads", min=1, metavar="N", help="Decompression threads.")
-]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    group = typer.Typer(no_args_is_help=True, help="Compare results with the truth.")
-    group.command(name="correction")(correction)
-    group.command(name="classification")(classification)
-    group.command(name="merging")(merging)
-    group.command(name="extension")(extension)
-    app.add_typer(group, name="evaluate")
+JsonFile = Annotated[Path | None, option(..., "FILE", "Write all results to this file.", "--json")]
+Threads = Annotated[int, option(..., "N", "Decompression threads.", "-t", "--threads", min=1)]
 
 
 def correction(
-    truth: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE", help="SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
-        ),
-    ],
-    in1: Annotated[
-        list[Path],
-        typer.Option(
-            "-i", "--in1", metavar="FILE", help="Reads before correction; repeat for lanes."
-        ),
-    ],
-    out1: Annotated[
-        list[Path],
-        typer.Option(
-            "-o",
-            "--out1",
-            metavar="FILE",
-            help="The same reads after correction, in the same order.",
-        ),
-    ],
-    in2: Annotated[
-        list[Path] | None,
-        typer.Option("-I", "--in2", metavar="FILE", help="Second mates before correction."),
-    ] = None,
-    out2: Annotated[
-        list[Path] | None,
-        typer.Option("-O", "--out2", metavar="FILE", help="Second mates after correction."),
-    ] = None,
-    interleaved: Annotated[
-        bool,
-        typer.Option("--interleaved", help="--in1 and --out1 hold interleaved pairs."),
-    ] = False,
-    alignments: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="ART's .aln files, or a SAM of the uncorrected reads, to find the reads with "
-            "insertions or deletions. Without them, indels are inferred from the sequences.",
-        ),
-    ] = None,
+    truth: list[Path] = option(
+        ..., "FILE", "SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
+    ),
+    in1: list[Path] = option(
+        ..., "FILE", "Reads before correction; repeat for lanes.", "-i", "--in1"
+    ),
+    out1: list[Path] = option(
+        ..., "FILE", "The same reads after correction, in the same order.", "-o", "--out1"
+    ),
+    in2: list[Path] | None = option(None, "FILE", "Second mates before correction.", "-I", "--in2"),
+    out2: list[Path] | None = option(
+        None, "FILE", "Second mates after correction.", "-O", "--out2"
+    ),
+    interleaved: bool = flag("--in1 and --out1 hold interleaved pairs.", "--interleaved"),
+    alignments: list[Path] | None = option(
+        None,
+        "FILE",
+        "ART's .aln files, or a SAM of the uncorrected reads, to find the reads with insertions "
+        "or deletions. Without them, indels are inferred from the sequences.",
+    ),
     json_path: JsonFile = None,
-    mqc_prefix: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PREFIX",
-            help="Write MultiQC content to PREFIX.ngsgpu_correction_mqc.json and "
-            "PREFIX.ngsgpu_correction_generalstats_mqc.json.",
-        ),
-    ] = None,
-    sample: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Sample name for MultiQC.",
-            show_default="last component of PREFIX",
-        ),
-    ] = None,
+    mqc_prefix: str | None = option(
+        None,
+        "PREFIX",
+        "Write MultiQC content to PREFIX.ngsgpu_correction_mqc.json and "
+        "PREFIX.ngsgpu_correction_generalstats_mqc.json.",
+    ),
+    sample: str | None = option(
+        None, "NAME", "Sample name for MultiQC.", show_default="last component of PREFIX"
+    ),
     threads: Threads = 1,
 ) -> None:
     """Count corrected, missed and introduced errors against the error-free reads.
@@ -100,7 +59,6 @@ def correction(
         raise UsageError("--sample names the sample for MultiQC; it needs --mqc-prefix")
 
     from ngsgpu.evaluate.correction import evaluate_correction
-    from ngsgpu.evaluate.output import print_tables
     from ngsgpu.report import multiqc
 
     paths = [] if mqc_prefix is None else multiqc.paths_of(mqc_prefix, multiqc.CORRECTION)
@@ -115,70 +73,48 @@ def correction(
             alignments=alignments,
             threads=threads,
         )
-        document = evaluation.document()
         content: tuple[str, ...] = ()
         if mqc_prefix is not None:
-            content = multiqc.evaluation_content(document, sample or Path(mqc_prefix).name)
-        print_tables(evaluation.tables())
-        write(document, *content)
+            name = sample or Path(mqc_prefix).name
+            content = multiqc.evaluation_content(evaluation.document(), name)
+        write(evaluation, *content)
 
 
 def classification(
-    classified: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE",
-            help="Per-read output of ngsgpu classify, Kraken or MetaCache; repeat to compare "
-            "several.",
-        ),
-    ],
-    taxonomy: Annotated[
-        Path, typer.Option(metavar="DIR", help="NCBI nodes.dmp, names.dmp and merged.dmp.")
-    ],
-    truth: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Table with columns read (or label, a prefix of read names) and taxid; optionally "
-            "genus_taxid and so on for taxa missing from the taxonomy.",
-        ),
-    ] = None,
-    references: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The database, or a table of its sequence names and taxids: sensitivity then "
-            "counts only reads whose taxon is in the database.",
-        ),
-    ] = None,
-    composition: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Taxids and fractions of the sample's true composition, to compare abundances "
-            "with.",
-            show_default="from the reads of --truth",
-        ),
-    ] = None,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Label for each --classified file, in order.",
-            show_default="file name",
-        ),
-    ] = None,
-    rank: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RANK",
-            help="Rank to evaluate; repeat for more.",
-            show_default="species, genus, family, order, class, phylum and domain",
-        ),
-    ] = None,
-    abundance_rank: Annotated[
-        str, typer.Option(metavar="RANK", help="Rank of the abundances.")
-    ] = "species",
+    classified: list[Path] = option(
+        ...,
+        "FILE",
+        "Per-read output of ngsgpu classify, Kraken or MetaCache; repeat to compare several.",
+    ),
+    taxonomy: Path = option(..., "DIR", "NCBI nodes.dmp, names.dmp and merged.dmp."),
+    truth: Path | None = option(
+        None,
+        "FILE",
+        "Table with columns read (or label, a prefix of read names) and taxid; optionally "
+        "genus_taxid and so on for taxa missing from the taxonomy.",
+    ),
+    references: Path | None = option(
+        None,
+        "FILE",
+        "The database, or a table of its sequence names and taxids: sensitivity then counts only "
+        "reads whose taxon is in the database.",
+    ),
+    composition: Path | None = option(
+        None,
+        "FILE",
+        "Taxids and fractions of the sample's true composition, to compare abundances with.",
+        show_default="from the reads of --truth",
+    ),
+    name: list[str] | None = option(
+        None, "NAME", "Label for each --classified file, in order.", show_default="file name"
+    ),
+    rank: list[str] | None = option(
+        None,
+        "RANK",
+        "Rank to evaluate; repeat for more.",
+        show_default="species, genus, family, order, class, phylum and domain",
+    ),
+    abundance_rank: str = option("species", "RANK", "Rank of the abundances."),
     json_path: JsonFile = None,
 ) -> None:
     """Compare read classifications with the true taxa.
@@ -194,7 +130,6 @@ def classification(
 
     from ngsgpu.classify.call.abundance import rank_code
     from ngsgpu.evaluate.classification import DEFAULT_RANKS, evaluate_classification
-    from ngsgpu.evaluate.output import print_tables
     from ngsgpu.taxonomy.dump import load_taxonomy
 
     ranks = rank or list(DEFAULT_RANKS)
@@ -210,34 +145,21 @@ def classification(
             ranks=ranks,
             abundance_rank=abundance_rank,
         )
-        print_tables(evaluation.tables())
-        write(evaluation.document())
+        write(evaluation)
 
 
 def merging(
-    truth: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE", help="SAM, BAM or CRAM of the error-free pairs (art_illumina -ef)."
-        ),
-    ],
-    in1: Annotated[
-        list[Path],
-        typer.Option("-i", "--in1", metavar="FILE", help="First mates; repeat for lanes."),
-    ],
-    in2: Annotated[list[Path], typer.Option("-I", "--in2", metavar="FILE", help="Second mates.")],
-    merged: Annotated[
-        list[Path],
-        typer.Option(
-            "-m", "--merged", metavar="FILE", help="Merged reads, in the order of the pairs."
-        ),
-    ],
-    min_overlap: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Pairs sharing at least this many bases count as overlapping."
-        ),
-    ] = 10,
+    truth: list[Path] = option(
+        ..., "FILE", "SAM, BAM or CRAM of the error-free pairs (art_illumina -ef)."
+    ),
+    in1: list[Path] = option(..., "FILE", "First mates; repeat for lanes.", "-i", "--in1"),
+    in2: list[Path] = option(..., "FILE", "Second mates.", "-I", "--in2"),
+    merged: list[Path] = option(
+        ..., "FILE", "Merged reads, in the order of the pairs.", "-m", "--merged"
+    ),
+    min_overlap: int = option(
+        10, "N", "Pairs sharing at least this many bases count as overlapping.", min=1
+    ),
     json_path: JsonFile = None,
     threads: Threads = 1,
 ) -> None:
@@ -247,48 +169,29 @@ def merging(
     rates of input and merged reads. --json also reports the errors at each quality.
     """
     from ngsgpu.evaluate.merging import evaluate_merging
-    from ngsgpu.evaluate.output import print_tables
 
     with _outputs(json_path) as write:
         evaluation = evaluate_merging(
             truth, in1, in2, merged, min_overlap=min_overlap, threads=threads
         )
-        print_tables(evaluation.tables())
-        write(evaluation.document())
+        write(evaluation)
 
 
 def extension(
-    reference: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="FASTA the reads were simulated from or aligned to."),
-    ],
-    extended: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Extended reads; repeat for several files.")
-    ],
-    truth: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
-        ),
-    ] = None,
-    alignments: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="For real reads: SAM, BAM or CRAM of the extended reads, in input order.",
-        ),
-    ] = None,
-    read_length: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="With --alignments: length of the two end reads, if headers lack their positions.",
-        ),
-    ] = None,
-    pairs: Annotated[
-        int,
-        typer.Option(metavar="N", min=0, help="With --alignments: number of input pairs."),
-    ] = 0,
+    reference: Path = option(..., "FILE", "FASTA the reads were simulated from or aligned to."),
+    extended: list[Path] = option(..., "FILE", "Extended reads; repeat for several files."),
+    truth: list[Path] | None = option(
+        None, "FILE", "SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
+    ),
+    alignments: Path | None = option(
+        None, "FILE", "For real reads: SAM, BAM or CRAM of the extended reads, in input order."
+    ),
+    read_length: int | None = option(
+        None,
+        "N",
+        "With --alignments: length of the two end reads, if headers lack their positions.",
+    ),
+    pairs: int = option(0, "N", "With --alignments: number of input pairs.", min=0),
     json_path: JsonFile = None,
 ) -> None:
     """Compare the filled gaps of extended reads with the true sequence.
@@ -301,7 +204,6 @@ def extension(
         raise UsageError("give either --truth (simulated reads) or --alignments (real reads)")
 
     from ngsgpu.evaluate.extension import evaluate_extension, evaluate_mapped
-    from ngsgpu.evaluate.output import print_tables
 
     with _outputs(json_path) as write:
         if alignments is not None:
@@ -310,30 +212,33 @@ def extension(
             )
         else:
             evaluation = evaluate_extension(truth or [], reference, extended)
-        print_tables(evaluation.tables())
-        write(evaluation.document())
+        write(evaluation)
 
 
 @contextlib.contextmanager
 def _outputs(json_path: Path | None, others: Sequence[Path] = ()) -> Iterator[Callable[..., None]]:
-    """Open the outputs before the evaluation; yield the function that writes them.
+    """Open the outputs before the evaluation; yield the function that prints and writes it.
 
-    They are published only if the table reached standard output.
+    The files are published only if the table reached standard output.
     """
     import json
 
+    from ngsgpu.evaluate.output import print_tables
     from ngsgpu.io.output.writer import OutputSet
 
-    paths = [*([] if json_path is None else [json_path]), *others]
+    with OutputSet([*([] if json_path is None else [json_path]), *others]) as outputs:
 
-    with OutputSet(paths) as outputs:
-
-        def write(document: dict[str, Any], *texts: str) -> None:
+        def write(evaluation: Any, *texts: str) -> None:
+            print_tables(evaluation.tables())
             if json_path is not None:
-                texts = (json.dumps(document) + "\n", *texts)
+                texts = (json.dumps(evaluation.document()) + "\n", *texts)
             for index, text in enumerate(texts):
                 outputs.write(index, text.encode())
             if sys.stdout is not None:
                 sys.stdout.flush()
 
         yield write
+
+
+app = typer.Typer(no_args_is_help=True, help="Compare results with the truth.")
+add_commands(app, correction, classification, merging, extension)

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from ngsgpu.cli.options import (
-    BackendChoice,
-    BackendOption,
-    DryRun,
     FirstMates,
-    GpuMemory,
-    Gpus,
     InterleavedInput,
-    Memory,
-    PhredChoice,
-    PhredOffsetOption,
     QualityBits,
-    Quiet,
     SecondMates,
-    Seed,
-    StatsFile,
-    Threads,
-    obey_quiet,
+    StageRun,
+    flag,
+    option,
 )
-from ngsgpu.cli.run import open_run, phred, show_plan, thread_count
+from ngsgpu.cli.run import open_run, phred, say, show_plan
 from ngsgpu.errors import UsageError
 
 
@@ -37,148 +25,75 @@ class LibraryChoice(StrEnum):
     mp = "mp"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command(name="extend")(extend)
-
-
 def extend(
+    *,
     in1: FirstMates = None,
     in2: SecondMates = None,
-    out: Annotated[
-        str | None,
-        typer.Option("-o", "--out", metavar="FILE", help="Extended reads.", show_default=False),
-    ] = None,
-    remaining1: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="First mates of unconnected pairs; both mates without --remaining2.",
-        ),
-    ] = None,
-    remaining2: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Second mates of unconnected pairs."),
-    ] = None,
+    out: str | None = option(None, "FILE", "Extended reads.", "-o", "--out", show_default=False),
+    remaining1: str | None = option(
+        None, "FILE", "First mates of unconnected pairs; both mates without --remaining2."
+    ),
+    remaining2: str | None = option(None, "FILE", "Second mates of unconnected pairs."),
     interleaved: InterleavedInput = False,
-    library: Annotated[
-        LibraryChoice,
-        typer.Option(
-            metavar="pe|mp",
-            help="Mate orientation: inward (pe, paired ends) or outward (mp, mate pairs).",
-        ),
-    ] = LibraryChoice.pe,
-    insert_size: Annotated[
-        float | None,
-        typer.Option(
-            metavar="N",
-            help="Mean insert size (fragment length, reads included).",
-            show_default="estimated",
-        ),
-    ] = None,
-    insert_sd: Annotated[
-        float | None,
-        typer.Option(
-            metavar="N", help="Standard deviation of the insert size.", show_default="estimated"
-        ),
-    ] = None,
-    min_length: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Minimum fragment length to connect.",
-            show_default="mean - 4 SD",
-        ),
-    ] = None,
-    max_length: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Maximum fragment length to connect.",
-            show_default="mean + 4 SD",
-        ),
-    ] = None,
-    strict: Annotated[
-        int,
-        typer.Option(
-            metavar="0|1|2",
-            help="2: both directions must reach the mate with the same sequence; 1: one may stop "
-            "early if it agrees as far as it got; 0: one direction suffices.",
-        ),
-    ] = 0,
-    gap_mismatches: Annotated[
-        int,
-        typer.Option(metavar="N", help="Mismatches allowed between the two gap sequences."),
-    ] = 0,
-    confirm_ratio: Annotated[
-        float,
-        typer.Option(
-            metavar="X", help="Fraction of the gap the other direction must cover to confirm it."
-        ),
-    ] = 0.5,
-    confirm_matches: Annotated[
-        float, typer.Option(metavar="X", help="Identity required over that fraction.")
-    ] = 0.95,
-    merge_overlap: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="Overlap that joins two unfinished extensions (--strict 0)."
-        ),
-    ] = 40,
-    outward: Annotated[bool, typer.Option("--outward", help="Also extend pairs outward.")] = False,
-    kmer: Annotated[
-        int, typer.Option(metavar="K", help="k-mer length of the tables, 8 to 32.")
-    ] = 20,
-    hashes: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Hash functions, one table each (17 bytes per read and table); 2 suffice for "
-            "corrected reads.",
-        ),
-    ] = 4,
-    step: Annotated[
-        int, typer.Option(metavar="N", help="Maximum bases appended per step, 1 to 64.")
-    ] = 20,
-    min_reads: Annotated[
-        int, typer.Option(metavar="N", help="Minimum reads covering an appended base.")
-    ] = 3,
-    min_overlap: Annotated[
-        int, typer.Option(metavar="N", help="Minimum overlap with another read, 50 or more.")
-    ] = 50,
-    min_overlap_ratio: Annotated[
-        float, typer.Option(metavar="X", help="Minimum overlap as a fraction of the anchor read.")
-    ] = 0.5,
-    max_mismatch_ratio: Annotated[
-        float, typer.Option(metavar="X", help="Maximum mismatches as a fraction of the overlap.")
-    ] = 0.05,
+    library: LibraryChoice = option(
+        LibraryChoice.pe,
+        "pe|mp",
+        "Mate orientation: inward (pe, paired ends) or outward (mp, mate pairs).",
+    ),
+    insert_size: float | None = option(
+        None, "N", "Mean insert size (fragment length, reads included).", show_default="estimated"
+    ),
+    insert_sd: float | None = option(
+        None, "N", "Standard deviation of the insert size.", show_default="estimated"
+    ),
+    min_length: int | None = option(
+        None, "N", "Minimum fragment length to connect.", show_default="mean - 4 SD"
+    ),
+    max_length: int | None = option(
+        None, "N", "Maximum fragment length to connect.", show_default="mean + 4 SD"
+    ),
+    strict: int = option(
+        0,
+        "0|1|2",
+        "2: both directions must reach the mate with the same sequence; 1: one may stop early if "
+        "it agrees as far as it got; 0: one direction suffices.",
+    ),
+    gap_mismatches: int = option(0, "N", "Mismatches allowed between the two gap sequences."),
+    confirm_ratio: float = option(
+        0.5, "X", "Fraction of the gap the other direction must cover to confirm it."
+    ),
+    confirm_matches: float = option(0.95, "X", "Identity required over that fraction."),
+    merge_overlap: int = option(
+        40, "N", "Overlap that joins two unfinished extensions (--strict 0)."
+    ),
+    outward: bool = flag("Also extend pairs outward.", "--outward"),
+    kmer: int = option(20, "K", "k-mer length of the tables, 8 to 32."),
+    hashes: int = option(
+        4,
+        "N",
+        "Hash functions, one table each (17 bytes per read and table); 2 suffice for corrected "
+        "reads.",
+    ),
+    step: int = option(20, "N", "Maximum bases appended per step, 1 to 64."),
+    min_reads: int = option(3, "N", "Minimum reads covering an appended base."),
+    min_overlap: int = option(50, "N", "Minimum overlap with another read, 50 or more."),
+    min_overlap_ratio: float = option(
+        0.5, "X", "Minimum overlap as a fraction of the anchor read."
+    ),
+    max_mismatch_ratio: float = option(
+        0.05, "X", "Maximum mismatches as a fraction of the overlap."
+    ),
     quality_bits: QualityBits = 8,
-    gap_quality: Annotated[
-        int | None,
-        typer.Option(
-            metavar="Q",
-            help="Quality of all bases outside the two reads.",
-            show_default="from the supporting reads",
-        ),
-    ] = None,
-    fasta: Annotated[bool, typer.Option("--fasta", help="Write extended reads as FASTA.")] = False,
-    include_remaining: Annotated[
-        bool,
-        typer.Option("--include-remaining", help="Also write unconnected pairs to -o."),
-    ] = False,
-    unsorted: Annotated[
-        bool, typer.Option("--unsorted", help="Write reads as they finish, not in input order.")
-    ] = False,
-    phred_offset: PhredOffsetOption = PhredChoice.auto,
-    threads: Threads = 0,
-    backend: BackendOption = BackendChoice.auto,
-    gpus: Gpus = None,
-    memory: Memory = None,
-    gpu_memory: GpuMemory = None,
-    stats: StatsFile = None,
-    seed: Seed = 0,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
+    gap_quality: int | None = option(
+        None,
+        "Q",
+        "Quality of all bases outside the two reads.",
+        show_default="from the supporting reads",
+    ),
+    fasta: bool = flag("Write extended reads as FASTA.", "--fasta"),
+    include_remaining: bool = flag("Also write unconnected pairs to -o.", "--include-remaining"),
+    unsorted: bool = flag("Write reads as they finish, not in input order.", "--unsorted"),
+    run: StageRun,
 ) -> None:
     """Extend read pairs to long reads (CAREx).
 
@@ -197,10 +112,8 @@ def extend(
     )
     from ngsgpu.extend.gpu_plan import plan_for_this_gpu
 
-    obey_quiet(quiet)
-    thread_count(threads)
     parameters = ExtensionParameters(
-        ends=EndParameters(kmer=kmer, hashes=hashes, seed=seed),
+        ends=EndParameters(kmer=kmer, hashes=hashes, seed=run.seed),
         quality_bits=quality_bits,
         strict=strict,
         insert_mean=insert_size,
@@ -219,27 +132,22 @@ def extend(
         outward=outward,
         mate_pairs=library is LibraryChoice.mp,
     )
-    if out is None and not dry_run:
+    if out is None and not run.dry_run:
         raise UsageError("no output given; name one with -o")
     with open_run(
+        run,
         "ngsgpu.io.gpu.parse",
         "ngsgpu.minhash.ends_gpu",
         "ngsgpu.extend.gpu",
-        threads=threads,
-        backend=backend,
-        gpus=gpus,
-        memory=memory,
-        gpu_memory=gpu_memory,
-        quiet=quiet,
-        lease=not dry_run,
+        lease=not run.dry_run,
     ) as (chosen, options):
         settings: dict[str, Any] = {
             "interleaved": interleaved,
             "parameters": parameters,
-            "phred_offset": phred(phred_offset),
+            "phred_offset": phred(run.phred_offset),
             "options": options,
         }
-        if dry_run or out is None:
+        if run.dry_run or out is None:
             plan = plan_files(in1 or [], in2 or [], **settings)
             show_plan(chosen, plan, parameters, options, plan_for_this_gpu)
             return
@@ -247,12 +155,11 @@ def extend(
             out,
             remaining1,
             remaining2,
-            stats,
+            run.stats,
             fasta=fasta,
             include_remaining=include_remaining,
             sort=not unsorted,
             gap_quality=gap_quality,
         )
         statistics = extend_files(in1 or [], in2 or [], outputs=outputs, **settings)
-        if not quiet:
-            typer.echo("\n".join(statistics.summary()), err=True)
+        say(statistics, run.quiet)

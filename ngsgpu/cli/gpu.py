@@ -6,25 +6,16 @@ from typing import Annotated
 
 import typer
 
+from ngsgpu.cli.options import flag, option
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    group = typer.Typer(
-        help="List GPUs and lease them to programs.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-    )
-    group.command(name="list")(list_gpus)
-    group.command(
-        name="run",
-        # Everything from the first non-option word on belongs to the program.
-        context_settings={"allow_interspersed_args": False},
-    )(run)
-    app.add_typer(group, name="gpu")
+app = typer.Typer(
+    help="List GPUs and lease them to programs.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
+@app.command(name="list")
 def list_gpus(
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    json: bool = flag("Print JSON instead of text.", "--json"),
 ) -> None:
     """List the GPUs that can be leased and their holders.
 
@@ -70,19 +61,14 @@ def list_gpus(
         typer.echo(f"ngsgpu: {problem}", err=True)
 
 
+# Everything from the first non-option word on belongs to the program.
+@app.command(name="run", context_settings={"allow_interspersed_args": False})
 def run(
     command: Annotated[list[str], typer.Argument(metavar="COMMAND...", show_default=False)],
-    count: Annotated[
-        int, typer.Option("-n", "--gpus", metavar="K", help="GPUs to lease; 0 hides them all.")
-    ] = 1,
-    wait: Annotated[
-        float | None,
-        typer.Option(
-            metavar="S",
-            help="Seconds to wait for free GPUs; 0: do not wait.",
-            show_default="no limit",
-        ),
-    ] = None,
+    count: int = option(1, "K", "GPUs to lease; 0 hides them all.", "-n", "--gpus"),
+    wait: float | None = option(
+        None, "S", "Seconds to wait for free GPUs; 0: do not wait.", show_default="no limit"
+    ),
 ) -> None:
     """Lease free GPUs and run any program on them.
 

@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ngsgpu.cli.options import Threads
+from ngsgpu.cli.options import Threads, flag, option
 from ngsgpu.cli.run import thread_count
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command(name="kmers")(kmers)
-
-
 def kmers(
-    in1: Annotated[
-        list[str],
-        typer.Option(
-            "-i", "--in1", metavar="FILE", help="Reads or first mates; repeat for more files."
-        ),
-    ],
-    in2: Annotated[
-        list[str] | None,
-        typer.Option("-I", "--in2", metavar="FILE", help="Second mates; repeat for more files."),
-    ] = None,
-    out: Annotated[
-        str,
-        typer.Option(
-            "-o",
-            "--out",
-            metavar="FILE",
-            help="Histogram file; - is standard output.",
-        ),
-    ] = "-",
-    kmer: Annotated[
-        int, typer.Option("-k", "--kmer", metavar="K", help="k-mer length, 1 to 32.")
-    ] = 21,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Count all k-mers instead of a sample.")
-    ] = False,
+    in1: list[str] = option(
+        ..., "FILE", "Reads or first mates; repeat for more files.", "-i", "--in1"
+    ),
+    in2: list[str] | None = option(
+        None, "FILE", "Second mates; repeat for more files.", "-I", "--in2"
+    ),
+    out: str = option("-", "FILE", "Histogram file; - is standard output.", "-o", "--out"),
+    kmer: int = option(21, "K", "k-mer length, 1 to 32.", "-k", "--kmer"),
+    exact: bool = flag("Count all k-mers instead of a sample.", "--exact"),
     threads: Threads = 0,
 ) -> None:
     """Compute the k-mer spectrum of reads and estimate the coverage.

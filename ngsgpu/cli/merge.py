@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
-
-import typer
 
 from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
+    Compute,
     FirstMates,
     PhredChoice,
     PhredOffsetOption,
@@ -17,9 +15,10 @@ from ngsgpu.cli.options import (
     SecondMates,
     StatsFile,
     Threads,
-    obey_quiet,
+    flag,
+    option,
 )
-from ngsgpu.cli.run import number_or, open_run, phred, thread_count
+from ngsgpu.cli.run import number_or, open_run, phred, say
 from ngsgpu.errors import UsageError
 
 
@@ -30,153 +29,90 @@ class QualityChoice(StrEnum):
     flash = "flash"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command(name="merge")(merge)
-
-
 def merge(
     in1: FirstMates = None,
     in2: SecondMates = None,
-    out: Annotated[
-        str | None, typer.Option("-o", "--out", metavar="FILE", help="Merged reads.")
-    ] = None,
-    unmerged1: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="First mates of unmerged pairs; without it, unmerged pairs are dropped.",
-        ),
-    ] = None,
-    unmerged2: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Second mates of unmerged pairs.")
-    ] = None,
-    flash_prefix: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PREFIX",
-            help="Write FLASH's five output files, under its names, in place of -o and --unmerged.",
-        ),
-    ] = None,
-    compress: Annotated[
-        bool, typer.Option("-z", "--compress", help="With --flash-prefix: compress the reads.")
-    ] = False,
-    to_stdout: Annotated[bool, typer.Option("-c", "--to-stdout", help="Same as -o -.")] = False,
-    interleaved_in: Annotated[
-        bool, typer.Option("--interleaved-in", help="-i holds interleaved pairs.")
-    ] = False,
-    interleaved_out: Annotated[
-        bool,
-        typer.Option("--interleaved-out", help="Write unmerged pairs interleaved to --unmerged1."),
-    ] = False,
-    min_overlap: Annotated[
-        int, typer.Option("-m", "--min-overlap", metavar="N", help="Minimum overlap, in bases.")
-    ] = 10,
-    max_overlap: Annotated[
-        str,
-        typer.Option(
-            "-M",
-            "--max-overlap",
-            metavar="N|auto",
-            help="Score longer overlaps as if they had this length; auto: see --fragment-length.",
-        ),
-    ] = "65",
-    max_mismatch_density: Annotated[
-        float,
-        typer.Option(
-            "-x",
-            "--max-mismatch-density",
-            metavar="X",
-            help="Maximum mismatches as a fraction of the scored overlap length.",
-        ),
-    ] = 0.25,
-    read_length: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Mean read length for --max-overlap auto.",
-            show_default="mean of the first 10,000 pairs",
-        ),
-    ] = None,
-    fragment_length: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Mean fragment length for --max-overlap auto; without it, auto is the longest "
-            "read of the first 10,000 pairs.",
-        ),
-    ] = None,
-    fragment_deviation: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Standard deviation of the fragment length for --max-overlap auto.",
-            show_default="a tenth of the fragment length",
-        ),
-    ] = None,
-    allow_outies: Annotated[
-        bool,
-        typer.Option("--allow-outies", help="Also merge outward-facing pairs."),
-    ] = False,
-    trim_adapters: Annotated[
-        bool,
-        typer.Option(
-            "--trim-adapters",
-            help="Trim reads that run past the end of their fragment into the adapter.",
-        ),
-    ] = False,
-    correct_only: Annotated[
-        bool,
-        typer.Option(
-            "--correct-only",
-            help="Do not merge: write all pairs to --unmerged1 and --unmerged2, corrected where "
-            "the reads overlap.",
-        ),
-    ] = False,
-    quality: Annotated[
-        QualityChoice,
-        typer.Option(
-            metavar="edgar|flash",
-            help="Qualities of merged bases: posterior error probabilities (edgar), or FLASH's "
-            "rule with output byte-identical to FLASH's.",
-        ),
-    ] = QualityChoice.edgar,
-    max_quality: Annotated[
-        int, typer.Option(metavar="Q", help="With edgar: maximum quality in overlaps, 2 to 93.")
-    ] = 41,
-    cap_mismatch_quals: Annotated[
-        bool,
-        typer.Option(
-            "--cap-mismatch-quals", help="With flash: cap qualities at 2 where the reads disagree."
-        ),
-    ] = False,
-    hist: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write the length histogram of the merged reads."),
-    ] = None,
-    histogram: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The same histogram drawn with asterisks.")
-    ] = None,
-    ihist: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write fragment lengths in BBMap's ihist format."),
-    ] = None,
+    out: str | None = option(None, "FILE", "Merged reads.", "-o", "--out"),
+    unmerged1: str | None = option(
+        None, "FILE", "First mates of unmerged pairs; without it, unmerged pairs are dropped."
+    ),
+    unmerged2: str | None = option(None, "FILE", "Second mates of unmerged pairs."),
+    flash_prefix: str | None = option(
+        None,
+        "PREFIX",
+        "Write FLASH's five output files, under its names, in place of -o and --unmerged.",
+    ),
+    compress: bool = flag("With --flash-prefix: compress the reads.", "-z", "--compress"),
+    to_stdout: bool = flag("Same as -o -.", "-c", "--to-stdout"),
+    interleaved_in: bool = flag("-i holds interleaved pairs.", "--interleaved-in"),
+    interleaved_out: bool = flag(
+        "Write unmerged pairs interleaved to --unmerged1.", "--interleaved-out"
+    ),
+    min_overlap: int = option(10, "N", "Minimum overlap, in bases.", "-m", "--min-overlap"),
+    max_overlap: str = option(
+        "65",
+        "N|auto",
+        "Score longer overlaps as if they had this length; auto: see --fragment-length.",
+        "-M",
+        "--max-overlap",
+    ),
+    max_mismatch_density: float = option(
+        0.25,
+        "X",
+        "Maximum mismatches as a fraction of the scored overlap length.",
+        "-x",
+        "--max-mismatch-density",
+    ),
+    read_length: int | None = option(
+        None,
+        "N",
+        "Mean read length for --max-overlap auto.",
+        show_default="mean of the first 10,000 pairs",
+    ),
+    fragment_length: int | None = option(
+        None,
+        "N",
+        "Mean fragment length for --max-overlap auto; without it, auto is the longest read of the "
+        "first 10,000 pairs.",
+    ),
+    fragment_deviation: int | None = option(
+        None,
+        "N",
+        "Standard deviation of the fragment length for --max-overlap auto.",
+        show_default="a tenth of the fragment length",
+    ),
+    allow_outies: bool = flag("Also merge outward-facing pairs.", "--allow-outies"),
+    trim_adapters: bool = flag(
+        "Trim reads that run past the end of their fragment into the adapter.", "--trim-adapters"
+    ),
+    correct_only: bool = flag(
+        "Do not merge: write all pairs to --unmerged1 and --unmerged2, corrected where the reads "
+        "overlap.",
+        "--correct-only",
+    ),
+    quality: QualityChoice = option(
+        QualityChoice.edgar,
+        "edgar|flash",
+        "Qualities of merged bases: posterior error probabilities (edgar), or FLASH's rule with "
+        "output byte-identical to FLASH's.",
+    ),
+    max_quality: int = option(41, "Q", "With edgar: maximum quality in overlaps, 2 to 93."),
+    cap_mismatch_quals: bool = flag(
+        "With flash: cap qualities at 2 where the reads disagree.", "--cap-mismatch-quals"
+    ),
+    hist: str | None = option(None, "FILE", "Write the length histogram of the merged reads."),
+    histogram: str | None = option(None, "FILE", "The same histogram drawn with asterisks."),
+    ihist: str | None = option(None, "FILE", "Write fragment lengths in BBMap's ihist format."),
     stats: StatsFile = None,
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
-    gpus: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="GPUs to use, at most 1; 0: none.",
-            show_default="1 if available",
-        ),
-    ] = None,
-    gpu_memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Memory budget for the GPU.", show_default="free memory"),
-    ] = None,
+    gpus: int | None = option(
+        None, "N", "GPUs to use, at most 1; 0: none.", show_default="1 if available"
+    ),
+    gpu_memory: str | None = option(
+        None, "SIZE", "Memory budget for the GPU.", show_default="free memory"
+    ),
     quiet: Quiet = False,
 ) -> None:
     """Merge overlapping read pairs (FLASH).
@@ -191,8 +127,6 @@ def merge(
     """
     from ngsgpu.merge import MergeOutputs, MergeParameters, merge_files
 
-    obey_quiet(quiet)
-    thread_count(threads)
     parameters = MergeParameters(
         min_overlap=min_overlap,
         max_overlap=number_or("auto", max_overlap, int, "--max-overlap"),
@@ -236,13 +170,9 @@ def merge(
         outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
     outputs.check(parameters)
     with open_run(
+        Compute(threads, backend, gpus, gpu_memory, quiet),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.merge.gpu",
-        threads=threads,
-        backend=backend,
-        gpus=gpus,
-        gpu_memory=gpu_memory,
-        quiet=quiet,
         max_gpus=1,
     ) as (_, options):
         statistics = merge_files(
@@ -254,5 +184,4 @@ def merge(
             phred_offset=phred(phred_offset),
             options=options,
         )
-        if not quiet:
-            typer.echo("\n".join(statistics.summary()), err=True)
+        say(statistics, quiet)

@@ -6,12 +6,15 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 Paths = list[str]
+T = TypeVar("T")
 
 
 class BackendChoice(StrEnum):
@@ -30,69 +33,110 @@ class PhredChoice(StrEnum):
     phred64 = "64"
 
 
+def option(default: object, metavar: str, text: str, *names: str, **more: Any) -> Any:
+    """An option with a value; its name is the parameter's if none is given.
+
+    Args:
+        default: value without the option; ``...`` if it is required, or in an annotation.
+        metavar: placeholder of the value in the help.
+        text: help.
+        names: of the option.
+        more: for ``typer.Option``.
+    """
+    return typer.Option(default, *names, metavar=metavar, help=text, **more)
+
+
+def flag(text: str, *names: str, default: object = False) -> Any:
+    """An option without a value; ``default`` is ``...`` in an annotation."""
+    return typer.Option(default, *names, help=text)
+
+
 BackendOption = Annotated[
     BackendChoice,
-    typer.Option(
-        metavar="auto|cpu|cuda",
-        envvar="NGSGPU_BACKEND",
-        help="Compute backend; the output is identical.",
+    option(
+        ..., "auto|cpu|cuda", "Compute backend; the output is identical.", envvar="NGSGPU_BACKEND"
     ),
 ]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Read the input and print the plan; write nothing.")
-]
 FirstMates = Annotated[
-    Paths | None,
-    typer.Option("-i", "--in1", metavar="FILE", help="First mates; repeat for each lane."),
+    Paths | None, option(..., "FILE", "First mates; repeat for each lane.", "-i", "--in1")
 ]
 GpuMemory = Annotated[
     str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Memory budget per GPU; data that do not fit stay on the host.",
+    option(
+        ...,
+        "SIZE",
+        "Memory budget per GPU; data that do not fit stay on the host.",
         show_default="free memory",
     ),
 ]
 Gpus = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="GPUs to use; 0: none.", show_default="1 if available"),
+    int | None, option(..., "N", "GPUs to use; 0: none.", show_default="1 if available")
 ]
 InterleavedInput = Annotated[
-    bool, typer.Option("--interleaved", help="-i holds interleaved pairs.")
+    bool, flag("-i holds interleaved pairs.", "--interleaved", default=...)
 ]
 Memory = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE", help="Memory budget, for example 16G.", show_default="free memory"
-    ),
+    str | None, option(..., "SIZE", "Memory budget, for example 16G.", show_default="free memory")
 ]
 PhredOffsetOption = Annotated[
     PhredChoice,
-    typer.Option(
-        metavar="auto|33|64",
-        help="Offset of the quality characters; auto assumes 33 and rejects input that looks "
-        "like 64.",
+    option(
+        ...,
+        "auto|33|64",
+        "Offset of the quality characters; auto assumes 33 and rejects input that looks like 64.",
     ),
 ]
 QualityBits = Annotated[
     int,
-    typer.Option(
-        metavar="8|2|1|0",
-        help="Bits stored per quality; fewer need less memory, 0 ignores qualities.",
-    ),
+    option(..., "8|2|1|0", "Bits stored per quality; fewer need less memory, 0 ignores qualities."),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors.")]
+Quiet = Annotated[bool, flag("Print only errors.", "-q", "--quiet", default=...)]
 SecondMates = Annotated[
-    Paths | None,
-    typer.Option("-I", "--in2", metavar="FILE", help="Second mates, one file for each -i."),
+    Paths | None, option(..., "FILE", "Second mates, one file for each -i.", "-I", "--in2")
 ]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the hash functions.")]
-StatsFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write run statistics here (JSON).")
-]
-Threads = Annotated[
-    int, typer.Option("-t", "--threads", metavar="N", help="Worker threads; 0: all CPUs.")
-]
+StatsFile = Annotated[str | None, option(..., "FILE", "Write run statistics here (JSON).")]
+Threads = Annotated[int, option(..., "N", "Worker threads; 0: all CPUs.", "-t", "--threads")]
+
+
+def group(options: type[T]) -> type[T]:
+    """Prepare a class for ``dataclass``, whose fields are options of a command; see `with_groups`.
+
+    The fields' defaults become those of the options.
+    """
+    declared = {k: v for k, v in vars(options).items() if isinstance(v, typer.models.OptionInfo)}
+    for name, made in declared.items():
+        setattr(options, name, made.default)
+    options._options = declared  # type: ignore[attr-defined]
+    return options
+
+
+@dataclass(frozen=True)
+@group
+class StageRun:
+    """Options of a run of a stage that builds tables of its reads."""
+
+    phred_offset: PhredOffsetOption = PhredChoice.auto
+    threads: Threads = 0
+    backend: BackendOption = BackendChoice.auto
+    gpus: Gpus = None
+    memory: Memory = None
+    gpu_memory: GpuMemory = None
+    stats: StatsFile = None
+    seed: int = option(0, "N", "Seed of the hash functions.")
+    dry_run: bool = flag("Read the input and print the plan; write nothing.", "--dry-run")
+    quiet: Quiet = False
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Where a command runs: the values of the options of these names."""
+
+    threads: int
+    backend: BackendChoice
+    gpus: int | None
+    gpu_memory: str | None
+    quiet: bool
+    memory: str | None = None
 
 
 def obey_quiet(quiet: bool) -> None:
@@ -113,19 +157,14 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(command, include_extras=True)
     for name, parameter in inspect.signature(command).parameters.items():
         if not dataclasses.is_dataclass(hints[name]):
-            shown.append(parameter.replace(annotation=hints[name]))
+            shown.append(_annotated(parameter, hints[name]))
             continue
-        groups[name] = hints[name]
-        types = get_type_hints(hints[name], include_extras=True)
-        shown += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=types[field.name],
-            )
-            for field in dataclasses.fields(hints[name])
-        ]
+        made = groups[name] = hints[name]
+        types = get_type_hints(made, include_extras=True)
+        for field in dataclasses.fields(made):
+            default = made._options.get(field.name, field.default)
+            own = inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            shown.append(_annotated(own, types[field.name]))
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
@@ -138,3 +177,20 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return run
+
+
+def _annotated(parameter: inspect.Parameter, kind: Any) -> inspect.Parameter:
+    """A parameter with its type; an option given as default goes into the annotation."""
+    default = parameter.default
+    if not isinstance(default, typer.models.OptionInfo):
+        return parameter.replace(annotation=kind)
+    info = copy(default)
+    info.default = ...
+    value = parameter.empty if default.default is ... else default.default
+    return parameter.replace(annotation=Annotated[kind, info], default=value)
+
+
+def add_commands(app: typer.Typer, *commands: Callable[..., None]) -> None:
+    """Add commands, named after their functions, with the options of their groups."""
+    for command in commands:
+        app.command(name=command.__name__.replace("_", "-"))(with_groups(command))

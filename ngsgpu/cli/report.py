@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ngsgpu.cli.options import option
 from ngsgpu.errors import UsageError
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command(name="report")(report)
 
 
 def report(
@@ -20,28 +16,18 @@ def report(
         Path | None,
         typer.Argument(metavar="STUDY.json", help="Study manifest.", show_default=False),
     ] = None,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="HTML file to write.")
-    ] = Path("report.html"),
-    study: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Study manifest, as an option instead of an argument."),
-    ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIRECTORY",
-            help="Results directory of the workflow, searched for files the manifest does not "
-            "name. Without a manifest, report every sample found here.",
-        ),
-    ] = None,
-    benchmarks: Annotated[
-        Path | None,
-        typer.Option(metavar="DIRECTORY", help="Directory of Snakemake benchmark files."),
-    ] = None,
-    write_study: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the completed manifest here.")
-    ] = None,
+    output: Path = option(Path("report.html"), "FILE", "HTML file to write.", "-o", "--output"),
+    study: Path | None = option(
+        None, "FILE", "Study manifest, as an option instead of an argument."
+    ),
+    results: Path | None = option(
+        None,
+        "DIRECTORY",
+        "Results directory of the workflow, searched for files the manifest does not name. "
+        "Without a manifest, report every sample found here.",
+    ),
+    benchmarks: Path | None = option(None, "DIRECTORY", "Directory of Snakemake benchmark files."),
+    write_study: Path | None = option(None, "FILE", "Also write the completed manifest here."),
 ) -> None:
     """Write a self-contained HTML report of a study.
 

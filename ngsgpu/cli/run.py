@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import typer
 
-from ngsgpu.cli.options import BackendChoice, PhredChoice
+from ngsgpu.cli.options import BackendChoice, Compute, PhredChoice, StageRun, obey_quiet
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ def number_or(word: str, text: str, kind: Callable[[str], _Number], option: str)
 
 
 def cpu_options(threads: int, memory: str | None, quiet: bool) -> RunOptions:
-    """Options of a run on the CPU."""
+    """Options of a run on the CPU; under ``--quiet``, only warnings are logged from now on."""
     from ngsgpu.run.options import RunOptions
 
+    obey_quiet(quiet)
     return RunOptions(
         threads=thread_count(threads),
         memory=bytes_of(memory),
@@ -68,13 +69,8 @@ def cpu_options(threads: int, memory: str | None, quiet: bool) -> RunOptions:
 
 @contextmanager
 def open_run(
+    run: Compute | StageRun,
     *kernels: str,
-    threads: int,
-    backend: BackendChoice,
-    gpus: int | None,
-    gpu_memory: str | None,
-    quiet: bool,
-    memory: str | None = None,
     lease: bool = True,
     max_gpus: int | None = None,
     prepared_gpus: int | None = None,
@@ -82,13 +78,8 @@ def open_run(
     """Choose the backend, lease its GPUs, and initialise them while Python imports the rest.
 
     Args:
+        run: the options.
         kernels: modules with the kernels to load, see ``prepare_cuda``.
-        threads: ``--threads``.
-        backend: ``--backend``.
-        gpus: ``--gpus``.
-        gpu_memory: ``--gpu-memory``.
-        quiet: ``--quiet``.
-        memory: ``--memory``.
         lease: whether GPUs are leased and initialised.
         max_gpus: maximum number of GPUs that the run can use.
         prepared_gpus: maximum number of GPUs to initialise now.
@@ -98,18 +89,19 @@ def open_run(
     from ngsgpu.device.backend import choose_backend
     from ngsgpu.device.startup import prepare_cuda
 
-    thread_count(threads)
-    with choose_backend(backend.value, gpus, lease=lease, most=max_gpus) as chosen:
+    obey_quiet(run.quiet)
+    thread_count(run.threads)
+    with choose_backend(run.backend.value, run.gpus, lease=lease, most=max_gpus) as chosen:
         leased = len(chosen.gpus)
         if lease:
             prepare_cuda(leased if prepared_gpus is None else min(leased, prepared_gpus), *kernels)
         yield (
             chosen,
             replace(
-                cpu_options(threads, memory, quiet),
+                cpu_options(run.threads, run.memory, run.quiet),
                 backend=chosen.name,
-                may_fall_back=backend is BackendChoice.auto,
-                gpu_memory=bytes_of(gpu_memory),
+                may_fall_back=run.backend is BackendChoice.auto,
+                gpu_memory=bytes_of(run.gpu_memory),
                 gpus=max(1, leased),
                 backend_note=chosen.reason,
             ),
@@ -136,3 +128,9 @@ def show_plan(
         return
     typer.echo("\n".join(lines))
     plan.check(parameters)
+
+
+def say(statistics: Any, quiet: bool) -> None:
+    """Print the summary of a run to standard error, unless ``--quiet``."""
+    if not quiet:
+        typer.echo("\n".join(statistics.summary()), err=True)
