@@ -28,7 +28,7 @@ from benchmarks.harness.tables import markdown
 from benchmarks.kernels.models import MODELS, Load, floor_seconds
 from ngsgpu.correct import RunOptions, correct_files
 from ngsgpu.device.backend import missing_for_cuda
-from ngsgpu.device.kernels import observed_launches
+from ngsgpu.device.cuda.kernels import observed_launches
 from ngsgpu.errors import NgsgpuError
 
 SCHEMA = "ngsgpu.benchmark.kernels"

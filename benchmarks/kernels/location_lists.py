@@ -28,7 +28,7 @@ from benchmarks.kernels.models import floor_seconds
 from ngsgpu.classify.query.cpu import BLOCK_BITS
 from ngsgpu.classify.query.gpu import QUERY_WARPS
 from ngsgpu.device.backend import missing_for_cuda
-from ngsgpu.device.kernels import THREADS, KernelModule
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule
 
 SIZES: Final = (16, 32, 48, 64, 128, 256)
 CANDIDATES: Final = 6

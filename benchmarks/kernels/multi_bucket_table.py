@@ -27,9 +27,9 @@ from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.index.gpu_pairs import KERNELS
 from ngsgpu.classify.index.index import keys_of_locations
 from ngsgpu.device.backend import missing_for_cuda
-from ngsgpu.device.kernels import THREADS, TILE, grid_of_warps
+from ngsgpu.device.cuda.kernels import THREADS, TILE, grid_of_warps
+from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.pinned import to_device
-from ngsgpu.device.sort import radix_sort
 from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken
 
 LOADS: Final = (0.5, 0.7, 0.85, 0.95)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ngsgpu.device.structs import Struct, fields_of
+from ngsgpu.device.cuda.structs import Struct, fields_of
 
 SUPPORT_BITS = 20
 """A support of 1 is ``1 << SUPPORT_BITS``."""

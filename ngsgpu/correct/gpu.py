@@ -20,8 +20,8 @@ from ngsgpu.correct import cpu
 from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes, EditFetcher
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import persistent
-from ngsgpu.device.kernels import KernelModule
-from ngsgpu.device.structs import Struct
+from ngsgpu.device.cuda.kernels import KernelModule
+from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.gpu import DeviceTables
 from ngsgpu.minhash.params import MAX_ENTRIES

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ngsgpu.correct.gpu import RESULT_BYTES, tiers_for, workspace_block_bytes
 from ngsgpu.correct.gpu_batches import BatchSizes, batch_bytes
 from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
-from ngsgpu.device.sort import ARGSORT_BYTES
 from ngsgpu.errors import DeviceError
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
 from ngsgpu.readset.gpu_plan import ReadMemory, reading_bytes

@@ -221,7 +221,7 @@ def cupy_cache() -> Cache:
 
 def kernel_cache() -> Cache | None:
     """Where the machine code of ngsgpu's CUDA kernels is kept; None for a user without a home."""
-    from ngsgpu.device.kernels import cache_folder
+    from ngsgpu.device.cuda.kernels import cache_folder
 
     folder = cache_folder()
     if folder is None:

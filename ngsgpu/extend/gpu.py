@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.weights import quality_weights
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.cuda.kernels import KernelModule
+from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty
-from ngsgpu.device.structs import Struct
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend.cpu import COUNTERS, Extensions, max_bases
 from ngsgpu.extend.params import RULES, Rules

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ngsgpu.device.structs import Struct, fields_of
+from ngsgpu.device.cuda.structs import Struct, fields_of
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash.ends import EndParameters
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.kernels import (
+from ngsgpu.device.cuda.kernels import (
     THREADS,
     TILE,
     KernelModule,
@@ -20,7 +20,7 @@ from ngsgpu.device.kernels import (
     grid_of_threads,
     grid_of_warps,
 )
-from ngsgpu.device.sort import again_after_freeing
+from ngsgpu.device.cuda.sort import again_after_freeing
 from ngsgpu.errors import DeviceError
 
 KERNELS: Final = KernelModule("ngsgpu.hashtable", "hash_table.cu")

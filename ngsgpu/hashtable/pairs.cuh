@@ -1,7 +1,7 @@
 // (key, value) words, key << 32 | value, and runs of equal keys among sorted ones.
 #pragma once
 
-#include "ngsgpu/device/tiles.cuh"
+#include "ngsgpu/device/cuda/tiles.cuh"
 
 namespace {
 

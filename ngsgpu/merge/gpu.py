@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.cuda.kernels import KernelModule
+from ngsgpu.device.cuda.structs import Struct, fields_of
 from ngsgpu.device.pinned import pinned_empty
-from ngsgpu.device.structs import Struct, fields_of
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.io.gpu.parse import HEADROOM, THREADS, WARPS, ParsedChunk, device_classes
 from ngsgpu.io.gpu.records import (

@@ -6,7 +6,7 @@
 // it. Up to 32 look-ups are then made at once: lanes iterate over the entries of all their cells as
 // if they were one list, so that memory latency is paid only twice.
 #pragma once
-#include "ngsgpu/device/warp.cuh"
+#include "ngsgpu/device/cuda/warp.cuh"
 #include "ngsgpu/minhash/ends_gpu.structs"
 #include "ngsgpu/readset/reads.cuh"
 

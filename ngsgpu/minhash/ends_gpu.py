@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from ngsgpu.device.arena import persistent
-from ngsgpu.device.kernels import KernelModule, grid_for
-from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
-from ngsgpu.device.structs import Struct
+from ngsgpu.device.cuda.kernels import KernelModule, grid_for
+from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort
+from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.team import here
 from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, EndParameters, cell_bits_for
 from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR, SMALL_BYTES

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ngsgpu.device.arena import persistent, room
-from ngsgpu.device.kernels import KernelModule, grid_for
+from ngsgpu.device.cuda.kernels import KernelModule, grid_for
+from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort
+from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import mapped_empty
-from ngsgpu.device.sort import ARGSORT_BYTES, radix_argsort
-from ngsgpu.device.structs import Struct
 from ngsgpu.device.team import free_unused
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.cpu import NO_SLOT

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
+from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import mapped_copy
-from ngsgpu.device.structs import Struct
 from ngsgpu.device.team import here
 from ngsgpu.readset.cpu import ReadArrays
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ngsgpu.device.kernels import KernelModule, grid_for
-from ngsgpu.device.sort import radix_sort
+from ngsgpu.device.cuda.kernels import KernelModule, grid_for
+from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, kmer_occurrences, sampling_shift, spectrum_of
 

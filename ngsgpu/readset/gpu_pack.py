@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ngsgpu.device.sort import radix_sort
+from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.io.gpu.parse import KERNELS, THREADS, ParsedChunk, blocks_for, device_classes
 from ngsgpu.readset.cpu import QUALITY_BINS
 from ngsgpu.readset.gpu import DeviceAmbiguousBases, DeviceReadSet

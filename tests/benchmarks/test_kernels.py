@@ -19,8 +19,8 @@ from benchmarks.kernels.models import (
     QueryLoad,
     floor_seconds,
 )
-from ngsgpu.device import kernels as device_kernels
-from ngsgpu.device.kernels import observed_launches
+from ngsgpu.device.cuda import kernels as device_kernels
+from ngsgpu.device.cuda.kernels import observed_launches
 
 PACKAGE = Path(__file__).parents[2] / "ngsgpu"
 LOAD = Load(

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ngsgpu.device import compiler, kernels
-from ngsgpu.device.compiler import Target
-from ngsgpu.device.kernels import KernelModule, cache_folder
+from ngsgpu.device.cuda import compiler, kernels
+from ngsgpu.device.cuda.compiler import Target
+from ngsgpu.device.cuda.kernels import KernelModule, cache_folder
 from ngsgpu.errors import DeviceError
 
 TARGET = Target("sm_90")

@@ -18,7 +18,7 @@ from ngsgpu.classify.index.gpu_build import IndexBuilder
 from ngsgpu.classify.index.gpu_plan import BuildPlan
 from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
 from ngsgpu.classify.sketch import gpu_references
-from ngsgpu.device.sort import radix_sort
+from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.errors import DeviceError
 from ngsgpu.run.options import RunOptions
 from tests.support.classify.world import SKETCH, World, make_world

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ngsgpu.device import compiler, kernels
-from ngsgpu.device.kernels import KernelModule
+from ngsgpu.device.cuda import compiler, kernels
+from ngsgpu.device.cuda.kernels import KernelModule
+from ngsgpu.device.cuda.sort import radix_argsort, radix_sort
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import gpu_memory
-from ngsgpu.device.sort import radix_argsort, radix_sort
 from ngsgpu.device.team import Team, here, limited_gpu_memory
 from ngsgpu.errors import DeviceError
 
@@ -104,7 +104,8 @@ def test_a_fault_is_told_of_its_kernel(tmp_path):
     write_package(tmp_path)
     code = f"""
         import pathlib
-        from ngsgpu.device import compiler, kernels
+        from ngsgpu.device.cuda import compiler
+        from ngsgpu.device.cuda import kernels
         compiler.ROOT = kernels.ROOT = pathlib.Path({str(tmp_path)!r})
         import cupy, os
         os.environ["NGSGPU_SYNC_KERNELS"] = "1"

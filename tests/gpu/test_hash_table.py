@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ngsgpu.device.sort import radix_sort
+from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.errors import DeviceError
 from ngsgpu.hashtable.gpu import (
     BUCKETS,

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.correct.gpu import MAX_THREADS, TIERS, block_threads, tiers_for
-from ngsgpu.device.compiler import ROOT, included
-from ngsgpu.device.structs import SUFFIX
+from ngsgpu.device.cuda.compiler import ROOT, included
+from ngsgpu.device.cuda.structs import SUFFIX
 
 SOURCE = Path(__file__).with_name("candidate_set.cpp")
 

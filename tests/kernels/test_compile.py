@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.device.compiler import Target, compile_source, known_architectures, target_for
-from ngsgpu.device.kernels import KernelModule, all_modules, architectures_to_check
+from ngsgpu.device.cuda.compiler import Target, compile_source, known_architectures, target_for
+from ngsgpu.device.cuda.kernels import KernelModule, all_modules, architectures_to_check
 from ngsgpu.errors import DeviceError, UsageError
 
 MODULES = all_modules()

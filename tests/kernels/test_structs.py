@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ngsgpu.align import rules as align_rules
-from ngsgpu.device.compiler import ROOT, Target, compile_source, fingerprint
-from ngsgpu.device.structs import SUFFIX, Struct, fields_of
+from ngsgpu.device.cuda.compiler import ROOT, Target, compile_source, fingerprint
+from ngsgpu.device.cuda.structs import SUFFIX, Struct, fields_of
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend import params as extend_params
 from ngsgpu.readset import gpu as readset_gpu

@@ -11,9 +11,9 @@ from ngsgpu.classify.call.evidence import SpeciesEvidence
 from ngsgpu.classify.params import PER_MILLION
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import GpuBatch
-from ngsgpu.device.kernels import THREADS, KernelModule, grid_of_threads
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads
+from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import to_device
-from ngsgpu.device.structs import Struct
 
 KERNELS: Final = KernelModule("ngsgpu.classify.call", "first_pass.cu")
 _CALL_RULES: Final = ("min_hits", "difference", "confidence", "species_confidence", "lowest",

@@ -34,11 +34,11 @@ from ngsgpu.classify.index.index import Index, Limits, Members, WindowTaxa, dire
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.gpu import KERNELS as SKETCH_KERNELS
 from ngsgpu.classify.sketch.gpu import GpuSketches
+from ngsgpu.device.cuda.kernels import THREADS, TILE, grid_of_threads, grid_of_warps
+from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.errors import device_error
-from ngsgpu.device.kernels import THREADS, TILE, grid_of_threads, grid_of_warps
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import largest_array_bytes
-from ngsgpu.device.sort import radix_sort
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.io.output.store import ArrayFile, FileList
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.index.index import Members
 from ngsgpu.classify.sketch.gpu import GpuSketches
-from ngsgpu.device.kernels import THREADS, KernelModule, grid_of
-from ngsgpu.device.sort import again_after_freeing
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of
+from ngsgpu.device.cuda.sort import again_after_freeing
 from ngsgpu.device.team import Team
 
 KERNELS: Final = KernelModule("ngsgpu.classify.index", "build.cu")

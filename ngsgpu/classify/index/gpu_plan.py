@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.index.gpu_pairs import MAX_PART_BITS, KeyRange, SketchPairs
 from ngsgpu.classify.index.index import Limits, directory_bits
+from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.memory import format_size
-from ngsgpu.device.sort import radix_sort
 from ngsgpu.device.team import free_unused
 from ngsgpu.errors import DeviceError
 from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken, table_bytes

@@ -13,9 +13,9 @@ from ngsgpu.classify.call.results import SampleTotals
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import NULL, GpuBatch
-from ngsgpu.device.kernels import THREADS, KernelModule, grid_of_warps
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
+from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import to_device, to_host
-from ngsgpu.device.structs import Struct
 
 KERNELS: Final = KernelModule("ngsgpu.classify.outputs", "reads.cu")
 _TEXT_ARRAYS: Final = ("text", "text_start", "row", "target_bytes", "target_start",

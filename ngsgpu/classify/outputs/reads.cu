@@ -1,7 +1,7 @@
 // Calls and the lines of reads; the references are ngsgpu/classify/call/cpu.py and reads.py.
 #include "ngsgpu/classify/call/calls.cuh"
 #include "ngsgpu/classify/outputs/gpu.structs"
-#include "ngsgpu/device/block.cuh"
+#include "ngsgpu/device/cuda/block.cuh"
 
 namespace {
 

@@ -19,11 +19,11 @@ from ngsgpu.classify.query.cpu import PartitionArrays
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import NULL, GpuBatch, GpuNames, GpuReads
 from ngsgpu.classify.sketch.gpu import sketch_numbers
-from ngsgpu.device.kernels import THREADS, KernelModule, grid_of_threads, grid_of_warps
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads, grid_of_warps
+from ngsgpu.device.cuda.sort import radix_sort
+from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty, to_device
 from ngsgpu.device.plan import gpu_memory
-from ngsgpu.device.sort import radix_sort
-from ngsgpu.device.structs import Struct
 from ngsgpu.device.team import Team, here
 
 KERNELS: Final = KernelModule("ngsgpu.classify.query", "query.cu")

@@ -4,7 +4,7 @@
 // gathered in shared memory, sorted in registers. The few queries with more locations than a warp
 // holds are left to kernels that sort in device memory.
 #include "ngsgpu/classify/query/locations.cuh"
-#include "ngsgpu/device/block.cuh"
+#include "ngsgpu/device/cuda/block.cuh"
 
 namespace {
 

@@ -35,7 +35,7 @@ from ngsgpu.classify.query.queries import Queries, QueryBlock
 from ngsgpu.classify.run.cpu_run import SampleRun, TargetFilter
 from ngsgpu.classify.run.samples import cuts_of, queries_of
 from ngsgpu.classify.run.two_pass import TwoPass
-from ngsgpu.device.kernels import THREADS
+from ngsgpu.device.cuda.kernels import THREADS
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu

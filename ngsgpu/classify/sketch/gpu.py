@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.sketch.references import windows_of_lengths
-from ngsgpu.device.kernels import THREADS, KernelModule, grid_of_warps
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
 
 KERNELS: Final = KernelModule("ngsgpu.classify.sketch", "sketch.cu")
 PAD: Final = 64

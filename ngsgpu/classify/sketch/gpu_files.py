@@ -26,7 +26,7 @@ from ngsgpu.classify.sketch.gpu_references import (
     TextBatch,
 )
 from ngsgpu.classify.sketch.references import TargetSink, windows_of_lengths
-from ngsgpu.device.kernels import THREADS, grid_of, grid_of_warps
+from ngsgpu.device.cuda.kernels import THREADS, grid_of, grid_of_warps
 from ngsgpu.device.pinned import PinnedPool, mapped_copy, pinned_empty
 from ngsgpu.device.team import Team
 from ngsgpu.io.gpu.feed import IrregularInputError

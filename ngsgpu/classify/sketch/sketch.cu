@@ -1,7 +1,7 @@
 // Features of reference sequences, from the text of FASTA files on; the references are
 // ngsgpu/io/text/scan.py (records) and ngsgpu/classify/sketch/cpu.py.
 #include "ngsgpu/classify/sketch/kmers.cuh"
-#include "ngsgpu/device/block.cuh"
+#include "ngsgpu/device/cuda/block.cuh"
 
 namespace {
 

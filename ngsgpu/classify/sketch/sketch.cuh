@@ -1,7 +1,7 @@
 // Sketches of windows; what building and querying have in common. The reference is cpu.py.
 #pragma once
 
-#include "ngsgpu/device/tiles.cuh"
+#include "ngsgpu/device/cuda/tiles.cuh"
 
 namespace {
 

@@ -4,7 +4,7 @@
 // positions in ``raw`` of its line feeds. Validity is defined by ``scan_fastq`` of
 // ngsgpu/io/text/scan.py; the packed arrays are those of ngsgpu/readset/cpu.py. A chunk is
 // smaller than the L2 cache, so that all kernels but the first find it there.
-#include "ngsgpu/device/block.cuh"
+#include "ngsgpu/device/cuda/block.cuh"
 #include "ngsgpu/io/gpu/parse.structs"
 #include "ngsgpu/io/gpu/lines.cuh"
 #include "ngsgpu/sequence/hashing.cuh"

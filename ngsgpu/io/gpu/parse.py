@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.kernels import KernelModule, grid_for
+from ngsgpu.device.cuda.kernels import KernelModule, grid_for
+from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty
-from ngsgpu.device.structs import Struct
 from ngsgpu.io.gpu.feed import Feed, IrregularInputError, PinnedChunk
 from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.io.text.diagnose import PhredOffset, looks_like_phred64

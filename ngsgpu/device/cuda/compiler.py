@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import ngsgpu
-from ngsgpu.device.structs import SUFFIX, declarations
+from ngsgpu.device.cuda.structs import SUFFIX, declarations
 from ngsgpu.errors import DeviceError, UsageError
 
 ROOT = Path(ngsgpu.__file__).resolve().parents[1]

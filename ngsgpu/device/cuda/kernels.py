@@ -6,8 +6,8 @@ A package with kernels makes one ``KernelModule`` and launches by name::
     KERNELS.launch("sign_reads", (blocks,), (threads,), (keys, np.int64(count)))
 
 CuPy's own cache does not see changes of included headers, so compiled code is kept here, by a
-hash of all that it depends on. ``python -m ngsgpu.device.kernels`` compiles every kernel of the
-package without a GPU and prints how long each took.
+hash of all that it depends on. ``python -m ngsgpu.device.cuda.kernels`` compiles every kernel of
+the package without a GPU and prints how long each took.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from ngsgpu.device.compiler import (
+from ngsgpu.device.cuda.compiler import (
     ROOT,
     Target,
     compile_source,

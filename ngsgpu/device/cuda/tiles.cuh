@@ -1,6 +1,6 @@
 // Tiles of 64-bit words for a warp, in blocks of kThreads; the sizes are those of kernels.py.
 #pragma once
-#include "ngsgpu/device/warp.cuh"
+#include "ngsgpu/device/cuda/warp.cuh"
 
 namespace {
 

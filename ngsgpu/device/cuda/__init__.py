@@ -1,0 +1,1 @@
+"""CUDA C++: compiling and launching kernels, their structs and shared headers, sorting."""
