@@ -6,10 +6,11 @@ search and screen readers apply.
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import numpy as np
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 VARIANT_COLOURS = {"raw": BEFORE, "corrected": AFTER}
 VARIANT_LABELS = {"raw": "uncorrected", "corrected": "corrected"}
+
+P = ParamSpec("P")
 
 SMALL = (4.5, 3.0)
 """Inches of a figure that shares its line with another, or with a table."""
@@ -56,30 +59,44 @@ _STYLE: dict[str, Any] = {
 }
 
 
-def draw(name: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
-    """Draw a figure and return it as an ``<svg>`` element.
+def drawn(
+    size: tuple[float, float] = SMALL,
+) -> Callable[[Callable[Concatenate[Figure, P], None]], Callable[Concatenate[str, P], str]]:
+    """Turn a function that paints a figure into one that returns it as an ``<svg>`` element.
+
+    Its first argument becomes the prefix of every id in the figure, so that no two figures of a
+    page share one.
 
     Args:
-        name: prefix of every id in the figure, so that no two figures of a page share one.
-        size: width and height in inches.
-        paint: puts axes and data into the figure.
+        size: width and height in inches, unless the function sets them.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UsageError(
-            "the report's plots need matplotlib; install it with pip install 'ngsgpu[report]'"
-        ) from error
-    style: Any = {**_STYLE, "svg.hashsalt": name}
-    with mpl.rc_context(style):
-        figure = Figure(figsize=size, layout="constrained")
-        FigureCanvasSVG(figure)
-        paint(figure)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
-    return _inline(buffer.getvalue(), name)
+
+    def decorate(
+        paint: Callable[Concatenate[Figure, P], None],
+    ) -> Callable[Concatenate[str, P], str]:
+        @functools.wraps(paint)
+        def draw(name: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
+            try:
+                import matplotlib as mpl
+                from matplotlib.backends.backend_svg import FigureCanvasSVG
+                from matplotlib.figure import Figure
+            except ImportError as error:
+                raise UsageError(
+                    "the report's plots need matplotlib; install it with pip install "
+                    "'ngsgpu[report]'"
+                ) from error
+            style: Any = {**_STYLE, "svg.hashsalt": name}
+            with mpl.rc_context(style):
+                figure = Figure(figsize=size, layout="constrained")
+                FigureCanvasSVG(figure)
+                paint(figure, *args, **kwargs)
+                buffer = io.StringIO()
+                figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
+            return _inline(buffer.getvalue(), name)
+
+        return draw
+
+    return decorate
 
 
 def _inline(svg: str, name: str) -> str:
@@ -114,25 +131,20 @@ def plain_decades(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def fragment_lengths(name: str, counts: Sequence[tuple[int, int]]) -> str:
+@drawn(SMALL)
+def fragment_lengths(figure: Figure, counts: Sequence[tuple[int, int]]) -> None:
     """How many fragments have which length.
 
-    Args:
-        name: prefix of ids.
-        counts: lengths, ascending, and their counts.
+    ``counts`` are lengths, ascending, and their counts.
     """
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
-        first, last = counts[0][0], counts[-1][0]
-        heights = np.zeros(last - first + 1)
-        for length, count in counts:
-            heights[length - first] = count
-        edges = np.arange(first, last + 2) - 0.5
-        axes.stairs(heights, edges, fill=True, color=AFTER, linewidth=0)
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("fragment length (bases)")
-        axes.set_ylabel("pairs")
-        thousands(axes.yaxis)
-
-    return draw(name, SMALL, paint)
+    axes = figure.subplots()
+    first, last = counts[0][0], counts[-1][0]
+    heights = np.zeros(last - first + 1)
+    for length, count in counts:
+        heights[length - first] = count
+    edges = np.arange(first, last + 2) - 0.5
+    axes.stairs(heights, edges, fill=True, color=AFTER, linewidth=0)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("fragment length (bases)")
+    axes.set_ylabel("pairs")
+    thousands(axes.yaxis)

@@ -162,3 +162,16 @@ def json_if_present(path: Path | None, what: str, schema: str, missing: list[str
         return None
     assert path is not None
     return Json(path, read_json(path, schema, 1))
+
+
+def json_if_named(path: Path | None, what: str, schema: str, missing: list[str]) -> Json | None:
+    """The same for results that not every study has: without a path, nothing is missing."""
+    return None if path is None else json_if_present(path, what, schema, missing)
+
+
+def moments(stats: Json, entry: str, deviation: str, what: str) -> list[tuple[str, str, str]]:
+    """Lines with the mean and the standard deviation of lengths."""
+    return [
+        (f"{label} of the {what}", words.decimal(stats.number(f"{entry}.{key}"), 1), "")
+        for label, key in (("mean", "mean"), ("standard deviation", deviation))
+    ]

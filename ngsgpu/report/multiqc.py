@@ -16,13 +16,6 @@ from ngsgpu.report.palette import AFTER, BEFORE, BLUE, GREY, SKY
 
 Document = Mapping[str, Any]
 
-_PARENT = {
-    "parent_id": "ngsgpu",
-    "parent_name": "ngsgpu",
-    "parent_description": "Correction of Illumina reads.",
-}
-
-
 CORRECTION: Final = "ngsgpu_correction"
 """Kind of the content of ``ngsgpu evaluate correction``."""
 
@@ -30,10 +23,6 @@ CORRECTION: Final = "ngsgpu_correction"
 def paths_of(prefix: str, kind: str) -> list[Path]:
     """The two files of a kind of content: a bar graph, and columns of the general statistics."""
     return [Path(f"{prefix}.{kind}_mqc.json"), Path(f"{prefix}.{kind}_generalstats_mqc.json")]
-
-
-def _text(content: Document) -> str:
-    return json.dumps(content, indent=2) + "\n"
 
 
 def evaluation_content(document: Document, sample: str) -> tuple[str, str]:
@@ -44,31 +33,21 @@ def evaluation_content(document: Document, sample: str) -> tuple[str, str]:
         sample: name of the sample.
     """
     totals, rates = document["totals"], document["rates"]
-    bars = {
-        **_PARENT,
-        "id": CORRECTION,
-        "section_name": "Correction against the truth",
-        "description": "Bases that were wrong before or after correction, by outcome "
-        "(reads without insertions and deletions).",
-        "plot_type": "bargraph",
-        "pconfig": {
-            "id": "ngsgpu_correction_plot",
-            "title": "ngsgpu: correction against the truth",
-            "ylab": "bases",
-        },
-        "categories": {
-            "tp": {"name": "Errors corrected (TP)", "color": AFTER},
-            "fn": {"name": "Errors left (FN)", "color": GREY},
-            "fp": {"name": "Errors introduced (FP)", "color": BEFORE},
-        },
-        "data": {sample: {name: totals[name] for name in ("tp", "fn", "fp")}},
-    }
-    columns = _columns(
-        "ngsgpu_correction_generalstats",
+    return _content(
+        CORRECTION,
         sample,
+        "Correction against the truth",
+        "Bases that were wrong before or after correction, by outcome "
+        "(reads without insertions and deletions).",
+        "bases",
+        {
+            "tp": ("Errors corrected (TP)", AFTER, totals["tp"]),
+            "fn": ("Errors left (FN)", GREY, totals["fn"]),
+            "fp": ("Errors introduced (FP)", BEFORE, totals["fp"]),
+        },
         {
             "sensitivity": (
-                _scaled(rates["sensitivity"], 100),
+                _percent(rates["sensitivity"]),
                 {"title": "Sensitivity", "description": "TP / (TP + FN)", "suffix": "%",
                  "min": 0, "max": 100, "format": "{:,.2f}", "scale": "Greens"},
             ),
@@ -79,7 +58,6 @@ def evaluation_content(document: Document, sample: str) -> tuple[str, str]:
             ),
         },
     )  # fmt: skip
-    return _text(bars), _text(columns)
 
 
 def write_correct_content(document: Document, prefix: str, sample: str) -> tuple[Path, Path]:
@@ -98,31 +76,16 @@ def write_correct_content(document: Document, prefix: str, sample: str) -> tuple
         OutputError: when they cannot be written.
     """
     reads, corrected = document["reads"], document["corrected"]
-    bars = {
-        **_PARENT,
-        "id": "ngsgpu_correct",
-        "section_name": "Corrected reads",
-        "description": "Reads with at least one replaced base, and the others.",
-        "plot_type": "bargraph",
-        "pconfig": {
-            "id": "ngsgpu_correct_plot",
-            "title": "ngsgpu: corrected reads",
-            "ylab": "reads",
-        },
-        "categories": {
-            "corrected": {"name": "Corrected", "color": BLUE},
-            "left": {"name": "Unchanged", "color": SKY},
-        },
-        "data": {
-            sample: {
-                "corrected": corrected["reads"],
-                "left": reads["total"] - corrected["reads"],
-            }
-        },
-    }
-    columns = _columns(
-        "ngsgpu_correct_generalstats",
+    texts = _content(
+        "ngsgpu_correct",
         sample,
+        "Corrected reads",
+        "Reads with at least one replaced base, and the others.",
+        "reads",
+        {
+            "corrected": ("Corrected", BLUE, corrected["reads"]),
+            "left": ("Unchanged", SKY, reads["total"] - corrected["reads"]),
+        },
         {
             "coverage": (
                 document["coverage"]["value"],
@@ -130,28 +93,52 @@ def write_correct_content(document: Document, prefix: str, sample: str) -> tuple
                  "suffix": "x", "min": 0, "format": "{:,.1f}", "scale": "Blues"},
             ),
             "corrected_bases": (
-                _scaled(corrected["bases"] / reads["bases"] if reads["bases"] else None, 100),
+                _percent(corrected["bases"] / reads["bases"] if reads["bases"] else None),
                 {"title": "Corrected bases", "description": "Fraction of bases replaced",
                  "suffix": "%", "min": 0, "format": "{:,.3f}", "scale": "Purples"},
             ),
         },
     )  # fmt: skip
     bar_path, column_path = paths_of(prefix, "ngsgpu_correct")
-    write_texts({bar_path: _text(bars), column_path: _text(columns)})
+    write_texts(dict(zip((bar_path, column_path), texts, strict=True)))
     return bar_path, column_path
 
 
-def _columns(
-    identifier: str, sample: str, entries: Mapping[str, tuple[float | None, dict[str, Any]]]
-) -> dict[str, Any]:
-    values = {name: value for name, (value, _) in entries.items() if value is not None}
-    return {
-        "id": identifier,
+def _content(
+    kind: str,
+    sample: str,
+    section: str,
+    description: str,
+    unit: str,
+    bars: Mapping[str, tuple[str, str, int]],
+    columns: Mapping[str, tuple[float | None, dict[str, Any]]],
+) -> tuple[str, str]:
+    """A graph of bars (name, colour, number), and columns (value, settings) of the statistics."""
+    graph = {
+        "parent_id": "ngsgpu",
+        "parent_name": "ngsgpu",
+        "parent_description": "Correction of Illumina reads.",
+        "id": kind,
+        "section_name": section,
+        "description": description,
+        "plot_type": "bargraph",
+        "pconfig": {
+            "id": f"{kind}_plot",
+            "title": f"ngsgpu: {section[0].lower()}{section[1:]}",
+            "ylab": unit,
+        },
+        "categories": {key: {"name": name, "color": c} for key, (name, c, _) in bars.items()},
+        "data": {sample: {key: number for key, (_, _, number) in bars.items()}},
+    }
+    values = {name: value for name, (value, _) in columns.items() if value is not None}
+    general = {
+        "id": f"{kind}_generalstats",
         "plot_type": "generalstats",
-        "pconfig": [{name: {"namespace": "ngsgpu", **entries[name][1]}} for name in values],
+        "pconfig": [{name: {"namespace": "ngsgpu", **columns[name][1]}} for name in values],
         "data": {sample: values},
     }
+    return json.dumps(graph, indent=2) + "\n", json.dumps(general, indent=2) + "\n"
 
 
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
+def _percent(value: float | None) -> float | None:
+    return None if value is None else value * 100

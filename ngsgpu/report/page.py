@@ -60,6 +60,10 @@ class SampleSection:
     figures: list[Plot] = field(default_factory=list)
     details: list[tuple[str, Table]] = field(default_factory=list)
 
+    def plot(self, svg: str, caption: str, *, is_wide: bool = False) -> None:
+        """Add a figure."""
+        self.figures.append(Plot(svg, caption, is_wide))
+
     @property
     def wide_figures(self) -> list[Plot]:
         """Full-width figures."""

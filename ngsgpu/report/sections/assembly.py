@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
-from ngsgpu.report.drawing import SMALL, VARIANT_COLOURS, VARIANT_LABELS, draw, thousands
+from ngsgpu.report.drawing import SMALL, VARIANT_COLOURS, VARIANT_LABELS, drawn, thousands
 from ngsgpu.report.files import numbered_lines
 from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleResults
-from ngsgpu.report.page import Column, Finding, Plot, SampleSection
+from ngsgpu.report.page import Column, Finding, SampleSection
 from ngsgpu.report.palette import MUTED
 from ngsgpu.report.quast import Quast, join_quast, quast_table, read_quast
 from ngsgpu.report.stage import Stage, variants
@@ -100,8 +100,7 @@ class AssemblyStage(Stage):
                 if reference
                 else "Nx: contigs of at least this length cover x per cent of the assembly."
             )
-            figure = _nx_curves(f"nx{number}", lengths, reference)
-            section.figures.append(Plot(figure, caption))
+            section.plot(_nx_curves(f"nx{number}", lengths, reference), caption)
         return section
 
     def say(self, results: SampleResults, finding: Finding) -> None:
@@ -170,36 +169,33 @@ def contiguity(quast: Quast | None) -> str | None:
     return None
 
 
-def _nx_curves(name: str, lengths: Mapping[str, NDArray[np.int64]], reference: float | None) -> str:
+@drawn(SMALL)
+def _nx_curves(
+    figure: Figure, lengths: Mapping[str, NDArray[np.int64]], reference: float | None
+) -> None:
     """Length of the shortest contig needed to cover each share of the assembly or genome.
 
-    Args:
-        name: prefix of ids.
-        lengths: contig lengths by variant, longest first.
-        reference: bases of the genome (NGx), ``None`` for shares of the assembly itself (Nx).
+    Contigs come longest first. ``reference`` is the length of the genome (NGx); without it, shares
+    are those of the assembly itself (Nx).
     """
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
-        for variant, contigs in lengths.items():
-            total = reference or float(contigs.sum())
-            if not len(contigs) or not total:
-                continue
-            share = np.concatenate([[0.0], 100 * np.cumsum(contigs) / total])
-            axes.plot(
-                np.append(np.repeat(share, 2)[1:-1], share[-1]),
-                np.append(np.repeat(contigs, 2), 0),
-                color=VARIANT_COLOURS[variant],
-                label=VARIANT_LABELS[variant],
-                linestyle="-" if variant == "corrected" else (0, (4, 1.5)),
-            )
-        axes.axvline(50, color=MUTED, linewidth=0.8, linestyle=":")
-        axes.set_xlim(0, 100)
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("x: fraction of the genome (%)" if reference else
-                        "x: fraction of the assembly (%)")  # fmt: skip
-        axes.set_ylabel("NGx (bases)" if reference else "Nx (bases)")
-        thousands(axes.yaxis)
-        axes.legend(loc="best")
-
-    return draw(name, SMALL, paint)
+    axes = figure.subplots()
+    for variant, contigs in lengths.items():
+        total = reference or float(contigs.sum())
+        if not len(contigs) or not total:
+            continue
+        share = np.concatenate([[0.0], 100 * np.cumsum(contigs) / total])
+        axes.plot(
+            np.append(np.repeat(share, 2)[1:-1], share[-1]),
+            np.append(np.repeat(contigs, 2), 0),
+            color=VARIANT_COLOURS[variant],
+            label=VARIANT_LABELS[variant],
+            linestyle="-" if variant == "corrected" else (0, (4, 1.5)),
+        )
+    axes.axvline(50, color=MUTED, linewidth=0.8, linestyle=":")
+    axes.set_xlim(0, 100)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("x: fraction of the genome (%)" if reference else
+                    "x: fraction of the assembly (%)")  # fmt: skip
+    axes.set_ylabel("NGx (bases)" if reference else "Nx (bases)")
+    thousands(axes.yaxis)
+    axes.legend(loc="best")

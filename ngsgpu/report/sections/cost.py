@@ -11,7 +11,7 @@ import numpy as np
 
 from ngsgpu.errors import InputError
 from ngsgpu.report import words
-from ngsgpu.report.drawing import draw, thousands
+from ngsgpu.report.drawing import drawn, thousands
 from ngsgpu.report.files import numbered_lines
 from ngsgpu.report.model import Sample, SampleResults
 from ngsgpu.report.page import Plot, Table
@@ -156,38 +156,30 @@ def cost_figure(samples: Sequence[SampleResults]) -> Plot | None:
     )
 
 
+@drawn()
 def _draw(
-    name: str, rules: Sequence[str], samples: Mapping[str, Mapping[str, tuple[float, float]]]
-) -> str:
-    """Run time and peak memory by rule, one bar a sample.
-
-    Args:
-        name: prefix of ids.
-        rules: rules in the order shown.
-        samples: label to rule to seconds and MiB (0 where not known).
-    """
-
-    def paint(figure: Figure) -> None:
-        panels = figure.subplots(1, 2, sharey=True)
-        height = 0.8 / len(samples)
-        for panel, (axes, title) in enumerate(
-            zip(panels, ("wall time (s)", "peak memory (MiB)"), strict=True)
-        ):
-            for number, (label, values) in enumerate(samples.items()):
-                at = np.arange(len(rules)) + (number - (len(samples) - 1) / 2) * height
-                widths = [values.get(rule, (0.0, 0.0))[panel] for rule in rules]
-                axes.barh(at, widths, height=height * 0.9, color=CYCLE[number % len(CYCLE)],
-                          label=label)  # fmt: skip
-            axes.set_xlabel(title)
-            axes.grid(axis="y", visible=False)
-            thousands(axes.xaxis)
-        panels[0].set_yticks(range(len(rules)), rules)
-        for axes in panels:
-            axes.tick_params(axis="y", length=0)
-        panels[0].set_ylim(len(rules) - 0.4, -0.6)
-        if len(samples) > 1:
-            figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left",
-                          ncols=min(len(samples), 4))  # fmt: skip
-
+    figure: Figure, rules: Sequence[str], samples: Mapping[str, Mapping[str, tuple[float, float]]]
+) -> None:
+    """Run time and peak memory by rule, one bar a sample."""
+    panels = figure.subplots(1, 2, sharey=True)
+    height = 0.8 / len(samples)
+    for panel, (axes, title) in enumerate(
+        zip(panels, ("wall time (s)", "peak memory (MiB)"), strict=True)
+    ):
+        for number, (label, values) in enumerate(samples.items()):
+            at = np.arange(len(rules)) + (number - (len(samples) - 1) / 2) * height
+            widths = [values.get(rule, (0.0, 0.0))[panel] for rule in rules]
+            axes.barh(at, widths, height=height * 0.9, color=CYCLE[number % len(CYCLE)],
+                      label=label)  # fmt: skip
+        axes.set_xlabel(title)
+        axes.grid(axis="y", visible=False)
+        thousands(axes.xaxis)
+    panels[0].set_yticks(range(len(rules)), rules)
+    for axes in panels:
+        axes.tick_params(axis="y", length=0)
+    panels[0].set_ylim(len(rules) - 0.4, -0.6)
+    if len(samples) > 1:
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left",
+                      ncols=min(len(samples), 4))  # fmt: skip
     bars = len(rules) * max(len(samples), 1.6)
-    return draw(name, (8.6, 1.1 + 0.17 * bars), paint)
+    figure.set_size_inches(8.6, 1.1 + 0.17 * bars)

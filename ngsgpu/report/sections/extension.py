@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
 from ngsgpu.report.drawing import fragment_lengths
-from ngsgpu.report.files import Json, json_if_present
+from ngsgpu.report.files import Json, json_if_named, json_if_present, moments
 from ngsgpu.report.model import FileSpec, Sample, SampleResults
-from ngsgpu.report.page import Plot, SampleSection, Table
+from ngsgpu.report.page import SampleSection, Table
 from ngsgpu.report.quast import Quast, quast_rows, read_quast
 from ngsgpu.report.stage import Stage
 
@@ -61,20 +61,16 @@ class ExtensionStage(Stage):
     def read(self, sample: Sample, missing: list[str]) -> Extension:
         """Read statistics, comparisons with the truth and metrics; not every study has them."""
         found, files = Extension(), sample.files
-        if path := files.one("extend"):
-            what = "statistics of extension"
-            found.stats = json_if_present(path, what, "ngsgpu.extend", missing)
+        what = "statistics of extension"
+        found.stats = json_if_named(files.one("extend"), what, "ngsgpu.extend", missing)
         for program, path in files.group("extension").items():
-            what, schema = (
-                f"truth of the reads that {program} extended",
-                "ngsgpu.evaluate.extension",
-            )
-            truth = json_if_present(path, what, schema, missing)
+            what = f"truth of the reads that {program} extended"
+            truth = json_if_present(path, what, "ngsgpu.evaluate.extension", missing)
             if truth is not None:
                 found.truths[program] = truth
-        path = files.one("quast_extended")
-        if path is not None and is_present(path, "QUAST's table on extended reads", missing):
-            found.quast = read_quast(path)
+        quast = files.one("quast_extended")
+        if quast is not None and is_present(quast, "QUAST's table on extended reads", missing):
+            found.quast = read_quast(quast)
         return found
 
     def section(self, results: SampleResults, number: int) -> SampleSection:
@@ -86,8 +82,7 @@ class ExtensionStage(Stage):
             section.tables.append(("Extension statistics", _process_table(found.stats)))
             lengths = found.stats.histogram("length_histogram")
             if lengths:
-                figure = fragment_lengths(f"extended{number}", lengths)
-                section.figures.append(Plot(figure, _CONNECTED_ONLY))
+                section.plot(fragment_lengths(f"extended{number}", lengths), _CONNECTED_ONLY)
         if (quast := found.quast) is not None:
             section.tables.append(("Assemblies (QUAST)", assembly_table(quast)))
             section.details.append(("All QUAST metrics", assembly_table(quast, everything=True)))
@@ -106,10 +101,8 @@ def _process_table(stats: Json) -> Table:
         stats.line("… by one direction", "pairs.one", "pairs.connected"),
         stats.line("… by both directions, differently", "pairs.differ", "pairs.connected"),
         stats.line("… by merging both directions", "pairs.merged", "pairs.connected"),
+        *moments(stats, "insert", "sd", f"insert size, {_origin(stats)}"),
     ]
-    for label, key in (("mean", "mean"), ("standard deviation", "sd")):
-        value = words.decimal(stats.number(f"insert.{key}"), 1)
-        rows.append((f"{label} of the insert size, {_origin(stats)}", value, ""))
     return Table(("", "number", "share"), rows)
 
 

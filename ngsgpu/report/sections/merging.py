@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ngsgpu.report import words
-from ngsgpu.report.drawing import SMALL, draw, fragment_lengths
-from ngsgpu.report.files import Json, json_if_present
+from ngsgpu.report.drawing import SMALL, drawn, fragment_lengths
+from ngsgpu.report.files import Json, json_if_named, moments
 from ngsgpu.report.model import FileSpec, Sample, SampleResults
-from ngsgpu.report.page import Plot, SampleSection, Table
+from ngsgpu.report.page import SampleSection, Table
 from ngsgpu.report.palette import AFTER, AMBER, MUTED
 from ngsgpu.report.stage import Stage
 
@@ -55,13 +55,11 @@ class MergingStage(Stage):
 
     def read(self, sample: Sample, missing: list[str]) -> Merging:
         """Read statistics and the comparison with the truth; not every study has them."""
-        found, files = Merging(), sample.files
-        if path := files.one("merge"):
-            found.stats = json_if_present(path, "statistics of merging", "ngsgpu.merge", missing)
-        if path := files.one("merging"):
-            schema = "ngsgpu.evaluate.merging"
-            found.truth = json_if_present(path, "truth of merged reads", schema, missing)
-        return found
+        run, truth = sample.files.one("merge"), sample.files.one("merging")
+        return Merging(
+            json_if_named(run, "statistics of merging", "ngsgpu.merge", missing),
+            json_if_named(truth, "truth of merged reads", "ngsgpu.evaluate.merging", missing),
+        )
 
     def section(self, results: SampleResults, number: int) -> SampleSection:
         """Tables of the truth and the run, lengths of fragments, calibration of qualities."""
@@ -72,18 +70,16 @@ class MergingStage(Stage):
             section.tables.append(("Merging statistics", _process_table(found.stats)))
             sizes = found.stats.histogram("histograms.insert_sizes")
             if sizes:
-                figure = fragment_lengths(f"fragments{number}", sizes)
-                section.figures.append(Plot(figure, _MERGED_ONLY))
+                section.plot(fragment_lengths(f"fragments{number}", sizes), _MERGED_ONLY)
         if found.truth is not None:
             parts = {label: _observed(found.truth, name) for name, label in _PARTS.items()}
             if any(parts.values()):
-                figure = _calibration(f"calibration{number}", parts)
-                caption = (
+                section.plot(
+                    _calibration(f"calibration{number}", parts),
                     "Qualities of merged bases: reported, and observed from errors. On the "
                     "dotted line qualities are calibrated; above it bases are better. "
-                    "Larger dots mean more bases; qualities without errors are not shown."
+                    "Larger dots mean more bases; qualities without errors are not shown.",
                 )
-                section.figures.append(Plot(figure, caption))
         return section
 
 
@@ -109,10 +105,8 @@ def _process_table(stats: Json) -> Table:
         stats.line("bases in overlaps", "overlaps.bases"),
         stats.line("… that mismatch", "overlaps.mismatches", "overlaps.bases"),
         stats.line("adapter bases trimmed", "trimmed.bases"),
+        *moments(stats, "insert_size", "deviation", "insert size of merged pairs"),
     ]
-    for label, key in (("mean", "mean"), ("standard deviation", "deviation")):
-        value = words.decimal(stats.number(f"insert_size.{key}"), 1)
-        rows.append((f"{label} of the insert size of merged pairs", value, ""))
     return Table(("", "number", "share"), rows)
 
 
@@ -140,29 +134,19 @@ def _truth_table(truth: Json) -> Table:
     )
 
 
-def _calibration(name: str, parts: Mapping[str, Sequence[tuple[float, float, float]]]) -> str:
-    """Quality that the errors speak for, by the quality given.
-
-    Args:
-        name: prefix of ids.
-        parts: label to given quality, observed quality and bases.
-    """
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
-        highest = max((max(row[:2]) for rows in parts.values() for row in rows), default=1.0)
-        axes.plot([0, highest], [0, highest], color=MUTED, linewidth=0.8, linestyle=":")
-        most = max((row[2] for rows in parts.values() for row in rows), default=1.0)
-        for colour, (label, rows) in zip((AFTER, AMBER), parts.items(), strict=True):
-            given, observed, bases = np.array(rows, dtype=np.float64).reshape(-1, 3).T
-            sizes = 8 + 60 * np.sqrt(bases / most)
-            axes.scatter(
-                given, observed, s=sizes, color=colour, label=label, alpha=0.8, linewidth=0
-            )
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("quality given")
-        axes.set_ylabel("observed quality")
-        axes.legend(loc="upper left")
-
-    return draw(name, SMALL, paint)
+@drawn(SMALL)
+def _calibration(figure: Figure, parts: Mapping[str, Sequence[tuple[float, float, float]]]) -> None:
+    """Quality that the errors speak for, by the quality given."""
+    axes = figure.subplots()
+    highest = max((max(row[:2]) for rows in parts.values() for row in rows), default=1.0)
+    axes.plot([0, highest], [0, highest], color=MUTED, linewidth=0.8, linestyle=":")
+    most = max((row[2] for rows in parts.values() for row in rows), default=1.0)
+    for colour, (label, rows) in zip((AFTER, AMBER), parts.items(), strict=True):
+        given, observed, bases = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+        sizes = 8 + 60 * np.sqrt(bases / most)
+        axes.scatter(given, observed, s=sizes, color=colour, label=label, alpha=0.8, linewidth=0)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("quality given")
+    axes.set_ylabel("observed quality")
+    axes.legend(loc="upper left")

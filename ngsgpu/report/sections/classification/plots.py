@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ngsgpu.report.drawing import draw
+from ngsgpu.report.drawing import drawn
 from ngsgpu.report.palette import AFTER, AMBER, BLUE, CYCLE, GREEN, GRID, INK, MUTED, PURPLE, SKY
 from ngsgpu.report.sections.classification.files import Composition, Share, TargetCoverage, Taxon
 
@@ -83,28 +83,25 @@ def _shade(colour: str, ring: int, number: int) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
-def sunburst(name: str, composition: Composition, unit: str = "reads") -> str:
+@drawn((8.6, 8.0))
+def sunburst(figure: Figure, composition: Composition, unit: str = "reads") -> None:
     """What the reads are, from the domain inside to the species outside; all make a full circle."""
     arcs = arcs_of(composition)
     rings = rings_of(arcs)
-
-    def paint(figure: Figure) -> None:
-        axes: Any = figure.subplots(subplot_kw={"projection": "polar"})
-        axes.set_axis_off()
-        axes.set_theta_zero_location("N")
-        axes.set_theta_direction(-1)
-        for arc in arcs:
-            middle = math.pi * (arc.begin + arc.end)
-            place = rings.index(arc.ring)
-            axes.bar(middle, 1, width=2 * math.pi * (arc.end - arc.begin), bottom=_HOLE + place,
-                     color=arc.colour, edgecolor="white", linewidth=0.7)  # fmt: skip
-            _write_label(axes, arc, _HOLE + place, is_outer=place == len(rings) - 1)
-        axes.set_ylim(0, _WITH_NAMES * (_HOLE + len(rings)))
-        _draw_unclassified(axes, composition, len(rings))
-        text = f"{composition.root.clade:,}\nof {composition.total:,}\n{unit}"
-        axes.text(0, 0, text, ha="center", va="center", fontsize=8)
-
-    return draw(name, (8.6, 8.0), paint)
+    axes: Any = figure.subplots(subplot_kw={"projection": "polar"})
+    axes.set_axis_off()
+    axes.set_theta_zero_location("N")
+    axes.set_theta_direction(-1)
+    for arc in arcs:
+        middle = math.pi * (arc.begin + arc.end)
+        place = rings.index(arc.ring)
+        axes.bar(middle, 1, width=2 * math.pi * (arc.end - arc.begin), bottom=_HOLE + place,
+                 color=arc.colour, edgecolor="white", linewidth=0.7)  # fmt: skip
+        _write_label(axes, arc, _HOLE + place, is_outer=place == len(rings) - 1)
+    axes.set_ylim(0, _WITH_NAMES * (_HOLE + len(rings)))
+    _draw_unclassified(axes, composition, len(rings))
+    text = f"{composition.root.clade:,}\nof {composition.total:,}\n{unit}"
+    axes.text(0, 0, text, ha="center", va="center", fontsize=8)
 
 
 def _draw_unclassified(axes: Any, composition: Composition, rings: int) -> None:
@@ -154,15 +151,13 @@ def _shortened(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}."
 
 
+@drawn()
 def abundance_bars(
-    name: str, samples: Sequence[tuple[str, Sequence[Share], int]], unit: str = "reads"
-) -> str:
+    figure: Figure, samples: Sequence[tuple[str, Sequence[Share], int]], unit: str = "reads"
+) -> None:
     """The most abundant taxa of each sample, in per cent of all its reads or pairs.
 
-    Args:
-        name: prefix of ids.
-        samples: label, abundances, and the number of reads or pairs.
-        unit: which of the two.
+    A sample is its label, its abundances, and its number of reads or pairs.
     """
     total = {share.name: 0.0 for _, shares, _ in samples for share in shares if share.reads > 0}
     for _, shares, reads in samples:
@@ -170,59 +165,55 @@ def abundance_bars(
             if share.name in total:
                 total[share.name] += share.reads / max(reads, 1)
     shown = sorted(total, key=lambda taxon: (-total[taxon], taxon))[:20]
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
-        height = 0.8 / len(samples)
-        for number, (label, shares, reads) in enumerate(samples):
-            of = {share.name: 100 * share.reads / max(reads, 1) for share in shares}
-            at = np.arange(len(shown)) + (number - (len(samples) - 1) / 2) * height
-            widths = [of.get(taxon, 0.0) for taxon in shown]
-            axes.barh(at, widths, height=0.9 * height, color=CYCLE[number % len(CYCLE)],
-                      label=label)  # fmt: skip
-            if len(samples) == 1:
-                for place, width in zip(at, widths, strict=True):
-                    axes.annotate(f"{width:.3g}", (width, place), (4, 0), va="center", fontsize=8,
-                                  textcoords="offset points", color=MUTED)  # fmt: skip
-        axes.set_yticks(range(len(shown)), shown)
-        axes.set_ylim(len(shown) - 0.4, -0.6)
-        axes.tick_params(axis="y", length=0)
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel(f"fraction of all {unit} (%)")
-        if len(samples) > 1:
-            figure.legend(loc="outside upper left", ncols=min(len(samples), 4))
-
-    return draw(name, (8.2, 0.9 + 0.24 * max(len(shown), 3) * max(1, 0.6 * len(samples))), paint)
+    axes = figure.subplots()
+    height = 0.8 / len(samples)
+    for number, (label, shares, reads) in enumerate(samples):
+        of = {share.name: 100 * share.reads / max(reads, 1) for share in shares}
+        at = np.arange(len(shown)) + (number - (len(samples) - 1) / 2) * height
+        widths = [of.get(taxon, 0.0) for taxon in shown]
+        axes.barh(at, widths, height=0.9 * height, color=CYCLE[number % len(CYCLE)],
+                  label=label)  # fmt: skip
+        if len(samples) == 1:
+            for place, width in zip(at, widths, strict=True):
+                axes.annotate(f"{width:.3g}", (width, place), (4, 0), va="center", fontsize=8,
+                              textcoords="offset points", color=MUTED)  # fmt: skip
+    axes.set_yticks(range(len(shown)), shown)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(f"fraction of all {unit} (%)")
+    if len(samples) > 1:
+        figure.legend(loc="outside upper left", ncols=min(len(samples), 4))
+    figure.set_size_inches(8.2, 0.9 + 0.24 * max(len(shown), 3) * max(1, 0.6 * len(samples)))
 
 
-def genome_coverage(name: str, targets: Sequence[TargetCoverage], unit: str = "reads") -> str:
+@drawn()
+def genome_coverage(figure: Figure, targets: Sequence[TargetCoverage], unit: str = "reads") -> None:
     """Reads or pairs along reference sequences, one strip each; true species have even strips.
 
     Each strip has its own scale; bins without reads are white.
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    def paint(figure: Figure) -> None:
-        panels = figure.subplots(len(targets), 1, squeeze=False)[:, 0]
-        for axes, target in zip(panels, targets, strict=True):
-            edges = np.arange(len(target.bins) + 1) * target.bin_bases
-            edges[-1] = max(target.length, edges[-2])
-            axes.stairs(target.bins, edges, fill=True, color=AFTER)
-            axes.set_xlim(0, target.length)
-            axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=True))
-            axes.xaxis.set_major_formatter(FuncFormatter(_in_bases_of(target.length)))
-            axes.set_ylim(0, max(int(target.bins.max(initial=1)), 1) * 1.08)
-            axes.set_yticks([max(int(target.bins.max(initial=1)), 1)])
-            axes.grid(visible=False)
-            share = 100 * target.covered / max(target.windows, 1)
-            axes.set_title(f"{target.name}, {target.target}", fontsize=8.5, pad=3)
-            axes.set_title(f"{share:.3g} % of windows covered", fontsize=8, pad=3, loc="right",
-                           color=MUTED, weight="normal")  # fmt: skip
-            axes.tick_params(labelsize=7.5)
-        panels[-1].set_xlabel("position")
-        figure.supylabel(unit, fontsize=9, color=INK)
-
-    return draw(name, (8.6, 0.7 + 0.68 * len(targets)), paint)
+    panels = figure.subplots(len(targets), 1, squeeze=False)[:, 0]
+    for axes, target in zip(panels, targets, strict=True):
+        edges = np.arange(len(target.bins) + 1) * target.bin_bases
+        edges[-1] = max(target.length, edges[-2])
+        axes.stairs(target.bins, edges, fill=True, color=AFTER)
+        axes.set_xlim(0, target.length)
+        axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=True))
+        axes.xaxis.set_major_formatter(FuncFormatter(_in_bases_of(target.length)))
+        axes.set_ylim(0, max(int(target.bins.max(initial=1)), 1) * 1.08)
+        axes.set_yticks([max(int(target.bins.max(initial=1)), 1)])
+        axes.grid(visible=False)
+        share = 100 * target.covered / max(target.windows, 1)
+        axes.set_title(f"{target.name}, {target.target}", fontsize=8.5, pad=3)
+        axes.set_title(f"{share:.3g} % of windows covered", fontsize=8, pad=3, loc="right",
+                       color=MUTED, weight="normal")  # fmt: skip
+        axes.tick_params(labelsize=7.5)
+    panels[-1].set_xlabel("position")
+    figure.supylabel(unit, fontsize=9, color=INK)
+    figure.set_size_inches(8.6, 0.7 + 0.68 * len(targets))
 
 
 def _in_bases_of(length: int) -> Callable[[float, int | None], str]:
@@ -233,38 +224,31 @@ def _in_bases_of(length: int) -> Callable[[float, int | None], str]:
     return lambda position, _: f"{position / size:g} {unit}" if position else "0"
 
 
+@drawn((4.5, 3.6))
 def trade_off(
-    name: str,
+    figure: Figure,
     curves: Mapping[str, tuple[Sequence[float | None], Sequence[float | None]]],
     points: Mapping[str, tuple[float | None, float | None]],
     rank: str,
-) -> str:
+) -> None:
     """Precision against sensitivity at a rank: curves over the least number of hits, and points.
 
-    Args:
-        name: prefix of ids.
-        curves: precisions and sensitivities by run.
-        points: precision and sensitivity of every run as it is.
-        rank: the rank.
+    By run: precisions and sensitivities of the curve, and those of the run as it is.
     """
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
-        for number, (label, (precision, sensitivity)) in enumerate(points.items()):
-            colour = CYCLE[number % len(CYCLE)]
-            if label in curves:
-                pairs = [
-                    (100 * s, 100 * p)
-                    for p, s in zip(*curves[label], strict=True)
-                    if p is not None and s is not None
-                ]
-                axes.plot([s for s, _ in pairs], [p for _, p in pairs], color=colour,
-                          marker="o", markersize=2.5, linewidth=1.3)  # fmt: skip
-            if precision is not None and sensitivity is not None:
-                axes.plot([100 * sensitivity], [100 * precision], "D", color=colour, markersize=7,
-                          label=label)  # fmt: skip
-        axes.set_xlabel(f"sensitivity at {rank} (%)")
-        axes.set_ylabel(f"precision at {rank} (%)")
-        axes.legend(loc="best")
-
-    return draw(name, (4.5, 3.6), paint)
+    axes = figure.subplots()
+    for number, (label, (precision, sensitivity)) in enumerate(points.items()):
+        colour = CYCLE[number % len(CYCLE)]
+        if label in curves:
+            pairs = [
+                (100 * s, 100 * p)
+                for p, s in zip(*curves[label], strict=True)
+                if p is not None and s is not None
+            ]
+            axes.plot([s for s, _ in pairs], [p for _, p in pairs], color=colour,
+                      marker="o", markersize=2.5, linewidth=1.3)  # fmt: skip
+        if precision is not None and sensitivity is not None:
+            axes.plot([100 * sensitivity], [100 * precision], "D", color=colour, markersize=7,
+                      label=label)  # fmt: skip
+    axes.set_xlabel(f"sensitivity at {rank} (%)")
+    axes.set_ylabel(f"precision at {rank} (%)")
+    axes.legend(loc="best")

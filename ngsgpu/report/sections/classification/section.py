@@ -12,7 +12,7 @@ from ngsgpu.report import words
 from ngsgpu.report.absent import read_note
 from ngsgpu.report.files import Json, load_json
 from ngsgpu.report.model import FileSpec, Sample, SampleResults, Study
-from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
+from ngsgpu.report.page import Column, Finding, SampleSection, Table
 from ngsgpu.report.sections.classification import plots
 from ngsgpu.report.sections.classification.files import (
     FILES,
@@ -145,37 +145,30 @@ def _section(name: str, label: str, kind: str, found: Classification, number: in
     unit = found.unit
     arcs = [] if found.composition is None else plots.arcs_of(found.composition)
     if found.composition is not None and arcs:
-        figure = plots.sunburst(f"sunburst{number}", found.composition, unit)
         names = [plots.RING_NAMES[ring] for ring in plots.rings_of(arcs)]
         rings = words.listed(names) + (", from the inside out" if len(names) > 1 else "")
-        section.figures.append(
-            Plot(
-                figure,
-                f"Composition of the {unit}: {rings}. Grey: unclassified. "
-                f"{unit.capitalize()} called above a rank leave its ring empty.",
-                is_wide=True,
-            )
+        section.plot(
+            plots.sunburst(f"sunburst{number}", found.composition, unit),
+            f"Composition of the {unit}: {rings}. Grey: unclassified. "
+            f"{unit.capitalize()} called above a rank leave its ring empty.",
+            is_wide=True,
         )
     if found.shares and found.composition is not None:
-        figure = plots.abundance_bars(
-            f"abundance{number}", [(label, found.shares, found.composition.total)], unit
-        )
-        caption = (
+        bars = [(label, found.shares, found.composition.total)]
+        section.plot(
+            plots.abundance_bars(f"abundance{number}", bars, unit),
             f"Estimated abundances. {unit.capitalize()} called above the rank are distributed "
-            "among the taxa below; a taxon with none below it is unchanged."
+            "among the taxa below; a taxon with none below it is unchanged.",
+            is_wide=True,
         )
-        section.figures.append(Plot(figure, caption, is_wide=True))
     strips = most_covered(found.coverage)
     if strips:
-        figure = plots.genome_coverage(f"coverage{number}", strips, unit)
-        section.figures.append(
-            Plot(
-                figure,
-                f"Coverage of the reference sequences by mapped {unit}, for each species the "
-                "sequence with the most covered windows. Even coverage supports the species, a few "
-                "covered spots speak against it.",
-                is_wide=True,
-            )
+        section.plot(
+            plots.genome_coverage(f"coverage{number}", strips, unit),
+            f"Coverage of the reference sequences by mapped {unit}, for each species the "
+            "sequence with the most covered windows. Even coverage supports the species, a few "
+            "covered spots speak against it.",
+            is_wide=True,
         )
     if found.evaluation:
         for rank in _SHOWN:
@@ -212,14 +205,8 @@ def taxon_table(composition: Composition, unit: str = "reads") -> Table:
         )
         for taxon in found[:_MAX_TAXA]
     ]  # fmt: skip
-    rows.append(
-        (
-            "unclassified",
-            "",
-            words.count(composition.unclassified),
-            words.share(composition.unclassified, composition.total),
-        )
-    )
+    rest = composition.unclassified
+    rows.append(("unclassified", "", words.count(rest), words.share(rest, composition.total)))
     return Table(("taxon", "rank", unit, "of all"), rows, text_columns=frozenset({1}))
 
 
@@ -242,24 +229,16 @@ def _add_trade_off(section: SampleSection, evaluation: Mapping[str, Any], number
     runs = [run for run in evaluation.get("runs", []) if rank in run["ranks"]]
     if not any("curve" in run for run in runs):
         return
-    curves = {
-        run["name"]: (
-            run["curve"]["ranks"][rank]["precision"],
-            run["curve"]["ranks"][rank]["sensitivity"],
-        )
-        for run in runs
-        if "curve" in run
-    }
-    points = {
-        run["name"]: (run["ranks"][rank]["precision"], run["ranks"][rank]["sensitivity"])
-        for run in runs
-    }
-    section.figures.append(
-        Plot(
-            plots.trade_off(f"tradeoff{number}", curves, points, rank),
-            "Precision and sensitivity if reads with fewer hits were unclassified; diamonds mark "
-            "the actual runs.",
-        )
+
+    def rates(of: Mapping[str, Any]) -> tuple[Any, Any]:
+        return of["ranks"][rank]["precision"], of["ranks"][rank]["sensitivity"]
+
+    curves = {run["name"]: rates(run["curve"]) for run in runs if "curve" in run}
+    points = {run["name"]: rates(run) for run in runs}
+    section.plot(
+        plots.trade_off(f"tradeoff{number}", curves, points, rank),
+        "Precision and sensitivity if reads with fewer hits were unclassified; diamonds mark "
+        "the actual runs.",
     )
 
 
@@ -291,12 +270,7 @@ def deviation_table(evaluation: Mapping[str, Any]) -> Table | None:
     return Table(("taxon", "expected", *(str(run["name"]) for run in runs)), rows)
 
 
-def _say_composition(
-    database: str,
-    composition: Composition,
-    unit: str,
-    finding: Finding,
-) -> None:
+def _say_composition(database: str, composition: Composition, unit: str, finding: Finding) -> None:
     total, which = composition.total, _with(database)
     if total == 0:
         finding.sentences.append(f"No {unit} to classify{which}.")

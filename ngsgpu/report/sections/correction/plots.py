@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.report.drawing import SMALL, VARIANT_COLOURS, VARIANT_LABELS, draw, plain_decades
+from ngsgpu.report.drawing import SMALL, VARIANT_COLOURS, VARIANT_LABELS, drawn, plain_decades
 from ngsgpu.report.files import numbered_lines
 from ngsgpu.report.palette import AFTER, AMBER, BEFORE, LIGHT, MUTED, SKY
 
@@ -98,99 +98,87 @@ def _window(counts: NDArray[np.float64], width: int = 5) -> NDArray[np.float64]:
     return np.asarray(total[upper] - total[np.maximum(at - half, 0)])
 
 
-def error_rate_by_position(name: str, mates: Sequence[PositionCounts]) -> str:
+@drawn()
+def error_rate_by_position(figure: Figure, mates: Sequence[PositionCounts]) -> None:
     """Error rate at each position before and after correction, one panel a mate."""
-
-    def paint(figure: Figure) -> None:
-        panels = figure.subplots(1, len(mates), sharey=True, squeeze=False)[0]
-        for axes, mate in zip(panels, mates, strict=True):
-            at = np.arange(1, len(mate.bases) + 1)
-            bases = np.maximum(mate.bases, 1)
-            for counts, colour, label in (
-                (mate.before, BEFORE, "before correction"),
-                (mate.after, AFTER, "after correction"),
-            ):
-                rate = 100 * counts / bases
-                smooth = 100 * _window(counts) / np.maximum(_window(mate.bases), 1)
-                axes.plot(at, np.where(rate > 0, rate, np.nan), ".", color=colour, ms=2.5,
-                          alpha=0.45)  # fmt: skip
-                axes.plot(at, np.where(smooth > 0, smooth, np.nan), color=colour, label=label)
-            axes.set_yscale("log")
-            axes.set_xlabel("position in the read")
-            axes.set_title(f"mate {mate.mate}" if len(mates) > 1 else "")
-            axes.set_xlim(0, len(at) + 1)
-        panels[0].set_ylabel("wrong bases (%)")
-        plain_decades(panels[0].yaxis)
-        panels[-1].legend(loc="best")
-
-    return draw(name, (4.1 * max(len(mates), 1.4), 3.1), paint)
-
-
-def outcomes(name: str, samples: Sequence[tuple[str, Mapping[str, float]]]) -> str:
-    """What became of the errors of the input, one bar a sample.
-
-    Args:
-        name: prefix of ids.
-        samples: label and totals (``tp``, ``fn``, ``fp``, ``wrong_to_wrong``).
-    """
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
-        for row, (_, totals) in enumerate(samples):
-            errors = max(totals["tp"] + totals["fn"], 1)
-            parts = (
-                (totals["tp"], AFTER, "corrected"),
-                (totals["fn"] - totals["wrong_to_wrong"], LIGHT, "left as it was"),
-                (totals["wrong_to_wrong"], AMBER, "changed to another wrong base"),
-            )
-            left = 0.0
-            for count, colour, label in parts:
-                width = 100 * count / errors
-                axes.barh(row, width, left=left, color=colour, height=0.55,
-                          label=label if row == 0 else None)  # fmt: skip
-                left += width
-            share = 100 * totals["tp"] / errors
-            if share > 12:
-                axes.text(1.2, row, f"{share:.1f} %", va="center", color="white", weight="bold")
-            axes.text(0, row - 0.36, f"{errors:,.0f} errors in the input", fontsize=8.5,
-                      color=MUTED, va="bottom")  # fmt: skip
-            axes.text(101, row, f"+ {totals['fp']:,.0f} new", va="center", color=BEFORE)
-        axes.set_yticks(range(len(samples)), [label for label, _ in samples])
-        axes.set_ylim(len(samples) - 0.4, -0.75)
-        axes.set_xlim(0, 100)
-        axes.grid(visible=False)
-        axes.spines["left"].set_visible(False)
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel("fraction of the input errors (%)")
-        figure.legend(loc="outside upper left", ncols=3)
-
-    return draw(name, (8.2, 1.35 + 0.75 * len(samples)), paint)
-
-
-def corrected_by_position(name: str, mates: Sequence[NDArray[np.float64]]) -> str:
-    """Bases replaced by position in the reads, means over five positions, one line per mate."""
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
-        for number, counts in enumerate(mates):
-            edges = np.unique(np.append(np.arange(0, len(counts), 5), len(counts)))
-            means = np.add.reduceat(counts, edges[:-1]) / np.diff(edges)
-            axes.stairs(
-                means,
-                edges + 0.5,
-                baseline=None,
-                color=(AFTER, SKY)[number % 2],
-                linewidth=1.8,
-                label=f"mate {number + 1}" if len(mates) > 1 else None,
-            )
-        axes.set_ylim(bottom=0)
-        axes.set_xlim(0, max((len(counts) for counts in mates), default=1) + 1)
+    panels = figure.subplots(1, len(mates), sharey=True, squeeze=False)[0]
+    for axes, mate in zip(panels, mates, strict=True):
+        at = np.arange(1, len(mate.bases) + 1)
+        bases = np.maximum(mate.bases, 1)
+        for counts, colour, label in (
+            (mate.before, BEFORE, "before correction"),
+            (mate.after, AFTER, "after correction"),
+        ):
+            rate = 100 * counts / bases
+            smooth = 100 * _window(counts) / np.maximum(_window(mate.bases), 1)
+            axes.plot(at, np.where(rate > 0, rate, np.nan), ".", color=colour, ms=2.5,
+                      alpha=0.45)  # fmt: skip
+            axes.plot(at, np.where(smooth > 0, smooth, np.nan), color=colour, label=label)
+        axes.set_yscale("log")
         axes.set_xlabel("position in the read")
-        axes.set_ylabel("bases replaced per position")
-        if len(mates) > 1:
-            axes.legend(loc="upper left")
+        axes.set_title(f"mate {mate.mate}" if len(mates) > 1 else "")
+        axes.set_xlim(0, len(at) + 1)
+    panels[0].set_ylabel("wrong bases (%)")
+    plain_decades(panels[0].yaxis)
+    panels[-1].legend(loc="best")
+    figure.set_size_inches(4.1 * max(len(mates), 1.4), 3.1)
 
-    return draw(name, SMALL, paint)
+
+@drawn()
+def outcomes(figure: Figure, samples: Sequence[tuple[str, Mapping[str, float]]]) -> None:
+    """What became of the errors of the input, one bar a sample."""
+    axes = figure.subplots()
+    for row, (_, totals) in enumerate(samples):
+        errors = max(totals["tp"] + totals["fn"], 1)
+        parts = (
+            (totals["tp"], AFTER, "corrected"),
+            (totals["fn"] - totals["wrong_to_wrong"], LIGHT, "left as it was"),
+            (totals["wrong_to_wrong"], AMBER, "changed to another wrong base"),
+        )
+        left = 0.0
+        for count, colour, label in parts:
+            width = 100 * count / errors
+            axes.barh(row, width, left=left, color=colour, height=0.55,
+                      label=label if row == 0 else None)  # fmt: skip
+            left += width
+        share = 100 * totals["tp"] / errors
+        if share > 12:
+            axes.text(1.2, row, f"{share:.1f} %", va="center", color="white", weight="bold")
+        axes.text(0, row - 0.36, f"{errors:,.0f} errors in the input", fontsize=8.5,
+                  color=MUTED, va="bottom")  # fmt: skip
+        axes.text(101, row, f"+ {totals['fp']:,.0f} new", va="center", color=BEFORE)
+    axes.set_yticks(range(len(samples)), [label for label, _ in samples])
+    axes.set_ylim(len(samples) - 0.4, -0.75)
+    axes.set_xlim(0, 100)
+    axes.grid(visible=False)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("fraction of the input errors (%)")
+    figure.legend(loc="outside upper left", ncols=3)
+    figure.set_size_inches(8.2, 1.35 + 0.75 * len(samples))
+
+
+@drawn(SMALL)
+def corrected_by_position(figure: Figure, mates: Sequence[NDArray[np.float64]]) -> None:
+    """Bases replaced by position in the reads, means over five positions, one line per mate."""
+    axes = figure.subplots()
+    for number, counts in enumerate(mates):
+        edges = np.unique(np.append(np.arange(0, len(counts), 5), len(counts)))
+        means = np.add.reduceat(counts, edges[:-1]) / np.diff(edges)
+        axes.stairs(
+            means,
+            edges + 0.5,
+            baseline=None,
+            color=(AFTER, SKY)[number % 2],
+            linewidth=1.8,
+            label=f"mate {number + 1}" if len(mates) > 1 else None,
+        )
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(0, max((len(counts) for counts in mates), default=1) + 1)
+    axes.set_xlabel("position in the read")
+    axes.set_ylabel("bases replaced per position")
+    if len(mates) > 1:
+        axes.legend(loc="upper left")
 
 
 def _binned(spectrum: Spectrum) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -208,27 +196,24 @@ def _binned(spectrum: Spectrum) -> tuple[NDArray[np.float64], NDArray[np.float64
     return middle[height > 0], height[height > 0]
 
 
-def spectra(name: str, histograms: Mapping[str, Spectrum]) -> str:
+@drawn(SMALL)
+def spectra(figure: Figure, histograms: Mapping[str, Spectrum]) -> None:
     """k-mer spectra before and after correction, both axes logarithmic."""
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
-        for variant, spectrum in histograms.items():
-            at, height = _binned(spectrum)
-            axes.plot(
-                at,
-                height,
-                color=VARIANT_COLOURS[variant],
-                label=f"{VARIANT_LABELS[variant]} reads",
-                marker="o",
-                markersize=2.5,
-                linewidth=1.5,
-            )
-        for axis, set_scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
-            set_scale("log")
-            plain_decades(axis)
-        axes.set_xlabel("multiplicity in the reads")
-        axes.set_ylabel("distinct k-mers")
-        axes.legend(loc="best")
-
-    return draw(name, SMALL, paint)
+    axes = figure.subplots()
+    for variant, spectrum in histograms.items():
+        at, height = _binned(spectrum)
+        axes.plot(
+            at,
+            height,
+            color=VARIANT_COLOURS[variant],
+            label=f"{VARIANT_LABELS[variant]} reads",
+            marker="o",
+            markersize=2.5,
+            linewidth=1.5,
+        )
+    for axis, set_scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
+        set_scale("log")
+        plain_decades(axis)
+    axes.set_xlabel("multiplicity in the reads")
+    axes.set_ylabel("distinct k-mers")
+    axes.legend(loc="best")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -99,33 +99,30 @@ class CorrectionStage(Stage):
             section.tables.append(("Correction statistics", _process_table(found.stats)))
         positions = [mate for mate in found.positions() if len(mate.bases)]
         if positions:
-            figure = plots.error_rate_by_position(f"error{number}", positions)
-            caption = (
+            section.plot(
+                plots.error_rate_by_position(f"error{number}", positions),
                 "Error rate by position in the read, before and after correction. Dots: each "
                 "position; lines: means over five positions. Reads without insertions and "
-                "deletions."
+                "deletions.",
+                is_wide=len(positions) > 1,
             )
-            section.figures.append(Plot(figure, caption, is_wide=len(positions) > 1))
         mates = [counts for counts in found.corrected_by_position() if len(counts)]
         if mates:
-            figure = plots.corrected_by_position(f"corrected{number}", mates)
-            section.figures.append(
-                Plot(figure, "Bases replaced, by position in the read (means over five positions).")
+            section.plot(
+                plots.corrected_by_position(f"corrected{number}", mates),
+                "Bases replaced, by position in the read (means over five positions).",
             )
         # Reads without a k-mer have nothing that a logarithmic axis could show.
         spectra = {name: one for name, one in found.kmers.items() if one.count.any()}
         if spectra:
             k = next((s.k for s in spectra.values() if s.k), 0)
-            figure = plots.spectra(f"spectrum{number}", spectra)
-            section.figures.append(
-                Plot(
-                    figure,
-                    f"Spectrum of {f'{k}-mers' if k else 'k-mers'} before and after correction; "
-                    "both axes are logarithmic, and points further right are means over several "
-                    "multiplicities. Errors make k-mers that occur once or a few times "
-                    "(left); error-free ones peak at the coverage, which is also on the left "
-                    "if there are few reads.",
-                )
+            section.plot(
+                plots.spectra(f"spectrum{number}", spectra),
+                f"Spectrum of {f'{k}-mers' if k else 'k-mers'} before and after correction; "
+                "both axes are logarithmic, and points further right are means over several "
+                "multiplicities. Errors make k-mers that occur once or a few times "
+                "(left); error-free ones peak at the coverage, which is also on the left "
+                "if there are few reads.",
             )
         return section
 
@@ -135,13 +132,12 @@ class CorrectionStage(Stage):
 
     def figure(self, samples: Sequence[SampleResults]) -> Plot | None:
         """What became of errors, of all samples with a truth."""
-        rows = []
-        for results in samples:
-            truth = results.of(Correction).truth
-            if truth is not None:
-                names = ("tp", "fn", "fp", "wrong_to_wrong")
-                totals = {n: truth.number(f"totals.{n}") or 0.0 for n in names}
-                rows.append((results.sample.label, totals))
+        names = ("tp", "fn", "fp", "wrong_to_wrong")
+        rows = [
+            (results.sample.label, {n: truth.number(f"totals.{n}") or 0.0 for n in names})
+            for results in samples
+            if (truth := results.of(Correction).truth) is not None
+        ]
         if not rows:
             return None
         return Plot(
@@ -175,13 +171,14 @@ class CorrectionStage(Stage):
                 truths, rates("error_rate_before"), rates("error_rate_after"), strict=True
             )
         ]
+
+        def counts(name: str) -> list[str]:
+            return [words.count(s.number(name) if s else None) for s in stats]
+
         false = rates("fp_per_million_corrections")
         return [
-            Column("reads", [words.count(s.number("reads.total") if s else None) for s in stats]),
-            Column(
-                "bases replaced",
-                [words.count(s.number("corrected.bases") if s else None) for s in stats],
-            ),
+            Column("reads", counts("reads.total")),
+            Column("bases replaced", counts("corrected.bases")),
             Column("sensitivity", [words.decimal(rate, 4) for rate in rates("sensitivity")]),
             Column("FP per million corrections", [words.decimal(rate, 1) for rate in false]),
             Column("error rate", errors),
@@ -278,13 +275,12 @@ def _truth_table(truth: Json) -> Table:
     """Bases and reads by outcome, for reads without and with indels."""
     scopes = ("", "indel_reads.")
 
-    def row(
-        label: str, key: str, form: Callable[[float | None], str] = words.count
-    ) -> tuple[str, ...]:
-        return (label, *(form(truth.number(f"{scope}{key}")) for scope in scopes))
+    def row(label: str, key: str, digits: int = 0) -> tuple[str, ...]:
+        values = (truth.number(f"{scope}{key}") for scope in scopes)
+        return (label, *(words.decimal(value, digits) for value in values))
 
-    def digits(number: int) -> Callable[[float | None], str]:
-        return lambda value: words.decimal(value, number)
+    def rate(label: str, key: str) -> tuple[str, ...]:
+        return (label, *(words.rate(truth.number(f"{scope}rates.{key}")) for scope in scopes))
 
     return Table(
         ("", "reads without indels", "reads with indels"),
@@ -295,12 +291,12 @@ def _truth_table(truth: Json) -> Table:
             row("FN: errors left", "totals.fn"),
             row("… of these changed to another wrong base", "totals.wrong_to_wrong"),
             row("TN: correct bases left unchanged", "totals.tn"),
-            row("sensitivity, TP / (TP + FN)", "rates.sensitivity", digits(4)),
-            row("specificity, TN / (TN + FP)", "rates.specificity", digits(7)),
-            row("precision, TP / (TP + FP)", "rates.precision", digits(7)),
-            row("FP per million corrections", "rates.fp_per_million_corrections", digits(1)),
-            row("error rate before", "rates.error_rate_before", words.rate),
-            row("error rate after", "rates.error_rate_after", words.rate),
+            row("sensitivity, TP / (TP + FN)", "rates.sensitivity", 4),
+            row("specificity, TN / (TN + FP)", "rates.specificity", 7),
+            row("precision, TP / (TP + FP)", "rates.precision", 7),
+            row("FP per million corrections", "rates.fp_per_million_corrections", 1),
+            rate("error rate before", "error_rate_before"),
+            rate("error rate after", "error_rate_after"),
             row("reads without errors from the start", "reads.kept_perfect"),
             row("reads made error-free", "reads.made_perfect"),
             row("reads with fewer errors", "reads.improved"),
