@@ -15,15 +15,18 @@ from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
 
 
-def numbered_lines(path: Path, remedy: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a text file, read at once."""
+def _read_text(path: Path, remedy: str) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(path, error.strerror or str(error), "check the path") from error
     except UnicodeDecodeError as error:
         raise InputError(path, "it is not UTF-8 text", remedy) from error
-    return iter(enumerate(text.splitlines(), 1))
+
+
+def numbered_lines(path: Path, remedy: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a text file, read at once."""
+    return iter(enumerate(_read_text(path, remedy).splitlines(), 1))
 
 
 def load_json(path: Path, remedy: str) -> Any:
@@ -33,11 +36,7 @@ def load_json(path: Path, remedy: str) -> Any:
         InputError: it cannot be read or is not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error), "check the path") from error
-    except UnicodeDecodeError as error:
-        raise InputError(path, "it is not UTF-8 text", remedy) from error
+        return json.loads(_read_text(path, remedy))
     except json.JSONDecodeError as error:
         cause = f"it is not valid JSON ({error.msg})"
         raise InputError(path, cause, remedy, line=error.lineno) from error
@@ -69,6 +68,8 @@ _LARGEST_VALUE: Final = 10_000_000
 class Json:
     """A JSON object with access by path and checks that name the file and the entry.
 
+    An entry of another kind than asked for is an `InputError`.
+
     Args:
         path: the file it was read from.
         document: its content.
@@ -86,11 +87,7 @@ class Json:
         return value
 
     def number(self, key: str) -> float | None:
-        """A number; ``None`` if there is none.
-
-        Raises:
-            InputError: something else is there.
-        """
+        """A number; ``None`` if there is none."""
         value = self.get(key)
         if value is None:
             return None
@@ -105,11 +102,7 @@ class Json:
         return label, words.count(value), share
 
     def array(self, key: str) -> NDArray[np.float64]:
-        """A list of numbers; empty if there is none.
-
-        Raises:
-            InputError: something else is there.
-        """
+        """A list of numbers; empty if there is none."""
         return self.as_array(self.get(key), key)
 
     def as_array(self, value: Any, key: str) -> NDArray[np.float64]:
@@ -122,11 +115,7 @@ class Json:
         return np.array(numbers, dtype=np.float64)
 
     def histogram(self, key: str) -> list[tuple[int, int]]:
-        """A list of values, ascending, each with its count; empty if there is none.
-
-        Raises:
-            InputError: something else is there.
-        """
+        """A list of values, ascending, each with its count; empty if there is none."""
         rows = [self.as_array(row, key) for row in self.entries(key)]
         last = -1.0
         for row in rows:
@@ -136,11 +125,7 @@ class Json:
         return [(int(value), int(count)) for value, count in rows]
 
     def entries(self, key: str) -> list[Any]:
-        """A list; empty if there is none.
-
-        Raises:
-            InputError: something else is there.
-        """
+        """A list; empty if there is none."""
         value = self.get(key)
         if value is None:
             return []

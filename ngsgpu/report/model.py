@@ -124,13 +124,8 @@ class Study:
         document = {
             "schema": SCHEMA,
             "schema_version": SCHEMA_VERSION,
-            "title": self.title,
-            "description": self.description,
-            "date": self.date,
-            "command": self.command,
-            "config": dict(self.config),
-            "versions": dict(self.versions),
-            "machine": dict(self.machine),
+            **{name: getattr(self, name) for name in ("title", "description", "date", "command")},
+            **{name: dict(getattr(self, name)) for name in ("config", "versions", "machine")},
             "databases": {
                 name: os.path.relpath(path, folder) for name, path in self.databases.items()
             },

@@ -281,15 +281,11 @@ class CorrectionEvaluation:
         rows = self.positions[mate]
         used = int(np.flatnonzero(rows.sum(axis=1)).max(initial=-1)) + 1
         tp, fp, fn, tn = rows[:used].T
-        return {
-            "mate": mate + 1,
-            "bases": (tp + fp + fn + tn).tolist(),
-            "errors_before": (tp + fn).tolist(),
-            "errors_after": (fp + fn).tolist(),
-            "tp": tp.tolist(),
-            "fp": fp.tolist(),
-            "fn": fn.tolist(),
-        }
+        columns = {
+            "bases": tp + fp + fn + tn, "errors_before": tp + fn, "errors_after": fp + fn,
+            "tp": tp, "fp": fp, "fn": fn,
+        }  # fmt: skip
+        return {"mate": mate + 1, **{name: column.tolist() for name, column in columns.items()}}
 
     def _qualities(self) -> list[dict[str, int]]:
         return [
@@ -302,16 +298,13 @@ class CorrectionEvaluation:
         """One table: what, for reads without indels, for reads with indels."""
         aligned = self.indel_aligned
 
-        def number(what: str, name: str) -> tuple[str, ...]:
-            return what, *(f"{getattr(c, name):,}" for c in (self.counts, self.indel_counts))
-
-        def share(what: str, name: str, digits: int = 5) -> tuple[str, ...]:
+        def number(what: str, name: str, digits: int = 0) -> tuple[str, ...]:
             values = (getattr(c, name) for c in (self.counts, self.indel_counts))
             return what, *(fixed(value, digits) for value in values)
 
         def reads(what: str, name: str) -> tuple[str, ...]:
             values = (getattr(r, name) for r in (self.read_counts, self.indel_read_counts))
-            return what, *(f"{value:,}" for value in values)
+            return what, *(fixed(value, 0) for value in values)
 
         rows = [
             reads("reads", "total"),
@@ -321,12 +314,12 @@ class CorrectionEvaluation:
             number("FN  errors left", "fn"),
             number("    of these, changed to another wrong base", "wrong_to_wrong"),
             number("TN  right bases left alone", "tn"),
-            share("sensitivity", "sensitivity"),
-            share("specificity", "specificity", 7),
-            share("precision", "precision", 7),
-            share("FP per million corrections", "fp_per_million", 1),
-            share("error rate before", "error_rate_before", 6),
-            share("error rate after", "error_rate_after", 6),
+            number("sensitivity", "sensitivity", 5),
+            number("specificity", "specificity", 7),
+            number("precision", "precision", 7),
+            number("FP per million corrections", "fp_per_million", 1),
+            number("error rate before", "error_rate_before", 6),
+            number("error rate after", "error_rate_after", 6),
             reads("reads without an error before and after", "kept_perfect"),
             reads("reads made perfect", "made_perfect"),
             reads("reads improved", "improved"),
