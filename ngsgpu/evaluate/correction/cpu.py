@@ -5,6 +5,8 @@ Reads are compared in the direction of the input.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,53 +31,65 @@ READS, KEPT_PERFECT, MADE_PERFECT, IMPROVED, UNCHANGED, MADE_WORSE, CHANGED, UNK
 COST_BEFORE, COST_AFTER, NEARER, AS_NEAR, FARTHER = range(5)
 
 
+class Reads(NamedTuple):
+    """Reads with their corrected and true forms, all of equal lengths, as passed to kernels.
+
+    Attributes:
+        in_data: uint8, text with the input reads' bases and qualities.
+        in_start: int64[n], where each read's bases start in ``in_data``.
+        out_data: uint8, text with the corrected reads' bases.
+        out_start: int64[n], where they start.
+        truth_data: uint8, text with the true bases.
+        truth_start: int64[n], where they start.
+        truth_reversed: bool[n], whether the truth is stored as the reverse complement.
+        quality_start: int64[n], where the qualities (Phred+33) start in ``in_data``; -1: none.
+        lengths: int64[n], bases of each read.
+        mates: uint8[n], 0 or 1.
+        claims: int32[n], indels according to the alignment (``CLAIM_*``, or a number of
+            mismatches).
+    """
+
+    in_data: NDArray[np.uint8]
+    in_start: NDArray[np.int64]
+    out_data: NDArray[np.uint8]
+    out_start: NDArray[np.int64]
+    truth_data: NDArray[np.uint8]
+    truth_start: NDArray[np.int64]
+    truth_reversed: NDArray[np.bool_]
+    quality_start: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    mates: NDArray[np.uint8]
+    claims: NDArray[np.int32]
+
+
+class Counters(NamedTuple):
+    """Sums over reads; int64, shapes and columns as in ``result.CorrectionEvaluation``."""
+
+    bases: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    qualities: NDArray[np.int64]
+    reads: NDArray[np.int64]
+    aligned: NDArray[np.int64]
+
+
 @njit(nogil=True, cache=True)
 def compare(
     codes: NDArray[np.uint8],
-    in_data: NDArray[np.uint8],
-    in_start: NDArray[np.int64],
-    out_data: NDArray[np.uint8],
-    out_start: NDArray[np.int64],
-    truth_data: NDArray[np.uint8],
-    truth_start: NDArray[np.int64],
-    truth_reversed: NDArray[np.bool_],
-    quality_start: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    mates: NDArray[np.uint8],
-    claims: NDArray[np.int32],
+    batch: Reads,
     scratch: NDArray[np.uint8],
     rows: NDArray[np.int64],
-    bases: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    qualities: NDArray[np.int64],
-    reads: NDArray[np.int64],
-    aligned: NDArray[np.int64],
+    counters: Counters,
 ) -> None:
     """Compare reads with their corrected and true forms and add to the counters.
 
     Args:
         codes: uint8[256], letter to code.
-        in_data: text with the input reads' bases and qualities.
-        in_start: where each read's bases start in ``in_data``.
-        out_data: text with the corrected reads' bases, as long as the input's.
-        out_start: where they start.
-        truth_data: text with the true bases, as long as the input's.
-        truth_start: where they start.
-        truth_reversed: whether the truth is stored as the reverse complement.
-        quality_start: where each read's qualities (Phred+33) start in ``in_data``; -1: none.
-        lengths: bases of each read.
-        mates: 0 or 1.
-        claims: indels of each read according to its alignment (``CLAIM_*``, or a number of
-            mismatches).
+        batch: the reads.
         scratch: uint8[5, longest read].
         rows: int64[6, 2 * BAND + 1].
-        bases: int64[2, 5, 5, 5]: with indel, code of truth, input, output; incremented.
-        positions: int64[2, longest read, 4]: mate, position, TP, FP, FN, TN of reads without
-            indels; incremented.
-        qualities: int64[94, 4]: the same by the quality of the input base; incremented.
-        reads: int64[2, 8]: with indel, outcomes of the reads; incremented.
-        aligned: int64[5]: reads with indels aligned with their truth; incremented.
+        counters: incremented; their positions have room for the longest read.
     """
+    lengths, reads = batch.lengths, counters.reads
     for r in range(lengths.size):
         length = lengths[r]
         before = 0
@@ -83,9 +97,11 @@ def compare(
         unknown = 0
         changed = 0
         for p in range(length):
-            i = codes[in_data[in_start[r] + p]]
-            o = codes[out_data[out_start[r] + p]]
-            t = oriented_code(codes, truth_data, truth_start[r], length, truth_reversed[r], p)
+            i = codes[batch.in_data[batch.in_start[r] + p]]
+            o = codes[batch.out_data[batch.out_start[r] + p]]
+            t = oriented_code(
+                codes, batch.truth_data, batch.truth_start[r], length, batch.truth_reversed[r], p
+            )
             scratch[0, p] = i
             scratch[1, p] = o
             scratch[2, p] = t
@@ -95,7 +111,7 @@ def compare(
             else:
                 before += i != t
                 after += o != t
-        claim = claims[r]
+        claim = batch.claims[r]
         if claim == CLAIM_INDEL:
             indel = 1
         elif claim in (CLAIM_NO_INDEL, before):
@@ -104,10 +120,8 @@ def compare(
             found = has_indel(scratch[0], scratch[2], length, before, scratch[3:], rows)
             indel = 1 if found else 0
         if indel:
-            _count_aligned(scratch, length, rows, changed > 0, aligned)
-        _count_bases(
-            scratch, length, indel, mates[r], in_data, quality_start[r], bases, positions, qualities
-        )
+            _count_aligned(scratch, length, rows, changed > 0, counters.aligned)
+        _count_bases(scratch, length, indel, batch, r, counters)
         reads[indel, READS] += 1
         reads[indel, UNKNOWN_TRUTH] += unknown > 0
         reads[indel, CHANGED] += changed > 0
@@ -144,26 +158,19 @@ def _count_aligned(
 
 @njit(nogil=True, cache=True)
 def _count_bases(
-    scratch: NDArray[np.uint8],
-    length: int,
-    indel: int,
-    mate: int,
-    in_data: NDArray[np.uint8],
-    quality_start: int,
-    bases: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    qualities: NDArray[np.int64],
+    scratch: NDArray[np.uint8], length: int, indel: int, batch: Reads, r: int, counters: Counters
 ) -> None:
+    quality_start = batch.quality_start[r]
     for p in range(length):
         i = scratch[0, p]
         o = scratch[1, p]
         t = scratch[2, p]
-        bases[indel, t, i, o] += 1
+        counters.bases[indel, t, i, o] += 1
         if indel == 1 or t == AMBIGUOUS:
             continue
         right = o == t
         outcome = (TN if right else FP) if i == t else (TP if right else FN)
-        positions[mate, p, outcome] += 1
+        counters.positions[batch.mates[r], p, outcome] += 1
         if quality_start >= 0:
-            quality = int(in_data[quality_start + p]) - 33
-            qualities[min(max(quality, 0), 93), outcome] += 1
+            quality = int(batch.in_data[quality_start + p]) - 33
+            counters.qualities[min(max(quality, 0), 93), outcome] += 1

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.evaluate.correction import cpu
+from ngsgpu.evaluate.correction.cpu import Counters, Reads, compare
 from ngsgpu.evaluate.correction.result import CorrectionEvaluation
 from ngsgpu.evaluate.truth.indels import BAND, CLAIM_INDEL, CLAIM_NO_INDEL, CLAIM_NONE
 from ngsgpu.evaluate.truth.matching import Counterparts, Names, first_difference, names_of
@@ -28,54 +28,28 @@ class Counter:
     """Adds up comparisons; one batch of reads at a time."""
 
     def __init__(self) -> None:
-        self._bases = np.zeros((2, 5, 5, 5), dtype=np.int64)
-        self._positions = np.zeros((2, 0, 4), dtype=np.int64)
-        self._qualities = np.zeros((94, 4), dtype=np.int64)
-        self._reads = np.zeros((2, 8), dtype=np.int64)
-        self._aligned = np.zeros(5, dtype=np.int64)
+        shapes = ((2, 5, 5, 5), (2, 0, 4), (94, 4), (2, 8), (5,))
+        self._counters = Counters(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
         self._scratch = np.empty((5, 0), dtype=np.uint8)
         self._rows = np.empty((6, 2 * BAND + 1), dtype=np.int64)
 
-    def add(
-        self,
-        before: NDArray[np.uint8],
-        before_start: NDArray[np.int64],
-        after: NDArray[np.uint8],
-        after_start: NDArray[np.int64],
-        truth: RecordTable,
-        quality_start: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-        mates: NDArray[np.uint8],
-        claims: NDArray[np.int32],
-    ) -> None:
-        """Compare reads and add them; arguments as for `cpu.compare`."""
-        longest = int(lengths.max(initial=0))
+    def add(self, batch: Reads) -> None:
+        """Compare reads and add them."""
+        longest = int(batch.lengths.max(initial=0))
         if longest > self._scratch.shape[1]:
             self._scratch = np.empty((5, longest), dtype=np.uint8)
             grown = np.zeros((2, longest, 4), dtype=np.int64)
-            grown[:, : self._positions.shape[1]] = self._positions
-            self._positions = grown
-        cpu.compare(
-            CODES, before, before_start, after, after_start,
-            truth.data, np.ascontiguousarray(truth.seq_start),
-            np.ascontiguousarray(truth.reverse), quality_start, lengths, mates,
-            np.ascontiguousarray(claims), self._scratch, self._rows, self._bases,
-            self._positions, self._qualities, self._reads, self._aligned,
-        )  # fmt: skip
+            grown[:, : self._counters.positions.shape[1]] = self._counters.positions
+            self._counters = self._counters._replace(positions=grown)
+        compare(CODES, batch, self._scratch, self._rows, self._counters)
 
     def result(
         self, *, paired: bool, indels_from: str, truth_in_step: bool | None
     ) -> CorrectionEvaluation:
         """The counts so far."""
+        counts = {name: counter.copy() for name, counter in self._counters._asdict().items()}
         return CorrectionEvaluation(
-            bases=self._bases.copy(),
-            positions=self._positions.copy(),
-            qualities=self._qualities.copy(),
-            reads=self._reads.copy(),
-            aligned=self._aligned.copy(),
-            paired=paired,
-            indels_from=indels_from,
-            truth_in_step=truth_in_step,
+            **counts, paired=paired, indels_from=indels_from, truth_in_step=truth_in_step
         )
 
 
@@ -203,10 +177,13 @@ def _step(
         claim = (
             np.full(count, CLAIM_NONE, dtype=np.int32) if claims is None else claims[member].claim
         )
-        counter.add(
-            source_data, source_start, target_data, target_start, truths[member],
-            quality_start, lengths, place, claim,
+        truth = truths[member]
+        batch = Reads(
+            source_data, source_start, target_data, target_start, truth.data,
+            np.ascontiguousarray(truth.seq_start), np.ascontiguousarray(truth.reverse),
+            quality_start, lengths, place, np.ascontiguousarray(claim),
         )  # fmt: skip
+        counter.add(batch)
 
 
 def _mates(
@@ -290,14 +267,14 @@ def evaluate_arrays(
     claims = np.full(count, CLAIM_NONE, dtype=np.int32)
     if with_indel is not None:
         claims = np.where(with_indel, CLAIM_INDEL, CLAIM_NO_INDEL).astype(np.int32)
-    nothing = np.zeros(count, dtype=np.int64)
-    table = RecordTable(
-        true, nothing, nothing, np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.bool_),
-        true_start, true_lengths, claims, nothing,
-    )  # fmt: skip
     place = np.zeros(count, dtype=np.uint8) if mates is None else mates.astype(np.uint8)
     counter = Counter()
-    counter.add(source, start, target, target_start, table, quality_start, lengths, place, claims)
+    forward = np.zeros(count, dtype=np.bool_)
+    batch = Reads(
+        source, start, target, target_start, true, true_start, forward, quality_start, lengths,
+        place, claims,
+    )  # fmt: skip
+    counter.add(batch)
     return counter.result(
         paired=mates is not None,
         indels_from="sequences" if with_indel is None else "alignments",
