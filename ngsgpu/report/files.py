@@ -69,10 +69,6 @@ class Json:
     """A JSON object with access by path and checks that name the file and the entry.
 
     An entry of another kind than asked for is an `InputError`.
-
-    Args:
-        path: the file it was read from.
-        document: its content.
     """
 
     def __init__(self, path: Path, document: dict[str, Any]) -> None:

@@ -86,11 +86,7 @@ def _assembly(name: str) -> str:
 
 
 def join_quast(reports: dict[str, Quast]) -> Quast:
-    """One table from reports of one assembly each, whatever QUAST called them.
-
-    Args:
-        reports: assembly (``raw``, ``corrected``) to its report.
-    """
+    """One table from reports of one assembly each, whatever QUAST called them."""
     metrics: dict[str, dict[str, str]] = {}
     for assembly, report in reports.items():
         for metric, values in report.metrics.items():
@@ -101,9 +97,7 @@ def join_quast(reports: dict[str, Quast]) -> Quast:
 def quast_table(quast: Quast, *, everything: bool = False) -> Table:
     """QUAST's metrics of both assemblies, the better one marked where there is a better one.
 
-    Args:
-        quast: the metrics.
-        everything: all metrics and not only the telling ones.
+    ``everything`` shows all metrics and not only the telling ones.
     """
     rows: list[tuple[str, ...]] = []
     marks = set()
@@ -128,10 +122,7 @@ def quast_rows(
 
     None is marked where all are about equal.
 
-    Args:
-        quast: the metrics.
-        names: the assemblies, a column each.
-        everything: all metrics and not only the telling ones.
+    ``names`` are the assemblies, a column each; ``everything`` as above.
     """
     rows: list[tuple[str, ...]] = []
     marks = set()

@@ -32,12 +32,7 @@ class Stage(ABC):
     is_conclusion = False
 
     def find(self, sample: str, folder: Path) -> dict[tuple[str, ...], Path]:
-        """The existing files in the workflow's layout.
-
-        Args:
-            sample: sample name.
-            folder: its results.
-        """
+        """The existing files in the workflow's layout."""
         found: dict[tuple[str, ...], Path] = {}
         for spec in self.files:
             for key in spec.keys or ("",):
@@ -58,9 +53,7 @@ class Stage(ABC):
     def section(self, results: SampleResults, number: int) -> SampleSection:
         """Tables and figures of one sample; empty where there are none.
 
-        Args:
-            results: of the sample.
-            number: of the sample, for the names of figures.
+        ``number`` is the sample's, for the names of figures.
         """
         sample = results.sample
         return SampleSection(sample.name, sample.label, sample.kind)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from ngsgpu.report import words
 from ngsgpu.report.absent import explained, read_note
+from ngsgpu.report.files import Json
 from ngsgpu.report.model import Sample, SampleResults
 from ngsgpu.report.page import Column, Finding, Table
 from ngsgpu.report.sections import STAGES
@@ -123,23 +125,19 @@ def sample_table(samples: Sequence[SampleResults]) -> Table:
     """What the samples are."""
     rows = []
     for results in samples:
-        sample, stats = results.sample, results.of(Correction).stats
-        low, high = (
-            (stats.number("reads.min_length"), stats.number("reads.max_length"))
-            if stats
-            else (None, None)
-        )
+        sample, stats = results.sample, results.of(Correction).stats or Json(Path(), {})
+        low, high = stats.number("reads.min_length"), stats.number("reads.max_length")
         length = words.count(low) if low == high else f"{words.count(low)} to {words.count(high)}"
         coverage = words.NOTHING
-        if stats is not None and (value := stats.number("coverage.value")) is not None:
+        if (value := stats.number("coverage.value")) is not None:
             origin = "estimated" if stats.get("coverage.estimated") else "given"
             coverage = f"{words.decimal(value, 1)} ({origin})"
         rows.append(
             (
                 sample.label,
                 sample.kind,
-                words.count(stats.number("reads.total") if stats else None),
-                words.count(stats.number("reads.bases") if stats else None),
+                words.count(stats.number("reads.total")),
+                words.count(stats.number("reads.bases")),
                 length,
                 coverage,
                 "; ".join(f"{k}: {v}" for k, v in words.flat(dict(sample.parameters)).items()),

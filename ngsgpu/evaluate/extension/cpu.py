@@ -6,6 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.evaluate.extension.positions import TruePairs
+from ngsgpu.evaluate.extension.result import (
+    DIFFERENCE,
+    EDITS,
+    GAP,
+    OUTWARD_BASES,
+    OUTWARD_EDITS,
+)  # fmt: skip
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
 
@@ -123,10 +130,7 @@ def compare_pairs(
     pairs: TruePairs,
     reference: NDArray[np.uint8],
     reference_start: NDArray[np.int64],
-    edits: NDArray[np.int64],
-    differences: NDArray[np.int64],
-    gaps: NDArray[np.int64],
-    outward: NDArray[np.int64],
+    compared: NDArray[np.int64],
 ) -> None:
     """Compare extended reads with the true sequence of their pairs.
 
@@ -139,10 +143,7 @@ def compare_pairs(
         pairs: their true positions.
         reference: uint8, codes of all sequences.
         reference_start: int64, where each begins.
-        edits: int64[n], set to the edit distance of the gaps.
-        differences: int64[n], set to found minus true length of the gap.
-        gaps: int64[n], set to the true length of the gap.
-        outward: int64[n, 2], set to bases and edits outside the pair.
+        compared: int64[n, 5], zeros, set; columns as in ``result``.
     """
     for i in range(len(rows)):
         begin, end = pairs.begin[rows[i]], pairs.end[rows[i]]
@@ -165,14 +166,16 @@ def compare_pairs(
             true_begin, true_end = low + end[0], low + begin[1]
             outer_begin, outer_end = low + begin[0], low + end[1]
         true_gap = true_end - true_begin
-        gaps[i] = true_gap
+        compared[i, GAP] = true_gap
         # For overlapping pairs, the total length shows the errors.
-        differences[i] = (second_end - first_begin) - (outer_end - outer_begin)
+        difference = compared[i, DIFFERENCE] = (second_end - first_begin) - (
+            outer_end - outer_begin
+        )
         if true_gap < 0 or gap_end < gap_begin:
-            edits[i] = abs(differences[i])
+            compared[i, EDITS] = abs(difference)
         else:
             piece = oriented_reference(reference, true_begin, true_end, low, high, reverse)
-            edits[i] = edit_distance(read[gap_begin:gap_end], piece)
+            compared[i, EDITS] = edit_distance(read[gap_begin:gap_end], piece)
         left, right = first_begin, len(read) - second_end
         before = right if reverse else left
         after = left if reverse else right
@@ -184,5 +187,5 @@ def compare_pairs(
             piece = oriented_reference(reference, at, at + count, low, high, reverse)
             at_left = (side == 0) != reverse
             part = read[:first_begin] if at_left else read[second_end:]
-            outward[i, 0] += count
-            outward[i, 1] += edit_distance(part, piece)
+            compared[i, OUTWARD_BASES] += count
+            compared[i, OUTWARD_EDITS] += edit_distance(part, piece)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.extension.cpu import compare_pairs, positions_of
 from ngsgpu.evaluate.extension.positions import (
-    Reference,
     TruePairs,
     read_reference,
     read_true_pairs,
@@ -49,8 +48,13 @@ def evaluate_extension(
     for path in extended:
         for batch in read_batches(path):
             rows = _rows(batch, pairs)
-            edits, differences, gaps, outward = _compare(batch, rows, pairs, genome)
-            result.add(edits, differences, gaps, outward, batch.seq_len.astype(np.int64))
+            compared = np.zeros((len(batch), 5), dtype=np.int64)
+            data, starts = unwrapped(batch)
+            compare_pairs(
+                CODES[data], starts, batch.seq_len, positions_of(batch), rows, pairs, genome.codes,
+                genome.start, compared,
+            )  # fmt: skip
+            result.add(compared, batch.seq_len.astype(np.int64))
     return result
 
 
@@ -72,17 +76,3 @@ def _rows(batch: RecordBatch, pairs: TruePairs) -> NDArray[np.int64]:
             record=batch.first_record + record + 1,
         )
     return rows
-
-
-def _compare(
-    batch: RecordBatch, rows: NDArray[np.int64], pairs: TruePairs, genome: Reference
-) -> tuple[NDArray[np.int64], ...]:
-    count = len(batch)
-    edits, differences, gaps = (np.zeros(count, dtype=np.int64) for _ in range(3))
-    outward = np.zeros((count, 2), dtype=np.int64)
-    data, starts = unwrapped(batch)
-    compare_pairs(
-        CODES[data], starts, batch.seq_len, positions_of(batch), rows, pairs, genome.codes,
-        genome.start, edits, differences, gaps, outward,
-    )  # fmt: skip
-    return edits, differences, gaps, outward

@@ -124,13 +124,8 @@ def _compare_mapped(
         piece = genome.codes[start + begin : start + end]
         query = CODES[np.frombuffer(record.query.encode(), np.uint8)][low:high]
         edits = edit_distance(query, piece)
-        result.add(
-            np.array([edits]),
-            np.array([(high - low) - (end - begin)]),
-            np.array([end - begin]),
-            np.zeros((1, 2), dtype=np.int64),
-            length,
-        )
+        gap = end - begin
+        result.add(np.array([[edits, high - low - gap, gap, 0, 0]], dtype=np.int64), length)
 
 
 def _reference_range(record: _Aligned, low: int, high: int) -> tuple[int, int]:

@@ -15,6 +15,10 @@ SCHEMA_VERSION = 1
 WIDEST_DIFFERENCE = 4
 """Largest length difference counted separately; larger ones are pooled (table 9.3)."""
 
+EDITS, DIFFERENCE, GAP, OUTWARD_BASES, OUTWARD_EDITS = range(5)
+"""Columns of compared reads: edit distance of the gap, found less true length, true length of the
+gap (below 0 where the reads overlap), bases and edits outside of the pair."""
+
 
 @dataclass(slots=True)
 class GapCounts:
@@ -67,23 +71,14 @@ class ExtensionEvaluation:
     )
     lengths: list[int] = field(default_factory=lambda: [0, 0, 0])
 
-    def add(
-        self,
-        edits: NDArray[np.int64],
-        differences: NDArray[np.int64],
-        gaps: NDArray[np.int64],
-        outward: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-    ) -> None:
+    def add(self, compared: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
         """Add extended reads.
 
         Args:
-            edits: int64[n], edit distances of the gaps.
-            differences: int64[n], found less true length.
-            gaps: int64[n], true lengths of the gaps, below 0 where reads overlap.
-            outward: int64[n, 2], bases and edits outside of the pairs.
+            compared: int64[n, 5], see ``EDITS`` and so on.
             lengths: int64[n], of the extended reads.
         """
+        edits, differences, gaps, bases, outward_edits = compared.T
         counts = self.counts
         counts.reads += len(edits)
         counts.error_free += int(np.count_nonzero(edits == 0))
@@ -92,8 +87,8 @@ class ExtensionEvaluation:
         counts.gap_bases += int(np.maximum(gaps, 0).sum())
         counts.edits += int(edits.sum())
         counts.edits_without_length += int((edits - np.abs(differences)).sum())
-        counts.outward_bases += int(outward[:, 0].sum())
-        counts.outward_edits += int(outward[:, 1].sum())
+        counts.outward_bases += int(bases.sum())
+        counts.outward_edits += int(outward_edits.sum())
         bound = WIDEST_DIFFERENCE + 1
         clipped = np.clip(differences, -bound, bound) + bound
         self.differences += np.bincount(clipped, minlength=2 * bound + 1)

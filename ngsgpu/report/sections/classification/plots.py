@@ -113,14 +113,7 @@ def _draw_unclassified(axes: Any, composition: Composition, rings: int) -> None:
 
 
 def _write_label(axes: Any, arc: Arc, inner: float, *, is_outer: bool) -> None:
-    """The taxon's name: outside of the circle for the last ring, in the ring if there is room.
-
-    Args:
-        axes: where to write.
-        arc: the part of a ring.
-        inner: the ring's inner radius.
-        is_outer: whether it is the last ring.
-    """
+    """The taxon's name: outside of the circle for the last ring, in the ring if there is room."""
     middle = (arc.begin + arc.end) / 2
     width = arc.end - arc.begin
     radius = inner + 0.5

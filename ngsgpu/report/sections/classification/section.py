@@ -292,8 +292,7 @@ def _say_composition(database: str, composition: Composition, unit: str, finding
 def _database_table(databases: Mapping[str, Path]) -> Table | None:
     """One row per database; None if the study names none.
 
-    Args:
-        databases: by name, the output of ``ngsgpu db info --json``.
+    Databases come with the output of ``ngsgpu db info --json``.
 
     Raises:
         InputError: a file exists but is damaged.
