@@ -13,13 +13,7 @@ from ngsgpu.evaluate.merging.result import OUTCOMES, QUALITIES, MergingEvaluatio
 from ngsgpu.evaluate.truth.indels import find_indels
 from ngsgpu.evaluate.truth.matching import Counterparts, Names, names_of
 from ngsgpu.evaluate.truth.records import RecordTable
-from ngsgpu.evaluate.truth.streams import (
-    Paths,
-    RecordStream,
-    check_true_lengths,
-    listed,
-    unwrapped,
-)
+from ngsgpu.evaluate.truth.streams import Paths, RecordStream, check_true_lengths, listed, unwrapped
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.sequence.codec import CODES
 
