@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from types import FrameType
 
 
@@ -21,6 +22,9 @@ def main_cli() -> None:
     if before is signal.default_int_handler:
         # An exception in the middle of an import could surface as anything, or not at all.
         signal.signal(signal.SIGINT, _interrupted)
+    if sys.argv[1:2] != ["gpu"]:  # which runs other programs
+        # NumPy's BLAS would start a thread per core, each of which spins for a while.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from ngsgpu import cli
 
     signal.signal(signal.SIGINT, before)

@@ -170,7 +170,8 @@ def main() -> int:
         files = run_traced(checkout, WALKS[arguments.traced].split())
         Path("files.json").write_text(json.dumps(files))
         return 0
-    environment = os.environ | {"PYTHONPATH": str(checkout)}
+    folders = [str(checkout), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
     is_gpu_there = has_gpu(environment)
     walks: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as temporary:

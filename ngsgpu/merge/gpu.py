@@ -316,5 +316,5 @@ class _Run:
 def _records(chunk: ParsedChunk, record: int) -> tuple[Any, ...]:
     """A chunk's records from this one on, as passed to kernels."""
     slot = chunk.slot
-    file_numbers = (slot.raw, slot.line_end, slot.seq_start, slot.qual_start, slot.lengths)
-    return *file_numbers, np.uint32(chunk.begin), np.uint32(record)
+    arrays = (slot.raw, slot.line_end, slot.seq_start, slot.qual_start, slot.lengths)
+    return *arrays, np.uint32(chunk.begin), np.uint32(record)
