@@ -51,7 +51,7 @@ def test_selected_cases_bring_what_they_need():
         (b"a" * 5000, b"a" * 5001, False, "byte 5,000 of 5,000, now 5,001 (line 1)"),
         (gzip.compress(b"ab", 1, mtime=0), gzip.compress(b"ac", 1), False,
          "decompressed, byte 1 of 2, now 2 (line 1)"),
-        (gzip.compress(b"a" * 99, 0, mtime=0), gzip.compress(b"a" * 99, 9), False,
+        (gzip.compress(b"a" * 99, 0, mtime=0), gzip.compress(b"a" * 99, 9, mtime=0), False,
          "compressed differently, the same content"),
         (b'{"reads": 1, "time_s": {"all": 2}}', b'{"reads": 1, "time_s": {}}', True, None),
         (b'{"a": [1, {"b": 2}]}', b'{"a": [1, {"b": 3}]}', True, "entry /a/1/b"),
