@@ -255,7 +255,7 @@ class InflatedFeed:
 
     def __init__(self, source: Source, host_cache: HostCache, *, chunk_bytes: int) -> None:
         self._source = source
-        self._keeper = host_cache
+        self._host_cache = host_cache
         self.kept: list[NDArray[np.uint8]] | None = []
         self.compression = source.compression
         self.identity = identify(source.path)
@@ -286,7 +286,7 @@ class InflatedFeed:
         data = current.data
         np.copyto(buffer.array[: current.size], data)
         if self.kept is not None:
-            if self._keeper.reserve(self._chunk_bytes):
+            if self._host_cache.reserve(self._chunk_bytes):
                 self.kept.append(data)
             else:
                 self.kept = None
