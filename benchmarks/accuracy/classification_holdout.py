@@ -34,14 +34,13 @@ from benchmarks.accuracy.classification_curves import SEPARATOR, judge
 from benchmarks.harness.datasets import MATES, DataSet, make
 from benchmarks.harness.document import describe_commit, write_document
 from benchmarks.harness.measuring import BenchmarkError, apart, measure
-from benchmarks.peers.classification import (
+from benchmarks.peers.classification import is_there, prepare
+from benchmarks.peers.classifiers import (
     PROGRAMS,
     Inputs,
     Program,
-    is_there,
     ngsgpu_build,
     ngsgpu_classify,
-    prepare,
 )
 
 SPLITS = 10

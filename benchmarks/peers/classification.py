@@ -18,8 +18,8 @@ import gzip
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -38,126 +38,7 @@ from benchmarks.harness.measuring import (
     measure,
     version_in,
 )
-
-DATABASE = "db"
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What all programs get.
-
-    Attributes:
-        references: plain FASTA files, in order.
-        labelled: the same in one file, with taxids in the headers, for Kraken 2.
-        taxonomy: directory of nodes.dmp, names.dmp and ``map.accession2taxid``.
-        map: name and taxid of each sequence.
-        reads: plain FASTQ or FASTA, one file or two.
-        threads: for each program.
-        backend: of ngsgpu.
-    """
-
-    references: tuple[Path, ...]
-    labelled: Path
-    taxonomy: Path
-    map: Path
-    reads: tuple[Path, ...]
-    threads: int
-    backend: str
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """How a program builds, and how it classifies; commands run in a folder of their own."""
-
-    name: str
-    executable: str
-    build: Callable[[Inputs], list[list[str]]]
-    classify: Callable[[Inputs], list[str]]
-
-
-def ngsgpu_build(*options: str) -> Callable[[Inputs], list[list[str]]]:
-    def commands(own: Inputs) -> list[list[str]]:
-        return [
-            ["ngsgpu", "db", "build", *map(str, own.references), "-d", DATABASE, "--taxonomy",
-             str(own.taxonomy), "--map", str(own.map), "-t", str(own.threads), "--backend",
-             own.backend, "-q", *options]
-        ]  # fmt: skip
-
-    return commands
-
-
-def ngsgpu_classify(*options: str) -> Callable[[Inputs], list[str]]:
-    def command(own: Inputs) -> list[str]:
-        mates = ["-I", str(own.reads[1])] if len(own.reads) == 2 else []
-        return [
-            "ngsgpu", "classify", "-d", DATABASE, "-i", str(own.reads[0]), *mates, "-o",
-            "calls.tsv", "--report", "report.txt", "-t", str(own.threads), "--backend",
-            own.backend, "-q", *options,
-        ]  # fmt: skip
-
-    return command
-
-
-def kraken_build(own: Inputs) -> list[list[str]]:
-    script = (
-        f"mkdir -p {DATABASE}/taxonomy && cp {own.taxonomy}/*.dmp {DATABASE}/taxonomy && "
-        f"cp {own.taxonomy}/map.accession2taxid {DATABASE}/taxonomy/nucl.accession2taxid && "
-        f"kraken2-build --add-to-library {own.labelled} --db {DATABASE} --no-masking && "
-        f"kraken2-build --build --db {DATABASE} --threads {own.threads}"
-    )
-    return [["bash", "-c", script]]
-
-
-def kraken_classify(own: Inputs) -> list[str]:
-    paired = ["--paired"] if len(own.reads) == 2 else []
-    return [
-        "kraken2", "--db", DATABASE, *paired, "--threads", str(own.threads), "--output",
-        "calls.txt", "--report", "report.txt", *map(str, own.reads),
-    ]  # fmt: skip
-
-
-def metacache_build(executable: str, *options: str) -> Callable[[Inputs], list[list[str]]]:
-    def commands(own: Inputs) -> list[list[str]]:
-        return [
-            [executable, "build", DATABASE, *map(str, own.references), "-taxonomy",
-             str(own.taxonomy), "-taxpostmap", str(own.taxonomy / "map.accession2taxid"),
-             *(option.format(threads=own.threads) for option in options)]
-        ]  # fmt: skip
-
-    return commands
-
-
-def metacache_classify(executable: str) -> Callable[[Inputs], list[str]]:
-    def command(own: Inputs) -> list[str]:
-        paired = ["-pairfiles"] if len(own.reads) == 2 else []
-        return [
-            executable, "query", DATABASE, *map(str, own.reads), *paired, "-taxids", "-threads",
-            str(own.threads), "-out", "calls.txt",
-        ]  # fmt: skip
-
-    return command
-
-
-PROGRAMS = (
-    Program("ngsgpu", "ngsgpu", ngsgpu_build(), ngsgpu_classify()),
-    Program(
-        "ngsgpu-metacache", "ngsgpu", ngsgpu_build("--sketch", "16"), ngsgpu_classify("--metacache")
-    ),
-    Program("kraken2", "kraken2", kraken_build, kraken_classify),
-    Program(
-        "metacache",
-        "metacache",
-        metacache_build("metacache", "-threads", "{threads}"),
-        metacache_classify("metacache"),
-    ),
-    # A part of its database lies on one GPU, and without this option it wants 65,535 of them.
-    Program(
-        "metacache-gpu",
-        "metacache_gpu",
-        metacache_build("metacache_gpu", "-parts", "1"),
-        metacache_classify("metacache_gpu"),
-    ),
-)
+from benchmarks.peers.classifiers import DATABASE, PROGRAMS, Inputs, Program
 
 
 def prepare(

@@ -42,10 +42,10 @@ from benchmarks.harness.measuring import (
     version_in,
 )
 from benchmarks.harness.tables import markdown
+from benchmarks.peers.commands import DEBIAN_ABYSS, Work, konnector, ngsgpu_extend
 
 SCHEMA = "ngsgpu.benchmark.extenders"
 SCHEMA_VERSION = 2
-DEBIAN_ABYSS = "/usr/lib/abyss"
 STRICT_MODES = (0, 1, 2)
 WARM_UP_PAIRS = 1000
 
@@ -126,21 +126,13 @@ def jobs(library: Library, settings: argparse.Namespace) -> dict[str, Job]:
     shortest, longest = library.bounds
     threads, backend = settings.threads, settings.backend
     found = {}
+    work = Work(0, settings.coverage, threads, backend, shortest, longest, bloom=settings.bloom)
     for strict in settings.strict:
-        name = f"ngsgpu{strict}"
-        found[f"ngsgpu, strict {strict}"] = Job(
-            f"ngsgpu extend -q --backend {backend} -i r1.fq -I r2.fq -o {name}.fq "
-            f"--remaining1 n1.fq --remaining2 n2.fq --min-length {shortest} "
-            f"--max-length {longest} --strict {strict} -t {threads} --stats {name}.json",
-            f"{name}.fq",
-            f"{name}.json",
-        )
+        own = ngsgpu_extend(strict)(work)
+        found[f"ngsgpu, strict {strict}"] = Job(own.command, own.outputs[0], f"ngsgpu{strict}.json")
     if settings.konnector:
-        found["konnector"] = Job(
-            f"konnector -k 32 -b {settings.bloom} -c 2 --fastq -j {threads} -f {shortest} "
-            f"-F {longest} -o konnector r1.fq r2.fq",
-            "konnector_pseudoreads.fq",
-        )
+        own = konnector(work)
+        found["konnector"] = Job(own.command, own.outputs[0])
     for strict in settings.strict if settings.carex else ():
         # Its fragments have to be longer than both reads. Its manual recommends tables on the GPU,
         # and that the threads that extend look into them themselves.

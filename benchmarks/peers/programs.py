@@ -1,8 +1,7 @@
-"""The programs that are measured, stage by stage, and their command lines.
+"""The programs that the suite measures, and what each says of its own run.
 
-A stage is a table of programs. To measure another program, add it to its stage's table; to
-measure another stage, add a table to ``STAGES``. All of a stage's programs read ``r1.fq`` and
-``r2.fq`` in the directory they are started in.
+Their command lines are in ``commands``. To measure another program of these, add its name to its
+stage in ``STAGES``; its output has to hold all reads, in the order of the input.
 """
 
 from __future__ import annotations
@@ -15,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.measuring import OUTPUT, BenchmarkError, answer, find_program, version_in
+from benchmarks.peers.commands import COMMANDS, NGSGPU, NGSGPU_STATISTICS, Job, Work
 
-NGSGPU_STATISTICS = "ngsgpu.json"
+__all__ = ["NAMES", "NGSGPU", "STAGES", "Job", "Program", "Work", "programs_of"]
+
 CARE_STAGES = {
     "build_readstorage": "read",
     "build_minhasher": "tables",
@@ -24,40 +25,6 @@ CARE_STAGES = {
     "STEP3": "write",
 }
 """What CARE calls its stages, and what ngsgpu does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a program is told about its task.
-
-    Attributes:
-        genome_bases: bases of all genomes.
-        coverage: reads per position.
-        threads: how many threads work.
-        backend: ``cpu`` or ``cuda``, for ngsgpu.
-    """
-
-    genome_bases: int
-    coverage: int
-    threads: int
-    backend: str
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What a program is asked to do.
-
-    Attributes:
-        command: what is run; no name in it has blanks.
-        outputs: its output, first and second mates where it has both.
-        output: file for standard output; its second half are the second mates.
-        joined: whether it reads both mates from ``both.fq``.
-    """
-
-    command: str
-    outputs: tuple[str, ...]
-    output: str | None = None
-    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,48 +58,12 @@ class Program:
         return version_in(answer(*self.version.split()))
 
 
-def ngsgpu_correct(work: Work) -> Job:
-    """Our own correction, with the name of its backend in the outputs' names."""
-    outputs = (f"{work.backend}_1.fq", f"{work.backend}_2.fq")
-    command = (
-        f"ngsgpu correct -q --backend {work.backend} -t {work.threads} -i r1.fq -I r2.fq "
-        f"-o {outputs[0]} -O {outputs[1]} --stats {NGSGPU_STATISTICS}"
-    )
-    return Job(command, outputs)
-
-
 def ngsgpu_report(directory: Path) -> dict[str, Any]:
     """What ``--stats`` wrote: seconds, memory, and what was decided."""
     stats = json.loads((directory / NGSGPU_STATISTICS).read_text())
     parts = {part: seconds for part, seconds in stats["time_s"].items() if part != "total"}
     kept = ("backend", "device", "coverage", "corrected", "pairs", "memory", "gpu_memory")
     return {"parts": parts, "statistics": {key: stats[key] for key in kept if key in stats}}
-
-
-def lighter(work: Work) -> Job:
-    """Lighter is told the genome's size and finds its sampling rate itself."""
-    command = f"lighter -r r1.fq -r r2.fq -K 23 {work.genome_bases} -od lighter -t {work.threads}"
-    return Job(command, ("lighter/r1.cor.fq", "lighter/r2.cor.fq"))
-
-
-def bfc(work: Work) -> Job:
-    """BFC counts the k-mers of one file, so it gets both mates in one."""
-    command = f"bfc -s {work.genome_bases} -t {work.threads} both.fq"
-    return Job(command, ("bfc_1.fq", "bfc_2.fq"), "bfc.fq", joined=True)
-
-
-def care(program: str, options: str = "") -> Callable[[Work], Job]:
-    """CARE on the CPU or the GPU."""
-
-    def job(work: Work) -> Job:
-        command = (
-            f"{program} -i r1.fq -i r2.fq -d {program} -o r1.fq -o r2.fq --pairmode PE "
-            f"-c {work.coverage} -t {work.threads} -k 20 -h 48 "
-            f"--useQualityScores --excludeAmbiguous --candidateCorrection {options}"
-        )
-        return Job(command.rstrip(), (f"{program}/r1.fq", f"{program}/r2.fq"))
-
-    return job
 
 
 def care_report(directory: Path) -> dict[str, Any]:
@@ -145,41 +76,23 @@ def care_report(directory: Path) -> dict[str, Any]:
     return {"parts": parts}
 
 
-def ngsgpu_merge(work: Work) -> Job:
-    """Our own merging, by FLASH's rules, to the files that FLASH writes."""
-    prefix = f"{work.backend}_merged"
-    command = (
-        f"ngsgpu merge -q --backend {work.backend} -t {work.threads} -i r1.fq -I r2.fq "
-        f"--quality flash --flash-prefix {prefix} --stats {NGSGPU_STATISTICS}"
-    )
-    names = ("extendedFrags", "notCombined_1", "notCombined_2")
-    return Job(command, tuple(f"{prefix}.{name}.fastq" for name in names))
+REPORTS = {NGSGPU: ngsgpu_report, "care-gpu": care_report, "care-cpu": care_report}
 
 
-def flash(work: Work) -> Job:
-    """FLASH with an overlap of up to 65 bases."""
-    command = f"flash -m 10 -M 65 -x 0.25 -t {work.threads} -q -d flash -o reads r1.fq r2.fq"
-    names = ("extendedFrags", "notCombined_1", "notCombined_2")
-    return Job(command, tuple(f"flash/reads.{name}.fastq" for name in names))
+def program(stage: str, name: str) -> Program:
+    """A program, with what it says of its run if that is known."""
+    command = COMMANDS[stage][name]
+    if name not in REPORTS:
+        return Program(command.version, command.job, orders=command.orders)
+    return Program(command.version, command.job, REPORTS[name], command.orders)
 
 
-NGSGPU = "ngsgpu"
 STAGES: dict[str, dict[str, Program]] = {
-    "correct": {
-        NGSGPU: Program("ngsgpu --version", ngsgpu_correct, ngsgpu_report),
-        "care-gpu": Program(
-            "care-gpu --version",
-            care("care-gpu", "--useGpuTables --gpuCorrectorThreadConfig 4:0 --batchsize 8192"),
-            care_report,
-        ),
-        "care-cpu": Program("care-cpu --version", care("care-cpu"), care_report),
-        "lighter": Program("lighter -v", lighter),
-        "bfc": Program("bfc -v", bfc),
-    },
-    "merge": {
-        NGSGPU: Program("ngsgpu --version", ngsgpu_merge, ngsgpu_report),
-        "flash": Program("flash --version", flash, orders=False),
-    },
+    stage: {name: program(stage, name) for name in names}
+    for stage, names in {
+        "correct": (NGSGPU, "care-gpu", "care-cpu", "lighter", "bfc"),
+        "merge": (NGSGPU, "flash"),
+    }.items()
 }
 NAMES = sorted({name for table in STAGES.values() for name in table})
 
