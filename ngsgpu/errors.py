@@ -1,7 +1,8 @@
 """Errors that users cause or can fix; each is printed as one line without a traceback.
 
-Exit statuses: 2 for wrong usage or unreadable input, 1 for a run that fails (a full disk, for
-example), 130 when interrupted, 143 when terminated.
+Exit statuses: 2 for wrong usage or unreadable input, 3 for too little memory, 1 for a run that
+fails otherwise (a full disk, for example), 130 when interrupted, 143 when terminated. Pipelines
+repeat a job that ended with 3 where there is more memory, and never one that ended with 2.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import errno
 import os
 from pathlib import Path
 from typing import Final
+
+OUT_OF_MEMORY: Final = 3
+"""Exit status if the memory of the host or of a GPU, or what is allowed of it, is too small."""
 
 _CAUSES: Final = {
     errno.ENOSPC: ("the disk is full", "free some space or write elsewhere"),
@@ -48,6 +52,12 @@ class UsageError(NgsgpuError):
     exit_status = 2
 
 
+class HostMemoryError(UsageError):
+    """A run takes more of the host's memory than is allowed or free."""
+
+    exit_status = OUT_OF_MEMORY
+
+
 class OutputError(NgsgpuError):
     """An output could not be written; no part of it was left behind."""
 
@@ -70,6 +80,8 @@ class DeviceError(NgsgpuError):
 
 class DeviceMemoryError(DeviceError):
     """The memory of a GPU, or pinned host memory, is too small."""
+
+    exit_status = OUT_OF_MEMORY
 
 
 class UnsuitableError(DeviceError):

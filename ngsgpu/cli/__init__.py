@@ -20,11 +20,13 @@ import typer
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
 from ngsgpu.ending import MESSAGE, Terminated, ends_when_asked, leave
-from ngsgpu.errors import NgsgpuError, is_out_of_memory, out_of_memory
+from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory, out_of_memory
 
 app = typer.Typer(
     name="ngsgpu",
     help="Correct, merge, extend and classify Illumina short reads, and evaluate the results.",
+    epilog="Exit status: 0 success, 1 failure while running, 2 wrong usage or unreadable input, "
+    "3 too little memory of the host or GPU, 130 interrupted, 143 terminated.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -103,9 +105,9 @@ def _register() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    0: success; 1: failure; 2: wrong usage or unreadable input; 130: interrupted (Ctrl-C); 143:
-    terminated (SIGTERM). Unexpected errors from the environment (memory, files, numbers) print one
-    line and return 1; NGSGPU_DEBUG=1 shows the traceback. Bugs always show theirs.
+    0: success; 1: failure; 2: wrong usage or unreadable input; 3: too little memory; 130:
+    interrupted (Ctrl-C); 143: terminated (SIGTERM). Unexpected errors from the environment (memory,
+    files, numbers) print one line; NGSGPU_DEBUG=1 shows the traceback. Bugs always show theirs.
 
     Args:
         arguments: command-line arguments; ``sys.argv[1:]`` by default.
@@ -149,7 +151,7 @@ def _unforeseen(error: Exception) -> int:
         raise error
     if any(map(is_out_of_memory, causes)):
         standard.say_error(str(out_of_memory(error)))
-        return 1
+        return OUT_OF_MEMORY
     if isinstance(error, RuntimeError):
         raise error
     what = " ".join(f"{type(error).__name__}: {error}".split())

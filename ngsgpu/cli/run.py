@@ -118,7 +118,7 @@ def show_plan(
     """Print what a run would need (``--dry-run``).
 
     Raises:
-        UsageError: the memory does not suffice.
+        HostMemoryError: the memory does not suffice.
     """
     typer.echo(f"backend  {backend}")
     lines = plan.lines()

@@ -129,7 +129,7 @@ class CorrectionOnCpu(CpuRun[CorrectionParameters], Run):
         """Build the tables and correct every read.
 
         Raises:
-            UsageError: the memory does not suffice.
+            HostMemoryError: the memory does not suffice.
         """
         self.check_memory()
         threads = self.options.threads

@@ -19,7 +19,7 @@ from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
-from ngsgpu.errors import DeviceError
+from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
 from ngsgpu.readset.gpu_plan import ReadMemory, reading_bytes
 
@@ -92,10 +92,10 @@ class GpuPlan(MemoryPlan):
         """Refuse a plan that needs too much host memory.
 
         Raises:
-            DeviceError: states how much is needed and available.
+            DeviceMemoryError: states how much is needed and available.
         """
         if self.host > self.host_budget:
-            raise DeviceError(
+            raise DeviceMemoryError(
                 f"correcting with {format_size(self.budget)} of GPU memory needs "
                 f"{format_size(self.host)} of pinned host memory and "
                 f"{format_size(self.host_budget)} may be used; {ADVICE}"
@@ -140,7 +140,7 @@ def plan_gpu(
         batches: the largest batches.
 
     Raises:
-        DeviceError: neither suffices; the message states how much is needed and available.
+        DeviceMemoryError: neither suffices; the message states how much is needed and available.
         UnsuitableError: a read is too long for the GPU's shared memory.
     """
     levels = list(_levels(batches or BatchSizes()))
@@ -162,7 +162,7 @@ def plan_gpu(
         chosen = next(made for made in fitting if made.total <= budget)
         chosen.check_host()
         return chosen
-    raise DeviceError(
+    raise DeviceMemoryError(
         f"correcting {reads.reads:,} reads takes at least {format_size(smallest.total)} of GPU "
         f"memory, with {format_size(smallest.host)} on the host, and {format_size(budget)} may be "
         f"used; {ADVICE}"

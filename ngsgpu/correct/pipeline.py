@@ -60,7 +60,8 @@ def correct_files(
 
     Raises:
         InputError: an input cannot be read; no output was written.
-        UsageError: the files are inconsistent, or the memory does not suffice.
+        UsageError: the files are inconsistent.
+        HostMemoryError: the memory does not suffice.
         OutputError: an output cannot be written; none was.
     """
     parameters = parameters or CorrectionParameters()

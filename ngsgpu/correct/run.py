@@ -42,7 +42,7 @@ class Run(StagedRun[CorrectionParameters]):
         Raises:
             DeviceError: the GPU's memory does not suffice.
             UnsuitableError: a read is too long for the GPU.
-            UsageError: the memory does not suffice.
+            HostMemoryError: the memory does not suffice.
         """
 
     def building_tables(self) -> AbstractContextManager[Stage]:

@@ -81,7 +81,7 @@ class ExtensionOnCpu(CpuRun[ExtensionParameters], Run):
         """Build the tables of the reads' ends.
 
         Raises:
-            UsageError: the memory does not suffice.
+            HostMemoryError: the memory does not suffice.
         """
         self.check_memory()
         with self.building_tables() as stage:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
 from ngsgpu.device.team import Team, free_unused
-from ngsgpu.errors import DeviceError
+from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.extend.insert import sampling_parameters
 from ngsgpu.extend.params import ExtensionParameters, Rules
 from ngsgpu.minhash.ends_gpu import building_bytes, table_bytes
@@ -63,7 +63,7 @@ class ExtensionGpuPlan(MemoryPlan):
         """Refuse a plan that does not fit.
 
         Raises:
-            DeviceError: states how much is needed and available, and which options would help.
+            DeviceMemoryError: states how much is needed and available, and which options help.
         """
         if self.fits:
             return
@@ -74,7 +74,7 @@ class ExtensionGpuPlan(MemoryPlan):
         if self.host > self.host_budget and parameters.quality_bits == 8:
             advice.append("try --quality-bits 2")
         host = f", with {format_size(self.host)} on the host," if self.host else ""
-        raise DeviceError(
+        raise DeviceMemoryError(
             f"extending {self.pairs:,} pairs takes {format_size(self.total)} of GPU memory"
             f"{host} and {format_size(self.budget)} may be used; {', '.join([*advice, ADVICE])}"
         )

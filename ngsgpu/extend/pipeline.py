@@ -57,7 +57,8 @@ def extend_files(
 
     Raises:
         InputError: an input cannot be read; no output was written.
-        UsageError: the files are inconsistent, or the memory does not suffice.
+        UsageError: the files are inconsistent.
+        HostMemoryError: the memory does not suffice.
         OutputError: an output cannot be written; none was.
         DeviceError: the GPU's memory does not suffice, or CUDA fails.
     """

@@ -47,7 +47,7 @@ class Run(StagedRun[ExtensionParameters]):
 
         Raises:
             DeviceError: the GPU's memory does not suffice.
-            UsageError: the memory does not suffice.
+            HostMemoryError: the memory does not suffice.
         """
 
     @abstractmethod

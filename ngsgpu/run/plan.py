@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import HostMemoryError
 from ngsgpu.sequence.codec import words_for
 
 INTERPRETER_BYTES: Final = 200 << 20
@@ -96,7 +96,7 @@ class HostPlan(ABC):
             parameters: of the stage, with ``quality_bits``.
 
         Raises:
-            UsageError: names the memory needed and the budget, and options that would fit.
+            HostMemoryError: names the memory needed and the budget, and options that would fit.
         """
         if self.total_bytes <= self.budget_bytes:
             return
@@ -109,7 +109,7 @@ class HostPlan(ABC):
             advice.append("--quality-bits 2")
         wanted = self.total_bytes * (_ESTIMATE_MARGIN if self.estimated else 1)
         advice.append(f"--memory {math.ceil(wanted / (1 << 20))}M on a machine that has it")
-        raise UsageError(
+        raise HostMemoryError(
             f"{self.DOING} {about}{self.units()} takes {format_size(self.total_bytes)} of "
             f"memory and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
         )

@@ -84,8 +84,8 @@ def read_within(
 
     Raises:
         InputError: an input cannot be read.
-        UsageError: the memory does not suffice; raised as soon as the reads so far, or an estimate
-            from the file sizes, would not fit.
+        HostMemoryError: the memory does not suffice; raised as soon as the reads so far, or an
+            estimate from the file sizes, would not fit.
     """
     size = sum(unpacked_size(path) for lane in lanes for path in lane.inputs)
     done = 0

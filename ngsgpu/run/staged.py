@@ -200,7 +200,7 @@ class CpuRun(StagedRun[P]):
 
         Raises:
             InputError: an input cannot be read.
-            UsageError: the memory does not suffice.
+            HostMemoryError: the memory does not suffice.
         """
         paired = lanes[0].paired
         builder = ReadSetBuilder(

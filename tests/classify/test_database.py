@@ -18,7 +18,7 @@ from ngsgpu.classify.database.verify import verify_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
-from ngsgpu.errors import InputError, NgsgpuError, UsageError
+from ngsgpu.errors import OUT_OF_MEMORY, InputError, NgsgpuError, UsageError
 from tests.support import DATA
 from tests.support.classify.world import SKETCH, World
 
@@ -252,7 +252,7 @@ def test_memory_that_does_not_suffice_is_refused(
             ["build", "-d", str(tmp_path / "planned"), "--only-partition", "0"],
             ["add", str(own), "-d", str(copy)],
         ):
-            assert main(["db", *command, "--memory", size, "-t1", "-q"]) == 2
+            assert main(["db", *command, "--memory", size, "-t1", "-q"]) == OUT_OF_MEMORY
             error = capsys.readouterr().err
             found = re.search(
                 r"takes .* of memory, and .* are allowed; give --memory (\d+)M", error
@@ -274,7 +274,7 @@ def test_partitions_that_take_too_much_memory_are_refused(
     refs = [str(tmp_path / f"{number}.fa") for number in range(4)]
     command = ["db", "build", *refs, "-d", str(tmp_path / "db"), "-t1", "-q", "--memory", "230M",
                "--backend", "cpu"]  # fmt: skip
-    assert main(command) == 2
+    assert main(command) == OUT_OF_MEMORY
     error = capsys.readouterr().err
     assert "building partition 0 takes" in error
     assert "or cut the database into more partitions, about 3" in error

@@ -10,7 +10,14 @@ from ngsgpu import cli
 from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
 from ngsgpu.cli.classify_options import CallOptions
 from ngsgpu.cli.options import with_groups
-from ngsgpu.errors import InputError, OutputError, UsageError
+from ngsgpu.errors import (
+    DeviceMemoryError,
+    HostMemoryError,
+    InputError,
+    OutputError,
+    UnsuitableError,
+    UsageError,
+)
 
 HEAVY = (
     "numpy",
@@ -49,6 +56,7 @@ def test_help_lists_the_commands():
     assert done.returncode == 0
     for command in COMMANDS:
         assert command in done.stdout
+    assert "3 too little memory of the host or GPU" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("arguments", [["--help"], *([command, "--help"] for command in COMMANDS)])
@@ -100,6 +108,9 @@ def test_no_command_shows_the_help():
     [
         (UsageError("no"), 2, "ngsgpu: error: no\n"),
         (OutputError("disk full"), 1, "ngsgpu: error: disk full\n"),
+        (HostMemoryError("more"), 3, "ngsgpu: error: more\n"),
+        (DeviceMemoryError("more"), 3, "ngsgpu: error: more\n"),
+        (UnsuitableError("too long"), 2, "ngsgpu: error: too long\n"),
         (
             InputError("a.fq", "no '@'", "mend it", record=1000, line=3997),
             2,

@@ -10,6 +10,7 @@ import pytest
 
 from ngsgpu.cli import main
 from ngsgpu.correct import RunOptions, correct_reads
+from ngsgpu.errors import OUT_OF_MEMORY
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from tests.support.commands import names
 from tests.support.correct.data import mates, simulated_pairs
@@ -60,7 +61,7 @@ def test_memory_that_runs_out_in_a_thread(
 ) -> None:
     command = _command(COMMANDS.get(place, "correct"), tmp_path)
     monkeypatch.setattr(PLACES[place], _exhausted)
-    assert main(command) == 1
+    assert main(command) == OUT_OF_MEMORY
     error = capsys.readouterr().err
     assert error.startswith("ngsgpu: error: memory ran out; use fewer threads")
     assert error.count("\n") == 1

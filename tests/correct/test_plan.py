@@ -17,7 +17,7 @@ from ngsgpu.correct import (
 )
 from ngsgpu.correct.plan import CorrectionPlan, plan_correction
 from ngsgpu.device.memory import parse_size
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import OUT_OF_MEMORY, UsageError
 from ngsgpu.extend.outputs import ExtensionOutputs
 from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.extend.pipeline import extend_files
@@ -65,7 +65,7 @@ def test_too_little_memory(
     monkeypatch.setattr("ngsgpu.correct.cpu_run.build_tables", never)
     path = write(tmp_path / "in", text)
     done = ngsgpu.correct("-i", path, "-o", tmp_path / "out", "--memory", "100M", *dry)
-    assert done.status == 2
+    assert done.status == OUT_OF_MEMORY
     count = text.count(b"run:1:")
     assert re.match(
         rf"correcting {count:,} reads takes [\d.,]+ MiB of memory and 100\.0 MiB may be used; "

@@ -14,7 +14,7 @@ RULES = f"""
 include: "{ROOT}/workflow/rules/common/failures.smk"
 
 rule all:
-    input: "permanent.txt", "memory.txt", "dependent.txt", "binary.gz"
+    input: "permanent.txt", "memory.txt", "refused.txt", "dependent.txt", "binary.gz"
 
 rule permanent:
     output: "permanent.txt", directory("folder")
@@ -32,6 +32,15 @@ rule memory:
     params: guard=guard
     shell: "{{params.guard}} {{log:q}}; echo {{resources.mem_mb}} {{resources.runtime}} >> tried;"
         " echo 'Cannot allocate memory' > {{log}}; exit 1"
+
+rule refused:
+    output: "refused.txt"
+    log: "logs/refused.log"
+    retries: RETRIES
+    resources: mem_mb=grown(100)
+    params: guard=guard
+    shell: "{{params.guard}} {{log:q}}; echo too big for {{resources.mem_mb}} > {{log}};"
+        " [ {{resources.mem_mb}} -ge 200 ] && touch {{output}} || exit 3"
 
 rule dependent:
     input: "folder"
@@ -59,6 +68,7 @@ def test_only_memory_and_time_are_tried_again(snakemake: Snakemake, study: Path)
     assert (study / "tried_permanent").read_text() == "x\n"
     assert (study / "tried").read_text() == "100 7\n200 14\n400 28\n"
     assert "Cannot allocate memory" in (study / "memory.txt").read_text()
+    assert (study / "refused.txt").read_text() == ""
     assert (study / "binary.gz").read_bytes() == b"\x1f\x8b\0"
     assert sorted(path.name for path in (study / "logs").iterdir() if "tries" in path.name) == []
 

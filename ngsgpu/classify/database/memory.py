@@ -16,7 +16,7 @@ from ngsgpu.classify.database.plan import BYTES_PER_LOCATION_BUILT
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import SMALL_FILE
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import HostMemoryError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.run.options import RunOptions
 
@@ -59,7 +59,7 @@ def check_memory(options: RunOptions, locations: int, partitions: int, what: str
         what: what is built.
 
     Raises:
-        UsageError: states the minimum.
+        HostMemoryError: states the minimum.
     """
     per = _bytes_per_location(options)
     needed = _fixed(options) + locations * per
@@ -75,7 +75,7 @@ def check_memory(options: RunOptions, locations: int, partitions: int, what: str
     if options.memory is None:
         logger.warning("%s", text)
         return
-    raise UsageError(f"{text}; give --memory {-(-needed >> 20) + 1}M{cut}")
+    raise HostMemoryError(f"{text}; give --memory {-(-needed >> 20) + 1}M{cut}")
 
 
 def check_partitions(database: Database, numbers: Sequence[int], options: RunOptions) -> None:

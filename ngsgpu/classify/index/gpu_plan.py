@@ -26,7 +26,7 @@ from ngsgpu.classify.index.index import Limits, directory_bits
 from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.team import free_unused
-from ngsgpu.errors import DeviceError
+from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken, table_bytes
 
 _LOG = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def plan_build(
         use_table: whether to use hash tables; None: whichever is faster.
 
     Raises:
-        DeviceError: the memory does not suffice even for the smallest ranges.
+        DeviceMemoryError: the memory does not suffice even for the smallest ranges.
     """
     fewest = math.ceil(math.log2(gpus))
     if room is None:
@@ -130,7 +130,7 @@ def plan_build(
     memory = _Memory(source, limits, gpus)
     bits = memory.bits_within(room, fewest)
     if bits is None:
-        raise DeviceError(
+        raise DeviceMemoryError(
             f"building an index needs {format_size(memory.needed(MAX_PART_BITS))} of GPU memory "
             f"beside the features, and {format_size(room)} may be used; cut the database into "
             "more partitions, raise --gpu-memory, or use --backend cpu"

@@ -4,9 +4,9 @@
 # and ends well; jobs that get a note for an input hand it on instead of running. The rule
 # check_study, after the report, fails as long as there is any. Functions and constants only.
 #
-# Only memory and time can be mended by trying again: then the command was killed, or its log ends
-# with such words. All else fails at once, wrong use and unreadable input (ngsgpu's exit status 2) in
-# any case. What the machine lacks (a GPU that can be used, room on the disk) is no sample's fault: it
+# Only memory and time can be mended by trying again: then the command was killed, ended with 3
+# (ngsgpu's exit status for too little memory), or its log ends with such words. All else fails at
+# once, wrong use and unreadable input (ngsgpu's exit status 2) in any case. What the machine lacks (a GPU that can be used, room on the disk) is no sample's fault: it
 # fails the job as ever.
 
 import shlex
@@ -44,7 +44,7 @@ settle() {{
     case $status in 130 | 143) exit "$status" ;; esac
     if ((status == 0)); then rm -f "$guarded_log.tries"; exit 0; fi
     if last_error | grep -qE 'GPU|CUDA|backend cuda|No space left'; then exit "$status"; fi
-    if ((status != 2)) && {{ ((status > 128)) \
+    if ((status != 2)) && {{ ((status == 3 || status > 128)) \
         || tail -n 20 "$guarded_log" | grep -qiE 'memory|bad_alloc|time limit'; }}; then
         echo "$status" >> "$guarded_log.tries"
         if (($(wc -l < "$guarded_log.tries") <= {retries})); then exit "$status"; fi
