@@ -10,8 +10,8 @@ files and wrong options must be refused by both versions with the same exit stat
 
 Compared are the names and bytes of all files written, standard output where it is data, and exit
 statuses. In JSON files, entries that depend on the version, the machine or the time do not count
-(version, time_s, device, memory, gpu_memory). Errors may be worded differently unless --messages
-is given; the table counts these as reworded.
+(version, time_s, device, job, memory, gpu_memory). Errors may be worded differently unless
+--messages is given; the table counts these as reworded.
 
 With --times N each command named by --only then runs N times with each version, in turn, and the
 table shows the median of new / old for wall and CPU time. For that omit --head and set

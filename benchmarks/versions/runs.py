@@ -22,7 +22,7 @@ from benchmarks.versions.cases import Case
 from benchmarks.versions.inputs import digest
 
 SIDES: Final = ("old", "new")
-UNSTABLE: Final = {"version", "time_s", "device", "memory", "gpu_memory"}
+UNSTABLE: Final = {"version", "time_s", "device", "job", "memory", "gpu_memory"}
 """Keys of JSON objects whose values depend on the version, the machine or the time."""
 
 

@@ -14,6 +14,7 @@ from ngsgpu.cli.options import (
     Compute,
     Memory,
     Quiet,
+    StatsFile,
     Threads,
     add_commands,
     flag,
@@ -173,6 +174,7 @@ def build(
     backend: BackendOption = BackendChoice.auto,
     gpus: Gpus = None,
     gpu_memory: GpuMemory = None,
+    stats: StatsFile = None,
     quiet: Quiet = False,
 ) -> None:
     """Build a database from reference sequences.
@@ -205,7 +207,7 @@ def build(
 
         parameters = index.parameters()
         if only_partition is not None:
-            build_partition(open_database(database), only_partition, options)
+            build_partition(open_database(database), only_partition, options, stats)
             return
         built = build_database(
             references or [],
@@ -213,6 +215,7 @@ def build(
             parameters=parameters,
             **sources.settings(),
             options=options,
+            stats=stats,
         )
     _say(built, quiet)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ngsgpu.cli.options import flag, option
+from ngsgpu.cli.options import StatsFile, flag, option
 
 app = typer.Typer(
     help="List GPUs and lease them to programs.", no_args_is_help=True, rich_markup_mode=None
@@ -69,6 +69,7 @@ def run(
     wait: float | None = option(
         None, "S", "Seconds to wait for free GPUs; 0: do not wait.", show_default="no limit"
     ),
+    stats: StatsFile = None,
 ) -> None:
     """Lease free GPUs and run any program on them.
 
@@ -77,6 +78,17 @@ def run(
 
     Example:   ngsgpu gpu run -n 2 -- python train.py
     """
+    import time
+
     from ngsgpu.device.leases.launcher import run_on_gpus
 
-    raise typer.Exit(run_on_gpus(command, count, wait))
+    begin = time.monotonic()
+
+    def write_stats(status: int, lease: dict[str, Any]) -> None:
+        if stats is not None:
+            from ngsgpu.run.statistics import write_program_statistics
+
+            seconds = time.monotonic() - begin
+            write_program_statistics(stats, command, status, seconds, lease)
+
+    raise typer.Exit(run_on_gpus(command, count, wait, write_stats))

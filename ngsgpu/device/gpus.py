@@ -16,7 +16,7 @@ from pathlib import Path
 
 # Windows' subsystem for Linux keeps the program off the PATH.
 _ELSEWHERE = (Path("/usr/lib/wsl/lib/nvidia-smi"), Path("/usr/local/nvidia/bin/nvidia-smi"))
-_FIELDS = "index,uuid,name,memory.total,memory.free,compute_cap,driver_version"
+_FIELDS = "index,uuid,name,memory.total,memory.free,compute_cap,driver_version,pci.bus_id"
 _PATIENCE_SECONDS = 20.0
 # First driver branches for a CUDA major version (NVIDIA, CUDA compatibility guide).
 _DRIVERS_OF_CUDA = ((580, 13), (525, 12), (450, 11))
@@ -34,6 +34,7 @@ class Gpu:
         free: unallocated bytes.
         capability: compute capability, as (9, 0); None if the driver does not report it.
         driver: driver version.
+        pci: bus address, as ``00000000:1B:00.0``.
     """
 
     index: int
@@ -43,6 +44,7 @@ class Gpu:
     free: int
     capability: tuple[int, int] | None
     driver: str
+    pci: str
 
     @property
     def cuda(self) -> int | None:
@@ -81,7 +83,8 @@ def gpus_of_driver() -> tuple[Gpu, ...] | None:
 def parse_gpus(table: str) -> tuple[Gpu, ...]:
     """Read the table that ``nvidia-smi --query-gpu`` prints; lines of another form are skipped.
 
-    >>> parse_gpus("0, GPU-8f1c, NVIDIA H200, 143771, 143167, 9.0, 580.82.07")[0].capability
+    >>> line = "0, GPU-8f1c, NVIDIA H200, 143771, 143167, 9.0, 580.82.07, 00000000:1B:00.0"
+    >>> parse_gpus(line)[0].capability
     (9, 0)
     """
     gpus = []
@@ -89,7 +92,7 @@ def parse_gpus(table: str) -> tuple[Gpu, ...]:
         fields = [field.strip() for field in line.split(",")]
         if len(fields) != _FIELDS.count(",") + 1 or not fields[0].isdigit():
             continue
-        index, uuid, name, total, free, capability, driver = fields
+        index, uuid, name, total, free, capability, driver, pci = fields
         version = re.fullmatch(r"(\d+)\.(\d+)", capability)
         gpus.append(
             Gpu(
@@ -100,6 +103,7 @@ def parse_gpus(table: str) -> tuple[Gpu, ...]:
                 free=_number(free) << 20,
                 capability=(int(version[1]), int(version[2])) if version else None,
                 driver=driver,
+                pci=pci,
             )
         )
     return tuple(gpus)

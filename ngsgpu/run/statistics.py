@@ -4,17 +4,60 @@ from __future__ import annotations
 
 import json
 import resource
+import socket
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from ngsgpu._version import __version__
+from ngsgpu.device.leases import lease_entry, utc
+from ngsgpu.io.output.atomic import write_text_atomically
 from ngsgpu.run.options import RunOptions
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-_FIRST: Final = ("sample", "backend", "device", "command", "parameters")
+_FIRST: Final = ("sample", "backend", "device", "job", "command", "parameters")
 _LAST: Final = ("time_s", "memory", "gpu_memory")
+
+
+def _job(seconds: float, lease: Mapping[str, Any]) -> dict[str, Any]:
+    """Where and when a run of some seconds that ends now took place, and its GPUs."""
+    now = time.time()
+    return {
+        "host": socket.gethostname(),
+        "started": utc(now - seconds),
+        "ended": utc(now),
+        **lease,
+    }
+
+
+def write_program_statistics(
+    path: str, command: Sequence[str], status: int, seconds: float, lease: Mapping[str, Any]
+) -> None:
+    """Write statistics of a program that was run on leased GPUs, now that it has ended.
+
+    Args:
+        path: the file to write.
+        command: the program and its arguments.
+        status: its exit status.
+        seconds: since it was started, waiting for the GPUs included.
+        lease: see ``LeaseRecord.entry``.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    document = {
+        "schema": "ngsgpu.gpu_run",
+        "schema_version": 1,
+        "version": __version__,
+        "job": _job(seconds, lease),
+        "command": list(command),
+        "exit_status": status,
+        "time_s": {"total": round(seconds, 3)},
+    }
+    write_text_atomically(path, json.dumps(document, indent=1) + "\n")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,7 +113,7 @@ class RunStatistics:
 
     def to_json(self) -> str:
         """The statistics as JSON text."""
-        entries = asdict(self)
+        entries = asdict(self) | {"job": _job(self.time_s.get("total", 0.0), lease_entry())}
         rest = [name for name in entries if name not in (*_FIRST, *_LAST)]
         ordered = {name: entries[name] for name in (*_FIRST, *rest, *_LAST) if name in entries}
         head = {"schema": self.SCHEMA, "schema_version": self.SCHEMA_VERSION}

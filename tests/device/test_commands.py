@@ -125,7 +125,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world.fasta("more.fa", [world.sequences[0][::-1]])
     program = world.folder / "bin" / "nvidia-smi"
     program.parent.mkdir()
-    rows = [f"{i}, {uuid}, NVIDIA H200, 143771, 143167, 9.0, 580.82.07"
+    rows = [f"{i}, {uuid}, NVIDIA H200, 143771, 143167, 9.0, 580.82.07, 00000000:{i}B:00.0"
             for i, uuid in enumerate(UUIDS)]  # fmt: skip
     program.write_text("#!/bin/sh\ncat <<END\n" + "\n".join(rows) + "\nEND\n")
     program.chmod(0o755)

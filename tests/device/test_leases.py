@@ -24,6 +24,7 @@ from ngsgpu.device.leases import (
     LockFolder,
     holders,
     keep_gpus,
+    lease_entry,
     lease_gpus,
     pool,
 )
@@ -39,7 +40,7 @@ def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with three GPUs and a folder for locks that is not there yet."""
     program = tmp_path / "bin" / "nvidia-smi"
     program.parent.mkdir()
-    rows = [f"{i}, {uuid}, NVIDIA H200, 143771, 143167, 9.0, 580.82.07"
+    rows = [f"{i}, {uuid}, NVIDIA H200, 143771, 143167, 9.0, 580.82.07, 00000000:{i}B:00.0"
             for i, uuid in enumerate(UUIDS)]  # fmt: skip
     program.write_text("#!/bin/sh\ncat <<END\n" + "\n".join(rows) + "\nEND\n")
     program.chmod(0o755)
@@ -440,3 +441,62 @@ def test_backend_leases(monkeypatch, caplog):
         # To look does not take a lease.
         assert choose_backend("auto", 2).name == "cuda"
     lease_gpus(3, wait=0).release()
+
+
+def test_statistics_tell_when_a_gpu_was_held(tmp_path, locks, capfd):
+    lease = ["gpu", "run", "-n", "2", "--stats"]
+    assert main([*lease, str(tmp_path / "1.json"), "sleep", "0.3"]) == 0
+    words = capfd.readouterr().err
+    assert f"{UUIDS[0]} (NVIDIA H200), {UUIDS[1]} (NVIDIA H200), driver 580.82.07\n" in words
+    assert f"lease: given back: {UUIDS[0]} (NVIDIA H200) after 0." in words
+    outer = lease_gpus(2)
+    waiting = run("-n", "3", "--stats", str(tmp_path / "2.json"), "sh", "-c", "exit 3")
+    wait_until(lambda: len(list(locks.glob("*.ticket"))) == 1)
+    time.sleep(0.2)
+    outer.release()
+    assert waiting.wait(PATIENCE) == 3
+    assert ", after waiting " in waiting.communicate()[1]
+    first, second = (json.loads((tmp_path / f"{i}.json").read_text()) for i in (1, 2))
+    assert (first["schema"], first["exit_status"], second["exit_status"]) == (
+        "ngsgpu.gpu_run",
+        0,
+        3,
+    )
+    held, other = first["job"]["gpus"], second["job"]["gpus"]
+    assert [gpu["uuid"] for gpu in other] == list(UUIDS)
+    assert held[1] | {"until": "", "leased": "", "held_s": 0} == {
+        "uuid": UUIDS[1], "name": "NVIDIA H200", "driver": "580.82.07",
+        "pci": "00000000:1B:00.0", "memory_bytes": 143771 << 20, "leased": "", "until": "",
+        "held_s": 0, "busy_s": None, "peak_bytes": None,
+    }  # fmt: skip
+    assert held[0]["held_s"] >= 0.3
+    assert first["job"]["started"] <= held[0]["leased"] < held[0]["until"] <= first["job"]["ended"]
+    assert held[0]["until"] < second["job"]["asked"] < other[0]["leased"]
+    assert second["job"]["waited_s"] > 0
+    assert main(["gpu", "run", "-n", "0", "--stats", str(tmp_path / "3.json"), "true"]) == 0
+    job = json.loads((tmp_path / "3.json").read_text())["job"]
+    assert (job["gpus"], job["lease"], job["waited_s"]) == ([], None, 0)
+
+
+def test_a_gpu_given_back_early_stays_in_the_statistics():
+    with lease_gpus(2):
+        keep_gpus(1)
+        time.sleep(0.05)
+        first, second = lease_entry()["gpus"]
+        assert first["held_s"] > second["held_s"]
+        keep_gpus(0)
+        assert [gpu["uuid"] for gpu in lease_entry()["gpus"]] == list(UUIDS[:2])
+    assert lease_entry()["gpus"] == []
+
+
+def test_statistics_of_a_run_that_the_cpu_took_over(monkeypatch, tmp_path, capfd):
+    """CUDA does not work here: the GPU was held for a while, the CPU did the work."""
+    monkeypatch.setattr(backend, "missing_for_cuda", lambda gpus: None)
+    (tmp_path / "reads.fq").write_text("@r\nACGTACGTACGTACGTACGTACGTACGT\n+\n" + "I" * 28 + "\n")
+    command = ["correct", "-i", str(tmp_path / "reads.fq"), "-o", str(tmp_path / "out.fq"), "-q"]
+    assert main([*command, "--stats", str(tmp_path / "stats.json")]) == 0
+    assert "continuing on the CPU" in capfd.readouterr().err
+    stats = json.loads((tmp_path / "stats.json").read_text())
+    (gpu,) = stats["job"]["gpus"]
+    assert (stats["backend"], gpu["uuid"]) == ("cpu", UUIDS[0])
+    assert gpu["until"] < stats["job"]["ended"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from ngsgpu.classify.database.plan import (
     plan_database,
     plan_targets,
 )
+from ngsgpu.classify.database.stats import BuildStatistics
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import (
@@ -42,6 +44,7 @@ from ngsgpu.classify.sketch.references import (
 from ngsgpu.device.leases import keep_gpus
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import first_word
 from ngsgpu.run.fallback import on_backend
 from ngsgpu.run.options import RunOptions
@@ -107,6 +110,37 @@ def _on_backend(
     )
 
 
+def _recorded(
+    options: RunOptions,
+    work: Callable[[RunOptions], Database],
+    stats: str | None,
+    *,
+    only: int | None = None,
+    in_memory: bool = False,
+) -> Database:
+    """Build on the chosen backend, and write the statistics.
+
+    Args:
+        options: of the run.
+        work: builds.
+        stats: JSON file for the statistics; None: not written.
+        only: number of the partition that is built; None: all.
+        in_memory: see ``_on_backend``.
+    """
+
+    def timed(own: RunOptions) -> tuple[Database, RunOptions, float]:
+        begin = time.monotonic()
+        return work(own), own, time.monotonic() - begin
+
+    with OutputSet([] if stats is None else [stats]) as outputs:
+        database, own, seconds = _on_backend(options, timed, in_memory=in_memory)
+        if stats is not None:
+            numbers = range(len(database.partitions)) if only is None else [only]
+            statistics = BuildStatistics.of(database, numbers, own, seconds)
+            outputs.write(0, statistics.to_json().encode())
+    return database
+
+
 def build_database(
     references: Sequence[str | Path],
     path: str | Path | None,
@@ -116,6 +150,7 @@ def build_database(
     maps: Sequence[str | Path] = (),
     request: PartitionRequest | None = None,
     options: RunOptions | None = None,
+    stats: str | None = None,
 ) -> Database:
     """Build a database.
 
@@ -127,6 +162,7 @@ def build_database(
         maps: sequence-to-taxon tables; see ``ngsgpu.taxonomy.mapping``.
         request: number of partitions.
         options: threads, memory and so on.
+        stats: JSON file for the statistics.
 
     Raises:
         InputError: a reference, the taxonomy or a map cannot be used, or no database may be created
@@ -147,7 +183,7 @@ def build_database(
         own = _with_needed_gpus(own, build.parameters, [files])
         return build.at_once(None if path is None else Path(path), own)
 
-    return _on_backend(options or RunOptions(), work, in_memory=path is None)
+    return _recorded(options or RunOptions(), work, stats, in_memory=path is None)
 
 
 def _with_needed_gpus(
@@ -230,8 +266,19 @@ class _Build:
         return replace(there, path=path)
 
 
-def build_partition(database: Database, number: int, options: RunOptions | None = None) -> None:
+def build_partition(
+    database: Database,
+    number: int,
+    options: RunOptions | None = None,
+    stats: str | None = None,
+) -> None:
     """Build and store one partition of a planned database, possibly concurrently with others.
+
+    Args:
+        database: the planned database.
+        number: of the partition.
+        options: threads, memory and so on.
+        stats: JSON file for the statistics.
 
     Raises:
         InputError: a reference cannot be read, or has changed since planning.
@@ -246,13 +293,14 @@ def build_partition(database: Database, number: int, options: RunOptions | None 
                 "counted from 0"
             )
 
-        def work(own: RunOptions) -> None:
+        def work(own: RunOptions) -> Database:
             check_partitions(database, [number], own)
             files = _PlannedTargets(database, number).files
             own = _with_needed_gpus(own, database.parameters, [files])
             _build_partition(database, number, own)
+            return database
 
-        _on_backend(options or RunOptions(), work)
+        _recorded(options or RunOptions(), work, stats, only=number)
 
 
 def _build_partition(database: Database, number: int, options: RunOptions) -> None:

@@ -87,13 +87,7 @@ class Searcher:
         import cupy
 
         self._engine = engine
-        size = sum(
-            array.nbytes
-            for partition in partitions
-            for array in partition
-            if isinstance(array, np.ndarray)
-        )
-        gpu_memory(memory).require(size, "the partitions of the database")
+        gpu_memory(memory).require(_bytes_of(partitions), "the partitions of the database")
         taxa = engine.taxon_of_target
         self.taxa = cupy.asarray(taxa) if len(taxa) > 0 else None
         self._partitions = [_GpuPartition(partition, self.taxa) for partition in partitions]
@@ -200,6 +194,12 @@ class _GpuPartition:
         )
 
 
+def _bytes_of(partitions: Sequence[PartitionArrays]) -> int:
+    """Size of the arrays of some partitions."""
+    arrays = (array for partition in partitions for array in partition)
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
 def max_gpus(partitions: int) -> int | None:
     """How many GPUs can share a search of this many partitions; None: any number.
 
@@ -216,6 +216,9 @@ class GpuEngine:
         gpus: number of GPUs.
         memory: memory budget per GPU in bytes; None: free memory.
 
+    Attributes:
+        planned_bytes: memory for the partitions, on the GPU that needs most.
+
     Raises:
         DeviceError: the partitions do not fit into a GPU's memory.
     """
@@ -226,11 +229,12 @@ class GpuEngine:
         self._splits_queries = len(partitions) == 1
         self._team = team = Team(min(gpus, max_gpus(len(partitions)) or gpus))
 
-        def searcher(member: int) -> Searcher:
-            own = partitions if self._splits_queries else partitions[member :: len(team)]
-            return Searcher(engine, own, memory)
-
-        self._searchers = team.each(searcher)
+        shares = [
+            partitions if self._splits_queries else partitions[member :: len(team)]
+            for member in range(len(team))
+        ]
+        self.planned_bytes = max(map(_bytes_of, shares))
+        self._searchers = team.each(lambda member: Searcher(engine, shares[member], memory))
 
     def find(self, reads: GpuReads, names: GpuNames) -> GpuBatch:
         """Find the candidates of queries; waits for the kernels.

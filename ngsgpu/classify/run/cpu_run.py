@@ -107,6 +107,7 @@ class SampleRun:
 
     Attributes:
         totals: totals of the sample; None if only candidates were written.
+        gpu_memory: for the statistics.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class SampleRun:
         if "kraken_reads" in self._paths:
             self._writers["kraken_reads"] = KrakenLinesWriter(engine.labels)
         self.totals: SampleTotals | None = None
+        self.gpu_memory: dict[str, int] = {}
         self._dropped = 0
 
     def run(
@@ -147,13 +149,14 @@ class SampleRun:
             self._outputs = outputs
             self._index = {name: index for index, name in enumerate(names)}
             if "candidates" in self._paths:
-                return self._write_candidates(items, find, begin)
-            if self._rules.is_two_pass:
-                totals = self._classify_twice(items, find)
+                totals = self._write_candidates(items, find)
             else:
-                totals = self._classify_once(items, find, TargetFilter())
-            self.totals = totals
-            self._write_reports(totals)
+                if self._rules.is_two_pass:
+                    totals = self._classify_twice(items, find)
+                else:
+                    totals = self._classify_once(items, find, TargetFilter())
+                self.totals = totals
+                self._write_reports(totals)
             statistics = self._statistics(totals, begin)
             if "stats" in self._paths:
                 self._write("stats", statistics.to_json().encode())
@@ -164,8 +167,8 @@ class SampleRun:
         self._outputs.write(self._index[name], data)
 
     def _write_candidates(
-        self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock], begin: float
-    ) -> ClassificationStatistics:
+        self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock]
+    ) -> SampleTotals:
         if len(self._engine.numbers) != 1:
             raise UsageError("--candidates is for one partition: give --only-partition")
         self._write("candidates", self._header().line())
@@ -181,7 +184,7 @@ class SampleRun:
             counted.bases += block.bases
             counted.paired = block.paired
         self._write("candidates", END_BLOCK)
-        return self._statistics(counted, begin)
+        return counted
 
     def _header(self) -> CandidateHeader:
         parameters = self._engine.parameters
@@ -321,17 +324,19 @@ class SampleRun:
                 "partitions": len(database.partitions),
                 "parameters": database.parameters.to_json(),
             },
-            queries={
-                "total": totals.queries,
-                "paired": totals.paired,
-                "bases": totals.bases,
-                "classified": totals.classified,
-                "unclassified": totals.unclassified,
-            },
+            queries={"total": totals.queries, "paired": totals.paired, "bases": totals.bases}
+            | self._decided(totals),
             calls_by_rank=self._by_rank(totals),
             dropped_targets=self._dropped,
+            gpu_memory=self.gpu_memory,
             time_s={"total": round(time.monotonic() - begin, 3)},
         )
+
+    def _decided(self, totals: SampleTotals) -> dict[str, int]:
+        """How many queries were classified; nothing is decided yet where candidates are written."""
+        if "candidates" in self._paths:
+            return {}
+        return {"classified": totals.classified, "unclassified": totals.unclassified}
 
     def _by_rank(self, totals: SampleTotals) -> dict[str, int]:
         nodes = len(self._engine.taxonomy)

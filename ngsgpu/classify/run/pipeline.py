@@ -203,12 +203,13 @@ class Classifier:
         return on_backend(self.options, classify, on_cpu, may_begin_again=may_begin_again)
 
     def _sample_run(self, name: str, outputs: SampleOutputs, pool: ThreadPoolExecutor) -> SampleRun:
-        kind = SampleRun
-        if self._gpu is not None:
-            from ngsgpu.classify.run.gpu_run import GpuSampleRun
+        if self._gpu is None:
+            return SampleRun(self.engine, name, outputs, self.rules, self.options, pool)
+        from ngsgpu.classify.run.gpu_run import GpuSampleRun
 
-            kind = GpuSampleRun
-        return kind(self.engine, name, outputs, self.rules, self.options, pool)
+        run = GpuSampleRun(self.engine, name, outputs, self.rules, self.options, pool)
+        run.gpu_memory = {"planned_bytes": self._gpu.planned_bytes}
+        return run
 
     @contextmanager
     def _on_gpu(self, sample: Sample) -> Iterator[None]:

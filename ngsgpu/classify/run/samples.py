@@ -35,7 +35,7 @@ class SampleOutputs:
         abundance: abundances at a rank.
         coverage: coverage of the reference sequences by mapped reads.
         stats: run statistics, JSON.
-        candidates: candidates of a partition, to be merged; then nothing else.
+        candidates: candidates of a partition, to be merged; then nothing else but statistics.
     """
 
     reads: str | None = None
@@ -76,8 +76,9 @@ class SampleOutputs:
         named = self.named()
         if not named:
             raise UsageError("no output given; name one, for example -o reads.tsv")
-        if self.candidates is not None and len(named) > 1:
-            other = next(name for name in named if name != "candidates")
+        others = [name for name in named if name not in ("candidates", "stats")]
+        if self.candidates is not None and others:
+            other = others[0]
             option = "-o" if other == "reads" else f"--{other.replace('_', '-')}"
             raise UsageError(
                 f"--candidates writes only candidates: give {option} to `ngsgpu classify-merge`"

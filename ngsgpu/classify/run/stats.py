@@ -19,6 +19,7 @@ class ClassificationStatistics(RunStatistics):
         queries: reads or pairs, bases, classified, unclassified.
         calls_by_rank: queries called at each rank.
         dropped_targets: reference sequences that the coverage filter dropped.
+        gpu_memory: bytes planned per GPU, for the partitions; empty on the CPU.
     """
 
     SCHEMA = "ngsgpu.classify"
@@ -27,6 +28,7 @@ class ClassificationStatistics(RunStatistics):
     queries: dict[str, Any] = field(default_factory=dict)
     calls_by_rank: dict[str, int] = field(default_factory=dict)
     dropped_targets: int = 0
+    gpu_memory: dict[str, int] = field(default_factory=dict)
 
     def summary(self) -> list[str]:
         """A short text summary."""

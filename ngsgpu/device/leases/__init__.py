@@ -15,11 +15,21 @@ use.
 The directory must be on a local file system: NFS may not propagate locks to other hosts.
 
 Read ``lease`` first (GPUs), then ``folder`` (names), ``queue`` (tickets) and ``files`` (the files
-behind both); ``launcher`` runs other programs inside a lease.
+behind both); ``record`` keeps a lease's times and the use of its GPUs; ``launcher`` runs other
+programs inside a lease.
 """
 
 from ngsgpu.device.leases.folder import FolderUnusableError, LockFolder
-from ngsgpu.device.leases.lease import Lease, holders, keep_gpus, lease_gpus, lock_folder, pool
+from ngsgpu.device.leases.lease import (
+    Lease,
+    holders,
+    keep_gpus,
+    lease_entry,
+    lease_gpus,
+    lock_folder,
+    pool,
+)
+from ngsgpu.device.leases.record import utc
 
 __all__ = [
     "FolderUnusableError",
@@ -27,7 +37,9 @@ __all__ = [
     "LockFolder",
     "holders",
     "keep_gpus",
+    "lease_entry",
     "lease_gpus",
     "lock_folder",
     "pool",
+    "utc",
 ]

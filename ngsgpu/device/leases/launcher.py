@@ -6,11 +6,12 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
 from ngsgpu.device.leases.lease import lease_gpus
+from ngsgpu.device.leases.record import NO_LEASE
 from ngsgpu.errors import UsageError
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
@@ -25,7 +26,12 @@ class _NotStartedError(UsageError):
         super().__init__(f"{program} cannot be run: {error.strerror}; check its name and the PATH")
 
 
-def run_on_gpus(command: Sequence[str], count: int, wait: float | None = None) -> int:
+def run_on_gpus(
+    command: Sequence[str],
+    count: int,
+    wait: float | None = None,
+    on_end: Callable[[int, dict[str, Any]], None] = lambda status, lease: None,
+) -> int:
     """Run a program on ``count`` leased GPUs and wait for it.
 
     Signals are forwarded. The program inherits the locks, so that it keeps its GPUs even if this
@@ -35,6 +41,8 @@ def run_on_gpus(command: Sequence[str], count: int, wait: float | None = None) -
         command: the program and its arguments.
         count: number of GPUs; 0 hides them all.
         wait: seconds to wait for them; None: no limit.
+        on_end: called with the exit status and the lease (see ``LeaseRecord.entry``) before the
+            lease ends.
 
     Returns:
         Its exit status; 128 plus the signal that ended it, as in shells.
@@ -46,10 +54,14 @@ def run_on_gpus(command: Sequence[str], count: int, wait: float | None = None) -
     if count < 0 or (wait is not None and wait < 0):
         raise UsageError("the number of GPUs and the seconds to wait must be 0 or more")
     if count == 0:
-        return _run(command, {"CUDA_VISIBLE_DEVICES": ""}, ())
+        status = _run(command, {"CUDA_VISIBLE_DEVICES": ""}, ())
+        on_end(status, NO_LEASE)
+        return status
     lease = lease_gpus(count, wait, command=command)
     try:
-        return _run(command, lease.environment(), lease.files)
+        status = _run(command, lease.environment(), lease.files)
+        on_end(status, lease.record.entry())
+        return status
     finally:
         lease.release()
 

@@ -21,14 +21,16 @@ import shlex
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from ngsgpu.device.gpus import Gpu, gpus_of_driver, visible_entries
+from ngsgpu.device.gpus import gpus_of_driver, visible_entries
 from ngsgpu.device.leases.folder import FolderUnusableError, LockFolder, Taken
+from ngsgpu.device.leases.record import NO_LEASE, Device, LeaseRecord
 from ngsgpu.device.startup import stop_preparing
 from ngsgpu.errors import DeviceError, UsageError
 
@@ -36,29 +38,6 @@ _LOG = logging.getLogger(__name__)
 _LEASE_VARIABLE = "NGSGPU_LEASE"
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", _LEASE_VARIABLE)
 _LONGEST_COMMAND = 120
-
-
-@dataclass(frozen=True)
-class Device:
-    """A GPU, or a slice of one, that can be leased.
-
-    Attributes:
-        entry: its entry in ``CUDA_VISIBLE_DEVICES``: a number, ``GPU-...`` or ``MIG-...``, as spelt
-            by the caller.
-        uuid: identifier independent of the spelling; a slice has its own.
-        gpu: what the driver knows about it, or about the GPU it is a slice of; None without driver.
-    """
-
-    entry: str
-    uuid: str
-    gpu: Gpu | None
-
-    def __str__(self) -> str:
-        label = f"GPU {self.entry}" if self.entry.isdigit() else self.entry
-        known = [self.gpu.name] if self.gpu else []
-        if self.uuid != self.entry:
-            known.append(self.uuid)
-        return f"{label} ({', '.join(known)})" if known else label
 
 
 @dataclass(eq=False)
@@ -72,10 +51,12 @@ class Lease:
         devices: the GPUs.
         locked: whether lock files back it; otherwise only names held by the kernel do, which other
             containers do not see.
+        record: its times, and the use of its GPUs.
     """
 
     devices: tuple[Device, ...]
     locked: bool
+    record: LeaseRecord
     _folder: LockFolder
     _taken: list[Taken]
     _id: str
@@ -107,6 +88,9 @@ class Lease:
         if count == 0:
             stop_preparing()
         held = bool(self._taken)
+        given_back = self.devices[count:]
+        if given_back:
+            _LOG.info("lease: given back: %s", self.record.give_back(given_back))
         self._folder.release(self._taken[count:])
         self._taken, self.devices = self._taken[:count], self.devices[:count]
         if held and not self._taken:
@@ -158,7 +142,11 @@ def keep_gpus(count: int) -> None:
     """
     if _entered and len(_entered[-1].devices) > count:
         _entered[-1].keep(count)
-        _LOG.info("lease: %s", _shown(_entered[-1].devices) or "given back")
+
+
+def lease_entry() -> dict[str, Any]:
+    """The innermost lease for the statistics of a run; see docs/formats.md."""
+    return _entered[-1].record.entry() if _entered else dict(NO_LEASE)
 
 
 def pool() -> tuple[Device, ...]:
@@ -199,7 +187,7 @@ def lease_gpus(count: int, wait: float | None = None, *, command: Sequence[str] 
         why = blocked or _held(folder, names)
         _LOG.info("lease: waiting for %s of %d (%s)", wanted, len(devices), why)
 
-    locked = True
+    locked, asked, name = True, time.monotonic(), secrets.token_hex(6)
     try:
         taken = folder.take(
             list(names), count, wait=wait, holder=_about_me(command), on_wait=say_waiting
@@ -213,18 +201,18 @@ def lease_gpus(count: int, wait: float | None = None, *, command: Sequence[str] 
         try:
             taken = folder.take_in_kernel(list(names), count, wait=wait, on_wait=say_waiting)
         except OSError:
-            return Lease(devices[:count], False, folder, [], "")
+            some = devices[:count]
+            return Lease(some, False, LeaseRecord(some, 0.0, name), folder, [], "")
     if taken is None:
-        time = "now" if not wait else f"within {wait:g} s"
+        patience = "now" if not wait else f"within {wait:g} s"
         raise DeviceError(
-            f"{wanted} of {len(devices)} could not be leased {time} ({_held(folder, names)}); "
+            f"{wanted} of {len(devices)} could not be leased {patience} ({_held(folder, names)}); "
             "wait longer, or stop the programs holding them"
         )
-    lease = Lease(
-        tuple(names[one.name] for one in taken), locked, folder, taken, secrets.token_hex(6)
-    )
-    _LOG.info("lease: %s", _shown(lease.devices))
-    return lease
+    leased = tuple(names[one.name] for one in taken)
+    waited = time.monotonic() - asked
+    _LOG.info("lease: %s", _shown(leased, waited))
+    return Lease(leased, locked, LeaseRecord(leased, waited, name), folder, taken, name)
 
 
 def holders(devices: Sequence[Device]) -> list[str | None]:
@@ -271,8 +259,10 @@ def _about_me(command: Sequence[str]) -> dict[str, object]:
     return {"pid": os.getpid(), "user": user, "host": socket.gethostname(), "command": words}
 
 
-def _shown(devices: Sequence[Device]) -> str:
-    return ", ".join(map(str, devices))
+def _shown(devices: Sequence[Device], waited: float) -> str:
+    words = ", ".join(map(str, devices))
+    driver = next((f", driver {one.gpu.driver}" for one in devices if one.gpu), "")
+    return words + driver + (f", after waiting {waited:.1f} s" if waited >= 0.1 else "")
 
 
 def _holder_words(holder: dict[str, object]) -> str:
