@@ -96,7 +96,8 @@ def _register() -> None:
     from ngsgpu.cli.options import add_commands
 
     add_commands(app, correct.correct, extend.extend, merge.merge, kmers.kmers)
-    add_commands(app, classify.classify, classify.classify_merge, report.report, doctor.doctor)
+    add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
+    add_commands(app, report.report, doctor.doctor)
     for name, group in (("db", db.app), ("evaluate", evaluate.app), ("gpu", gpu.app)):
         app.add_typer(group, name=name)
     guard(app)

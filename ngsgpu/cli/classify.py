@@ -1,7 +1,8 @@
-"""``ngsgpu classify`` and ``ngsgpu classify-merge``: assign reads to taxa."""
+"""``ngsgpu classify``, ``classify-merge``, ``classify-table``: assign reads to taxa."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -164,6 +165,60 @@ def classify_merge(
         options=options,
     )
     _say([classifier.merge(candidates, outputs, sample)], classifier.engine.database, quiet)
+
+
+def classify_table(
+    *,
+    reports: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="REPORTS...",
+            help="Kraken-style reports, one a sample: SAMPLE.kraken2.report.txt.",
+            show_default=False,
+        ),
+    ],
+    reads: str | None = option(None, "FILE", "Table of reads at and below each taxon."),
+    abundances: str | None = option(
+        None, "FILE", "Table of estimated abundances at each rank, in per cent of the reads."
+    ),
+    ranks: str = option(
+        "domain,phylum,class,order,family,genus,species",
+        "LIST",
+        "Ranks in --reads and --abundances.",
+    ),
+    taxpasta: str | None = option(
+        None, "FILE", "Table of reads of each taxon itself, as `taxpasta merge` writes it."
+    ),
+    biom: str | None = option(None, "FILE", "BIOM table of all samples."),
+) -> None:
+    """Merge the Kraken-style reports of several samples into tables of taxa by samples.
+
+    Samples are named after their files. The reports must be made with one taxonomy.
+    """
+    from ngsgpu.classify.outputs.biom import biom_table
+    from ngsgpu.classify.outputs.merged import (
+        abundance_tables,
+        checked_ranks,
+        reads_table,
+        taxpasta_table,
+    )
+    from ngsgpu.classify.outputs.reports import read_trees
+    from ngsgpu.io.output.atomic import write_texts
+
+    if not (reads or abundances or taxpasta or biom):
+        raise UsageError("no output given; name one, for example --reads reads.tsv")
+    chosen = checked_ranks(name for name in ranks.split(",") if name)
+    samples = read_trees(reports)
+    texts: dict[str | Path, str] = {}
+    if reads is not None:
+        texts[reads] = reads_table(samples, chosen)
+    if abundances is not None:
+        texts[abundances] = abundance_tables(samples, chosen)
+    if taxpasta is not None:
+        texts[taxpasta] = taxpasta_table(samples)
+    if biom is not None:
+        texts[biom] = biom_table(samples)
+    write_texts(texts)
 
 
 def _max_gpus(database: str | None, only_partition: int | None) -> int | None:

@@ -69,6 +69,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     | {"database": Role.READ, "samples": Role.SHEET, "candidates": Role.WRITTEN}
     | _CALLS,
     "classify-merge": {"candidates": Role.READS, "database": Role.READ} | _CALLS,
+    "classify-table": {"reports": Role.READ} | _written("reads", "abundances", "taxpasta", "biom"),
     "db plan": _REFERENCES | {"database": Role.CHECKED_LATER},
     "db build": _REFERENCES | _written("stats") | {"database": Role.CHECKED_LATER},
     "gpu run": _written("stats"),

@@ -97,6 +97,8 @@ COMMANDS: Final = (
     Command("classify partition", "classify -q -t 1 -d IN/db --only-partition 0 -i IN/r1.fq "
             "-I IN/r2.fq --candidates OUT/0.cand"),
     Command("classify-merge", "classify-merge -q -t 1 -d IN/db IN/0.cand IN/1.cand " + _MANY),
+    Command("classify-table", "classify-table IN/report.txt IN/other.txt --reads OUT/reads.tsv "
+            "--abundances OUT/shares.tsv --taxpasta OUT/taxpasta.tsv --biom OUT/all.biom"),
     Command("evaluate correction", "evaluate correction --truth IN/truth.sam -i IN/r1.fq "
             "-I IN/r2.fq -o IN/c1.fq -O IN/c2.fq --json OUT/correction.json"),
     Command("evaluate merging", "evaluate merging --truth IN/truth.sam -i IN/r1.fq -I IN/r2.fq "
@@ -143,6 +145,7 @@ def make_world(folder: Path, run: Callable[[list[str]], int]) -> None:
     made("kmers --exact -i IN/r1.fq -o IN/kmers.tsv")
     made("db build -q IN/refs -d IN/db --taxonomy IN/tax --map IN/map.tsv --partitions 2")
     made("classify -q -d IN/db -i IN/r1.fq -I IN/r2.fq -o IN/calls.tsv --report IN/report.txt")
+    made("classify -q -d IN/db -i IN/x2.fq --report IN/other.txt")
     for part in "01":
         made(f"classify -q -d IN/db --only-partition {part} -i IN/r1.fq -I IN/r2.fq "
              f"--candidates IN/{part}.cand")  # fmt: skip

@@ -52,7 +52,7 @@ def biom_table(samples: Sequence[tuple[str, CountedTree]]) -> str:
         "rows": [
             {
                 "id": str(taxonomy.taxid[node]),
-                "metadata": {"taxonomy": _lineage(samples[0][1], node)},
+                "metadata": {"taxonomy": lineage_at_main_ranks(samples[0][1], node)},
             }
             for node in nodes
         ],
@@ -62,7 +62,7 @@ def biom_table(samples: Sequence[tuple[str, CountedTree]]) -> str:
     return json.dumps(document) + "\n"
 
 
-def _lineage(tree: CountedTree, node: int) -> list[str]:
+def lineage_at_main_ranks(tree: CountedTree, node: int) -> list[str]:
     """Names at the main ranks below the kingdom level, as ``p__Bacillota``; empty if missing.
 
     Domains stand for kingdoms, as is usual in this format.
