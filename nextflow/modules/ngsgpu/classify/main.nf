@@ -1,0 +1,54 @@
+process NGSGPU_CLASSIFY {
+    tag "$meta.id"
+    label 'process_medium'
+    label 'process_gpu'
+
+    conda "${ task.accelerator ? "${moduleDir}/environment.gpu.yml" : "${moduleDir}/environment.yml" }"
+    // One image for CPUs and GPUs; a registry is set in the config (docker.registry, apptainer.registry).
+    container 'ngsgpu/ngsgpu:0.1.0'
+
+    input:
+    tuple val(meta), path(reads, stageAs: 'input*/*')
+    tuple val(meta2), path(database)
+
+    output:
+    tuple val(meta), path("*.reads.tsv.gz")      , emit: calls
+    tuple val(meta), path("*.kraken2.report.txt"), emit: report
+    tuple val(meta), path("*.krona.txt")         , emit: krona
+    tuple val(meta), path("*.abundance.tsv")     , emit: abundance
+    tuple val(meta), path("*.classify.json")     , emit: stats
+    tuple val("${task.process}"), val('ngsgpu'), eval("ngsgpu --version | sed 's/ngsgpu //'"), topic: versions, emit: versions_ngsgpu
+
+    when:
+    task.ext.when == null || task.ext.when
+
+    script:
+    def args = task.ext.args ?: ''
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    def files = reads instanceof List ? reads : [reads]
+    def inputs = meta.single_end
+        ? files.collect { file -> "-i ${file}" }
+        : files.collate(2).collect { pair -> "-i ${pair[0]} -I ${pair[1]}" }
+    def device = task.accelerator ? "--backend cuda --gpus ${task.accelerator.request}" : '--backend cpu'
+    """
+    ngsgpu classify \\
+        --database ${database} \\
+        ${inputs.join(' ')} \\
+        --sample ${prefix} \\
+        -o ${prefix}.reads.tsv.gz \\
+        --report ${prefix}.kraken2.report.txt \\
+        --krona ${prefix}.krona.txt \\
+        --abundance ${prefix}.abundance.tsv \\
+        --stats ${prefix}.classify.json \\
+        --threads ${task.cpus} ${device} \\
+        ${args}
+    """
+
+    stub:
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    """
+    echo "" | gzip > ${prefix}.reads.tsv.gz
+    touch ${prefix}.kraken2.report.txt ${prefix}.krona.txt ${prefix}.abundance.tsv
+    touch ${prefix}.classify.json
+    """
+}
