@@ -91,6 +91,7 @@ def _register() -> None:
         kmers,
         merge,
         report,
+        workflow,
     )
     from ngsgpu.cli.files import guard
     from ngsgpu.cli.options import add_commands
@@ -98,8 +99,9 @@ def _register() -> None:
     add_commands(app, correct.correct, extend.extend, merge.merge, kmers.kmers)
     add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
     add_commands(app, report.report, doctor.doctor)
-    for name, group in (("db", db.app), ("evaluate", evaluate.app), ("gpu", gpu.app)):
-        app.add_typer(group, name=name)
+    groups = {"db": db, "evaluate": evaluate, "gpu": gpu, "workflow": workflow}
+    for name, group in groups.items():
+        app.add_typer(group.app, name=name)
     guard(app)
 
 

@@ -86,6 +86,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "report": dict.fromkeys(("manifest", "study"), Role.READ)
     | _written("output", "write_study")
     | dict.fromkeys(("results", "benchmarks"), Role.CHECKED_LATER),
+    "workflow init": dict.fromkeys(("folder", "reads"), Role.CHECKED_LATER),
 }
 """File roles by command and parameter."""
 

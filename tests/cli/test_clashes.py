@@ -22,8 +22,8 @@ from ngsgpu.errors import UsageError
 
 NO_FILES = {
     "abundance_rank", "ambiguous_rank", "columns", "gpu_memory", "highest", "lowest",
-    "max_locations", "max_overlap", "memory", "name", "partition_memory", "rank", "ranks", "sample",
-    "ties",
+    "max_locations", "max_overlap", "memory", "name", "partition_memory", "profile", "rank",
+    "ranks", "sample", "ties",
 }  # fmt: skip
 """Options of text that is no file's name."""
 

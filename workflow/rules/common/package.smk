@@ -10,17 +10,17 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 
-def offer_checkout(pyproject):
+def offer_checkout(environment):
     """Name the checkout that holds this workflow to the post-deploy script, if there is one.
 
     ``source_path`` gives a copy in Snakemake's cache; the file itself is in its flag.
     """
-    root = Path(pyproject.flags["sourcecache_entry"]).parent
+    root = Path(environment.flags["sourcecache_entry"]).parents[1]
     if (root / "ngsgpu" / "__init__.py").is_file():
         os.environ.setdefault("NGSGPU_SOURCE", str(root.resolve()))
 
 
-offer_checkout(workflow.source_path("../../../pyproject.toml"))
+offer_checkout(workflow.source_path("../../../envs/ngsgpu.yaml"))
 
 
 def check_conda_folder(settings):

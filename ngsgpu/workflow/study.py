@@ -1,0 +1,167 @@
+"""The directory of a new study: a module Snakefile, config, sheets and a profile."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from ngsgpu._version import __version__
+from ngsgpu.errors import InputError, UsageError, output_error
+from ngsgpu.io.output.atomic import write_texts
+from ngsgpu.workflow import workflow_root
+from ngsgpu.workflow.reads import Found, Lane, find_reads
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_LOCAL = "default"
+"""The profile that Snakemake reads without being asked to."""
+_ASSEMBLERS = ("spades.py", "quast.py")
+
+
+@dataclass(frozen=True)
+class NewStudy:
+    """A study that was written.
+
+    Attributes:
+        folder: its directory.
+        found: its reads.
+        assembly: whether assembly is switched on, since its programs can be had.
+        command: how to run it, from its directory.
+    """
+
+    folder: Path
+    found: Found
+    assembly: bool
+    command: str
+
+
+def profiles() -> list[str]:
+    """Return the names of the profiles; ``local`` is the workflow's default one."""
+    folder = workflow_root() / "workflow" / "profiles"
+    return sorted("local" if own.name == _LOCAL else own.name for own in folder.iterdir())
+
+
+def init_study(
+    folder: str | Path,
+    *,
+    reads: Sequence[str | Path] = (),
+    single_end: bool = False,
+    profile: str = "local",
+    force: bool = False,
+) -> NewStudy:
+    """Write a study that `snakemake` runs: Snakefile, config, sheets and profile.
+
+    Args:
+        folder: the study's directory, made if it is not there.
+        reads: folders with its FASTQ files, see `find_reads`; without any, its sheet has no rows.
+        single_end: no file has mates.
+        profile: one of `profiles`.
+        force: replace files of these names; otherwise nothing is written if one differs.
+
+    Raises:
+        InputError: the reads cannot be told apart by their names.
+        UsageError: files are there already, or there is no such profile.
+        OutputError: the study cannot be written.
+    """
+    folder = Path(folder)
+    found = find_reads(reads, single_end=single_end)
+    conda = shutil.which("conda") is not None
+    assembly = conda or all(map(shutil.which, _ASSEMBLERS))
+    texts = _profile(profile) | _config(folder, found.lanes, assembly=assembly)
+    written: dict[str | Path, str] = {folder / name: text for name, text in texts.items()}
+    if not force:
+        _check_new(folder, texts)
+    try:
+        for parent in sorted({(folder / name).parent for name in texts}):
+            parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(error.filename or folder, error) from error
+    write_texts(written)
+    return NewStudy(folder, found, assembly, _command(profile, conda=conda))
+
+
+def _profile(name: str) -> dict[str, str]:
+    """The files of a profile, where Snakemake looks for them beside the Snakefile."""
+    if name not in profiles():
+        raise UsageError(f"there is no profile '{name}'; choose one of {', '.join(profiles())}")
+    place = Path("workflow", "profiles", _LOCAL if name == "local" else name)
+    source = workflow_root() / place
+    return {str(place / own.name): own.read_text() for own in source.iterdir() if own.is_file()}
+
+
+def _config(folder: Path, lanes: Iterable[Lane], *, assembly: bool) -> dict[str, str]:
+    shipped = workflow_root() / "config"
+    values = {
+        "title": json.dumps(folder.resolve().name),
+        "assemble": str(assembly).lower(),
+        "version": __version__,
+    }
+    templates = {"workflow/Snakefile": "Snakefile", "config/config.yaml": "config.yaml"}
+    return {
+        name: Template((_TEMPLATES / source).read_text()).substitute(values)
+        for name, source in templates.items()
+    } | {
+        "config/samples.tsv": _sample_sheet(folder, lanes),
+        "config/databases.tsv": (shipped / "databases.tsv").read_text(),
+        "config/README.md": (shipped / "README.md").read_text(),
+    }
+
+
+def _sample_sheet(folder: Path, lanes: Iterable[Lane]) -> str:
+    rows = [["sample", "fastq_1", "fastq_2", "reference"]]
+    for lane in lanes:
+        files = [own for own in (lane.first, lane.second) if own]
+        rows.append([lane.sample, *(_path_in(folder, own) for own in files)])
+    return "".join("\t".join(row) + "\n" for row in rows)
+
+
+def _path_in(folder: Path, path: Path) -> str:
+    """A file as the sheet names it: from the study's directory if inside, otherwise in full."""
+    home = folder.resolve()
+    named = str(path.relative_to(home) if path.is_relative_to(home) else path)
+    if not named.isprintable() or '"' in named:
+        raise InputError(
+            path, "a sheet cannot hold this path, for its control character or quote", "rename it"
+        )
+    return named
+
+
+def _check_new(folder: Path, texts: dict[str, str]) -> None:
+    """Refuse to replace files with others.
+
+    Raises:
+        UsageError: names them.
+    """
+    there = [
+        str(path)
+        for path, text in ((folder / name, text) for name, text in texts.items())
+        if os.path.lexists(path) and not (path.is_file() and path.read_bytes() == text.encode())
+    ]
+    if there:
+        raise UsageError(
+            f"already there: {', '.join(there)}; nothing was written; choose another directory, or "
+            "replace them with --force"
+        )
+
+
+def _command(profile: str, *, conda: bool) -> str:
+    from ngsgpu.device.gpus import visible_gpus
+
+    words = ["snakemake"]
+    if conda:
+        words.append("--use-conda")
+    if profile != "local":
+        words.append(f"--workflow-profile workflow/profiles/{profile}")
+    elif gpus := len(visible_gpus()):
+        words.append(f"--resources gpu={gpus}")
+    return " ".join(words)
+
+
+def has_snakemake() -> bool:
+    """Return whether Snakemake is installed, in this Python or on the PATH."""
+    return bool(importlib.util.find_spec("snakemake") or shutil.which("snakemake"))

@@ -1,0 +1,196 @@
+"""``ngsgpu workflow``: names of FASTQ files, and the study that is written for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ngsgpu.cli import main
+from ngsgpu.errors import InputError, OutputError, UsageError
+from ngsgpu.workflow import snakefile
+from ngsgpu.workflow.reads import find_reads
+from ngsgpu.workflow.study import init_study, profiles
+
+
+def make(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+def rows(folder: Path, **options: bool) -> list[tuple[str, ...]]:
+    """Sample and file names of each lane."""
+    found = find_reads([folder], **options)
+    return [
+        (lane.sample, *(own.name for own in (lane.first, lane.second) if own))
+        for lane in found.lanes
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sample"),
+    [
+        ("A_S1_L001_R1_001.fastq.gz", "A_S1_L001_R2_001.fastq.gz", "A"),
+        ("A-b_c_S12_R1_001.fastq.gz", "A-b_c_S12_R2_001.fastq.gz", "A-b_c"),
+        ("1_S1_L001_R1_001.fastq.gz", "1_S1_L001_R2_001.fastq.gz", "1"),
+        ("site_S1_R1.fq", "site_S1_R2.fq", "site_S1"),
+        ("SRR1_1.fastq.gz", "SRR1_2.fastq.gz", "SRR1"),
+        ("a.1.fq.gz", "a.2.fq.gz", "a"),
+        ("a.R1.fastq", "a.R2.fastq", "a"),
+        ("a_r1.FASTQ.GZ", "a_r2.FASTQ.GZ", "a"),
+        ("a-R1.fq.gz", "a-R2.fq.gz", "a"),
+        ("a_R2_R1.fq.gz", "a_R2_R2.fq.gz", "a_R2"),
+        ("a_R1_trimmed.fq.gz", "a_R2_trimmed.fq.gz", "a_trimmed"),
+        ("a_1_val_1.fq.gz", "a_2_val_2.fq.gz", "a"),
+        ("a_S1_L001_R1_001_val_1.fq.gz", "a_S1_L001_R2_001_val_2.fq.gz", "a"),
+        ("a_lane1_R1.fq.gz", "a_lane1_R2.fq.gz", "a"),
+        ("a/R1.fastq.gz", "a/R2.fastq.gz", "a"),
+        ("a (old)_R1.fq", "a (old)_R2.fq", "a_old_"),
+    ],
+)
+def test_mates(tmp_path: Path, first: str, second: str, sample: str) -> None:
+    make(tmp_path, second, first)
+    assert rows(tmp_path) == [(sample, Path(first).name, Path(second).name)]
+
+
+@pytest.mark.parametrize(
+    ("name", "sample"),
+    [
+        ("a.fastq.gz", "a"),
+        ("a_3.fq", "a_3"),
+        ("a_S1_L001_R1_001.fastq.gz", "a"),
+        ("a_L001.fq", "a"),
+        ("a_R1.fastq", "a"),
+    ],
+)
+def test_single_end(tmp_path: Path, name: str, sample: str) -> None:
+    """Also where all files are first mates, as in runs of single-end reads."""
+    make(tmp_path, name)
+    assert rows(tmp_path) == [(sample, name)]
+
+
+def test_lanes_of_samples_in_several_folders(tmp_path: Path) -> None:
+    lanes = [f"A_S1_L00{lane}_R{mate}_001.fastq.gz" for lane in (2, 1) for mate in (1, 2)]
+    make(tmp_path / "run1", *lanes, "A_S1_L001_I1_001.fastq.gz", "B_S2_L001_R1_001.fastq.gz")
+    make(tmp_path / "run1", "B_S2_L001_R2_001.fastq.gz", "Undetermined_S0_L001_R1_001.fastq.gz")
+    make(tmp_path / "run2" / "deep", *(f"A_S7_L001_R{mate}_001.fastq.gz" for mate in (1, 2)))
+    make(tmp_path / "run2", ".hidden/x.fastq", "notes.txt", "reads.fasta")
+    found = find_reads([tmp_path / "run1", tmp_path / "run2"])
+    assert {name: len(own) for name, own in found.samples.items()} == {"A": 3, "B": 1}
+    assert [lane.first.name[:9] for lane in found.lanes[:2]] == ["A_S1_L001", "A_S1_L002"]
+    assert sorted(own.name[:4] for own in found.passed_over) == ["A_S1", "Unde"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "no reads in it"),
+        (["a_1.fq"], "no mates found for a_1.fq"),
+        (["a_R1.fq", "a_R2.fq", "b_R1.fq"], "no mates found for b_R1.fq"),
+        (["a_R2.fq"], "no mates found for a_R2.fq"),
+        ([f"{x}_1.fq" for x in "abcde"], "a_1.fq, b_1.fq, c_1.fq and 2 more"),
+        (["a_1.fq", "a_2.fq", "a_3.fq"], "a_3.fq is beside a_1 and a_2"),
+        (["a_1.fq", "a_2.fq", "a.fq"], "single-end reads of a sample with pairs"),
+        (["a_R1.fq", "a_R1.fastq.gz", "a_R2.fq"], "both could be the same mates"),
+        (["a b_R1.fq", "a+b_R1.fq"], "two samples would have one name"),
+        (["a_S1_R1_001.fq", "a_S2_R1_001.fq"], "two samples would have one name"),
+    ],
+)
+def test_names_that_are_not_clear(tmp_path: Path, names: list[str], message: str) -> None:
+    make(tmp_path, *names)
+    with pytest.raises(InputError) as caught:
+        find_reads([tmp_path])
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_single_end_takes_every_name(tmp_path: Path) -> None:
+    make(tmp_path, "a_1.fq", "a_2.fq", "a_3.fq")
+    assert rows(tmp_path, single_end=True) == [(f"a_{n}", f"a_{n}.fq") for n in (1, 2, 3)]
+
+
+def test_study_is_written_and_never_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "fastq", "a_1.fq", "a_2.fq")
+    command = ["workflow", "init", "my study", "--reads", "fastq"]
+    assert main(command) == 0
+    assert "  cd 'my study'\n  snakemake" in capsys.readouterr().out
+    study = tmp_path / "my study"
+    sheet = study / "config" / "samples.tsv"
+    assert (
+        sheet.read_text().splitlines()[1] == f"a\t{tmp_path}/fastq/a_1.fq\t{tmp_path}/fastq/a_2.fq"
+    )
+    for name in ("config/config.yaml", "config/databases.tsv", "config/README.md"):
+        assert (study / name).is_file()
+    assert any((study / "workflow" / "profiles" / "default").iterdir())
+    # The same again changes nothing and is no error; something else is.
+    assert main(command) == 0
+    sheet.write_text("mine\n")
+    before = {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
+    assert main(command) == 2
+    assert f"already there: {Path('my study/config/samples.tsv')};" in capsys.readouterr().err
+    assert before == {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
+    assert main([*command, "--force"]) == 0
+    assert sheet.read_text() != "mine\n"
+
+
+def test_reads_inside_the_study_are_named_from_there(tmp_path: Path) -> None:
+    make(tmp_path / "fastq", "a.fq")
+    init_study(tmp_path, reads=[tmp_path / "fastq"])
+    assert "a\tfastq/a.fq\n" in (tmp_path / "config" / "samples.tsv").read_text()
+
+
+def test_study_without_reads_has_empty_sheets(tmp_path: Path) -> None:
+    study = init_study(tmp_path / "x")
+    assert study.found.lanes == []
+    assert (
+        tmp_path / "x/config/samples.tsv"
+    ).read_text() == "sample\tfastq_1\tfastq_2\treference\n"
+
+
+def test_what_cannot_be_written_or_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such directory"):
+        init_study(tmp_path / "x", reads=[tmp_path / "none"])
+    with pytest.raises(UsageError, match=r"there is no profile 'none'; choose one of .*local"):
+        init_study(tmp_path / "x", profile="none")
+    make(tmp_path / "odd", 'a"b.fq')
+    with pytest.raises(InputError, match="a sheet cannot hold this path"):
+        init_study(tmp_path / "x", reads=[tmp_path / "odd"])
+    assert not (tmp_path / "x").exists()
+    make(tmp_path, "file")
+    with pytest.raises(OutputError, match=r"not a directory|exists"):
+        init_study(tmp_path / "file")
+
+
+@pytest.mark.parametrize("profile", profiles())
+def test_every_profile_can_be_had(tmp_path: Path, profile: str) -> None:
+    study = init_study(tmp_path, profile=profile)
+    folder = tmp_path / "workflow" / "profiles"
+    if profile == "local":
+        assert (folder / "default").is_dir()
+    else:
+        assert any((folder / profile).iterdir())
+        assert f"--workflow-profile workflow/profiles/{profile}" in study.command
+
+
+@pytest.mark.parametrize("have", [[], ["conda"], ["spades.py", "quast.py"]])
+def test_assembly_is_on_where_its_programs_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, have: list[str]
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: name if name in have else None)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    study = init_study(tmp_path)
+    assert study.assembly == bool(have)
+    config = (tmp_path / "config" / "config.yaml").read_text()
+    assert f"enabled: {str(bool(have)).lower()}\n" in config
+    assert ("--use-conda" in study.command) == (have == ["conda"])
+
+
+def test_path_of_the_workflow(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["workflow", "path"]) == 0
+    assert capsys.readouterr().out == snakefile() + "\n"
+    assert Path(snakefile()).is_file()
