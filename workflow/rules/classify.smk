@@ -1,17 +1,20 @@
-# Classification: a job opens a partition once and takes all samples through it, for opening is what
-# takes longest; then the candidates of each sample are merged.
+# Classification: a job opens a partition once and takes a batch of samples through it, for opening
+# is what takes longest; then the candidates of each sample are merged (which samples are a batch:
+# common/batches.smk).
 
 
 rule list_samples:
     input:
-        first=all_first,
-        second=all_second,
+        reads=batch_reads,
+        left=left_reads,
     output:
-        "results/databases/samples.tsv",
+        "results/databases/{database}/batches/{batch}.tsv",
     log:
-        "logs/list_samples.log",
+        "logs/list_samples/{database}/{batch}.log",
     benchmark:
-        "results/benchmarks/list_samples.tsv"
+        "results/benchmarks/list_samples/{database}/{batch}.tsv"
+    # A moment's work, and what is written is what the next jobs go by.
+    localrule: True
     conda:
         "../../envs/python.yaml"
     threads: 1
@@ -20,30 +23,25 @@ rule list_samples:
         runtime=5,
         gpu=0,
     params:
-        sheet=classification_sheet,
+        sheet=batch_rows,
     shell:
         "printf '%s\\n' {params.sheet:q} > {output:q} 2> {log:q}"
 
 
 rule classify_partition:
     input:
-        first=all_first,
-        second=all_second,
-        samples="results/databases/samples.tsv",
+        samples=batch_sheet,
         plan="results/databases/{database}/plan.json",
-        manifest="results/databases/{database}/db/manifest.json",
-        partition="results/databases/{database}/partitions/{partition}.json",
+        manifest=manifest_of,
+        partition=built_partition,
     output:
-        temp(
-            expand(
-                "results/databases/{{database}}/candidates/{{partition}}/{sample}.cand",
-                sample=STUDY,
-            )
+        candidates=temp(
+            directory("results/databases/{database}/candidates/{batch}/{partition}")
         ),
     log:
-        "logs/classify_partition/{database}/{partition}.log",
+        "logs/classify_partition/{database}/{batch}/{partition}.log",
     benchmark:
-        "results/benchmarks/classify_partition/{database}/{partition}.tsv"
+        "results/benchmarks/classify_partition/{database}/{batch}/{partition}.tsv"
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
@@ -56,29 +54,40 @@ rule classify_partition:
         guard=guard_classification,
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         number=lambda wildcards: int(wildcards.partition),
-        candidates=lambda wildcards, output: Path(output[0]).parent / "{sample}.cand",
+        candidates=lambda wildcards, output: f"{output.candidates}/{{sample}}.cand",
+        names=batch_names,
         backend=backend_options,
-        extra=config["classify"]["extra"],
+        extra=batch_extra,
     shell:
         "{params.guard} {log:q}; "
         "classify() {{ ngsgpu classify -d {params.database:q} --only-partition {params.number}"
         ' --samples "$1" --candidates {params.candidates:q} --threads {threads}'
         " {params.backend} {params.extra} 2>> {log:q}; }}; "
-        ": > {log:q}; status=0; classify {input.samples:q} || status=$?; "
-        "if ((status != 2)); then exit $status; fi; "
+        ": > {log:q}; folder={output.candidates:q}; sheet=$folder/samples.tsv; "
+        # Those that have left the batch are still in the sheet. A sample whose correction or merging failed has notes for reads, to be handed on.
+        'head -n 1 {input.samples:q} > "$sheet"; '
+        "while IFS= read -r row; do IFS=$'\t' read -r name first _ <<< \"$row\"; "
+        'if [[ " {params.names} " != *" $name "* ]]; then continue; fi; '
+        'if noted "$first"; then cat "$first" > "$folder/$name.cand"; '
+        'else echo "$row" >> "$sheet"; fi; done < <(tail -n +2 {input.samples:q}); '
+        'status=0; if (($(wc -l < "$sheet") > 1)); then classify "$sheet" || status=$?; fi; '
+        "if ((status == 2)); then "
         # One sample cannot be read: the others one by one.
-        "work=$(mktemp -d); for file in {output:q}; do "
-        "awk -F '\t' -v name=\"$(basename \"$file\" .cand)\" 'NR == 1 || $1 == name'"
-        ' {input.samples:q} > "$work/samples.tsv"; '
-        'status=0; classify "$work/samples.tsv" || status=$?; '
-        'if ((status == 2)); then note failed "$(last_error)" "$file"; '
-        'elif ((status)); then exit $status; fi; done; rm -r "$work"'
+        'status=0; for name in $(tail -n +2 "$sheet" | cut -f 1 | uniq); do '
+        'awk -F \'\t\' -v name="$name" \'NR == 1 || $1 == name\' "$sheet" > "$folder/one.tsv"; '
+        'status=0; classify "$folder/one.tsv" || status=$?; '
+        'if ((status == 2)); then note failed "$(last_error)" "$folder/$name.cand"; '
+        "elif ((status)); then exit $status; fi; done; "
+        "elif ((status)); then exit $status; fi; "
+        'rm -f "$sheet" "$folder/one.tsv"'
 
 
 rule merge_candidates:
     input:
-        candidates=candidates_of_partitions,
-        manifest="results/databases/{database}/db/manifest.json",
+        reads=sample_reads,
+        candidates=candidates_of_batches,
+        manifest=manifest_of,
+        plan="results/databases/{database}/plan.json",
         partitions=built_partitions,
     output:
         reads="results/{sample}/classify/{database}/{sample}.reads.tsv.gz",
@@ -108,13 +117,16 @@ rule merge_candidates:
         runtime=grown(config["classify"]["runtime"]),
         gpu=0,
     params:
-        guard=guard,
+        guard=guard_calls,
+        candidates=lambda wildcards, input: " ".join(
+            map(shlex.quote, candidate_files(wildcards, input))
+        ),
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         rank=config["classify"]["abundance_rank"],
-        extra=config["classify"]["extra"],
+        extra=extra("classify"),
     shell:
         "{params.guard} {log:q}; "
-        "ngsgpu classify-merge {input.candidates:q} -d {params.database:q} -o {output.reads:q}"
+        "ngsgpu classify-merge {params.candidates} -d {params.database:q} -o {output.reads:q}"
         " --report {output.report:q} --kraken-reads {output.kraken:q} --krona {output.krona:q}"
         " --cami {output.cami:q} --biom {output.biom:q} --abundance {output.abundance:q}"
         " --abundance-rank {params.rank} --coverage {output.coverage:q} --stats {output.stats:q}"
@@ -126,7 +138,7 @@ rule evaluate_classification:
         reads="results/{sample}/classify/{database}/{sample}.reads.tsv.gz",
         truth=lambda wildcards: STUDY[wildcards.sample].truth or [],
         taxonomy=lambda wildcards: DATABASES[wildcards.database].taxonomy or [],
-        manifest="results/databases/{database}/db/manifest.json",
+        manifest=manifest_of,
     output:
         json="results/{sample}/classify/{database}/evaluation.json",
         table="results/{sample}/classify/{database}/evaluation.txt",

@@ -30,7 +30,7 @@ rule correct_pairs:
             [repeated("-o", output.first), repeated("-O", output.second)]
         ),
         backend=backend_options,
-        extra=config["correct"]["extra"],
+        extra=extra("correct"),
     shell:
         "{params.guard} {log:q}; "
         "ngsgpu correct {params.reads} {params.corrected} --threads {threads} {params.backend}"
@@ -47,4 +47,4 @@ use rule correct_pairs as correct_single with:
         reads=arm_reads,
         corrected=lambda wildcards, output: repeated("-o", output.first),
         backend=backend_options,
-        extra=config["correct"]["extra"],
+        extra=extra("correct"),

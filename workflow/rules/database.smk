@@ -13,6 +13,8 @@ rule plan_database:
         "logs/plan_database/{database}.log",
     benchmark:
         "results/benchmarks/plan_database/{database}.tsv"
+    wildcard_constraints:
+        database=one_of(BUILT),
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
@@ -32,6 +34,38 @@ rule plan_database:
         "if noted {output.manifest:q}; then rm {output.manifest:q}; fi; "
         "(ngsgpu db plan {params.options} -d {params.database:q} --threads {threads} {params.extra}"
         " && ngsgpu db info -d {params.database:q} --json > {output.plan:q}) 2> {log:q} >&2"
+
+
+rule check_database:
+    # One that was made elsewhere: read, never written to.
+    input:
+        manifest=manifest_of,
+    output:
+        plan="results/databases/{database}/plan.json",
+    log:
+        "logs/check_database/{database}.log",
+    benchmark:
+        "results/benchmarks/check_database/{database}.tsv"
+    wildcard_constraints:
+        database=one_of(FOREIGN),
+    retries: RETRIES
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=grown(4000),
+        runtime=grown(config["database"]["runtime"]),
+        gpu=0,
+    params:
+        guard=guard,
+        database=lambda wildcards, input: str(Path(input.manifest).parent),
+        verify="true" if config["database"]["verify"] else "false",
+    shell:
+        "{params.guard} {log:q}; "
+        "(ngsgpu db info -d {params.database:q} --json > {output.plan:q}"
+        " && if grep -q '\"built\": false' {output.plan:q}; then"
+        ' echo "ngsgpu: error: a partition of the database is not built" >&2; exit 2; fi'
+        " && if {params.verify}; then ngsgpu db verify -d {params.database:q} >&2; fi) 2> {log:q}"
 
 
 rule build_partition:

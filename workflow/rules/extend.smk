@@ -29,7 +29,7 @@ rule extend_pairs:
         guard=guard,
         reads=arm_reads,
         backend=backend_options,
-        extra=config["extend"]["extra"],
+        extra=extra("extend"),
     shell:
         "{params.guard} {log:q}; "
         "ngsgpu extend {params.reads} -o {output.extended:q} --remaining1 {output.first:q}"

@@ -29,7 +29,7 @@ rule merge_pairs:
         guard=guard,
         reads=arm_reads,
         backend=backend_options,
-        extra=config["merge"]["extra"],
+        extra=extra("merge"),
     shell:
         "{params.guard} {log:q}; "
         "ngsgpu merge {params.reads} -o {output.merged:q} --unmerged1 {output.first:q}"

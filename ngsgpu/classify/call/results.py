@@ -55,7 +55,7 @@ class SampleTotals:
         queries: reads, or pairs.
         bases: of all of them.
         unclassified: queries without a call.
-        paired: whether queries are pairs.
+        paired: whether any queries are pairs.
         window_reads: int32 per window of all targets, concatenated: queries whose best candidate's
             range covers the window; empty if not requested.
     """

@@ -111,7 +111,7 @@ class GpuCaller:
 
         queries = len(batch)
         tiles = -(-queries // THREADS)
-        self._paired = batch.paired
+        self._paired |= batch.paired
         called = CalledBatch(
             batch=batch,
             calls=cupy.empty(queries, dtype=cupy.int32),
@@ -169,7 +169,7 @@ class GpuCaller:
         totals.unclassified += int(counts[-1])
         totals.queries += int(counts.sum())
         totals.bases += int(self._bases[0])
-        totals.paired = self._paired
+        totals.paired |= self._paired
         if self._window_reads is not NULL:
             totals.window_reads = np.array(to_host(self._window_reads))
 

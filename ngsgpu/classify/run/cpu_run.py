@@ -182,7 +182,7 @@ class SampleRun:
             self._write("candidates", encoded)
             counted.queries += len(block)
             counted.bases += block.bases
-            counted.paired = block.paired
+            counted.paired |= block.paired
         self._write("candidates", END_BLOCK)
         return counted
 
@@ -272,7 +272,7 @@ class SampleRun:
             for name, text in zip(self._writers, called.texts, strict=True):
                 self._write(name, text)
             totals.add(called.reads.call, called.bases)
-            totals.paired = called.reads.queries.paired
+            totals.paired |= called.reads.queries.paired
             if len(first_window) > 0:
                 count_windows(
                     called.reads.call, called.reads.target, called.reads.window_begin,

@@ -97,16 +97,11 @@ class Sample:
 
     Attributes:
         name: letters, digits, ``.``, ``_``, ``-``.
-        lanes: its reads, all with mates or all without.
+        lanes: its reads, with mates or without: merged pairs may stand beside those that stayed.
     """
 
     name: str
     lanes: tuple[ReadFiles, ...]
-
-    @property
-    def paired(self) -> bool:
-        """Whether the reads have mates."""
-        return self.lanes[0].paired
 
 
 def one_sample(
@@ -165,13 +160,8 @@ def read_samples(path: str | Path) -> list[Sample]:
             )  # fmt: skip
         if not first:
             raise InputError(path, "fastq_1 is empty", "name the read file", line=line)
-        own = lanes.setdefault(name, [])
-        own.append(ReadFiles((first, second) if second else (first,), (0,), False))
-        if own[0].paired != own[-1].paired:
-            raise InputError(
-                path, f"sample {name!r} has lanes with and without mates",
-                "split them into two samples", line=line,
-            )  # fmt: skip
+        files = (first, second) if second else (first,)
+        lanes.setdefault(name, []).append(ReadFiles(files, (0,), False))
     if not lanes:
         raise InputError(path, "the sheet lists no samples", "add a row for each lane")
     return [Sample(name, tuple(own)) for name, own in lanes.items()]

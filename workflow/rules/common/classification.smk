@@ -16,10 +16,38 @@ class ReferenceDatabase:
     """A database, as the sheet describes it."""
 
     name: str
-    references: str
+    references: str | None = None
+    path: str | None = None
     taxonomy: str | None = None
     map: str | None = None
     partitions: int = 1
+
+
+def partitions_elsewhere(path, said):
+    """Count the partitions of a database that was made elsewhere.
+
+    Args:
+        path: the database.
+        said: what the sheet says; needed if the database is not there yet.
+
+    Raises:
+        ValueError: there is no database, or the sheet says something else.
+    """
+    try:
+        manifest = json.loads((Path(path) / "manifest.json").read_text())
+        there = len(manifest["partitions"])
+    except FileNotFoundError:
+        if said is None:
+            raise ValueError(
+                f"there is no database in '{path}' (no manifest.json); mend the path or, if a rule "
+                "makes the database, fill in partitions"
+            ) from None
+        return said
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"'{path}' is no database of ngsgpu ({error})") from error
+    if said not in (None, there):
+        raise ValueError(f"'{path}' has {there} partitions, not {said}")
+    return there
 
 
 def read_databases(sheet, schema_file):
@@ -27,6 +55,22 @@ def read_databases(sheet, schema_file):
     rows, problems = read_rows(sheet, schema_file)
     databases = {}
     for number, row in rows:
+        if ("references" in row) == ("path" in row):
+            problems.append(
+                f"line {number}: give the references of a database to build, or the path of one "
+                "made elsewhere"
+            )
+        elif "path" in row:
+            try:
+                row["partitions"] = partitions_elsewhere(
+                    row["path"], row.get("partitions")
+                )
+            except ValueError as error:
+                problems.append(f"line {number}, column path: {error}")
+            if "map" in row:
+                problems.append(
+                    f"line {number}, column map: the database in '{row['path']}' has its own"
+                )
         database = ReferenceDatabase(name=row.pop("database"), **row)
         if database.name in databases:
             problems.append(
@@ -48,11 +92,15 @@ def study_databases():
 
 
 DATABASES = study_databases()
+# Those that the workflow builds, and those that it only reads.
+BUILT = {name: own for name, own in DATABASES.items() if own.path is None}
+FOREIGN = {name: own for name, own in DATABASES.items() if own.path is not None}
 
 
 wildcard_constraints:
     database=one_of(DATABASES),
     partition="[0-9]{4}",
+    batch="[0-9]{4}",
 
 
 def files_in(folder, endings):
@@ -73,9 +121,22 @@ def files_in(folder, endings):
     return [given(file) for file in inside or [folder]]
 
 
-def reference_files(wildcards):
-    """What a database is planned from."""
+def manifest_of(wildcards):
+    """The manifest of a database, in whose folder all of it is."""
     own = DATABASES[wildcards.database]
+    if own.path is not None:
+        return given(str(Path(own.path) / "manifest.json"))
+    return f"results/databases/{own.name}/db/manifest.json"
+
+
+def reference_files(wildcards):
+    """What the database of a job is planned from."""
+    return sources_of(wildcards.database)
+
+
+def sources_of(database):
+    """Files that a database is made of."""
+    own = DATABASES[database]
     return [
         *files_in(own.references, REFERENCE_ENDINGS),
         *(files_in(own.taxonomy, TAXONOMY_FILES) if own.taxonomy else []),
@@ -100,11 +161,11 @@ def partitions_of(database):
 
 
 def partition_manifests(database):
-    """Files that are there when all partitions of a database are."""
+    """Files that are there when all partitions of a database that the workflow builds are."""
     return expand(
         "results/databases/{database}/partitions/{partition}.json",
         database=database,
-        partition=partitions_of(database),
+        partition=partitions_of(database) if database in BUILT else [],
     )
 
 
@@ -113,14 +174,9 @@ def built_partitions(wildcards):
     return partition_manifests(wildcards.database)
 
 
-def candidates_of_partitions(wildcards):
-    """Candidates of a sample from all partitions of a database."""
-    return expand(
-        "results/databases/{database}/candidates/{partition}/{sample}.cand",
-        sample=wildcards.sample,
-        database=wildcards.database,
-        partition=partitions_of(wildcards.database),
-    )
+def built_partition(wildcards):
+    """The file that is there when the partition of a job is."""
+    return partition_manifests(wildcards.database)[int(wildcards.partition) :][:1]
 
 
 def planned_memory(key, least_mb):
@@ -138,40 +194,24 @@ def planned_memory(key, least_mb):
     return mem_mb
 
 
-def all_first(wildcards):
-    """The first mates, or single-end reads, of all samples: one file a lane."""
-    return [path for sample in STUDY.values() for path in sample.first]
-
-
-def all_second(wildcards):
-    """The second mates of all samples that have any: one file a lane."""
-    return [path for sample in STUDY.values() for path in sample.second]
-
-
-def classification_sheet(wildcards, input):
-    """Lines of the sheet of samples for ``ngsgpu classify``: a row a lane."""
-    first, second = iter(listed(input.first)), iter(listed(input.second))
-    return ["sample\tfastq_1\tfastq_2"] + [
-        f"{name}\t{next(first)}\t{next(second) if sample.second else ''}"
-        for name, sample in STUDY.items()
-        for _ in sample.first
-    ]
+def calls_of(name, database):
+    """What is kept of a sample's classification with a database."""
+    kinds = ["reads.tsv.gz", "kraken2.report.txt", "kraken2.classifiedreads.txt.gz"]
+    named = [f"{name}.{kind}" for kind in [*kinds, "krona.txt", "profile", "biom"]]
+    tables = ["abundance.tsv", "coverage.tsv", "stats.json"]
+    return expand(
+        "results/{sample}/classify/{database}/{file}",
+        sample=name,
+        database=database,
+        file=[*named, *tables],
+    )
 
 
 def judged_classifications(kind="json"):
     """Comparisons of calls with the truth: of samples that have one, by databases with taxa."""
-    return expand(
-        "results/{sample}/classify/{database}/evaluation.{kind}",
-        kind=kind,
-        sample=[name for name, sample in STUDY.items() if sample.truth],
-        database=[name for name, own in DATABASES.items() if own.taxonomy],
-    )
-
-
-def classification_targets():
-    """What classification gives in the end, for every sample and database."""
-    return judged_classifications() + expand(
-        "results/{sample}/classify/{database}/{sample}.kraken2.report.txt",
-        sample=STUDY,
-        database=DATABASES,
-    )
+    return [
+        f"results/{name}/classify/{database}/evaluation.{kind}"
+        for name, sample in STUDY.items()
+        for database in databases_of(name)
+        if sample.truth and DATABASES[database].taxonomy
+    ]

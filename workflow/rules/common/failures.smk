@@ -100,8 +100,13 @@ def guard_plan(wildcards, input, output):
 
 
 def guard_classification(wildcards, input, output):
-    """Guard of a job that takes all samples, some of which may have notes, through a partition."""
-    return guarded([input.plan, input.manifest, input.partition], output)
+    """Guard of a job that takes samples, some of which may have notes, through a partition."""
+    return guarded([input.plan, input.manifest, *input.get("partition", [])], output)
+
+
+def guard_calls(wildcards, input, output):
+    """Guard of the job that calls the reads of a sample, whose candidates are among others'."""
+    return guarded([*input, *candidate_files(wildcards, input)], output)
 
 
 def grown(amount):

@@ -39,6 +39,7 @@ def config_text():
     """What decides the results in the config, as JSON in a fixed order."""
     keys = (
         "genomes",
+        "groups",
         "simulate",
         "correct",
         "merge",
@@ -57,6 +58,7 @@ def described(sample):
     own = DATASETS.get(sample.name)
     if own:
         said = {key: value for key, value in asdict(own).items() if value is not None}
+        said |= said.pop("settings")
         return {"name": said.pop("name"), "kind": "simulated", "parameters": said}
     parameters = {
         "lanes": len(sample.first),
@@ -64,6 +66,9 @@ def described(sample):
     }
     if sample.reference:
         parameters["reference"] = str(sample.reference)
+    if sample.group:
+        parameters["group"] = sample.group
+    parameters |= sample.settings
     return {"name": sample.name, "kind": "real", "parameters": parameters}
 
 
@@ -119,11 +124,11 @@ def classification_of(name):
         "coverage": "coverage.tsv",
         "stats": "stats.json",
     }
-    for database, own in DATABASES.items():
+    for database in databases_of(name):
         keys, folder = f"classification/{database}", f"classify/{database}"
         for key, file in files.items():
             yield f"{keys}/{key}", f"{folder}/{file}", "merge_candidates"
-        if own.taxonomy and STUDY[name].truth:
+        if DATABASES[database].taxonomy and STUDY[name].truth:
             file = f"{folder}/evaluation.json"
             yield f"{keys}/evaluation", file, "evaluate_classification"
 

@@ -16,6 +16,16 @@ DEMO_READS = "resources/demo"
 SYNTHETIC = "synthetic:"
 # Folders under results/ that are no sample's.
 RESERVED = {"benchmarks", "complete", "databases", "genomes", "multiqc", "versions"}
+# Columns of the sheets of samples and data sets that say how to treat a sample, in place of its
+# group's or the config's.
+SETTINGS = (
+    "classify_reads",
+    "classify_databases",
+    "classify_extra",
+    "correct_extra",
+    "merge_extra",
+    "extend_extra",
+)
 # The longest read of ART's built-in paired-end profiles.
 LONGEST_READ = {
     "GA1": 44,
@@ -40,6 +50,8 @@ class Sample:
     second: list[str] = field(default_factory=list)
     reference: str | None = None
     truth: str | None = None
+    group: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,8 @@ class Dataset:
     seed: int
     chunks: int
     truth: str | None = None
+    group: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 def meant(name, known):
@@ -225,6 +239,11 @@ def reserved_name(name, number, column):
     ]
 
 
+def settings_of(row):
+    """Take the cells that say how to treat a sample out of a row."""
+    return {name: row.pop(name) for name in SETTINGS if name in row}
+
+
 def read_samples(sheet, schema_file):
     """Read the sheet of real samples; the rows of one sample are its lanes, in order."""
     rows, problems = read_rows(sheet, schema_file)
@@ -243,19 +262,20 @@ def read_samples(sheet, schema_file):
                     )
                 owners.setdefault((name, path), number)
         paired = "fastq_2" in row
-        sample = samples.setdefault(
-            name, Sample(name, reference=row.get("reference"), truth=row.get("truth"))
-        )
+        settings = settings_of(row)
+        whole = {column: row.get(column) for column in ("reference", "truth", "group")}
+        sample = samples.setdefault(name, Sample(name, **whole, settings=settings))
         if sample.first and paired != bool(sample.second):
             problems.append(
                 f"line {number}: sample '{name}' has lanes with and without second mates; "
                 "give the single-end lanes another sample name"
             )
-        for column in ("reference", "truth"):
-            if getattr(sample, column) != row.get(column):
-                problems.append(
-                    f"line {number}: sample '{name}' has another {column} further up"
-                )
+        above = vars(sample) | dict.fromkeys(SETTINGS) | sample.settings
+        problems += [
+            f"line {number}: sample '{name}' has another {column} further up"
+            for column, cell in (whole | dict.fromkeys(SETTINGS) | settings).items()
+            if above[column] != cell
+        ]
         sample.first.append(row["fastq_1"])
         sample.second.extend([row["fastq_2"]] if paired else [])
     refuse(sheet, problems)
@@ -267,7 +287,9 @@ def read_datasets(sheet, schema_file, genomes, default_chunks):
     rows, problems = read_rows(sheet, schema_file)
     datasets = {}
     for number, row in rows:
-        dataset = Dataset(name=row.pop("dataset"), **({"chunks": default_chunks} | row))
+        settings = settings_of(row)
+        row = {"name": row.pop("dataset"), "chunks": default_chunks} | row
+        dataset = Dataset(**row, settings=settings)
         problems.extend(reserved_name(dataset.name, number, "dataset"))
         if dataset.name in datasets:
             problems.append(

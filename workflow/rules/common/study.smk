@@ -92,6 +92,8 @@ def simulated_sample(dataset):
         second=[f"{folder}/R2.fastq.gz"],
         reference=reference_of(dataset),
         truth=dataset.truth and given(dataset.truth),
+        group=dataset.group,
+        settings=dataset.settings,
     )
 
 

@@ -88,24 +88,17 @@ def assemblies():
 
 def calls_and_databases():
     """Databases, and what every sample was classified as by each."""
-    kinds = ["reads.tsv.gz", "kraken2.report.txt", "kraken2.classifiedreads.txt.gz"]
-    named = expand(
-        "results/{sample}/classify/{database}/{sample}.{kind}",
-        sample=STUDY,
-        database=DATABASES,
-        kind=[*kinds, "krona.txt", "profile", "biom"],
-    )
-    tables = expand(
-        "classify/{database}/{file}",
-        database=DATABASES,
-        file=["abundance.tsv", "coverage.tsv", "stats.json"],
-    )
-    built = expand("results/databases/{database}/db/manifest.json", database=DATABASES)
+    built = expand("results/databases/{database}/db/manifest.json", database=BUILT)
     return [
         *built,
+        *expand("results/databases/{database}/plan.json", database=DATABASES),
         *(path for database in DATABASES for path in partition_manifests(database)),
-        *named,
-        *of_samples(STUDY, *tables),
+        *(
+            path
+            for name in STUDY
+            for database in databases_of(name)
+            for path in calls_of(name, database)
+        ),
         *judged_classifications("json"),
         *judged_classifications("txt"),
     ]
