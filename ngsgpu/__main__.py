@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import sys
@@ -16,6 +17,18 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
     os._exit(130)
 
 
+def _reuse_freed_memory() -> None:
+    """Have glibc keep what is freed, up to 32 MB a piece, for the next batch.
+
+    Threads that return memory to the kernel and take it anew wait for each other there.
+    """
+    trim_threshold, mmap_threshold = -1, -3
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        libc = ctypes.CDLL(None)
+        libc.mallopt(trim_threshold, 512 << 20)
+        libc.mallopt(mmap_threshold, 32 << 20)
+
+
 def main_cli() -> None:
     """Run the command line; Ctrl-C counts from the start, while modules are imported."""
     before = signal.getsignal(signal.SIGINT)
@@ -25,6 +38,7 @@ def main_cli() -> None:
     if sys.argv[1:2] != ["gpu"]:  # which runs other programs
         # NumPy's BLAS would start a thread per core, each of which spins for a while.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        _reuse_freed_memory()
     from ngsgpu import cli
 
     signal.signal(signal.SIGINT, before)

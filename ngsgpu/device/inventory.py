@@ -201,15 +201,31 @@ def numba_cache(package: Path) -> Cache:
     Args:
         package: folder of the package's sources.
     """
+    folder, where, patterns = _numba_files(package)
+    return _cache("Numba", folder, where, patterns)
+
+
+def has_compiled(package: Path) -> bool:
+    """Whether Numba has compiled any of a package's kernels; quicker than to count them."""
+    folder, _, patterns = _numba_files(package)
+    # A folder that cannot be read counts as empty.
+    with contextlib.suppress(OSError):
+        return any(True for pattern in patterns for _ in folder.glob(pattern))
+    return False
+
+
+def _numba_files(package: Path) -> tuple[Path, str, list[str]]:
+    """Numba's folder, why there, and patterns of its files."""
+    forced = os.environ.get("NUMBA_CACHE_DIR")
+    if not forced and can_write(package / "__pycache__"):
+        return package, "in the package", ["**/__pycache__/*.nb[ic]"]
     # Outside the package, Numba names a folder after each source folder, with a hash behind it.
     rooms = {path.parent.name for path in package.glob("**/*.py")}
     patterns = [f"{room}_*/*.nb[ic]" for room in sorted(rooms)]
-    if forced := os.environ.get("NUMBA_CACHE_DIR"):
-        return _cache("Numba", Path(forced), "NUMBA_CACHE_DIR", patterns)
-    if can_write(package / "__pycache__"):
-        return _cache("Numba", package, "in the package", ["**/__pycache__/*.nb[ic]"])
+    if forced:
+        return Path(forced), "NUMBA_CACHE_DIR", patterns
     home = Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache")
-    return _cache("Numba", home / "numba", "user cache", patterns)
+    return home / "numba", "user cache", patterns
 
 
 def cupy_cache() -> Cache:

@@ -14,7 +14,7 @@ from ngsgpu.merge.qualities import QualityTables
 from ngsgpu.merge.tally import Tally, Wanted, new_counts
 from ngsgpu.pool import working
 
-PAIRS_PER_TASK = 8192
+PAIRS_PER_TASK = 65536
 
 _SLACK = 64
 """Bytes by which an output may exceed its input: a final line feed missing from the input."""

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
-from ngsgpu.device.inventory import numba_cache
+from ngsgpu.device.inventory import has_compiled
 
 logger = logging.getLogger("ngsgpu")
 
@@ -262,5 +262,5 @@ def format_seconds(seconds: float) -> str:
 
 def say_if_compiling() -> None:
     """Log if the CPU's kernels have to be compiled first."""
-    if numba_cache(_PACKAGE).files == 0:
+    if not has_compiled(_PACKAGE):
         logger.info("compiling kernels (first start only, up to half a minute)")

@@ -8,7 +8,7 @@ import pytest
 from ngsgpu.cli import main
 from ngsgpu.device import backend, diagnosis, gpus, inventory
 from ngsgpu.device.gpus import parse_gpus
-from ngsgpu.device.inventory import Tool, can_write, find_tools, find_version, numba_cache
+from ngsgpu.device.inventory import Tool, can_write, find_tools, find_version, has_compiled, numba_cache
 from ngsgpu.device.memory import Memory
 from tests.support.device import TABLE
 
@@ -93,6 +93,7 @@ def test_cache_in_the_package(tmp_path, monkeypatch):
     cache = numba_cache(tmp_path / "ngsgpu")
     assert (cache.where, cache.files, cache.size) == ("in the package", 2, 8)
     assert cache.writable
+    assert has_compiled(tmp_path / "ngsgpu")
 
 
 def test_cache_of_a_read_only_package(tmp_path, monkeypatch):
@@ -119,6 +120,7 @@ def test_cache_by_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "not" / "there" / "yet"))
     cache = numba_cache(tmp_path)
     assert (cache.where, cache.files, cache.writable) == ("NUMBA_CACHE_DIR", 0, True)
+    assert not has_compiled(tmp_path)
     (tmp_path / "file").touch()
     assert not can_write(tmp_path / "file")
 

@@ -28,8 +28,8 @@ DEFAULT_LEVEL: Final = 2
 _COMPRESSED_ENDINGS: Final = (".gz", ".bgz", ".bgzf")
 _GROUP_BLOCKS: Final = 16
 """Blocks that one task deflates, about 1 MB."""
-_QUEUED: Final = 12
-"""Pieces that wait to be written: enough for the disk to lag while many threads make the next."""
+_QUEUED: Final = 2
+"""Pieces for each thread that wait to be written, while the disk lags."""
 _PATIENCE: Final = 5.0
 
 
@@ -84,11 +84,12 @@ class OutputSet:
             self._writers.append(self._writer(file, compression_level))
 
     def _writer(self, file: AtomicFile, level: int) -> _Writer:
+        queued = _QUEUED * self._threads + 2
         if not str(file.path).endswith(_COMPRESSED_ENDINGS):
-            return _Writer(file, None)
+            return _Writer(file, None, queued)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
-        return _Writer(file, _BgzfEncoder(self._pool, level, ahead=2 * self._threads))
+        return _Writer(file, _BgzfEncoder(self._pool, level, ahead=2 * self._threads), queued)
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
         """Append to one output; returns at once unless the disk is behind.
@@ -230,11 +231,11 @@ class OutputGroup:
 class _Writer:
     """A thread that encodes and writes the data in its queue."""
 
-    def __init__(self, file: AtomicFile, encoder: _BgzfEncoder | None) -> None:
+    def __init__(self, file: AtomicFile, encoder: _BgzfEncoder | None, queued: int) -> None:
         self.file = file
         self.compresses = encoder is not None
         self._encoder = encoder
-        self._queue: queue.Queue[memoryview | None] = queue.Queue(_QUEUED)
+        self._queue: queue.Queue[memoryview | None] = queue.Queue(queued)
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ngsgpu-write", daemon=True)

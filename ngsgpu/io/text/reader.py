@@ -40,10 +40,9 @@ __all__ = [
 logger = logging.getLogger("ngsgpu")
 
 CHUNK_BYTES: Final = 32 << 20
-_BATCH_BYTES: Final = 4 << 20
-"""Most bytes a batch: enough for its records to cost more than Python's share of the work, and
-few enough for many threads. The allocator uses memory of this size again without asking the
-kernel for pages."""
+_BATCH_BYTES: Final = 8 << 20
+"""Most bytes a batch: enough for Python's share of the work to be small, which only one thread can
+do at a time, and few enough for many threads."""
 
 SAMPLED_RECORDS: Final = 10_000
 """Records whose qualities decide whether a file looks like Phred+64. A fixed number, so that the
@@ -93,7 +92,7 @@ def read_batches(
         path: the file; ``-`` is standard input.
         threads: threads that read, inflate BGZF blocks and split into records; does not affect the
             result.
-        chunk_bytes: maximum decompressed bytes per batch, up to 4 MB; a longer record makes a
+        chunk_bytes: maximum decompressed bytes per batch, up to 8 MB; a longer record makes a
             longer
             batch.
         phred_offset: ``auto`` assumes Phred+33 and refuses a file that looks like Phred+64; 33
