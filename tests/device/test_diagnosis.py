@@ -8,7 +8,14 @@ import pytest
 from ngsgpu.cli import main
 from ngsgpu.device import backend, diagnosis, gpus, inventory
 from ngsgpu.device.gpus import parse_gpus
-from ngsgpu.device.inventory import Tool, can_write, find_tools, find_version, has_compiled, numba_cache
+from ngsgpu.device.inventory import (
+    Tool,
+    can_write,
+    find_tools,
+    find_version,
+    has_compiled,
+    numba_cache,
+)
 from ngsgpu.device.memory import Memory
 from tests.support.device import TABLE
 
