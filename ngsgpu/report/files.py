@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -90,6 +91,13 @@ class Json:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._wrong(key, "is not a number")
         return value
+
+    def moment(self, key: str) -> float:
+        """A time as statistics have it, in seconds since the epoch."""
+        try:
+            return datetime.fromisoformat(str(self.get(key))).timestamp()
+        except ValueError:
+            raise self._wrong(key, "is not a time") from None
 
     def line(self, label: str, key: str, of: str = "") -> tuple[str, str, str]:
         """A line of a table: label, a count, and its share of another one if that is named."""

@@ -106,6 +106,7 @@ class Study:
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, Any] = field(default_factory=dict)
     databases: Mapping[str, Path] = field(default_factory=dict)
+    jobs: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
 
     def paths(self) -> list[Path]:
         """All files that the report reads."""
@@ -128,6 +129,10 @@ class Study:
             **{name: dict(getattr(self, name)) for name in ("config", "versions", "machine")},
             "databases": {
                 name: os.path.relpath(path, folder) for name, path in self.databases.items()
+            },
+            "jobs": {
+                rule: {name: os.path.relpath(path, folder) for name, path in jobs.items()}
+                for rule, jobs in self.jobs.items()
             },
             "samples": [_sample_document(sample, folder) for sample in self.samples],
         }

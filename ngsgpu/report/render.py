@@ -12,6 +12,7 @@ from ngsgpu.report.model import SampleResults, Study
 from ngsgpu.report.sections import STAGES
 from ngsgpu.report.sections.correction import parameters
 from ngsgpu.report.sections.cost import cost_figure, cost_table
+from ngsgpu.report.sections.devices import devices_figure, devices_tables, read_spans
 
 
 def render_report(study: Study) -> str:
@@ -46,6 +47,7 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         }
         for stage in STAGES
     ]
+    spans = read_spans(study)
     shared, differing = parameters.parameters(samples)
     return {
         "study": study,
@@ -58,6 +60,8 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "shown": {part["name"] for part in parts if part["sections"]},
         "costs": cost_table(samples),
         "cost_figure": cost_figure(samples),
+        "devices": devices_tables(spans),
+        "devices_figure": devices_figure(spans),
         "stages": parameters.stage_table(samples),
         "reference": parameters.reference_table(samples),
         "shared_parameters": shared,

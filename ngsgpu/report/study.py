@@ -14,6 +14,7 @@ missing, and the report then says what is absent::
       "versions": {"ngsgpu": "0.1.0", "spades": "4.0.0"},
       "machine": {"cores": "2", "cpu": "AMD EPYC"},    any names and values
       "databases": {"bacteria": "databases/bacteria/plan.json"},   of ngsgpu db info --json
+      "jobs": {"build_partition": {"bacteria 0": "databases/bacteria/partitions/0.stats.json"}},
       "samples": [
         {
           "name": "ecoli",                             also the name in the layout below
@@ -167,7 +168,7 @@ def read_study(path: str | Path) -> Study:
         document,
         {
             "schema", "schema_version", "title", "description", "date", "command", "config",
-            "versions", "machine", "databases", "samples",
+            "versions", "machine", "databases", "jobs", "samples",
         },
         "the study",
     )  # fmt: skip
@@ -189,4 +190,8 @@ def read_study(path: str | Path) -> Study:
         versions={name: str(version) for name, version in versions.items()},
         machine=reader.mapping(document.get("machine"), "machine"),
         databases=reader.files(document.get("databases"), "databases"),
+        jobs={
+            rule: reader.files(jobs, f"jobs.{rule}")
+            for rule, jobs in reader.mapping(document.get("jobs"), "jobs").items()
+        },
     )
