@@ -38,7 +38,7 @@ from benchmarks.harness.measuring import (
     measure,
     version_in,
 )
-from benchmarks.peers.classifiers import DATABASE, PROGRAMS, Inputs, Program
+from benchmarks.peers.classifiers import PROGRAMS, Inputs, Program
 
 
 def prepare(
@@ -87,12 +87,9 @@ def prepare(
     return tuple(plain), bases
 
 
-def size_of(folder: Path, name: str) -> int:
+def size_of(folder: Path, program: Program) -> int:
     """Bytes of a program's database, without what only building needs."""
-    if name == "kraken2":
-        return sum(path.stat().st_size for path in (folder / DATABASE).glob("*.k2d"))
-    inside = (folder / DATABASE).rglob("*") if name.startswith("ngsgpu") else folder.glob("db.*")
-    return sum(path.stat().st_size for path in inside if path.is_file())
+    return sum(path.stat().st_size for path in folder.glob(program.kept) if path.is_file())
 
 
 def run(
@@ -123,7 +120,7 @@ def run(
                 results += [measure(command, folder) for command in commands]
                 print(program.name, own, results[-1].wall_s, file=sys.stderr)
     for program in programs:
-        found[program.name]["database_bytes"] = size_of(work / program.name, program.name)
+        found[program.name]["database_bytes"] = size_of(work / program.name, program)
         found[program.name]["version"] = version_of(program, work / program.name)
     return found
 
@@ -144,10 +141,8 @@ def warm_up(inputs: Inputs, programs: Sequence[Program], folder: Path) -> None:
 
 
 def version_of(program: Program, folder: Path) -> str:
-    """What a program says of its version; MetaCache says it of its databases only."""
-    if program.executable.startswith("metacache"):
-        return version_in(answer(program.executable, "info", DATABASE, directory=folder))
-    return version_in(answer(program.executable, "--version"))
+    """What a program says of its version, asked beside its database."""
+    return version_in(answer(*program.version.split(), directory=folder))
 
 
 def count_calls(work: Path, names: Sequence[str], taxonomy: Path) -> dict[str, dict[str, int]]:

@@ -5,6 +5,8 @@ Standard library only, as ``commands``, and for the same reason.
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +56,26 @@ class Program:
     classify: Callable[[Inputs], list[str]]
     title: str = ""
     environment: str | None = None
+
+    @property
+    def path(self) -> str | None:
+        """Where the program is: on the PATH, or beside this Python."""
+        beside = shutil.which(self.executable, path=str(Path(sys.executable).parent))
+        return shutil.which(self.executable) or beside
+
+    @property
+    def version(self) -> str:
+        """Command whose answer holds the version; MetaCache tells that of its databases only."""
+        if self.executable.startswith("metacache"):
+            return f"{self.executable} info {DATABASE}"
+        return f"{self.executable} --version"
+
+    @property
+    def kept(self) -> str:
+        """Pattern of its database's files, without what only building needs."""
+        if self.executable == "ngsgpu":
+            return f"{DATABASE}/**/*"
+        return f"{DATABASE}/*.k2d" if self.executable == "kraken2" else f"{DATABASE}.*"
 
     @property
     def calls(self) -> str:

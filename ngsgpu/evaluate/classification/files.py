@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.classification.composition import deviation
+from ngsgpu.evaluate.classification.profile import profile_distances
 from ngsgpu.evaluate.classification.result import ClassificationEvaluation, RankCounts, Run
 from ngsgpu.evaluate.classification.tally import Tally, read_tally
 from ngsgpu.evaluate.truth.lines import cut_lines
@@ -67,6 +68,7 @@ def evaluate_classification(
             ranks=by_rank,
             curve=curve,
             abundance=deviation(tally, taxonomy, ranked, origins, expected, abundance_rank),
+            profile=profile_distances(tally, ranked, origins, ranks),
         )
         runs.append(run)
     return ClassificationEvaluation(tuple(runs))

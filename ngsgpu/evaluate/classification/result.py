@@ -100,6 +100,39 @@ class AbundanceDeviation:
 
 
 @dataclass(frozen=True)
+class ProfileDistance:
+    """Taxa of a rank found and missed, and how far their shares are from the truth's.
+
+    Attributes:
+        tp: taxa of the sample that were found.
+        fp: taxa found that are not in the sample.
+        fn: taxa of the sample that were not found.
+        l1_norm: sum of the absolute differences between shares expected and found.
+        shares: sum of all shares, expected and found.
+    """
+
+    tp: int
+    fp: int
+    fn: int
+    l1_norm: float
+    shares: float
+
+    def document(self) -> dict[str, Any]:
+        """As JSON holds it; rates with divisor 0 are null."""
+        found = self.tp + self.fp
+        return {
+            "tp": self.tp,
+            "fp": self.fp,
+            "fn": self.fn,
+            "completeness": ratio(self.tp, self.tp + self.fn),
+            "purity": ratio(self.tp, found),
+            "f1": ratio(2 * self.tp, found + self.tp + self.fn) if self.tp else None,
+            "l1_norm": self.l1_norm,
+            "bray_curtis": self.l1_norm / self.shares if self.shares else None,
+        }
+
+
+@dataclass(frozen=True)
 class Run:
     """Outcomes of one classifier's calls.
 
@@ -112,6 +145,7 @@ class Run:
         ranks: outcomes by rank.
         curve: outcomes by rank for reads of at least n hits, by n; empty if the file has no scores.
         abundance: deviations of abundances; None without a known composition.
+        profile: distances of the taxa's shares from the truth's, by rank; empty without a truth.
     """
 
     name: str
@@ -122,6 +156,7 @@ class Run:
     ranks: Mapping[str, RankCounts]
     curve: Mapping[int, Mapping[str, RankCounts]] = field(default_factory=dict)
     abundance: AbundanceDeviation | None = None
+    profile: Mapping[str, ProfileDistance] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -134,6 +169,7 @@ class Run:
                 "without_truth": self.without_truth,
             },
             "ranks": {rank: counts.document() for rank, counts in self.ranks.items()},
+            "profile": {rank: own.document() for rank, own in self.profile.items()},
         }
         if self.curve:
             document["curve"] = {

@@ -133,6 +133,21 @@ def converted(text, schema):
         return text
 
 
+def with_data(text):
+    """A path with the folder that the config names as ``data`` in place of ``{data}``.
+
+    Raises:
+        WorkflowError: the config names none.
+    """
+    if "{data}" not in text:
+        return text
+    if config["data"] is None:
+        raise WorkflowError(
+            f"'{text}' is in a folder that you name: add --config data=FOLDER"
+        )
+    return text.replace("{data}", str(config["data"]).rstrip("/"))
+
+
 def sheet_lines(sheet):
     """Cells of a sheet's lines with their numbers: separated as in the first line, the header.
 
@@ -200,7 +215,7 @@ def read_rows(sheet, schema_file):
             )
             continue
         row = {
-            name: converted(cell, columns[name])
+            name: converted(with_data(cell), columns[name])
             for name, cell in zip(header, cells)
             if cell and name in columns
         }

@@ -110,6 +110,8 @@ def targets(wildcards):
     Raises:
         WorkflowError: there are no reads.
     """
+    if REPRODUCED != "none":
+        return REPRODUCTION
     if not STUDY:
         raise WorkflowError(
             "the sheets of samples and data sets are empty: there is nothing to do"
