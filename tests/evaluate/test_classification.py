@@ -306,6 +306,26 @@ def test_outcomes_and_curve(
     json.dumps(evaluation.document())
 
 
+def test_profiles_by_rank(taxonomy: Taxonomy, tmp_path: Path) -> None:
+    # Truth: 60 E. coli, 40 S. aureus. Calls: 50 E. coli (20 of them as its strain), 30 lambda, 10 as
+    # the genus Escherichia, 10 unclassified.
+    truth = "".join(f"r{i}\t{562 if i < 60 else 1280}\n" for i in range(100))
+    called = [562] * 30 + [83333] * 20 + [561] * 10 + [10710] * 30 + [0] * 10
+    calls = "".join(f"C\tr{i}\t{taxid}\t100\t\n" for i, taxid in enumerate(called))
+    evaluation = evaluate_classification(
+        [("k", write(tmp_path / "calls", calls))],
+        taxonomy,
+        truth=write(tmp_path / "truth", "read\ttaxid\n" + truth),
+    )
+    profile = evaluation.runs[0].document()["profile"]
+    species, genus = profile["species"], profile["genus"]
+    assert [species[key] for key in ("tp", "fp", "fn")] == [1, 1, 1]
+    assert [species[key] for key in ("completeness", "purity", "f1")] == [0.5, 0.5, 0.5]
+    assert species["l1_norm"] == pytest.approx(0.1 + 0.4 + 0.3)
+    assert species["bray_curtis"] == pytest.approx(0.8 / (1.0 + 0.8))
+    assert genus["l1_norm"] == pytest.approx(0.0 + 0.4 + (genus["fp"] and 0.3))
+
+
 def test_abundances_beside_a_composition(taxonomy: Taxonomy, tmp_path: Path) -> None:
     # 100 reads: 50 E. coli, 20 S. aureus, 10 lambda (not in the sample), 20 unclassified.
     called = [562] * 30 + [83333] * 20 + [1280] * 20 + [10710] * 10 + [0] * 20
