@@ -1,0 +1,40 @@
+"""Snakemake wrapper for ngsgpu correct."""
+
+__author__ = "The ngsgpu developers"
+__copyright__ = "Copyright 2026, The ngsgpu developers"
+__license__ = "MIT"
+
+import shlex
+
+from snakemake.shell import shell
+
+
+def option(name, files):
+    """The option before each of its files."""
+    files = [files] if isinstance(files, str) else files or []
+    return " ".join(f"{name} {shlex.quote(str(file))}" for file in files)
+
+
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+extra = snakemake.params.get("extra", "")
+
+reads = " ".join(
+    [option("--in1", snakemake.input.r1), option("--in2", snakemake.input.get("r2"))]
+)
+corrected = " ".join(
+    [
+        option("--out1", snakemake.output.r1),
+        option("--out2", snakemake.output.get("r2")),
+    ]
+)
+stats = option("--stats", snakemake.output.get("stats"))
+
+mem_mb = snakemake.resources.get("mem_mb")
+memory = f"--memory {mem_mb}M" if mem_mb else ""
+gpus = snakemake.resources.get("gpu", 0)
+device = f"--backend cuda --gpus {gpus}" if gpus else "--backend cpu"
+
+shell(
+    "ngsgpu correct {reads} {corrected} {stats}"
+    " --threads {snakemake.threads} {memory} {device} {extra} {log}"
+)

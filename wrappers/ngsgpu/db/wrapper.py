@@ -1,0 +1,43 @@
+"""Snakemake wrapper for ngsgpu db build."""
+
+__author__ = "The ngsgpu developers"
+__copyright__ = "Copyright 2026, The ngsgpu developers"
+__license__ = "MIT"
+
+import shlex
+
+from snakemake.shell import shell
+
+
+def option(name, files):
+    """The option before each of its files; the files alone without a name."""
+    files = [files] if isinstance(files, str) else files or []
+    return " ".join(f"{name} {shlex.quote(str(file))}".strip() for file in files)
+
+
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+extra = snakemake.params.get("extra", "")
+
+references = option("", snakemake.input.references)
+taxa = " ".join(
+    [
+        option("--taxonomy", snakemake.input.get("taxonomy")),
+        option("--map", snakemake.input.get("map")),
+    ]
+)
+written = " ".join(
+    [
+        option("--database", snakemake.output.database),
+        option("--stats", snakemake.output.get("stats")),
+    ]
+)
+
+mem_mb = snakemake.resources.get("mem_mb")
+memory = f"--memory {mem_mb}M" if mem_mb else ""
+gpus = snakemake.resources.get("gpu", 0)
+device = f"--backend cuda --gpus {gpus}" if gpus else "--backend cpu"
+
+shell(
+    "ngsgpu db build {references} {written} {taxa}"
+    " --threads {snakemake.threads} {memory} {device} {extra} {log}"
+)
