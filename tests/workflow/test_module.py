@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from ngsgpu.workflow.study import init_study
 
 ROOT = Path(__file__).resolve().parents[2]
 SNAKEFILE = f'"{ROOT}/workflow/Snakefile"'
@@ -79,6 +82,7 @@ rule fetch:
 def test_module_at_a_tag_of_a_git_repository(
     host: Callable[..., str], study: Path, tmp_path: Path
 ) -> None:
+    """With a prefix, and a rule of it changed; the database's path stays as it is given."""
     repository = tmp_path / "repository"
     for folder in ("workflow", "envs", "scripts"):
         shutil.copytree(ROOT / folder, repository / folder)
@@ -86,9 +90,30 @@ def test_module_at_a_tag_of_a_git_repository(
     person = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["tag", "v1"]):
         subprocess.run(["git", *person, *command], cwd=repository, check=True)
+    # What the tag has is used, not what the files are by now.
+    (repository / "workflow" / "rules" / "correct.smk").write_text("no rules\n")
     snakefile = f'"git+file://{repository}/workflow/Snakefile@v1"'
-    host("results/small/kmers/corrected.tsv", "", snakefile=snakefile)
-    assert (study / "results" / "small" / "kmers" / "corrected.tsv").stat().st_size > 0
+    host(
+        "inner/results/small/kmers/corrected.tsv",
+        """
+    prefix: "inner"
+---
+use rule * from reads as reads_*
+
+use rule correct_single from reads as reads_correct_single with:
+    threads: 2
+    resources:
+        gpu=0,
+        mem_mb=1234,
+""",
+        snakefile=snakefile,
+        correct={"threads": 1, "extra": "--hashes 16"},
+    )
+    folder = study / "inner" / "results" / "small"
+    assert (folder / "kmers" / "corrected.tsv").stat().st_size > 0
+    command = " ".join(json.loads((folder / "correct" / "stats.json").read_text())["command"])
+    assert "--threads 2 --backend cpu --memory 1234M" in command
+    assert "--hashes 16" in command
 
 
 @pytest.mark.slow
@@ -135,6 +160,72 @@ use rule correct_pairs from reads as fix with:
     )
     stats = json.loads((study / "results" / "other.name" / "correct" / "stats.json").read_text())
     assert stats["reads"]["total"] == 2050
+
+
+def test_two_modules_with_rules_that_take_each_others_results(
+    study: Path, snakemake: Snakemake
+) -> None:
+    """One rule of each, named anew: the first corrects what a rule of the host makes."""
+    (study / "Snakefile").write_text(f"""
+module gentle:
+    snakefile: {SNAKEFILE}
+    config: {{"correct": {{"mem_mb": 1000, "extra": "--hashes 8"}}}}
+    prefix: "gentle"
+
+module again:
+    snakefile: {SNAKEFILE}
+    config: {{"correct": {{"mem_mb": 900, "extra": "--hashes 12"}}}}
+    prefix: "again"
+
+rule trim:
+    input: "data/{{sample}}_lane1_{{mate}}.fastq.gz"
+    output: "trimmed/{{sample}}_{{mate}}.fastq.gz"
+    shell: "cp {{input}} {{output}}"
+
+use rule correct_pairs from gentle as correct with:
+    input:
+        first="trimmed/{{sample}}_R1.fastq.gz",
+        second="trimmed/{{sample}}_R2.fastq.gz",
+    output:
+        first="corrected/{{sample}}_1.fastq.gz",
+        second="corrected/{{sample}}_2.fastq.gz",
+        stats="corrected/{{sample}}.json",
+
+use rule correct_single from again as correct_again with:
+    input:
+        first="corrected/{{sample}}_1.fastq.gz",
+""")
+    target = "again/results/na12878/correct/stats.json"
+    result = snakemake("--cores", "2", "--", target, snakefile=study / "Snakefile")
+    assert result.returncode == 0, result.stdout
+    for path, options in (
+        ("corrected/na12878.json", ("--memory 1000M", "--hashes 8")),
+        (target, ("--memory 900M", "--hashes 12", "-i corrected/na12878_1.fastq.gz")),
+    ):
+        command = " ".join(json.loads((study / path).read_text())["command"])
+        assert all(option in command for option in options), command
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_study_that_init_writes(study: Path, snakemake: Snakemake) -> None:
+    """The layout of ``snakedeploy deploy-workflow``: from a folder of reads to the report."""
+    shutil.rmtree(study / "config")
+    init_study(study, reads=[study / "data"])
+    config = study / "config" / "config.yaml"
+    # What it says of the machine it was written on.
+    settings = re.sub("enabled: (true|false)", "enabled: false", config.read_text())
+    config.write_text(settings.replace("mem_mb: 4000", "mem_mb: 1000"))
+    snakefile = study / "workflow" / "Snakefile"
+    result = snakemake("--cores", "2", "--quiet", "progress", snakefile=snakefile)
+    assert result.returncode == 0, result.stdout
+    assert (study / "results" / "complete").is_file()
+    page = (study / "results" / "report.html").read_text()
+    # Both lanes, by the names of their files.
+    assert "na12878" in page
+    stats = json.loads((study / "results" / "na12878" / "correct" / "stats.json").read_text())
+    assert f"{stats['reads']['total']:,}" in page
+    assert " ".join(stats["command"]).count("_lane") == 4
 
 
 def test_paths_in_rules_are_where_snakemake_can_change_them() -> None:

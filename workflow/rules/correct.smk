@@ -1,4 +1,13 @@
 # Correction of each sample's reads by `ngsgpu correct`, all lanes of a sample together.
+#
+# Both rules stand alone, since Snakemake cannot import a rule that inherits from another one by
+# itself.
+
+CORRECT = (
+    "{params.guard} {log:q}; "
+    "ngsgpu correct {params.reads} {params.corrected} --threads {threads} {params.backend}"
+    " --memory {resources.mem_mb}M --stats {output.stats:q} {params.extra} 2> {log:q}"
+)
 
 
 rule correct_pairs:
@@ -32,19 +41,34 @@ rule correct_pairs:
         backend=backend_options,
         extra=extra("correct"),
     shell:
-        "{params.guard} {log:q}; "
-        "ngsgpu correct {params.reads} {params.corrected} --threads {threads} {params.backend}"
-        " --memory {resources.mem_mb}M --stats {output.stats:q} {params.extra} 2> {log:q}"
+        CORRECT
 
 
-use rule correct_pairs as correct_single with:
+rule correct_single:
+    input:
+        first=raw_first,
     output:
         first="results/{sample}/correct/reads.fastq.gz",
         stats="results/{sample}/correct/stats.json",
+    log:
+        "logs/correct_reads/{sample}.log",
+    benchmark:
+        "results/benchmarks/correct_reads/{sample}.tsv"
     wildcard_constraints:
         sample=SINGLE,
+    retries: RETRIES
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: config["correct"]["threads"]
+    resources:
+        mem_mb=grown(config["correct"]["mem_mb"]),
+        runtime=grown(config["correct"]["runtime"]),
+        gpu=gpus("correct"),
     params:
+        guard=guard,
         reads=arm_reads,
         corrected=lambda wildcards, output: repeated("-o", output.first),
         backend=backend_options,
         extra=extra("correct"),
+    shell:
+        CORRECT
