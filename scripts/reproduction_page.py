@@ -27,6 +27,7 @@ from ngsgpu.report.page import Table
 SCHEMA = "ngsgpu.reproduction"
 SCHEMA_VERSION = 1
 NOTHING = words.NOTHING
+UNCORRECTED = "uncorrected"
 Figures = dict[str, float]
 
 TEMPLATE = """{% import "macros.html.j2" as show %}
@@ -92,7 +93,13 @@ class Measured:
 
 
 def correction_figures(document: Mapping[str, Any]) -> Figures:
-    """Counts and rates over all reads, as the dissertation counts them."""
+    """Counts and rates over all reads, as the dissertation counts them; or lost k-mers."""
+    if "lost" in document:
+        kind = f"lost true {document['k']}-mers"
+        by_coverage = enumerate(document["lost_by_coverage"], start=1)
+        return {kind: document["lost"]} | {
+            f"{kind}, coverage {coverage}": lost for coverage, lost in by_coverage
+        }
     totals, rates = document["all_reads"]["totals"], document["all_reads"]["rates"]
     return {name.upper(): totals[name] for name in ("tp", "fp", "fn", "tn")} | {
         "FP per million corrections": rates["fp_per_million_corrections"],
@@ -170,6 +177,29 @@ def cost(path: Path, what: str) -> Figures:
     return found
 
 
+QUAST = {
+    "# contigs (>= 50000 bp)": "contigs of 50 kb or more",
+    "# contigs": "contigs",
+    "# misassembled contigs": "misassembled contigs",
+    "N50": "N50",
+    "NG50": "NG50",
+}
+"""QUAST's names, and the publications'."""
+
+
+def assembly_figures(path: Path) -> dict[str, Figures]:
+    """QUAST's figures by program."""
+    _, *names = path.read_text().splitlines()[0].split("\t")
+    found: dict[str, Figures] = {name: {} for name in names}
+    for line in path.read_text().splitlines()[1:]:
+        metric, *values = line.split("\t")
+        if metric in QUAST:
+            for name, value in zip(names, values, strict=True):
+                if value != "-":
+                    found[name][QUAST[metric]] = float(value)
+    return found
+
+
 def measured_in(lines: list[str], stage: str) -> Measured:
     """Read the files of figures."""
     found = Measured()
@@ -183,6 +213,10 @@ def measured_in(lines: list[str], stage: str) -> Measured:
             continue
         if what == "opal":
             found.agreement = [tuple(row.split("\t")) for row in path.read_text().splitlines()]
+            continue
+        if what == "assemblies":
+            for name, values in assembly_figures(path).items():
+                found.figures.setdefault((own, name), {}).update(values)
             continue
         figures = found.figures.setdefault((own, program), {})
         if what == "version":
@@ -231,9 +265,13 @@ class Comparison:
         self.published = published
         programs = described["programs"]
         self.titles: dict[str, str] = {own["name"]: own["title"] for own in programs}
+        if any(program == UNCORRECTED for _, program in measured.figures):
+            self.titles[UNCORRECTED] = UNCORRECTED
         names = {own["title"]: own["name"] for own in programs}
         given = {other: name for name, other in described["counterparts"].items()}
         self.ours = names | given
+        if UNCORRECTED in self.titles:
+            self.ours[UNCORRECTED] = UNCORRECTED
 
     def pairs(self) -> Iterator[tuple[str, str, list[Published]]]:
         """Set, table and values of each published table that is shown beside a set."""

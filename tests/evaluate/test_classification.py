@@ -307,8 +307,8 @@ def test_outcomes_and_curve(
 
 
 def test_profiles_by_rank(taxonomy: Taxonomy, tmp_path: Path) -> None:
-    # Truth: 60 E. coli, 40 S. aureus. Calls: 50 E. coli (20 of them as its strain), 30 lambda, 10 as
-    # the genus Escherichia, 10 unclassified.
+    # Truth: 60 E. coli, 40 S. aureus. Calls: 50 E. coli (20 of them as its strain), 30 lambda, 10
+    # as the genus Escherichia, 10 unclassified.
     truth = "".join(f"r{i}\t{562 if i < 60 else 1280}\n" for i in range(100))
     called = [562] * 30 + [83333] * 20 + [561] * 10 + [10710] * 30 + [0] * 10
     calls = "".join(f"C\tr{i}\t{taxid}\t100\t\n" for i, taxid in enumerate(called))

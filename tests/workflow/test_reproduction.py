@@ -39,6 +39,8 @@ def reproduction(study: Path, tmp_path: Path) -> Path:
         "genomes/eukaryote/celegans_truncated_chromosomes.fa.gz",
         "genomes/bacteria/escherichia_coli__K_12_MG1655.fna.gz",
         "reads/refs/human_chr20_hg19_9995001-11095000.fa.gz",
+        "reads/human_NA12878_chr20_10Mb_R1.fastq.gz",
+        "reads/human_NA12878_chr20_10Mb_R2.fastq.gz",
         "reads/kraken_HiSeq_accuracy.fa.gz",
         "reads/merge_16S_v4_miseqsop_F3D0_R1.fastq.gz",
         "reads/merge_16S_v4_miseqsop_F3D0_R2.fastq.gz",
@@ -155,6 +157,23 @@ def test_mates_of_one_name_stay_apart(tmp_path: Path) -> None:
     done = script("restore_reads.py", "--raw", *raw, "--restored", *out, "--", *given)
     assert done.returncode == 0, done.stderr
     assert out[1].read_text().split("\n")[1::4] == ["ACGA", "CCCC"]
+
+
+def test_lost_kmers_by_coverage(tmp_path: Path) -> None:
+    genome = "ACGGTCATTGCAAGGCT"
+    (tmp_path / "genome.fa").write_text(f">one\n{genome[:9]}\n{genome[9:]}\n")
+    reverse = genome[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    raw = fastq(tmp_path / "r.fq", ("a", genome[:9]), ("b", reverse[-9:]), ("c", genome[8:]))
+    # The first nine bases are left once, of the last nine one is gone; N is no base.
+    kept = fastq(
+        tmp_path / "c.fq", ("a", genome[:9]), ("b", "NNNNNNNNN"), ("c", genome[8:16] + "A")
+    )
+    options = ["--reference", tmp_path / "genome.fa", "--raw", raw, "--corrected", kept]
+    done = script("lost_kmers.py", *options, "-k", 7, "-o", tmp_path / "lost.json")
+    assert done.returncode == 0, done.stderr
+    lost = json.loads((tmp_path / "lost.json").read_text())
+    # Three 7-mers twice, three once; "AAGGCT" of the last is the one that is gone.
+    assert lost == {"k": 7, "true": 6, "lost_by_coverage": [1] + [0] * 9, "lost": 1}
 
 
 def test_merged_pairs_get_into_order(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ SETS = STUDY | community_sample()
 
 wildcard_constraints:
     set=one_of(SETS),
-    program=one_of({**programs_of_stage(), "ngsgpu": None, "konnector": None}),
+    program=one_of({*programs_of_stage(), "ngsgpu", "konnector", "uncorrected"}),
 
 
 def version_command(wildcards):
@@ -170,20 +170,50 @@ def compiled(wildcards):
     return [f"{PLACE}/{wildcards.set}/{wildcards.program}/compiled"]
 
 
+# The reads as they were, in the comparison of assemblies.
+UNCORRECTED = "uncorrected"
+
+
+def assembled_arms():
+    """Whose reads are assembled, if the config wants assemblies."""
+    wanted = REPRODUCED == "correct" and REPRODUCE["assemble"]
+    return [UNCORRECTED, *PROGRAMS] if wanted else []
+
+
+def assembled_mate(wildcards, mate):
+    """Reads of a mate that are assembled."""
+    if wildcards.program == UNCORRECTED:
+        return f"{PLACE}/{wildcards.set}/reads/r{mate}.fq"
+    return f"{PLACE}/{wildcards.set}/{wildcards.program}/corrected_{mate}.fq"
+
+
+def judged_files(own):
+    """What judges a program's output on a set: by the truth, or by the reference alone."""
+    if REPRODUCED != "correct":
+        return [f"{JUDGED[REPRODUCED]}.json"]
+    found = ["correction.json"] if own in DATASETS else []
+    return found + ["lost_kmers.json"] * bool(SETS[own].reference)
+
+
 def reproduction_files():
     """Files of the figures: keys, file."""
-    kind = JUDGED.get(REPRODUCED)
     found = []
     for name in PROGRAMS:
         for own in SETS:
-            place = f"{PLACE}/{own}/{name}"
-            found.append((f"{own}\t{name}\tjudged", f"{place}/{kind}.json"))
+            for file in judged_files(own):
+                found.append((f"{own}\t{name}\tjudged", f"{PLACE}/{own}/{name}/{file}"))
         if REPRODUCED == "classify":
             database = f"{PLACE}/databases/{name}"
             found.append((f"\t{name}\tdatabase", f"{database}/size.json"))
             found.append((f"\t{name}\tversion", f"{database}/version.txt"))
         else:
             found.append((f"\t{name}\tversion", f"{PLACE}/versions/{name}.txt"))
+    if assembled_arms():
+        found += [
+            (f"{own}\t\tassemblies", f"{PLACE}/{own}/quast/report.tsv")
+            for own in SETS
+            if SETS[own].reference
+        ]
     if has_opal():
         found.append(("\tOPAL\topal", f"{PLACE}/community/opal.tsv"))
     return found

@@ -83,18 +83,45 @@ rule record_program:
         " > {output:q} 2> {log:q}"
 
 
-rule judge_correction:
+rule restore_corrected:
     input:
         script=workflow.source_path("../../../scripts/restore_reads.py"),
         first="results/reproduce/{set}/reads/r1.fq",
         second="results/reproduce/{set}/reads/r2.fq",
         run="results/reproduce/{set}/{program}/run",
+    output:
+        first=temp("results/reproduce/{set}/{program}/corrected_1.fq"),
+        second=temp("results/reproduce/{set}/{program}/corrected_2.fq"),
+    log:
+        "logs/restore_corrected/{set}/{program}.log",
+    benchmark:
+        "results/benchmarks/restore_corrected/{set}/{program}.tsv"
+    conda:
+        "../../../envs/python.yaml"
+    threads: 1
+    resources:
+        mem_mb=REPRODUCE["mem_mb"],
+        runtime=240,
+        gpu=0,
+    params:
+        guard=guard,
+        outputs=peer_outputs,
+    shell:
+        "{params.guard} {log:q}; "
+        "python {input.script:q} --raw {input.first:q} {input.second:q}"
+        " --restored {output.first:q} {output.second:q} -- {params.outputs} 2> {log:q}"
+
+
+rule judge_correction:
+    input:
+        raw_first="results/reproduce/{set}/reads/r1.fq",
+        raw_second="results/reproduce/{set}/reads/r2.fq",
+        first="results/reproduce/{set}/{program}/corrected_1.fq",
+        second="results/reproduce/{set}/{program}/corrected_2.fq",
         truth="results/{set}/simulate/truth.sam.gz",
         alignments="results/{set}/simulate/alignments.sam.gz",
     output:
         json="results/reproduce/{set}/{program}/correction.json",
-        first=temp("results/reproduce/{set}/{program}/corrected_1.fq"),
-        second=temp("results/reproduce/{set}/{program}/corrected_2.fq"),
     log:
         "logs/judge_correction/{set}/{program}.log",
     benchmark:
@@ -108,14 +135,104 @@ rule judge_correction:
         gpu=0,
     params:
         guard=guard,
-        outputs=peer_outputs,
     shell:
         "{params.guard} {log:q}; "
-        "(python {input.script:q} --raw {input.first:q} {input.second:q}"
-        " --restored {output.first:q} {output.second:q} {params.outputs}"
-        " && ngsgpu evaluate correction --truth {input.truth:q} --alignments {input.alignments:q}"
-        " -i {input.first:q} -I {input.second:q} -o {output.first:q} -O {output.second:q}"
-        " --json {output.json:q}) > {log:q} 2>&1"
+        "ngsgpu evaluate correction --truth {input.truth:q} --alignments {input.alignments:q}"
+        " -i {input.raw_first:q} -I {input.raw_second:q} -o {input.first:q} -O {input.second:q}"
+        " --json {output.json:q} > {log:q} 2>&1"
+
+
+rule count_lost_kmers:
+    input:
+        script=workflow.source_path("../../../scripts/lost_kmers.py"),
+        raw_first="results/reproduce/{set}/reads/r1.fq",
+        raw_second="results/reproduce/{set}/reads/r2.fq",
+        first="results/reproduce/{set}/{program}/corrected_1.fq",
+        second="results/reproduce/{set}/{program}/corrected_2.fq",
+        reference=set_reference,
+    output:
+        json="results/reproduce/{set}/{program}/lost_kmers.json",
+    log:
+        "logs/count_lost_kmers/{set}/{program}.log",
+    benchmark:
+        "results/benchmarks/count_lost_kmers/{set}/{program}.tsv"
+    conda:
+        "../../../envs/python.yaml"
+    threads: 1
+    resources:
+        mem_mb=REPRODUCE["mem_mb"],
+        runtime=240,
+        gpu=0,
+    params:
+        guard=guard,
+    shell:
+        "{params.guard} {log:q}; "
+        "python {input.script:q} --reference {input.reference:q}"
+        " --raw {input.raw_first:q} {input.raw_second:q}"
+        " --corrected {input.first:q} {input.second:q} -o {output.json:q} 2> {log:q}"
+
+
+rule assemble_corrected:
+    input:
+        first=lambda wildcards: assembled_mate(wildcards, 1),
+        second=lambda wildcards: assembled_mate(wildcards, 2),
+    output:
+        contigs="results/reproduce/{set}/{program}/contigs.fasta",
+        work=temp(directory("results/reproduce/{set}/{program}/spades")),
+    log:
+        "logs/assemble_corrected/{set}/{program}.log",
+    benchmark:
+        "results/benchmarks/assemble_corrected/{set}/{program}.tsv"
+    retries: RETRIES
+    conda:
+        "../../../envs/spades.yaml"
+    threads: config["assemble"]["threads"]
+    resources:
+        mem_mb=grown(config["assemble"]["mem_mb"]),
+        runtime=grown(config["assemble"]["runtime"]),
+        gpu=0,
+    params:
+        guard=guard,
+        threads=config["assemble"]["threads"],
+        kmers=config["assemble"]["kmers"],
+        extra=config["assemble"]["extra"],
+    shell:
+        "{params.guard} {log:q}; "
+        "(spades.py --only-assembler -1 {input.first:q} -2 {input.second:q} -k {params.kmers}"
+        " --threads {params.threads} --memory $(({resources.mem_mb} / 1024)) {params.extra}"
+        " -o {output.work:q} && touch {output.work:q}/contigs.fasta"
+        " && cp {output.work:q}/contigs.fasta {output.contigs:q}) > {log:q} 2>&1"
+
+
+rule compare_corrected_assemblies:
+    input:
+        contigs=lambda wildcards: [
+            f"results/reproduce/{wildcards.set}/{name}/contigs.fasta"
+            for name in assembled_arms()
+        ],
+        reference=set_reference,
+    output:
+        tsv="results/reproduce/{set}/quast/report.tsv",
+        work=directory("results/reproduce/{set}/quast/details"),
+    log:
+        "logs/compare_corrected_assemblies/{set}.log",
+    benchmark:
+        "results/benchmarks/compare_corrected_assemblies/{set}.tsv"
+    retries: RETRIES
+    conda:
+        "../../../envs/quast.yaml"
+    threads: config["quast"]["threads"]
+    resources:
+        mem_mb=grown(4000),
+        runtime=grown(240),
+        gpu=0,
+    params:
+        labels=",".join(assembled_arms()),
+        min_contig=config["quast"]["min_contig"],
+    shell:
+        "(quast.py --threads {threads} --labels {params.labels} --min-contig {params.min_contig}"
+        " --no-icarus --no-plots -r {input.reference:q} -o {output.work:q} {input.contigs:q}"
+        " && cp {output.work:q}/report.tsv {output.tsv:q}) > {log:q} 2>&1"
 
 
 rule judge_merging:
@@ -155,7 +272,7 @@ rule judge_merging:
         "{params.guard} {log:q}; "
         # Without a truth, the number of merged pairs is all that can be told.
         "(python {input.script:q} --order --raw {input.first:q} --restored {output.merged:q}"
-        " --count {output.json:q} {params.outputs}"
+        " --count {output.json:q} -- {params.outputs}"
         " && {params.judge} -i {input.first:q} -I {input.second:q} -m {output.merged:q}"
         " --json {output.json:q}) > {log:q} 2>&1"
 
