@@ -121,21 +121,42 @@ def plan(
     database: DatabasePath,
     sources: SourceOptions,
     index: IndexOptions,
+    update: bool = flag(
+        "Keep a complete database whose references have not changed, and add new ones to its last "
+        "partition.",
+        "--update",
+    ),
     threads: Threads = 0,
+    memory: Memory = None,
     dry_run: bool = flag("Print the plan; write nothing.", "--dry-run"),
     quiet: Quiet = False,
 ) -> None:
     """Plan a partitioned database from the names and lengths of the references.
 
     Writes the database without indexes and prints its partitions. Build each one, in separate jobs
-    if you like, with `ngsgpu db build -d DIR --only-partition K`.
+    if you like, with `ngsgpu db build -d DIR --only-partition K`. With --update, a reference is
+    changed if its file is newer than the database; --memory is for adding only.
     """
+    if update and dry_run:
+        raise UsageError("--update changes the database: omit --dry-run")
     from ngsgpu.classify.database.folder import database_folder
     from ngsgpu.classify.database.info import partition_lines, taxon_lines
     from ngsgpu.classify.database.plan import inputs_of, plan_database
+    from ngsgpu.classify.database.update import update_database
     from ngsgpu.classify.database.write import write_manifest
 
-    options = cpu_options(threads, None, quiet)
+    options = cpu_options(threads, memory, quiet)
+    if update:
+        kept = update_database(
+            references,
+            database,
+            parameters=index.parameters(),
+            **sources.settings(),
+            options=options,
+        )
+        if kept is not None:
+            _say(kept, quiet)
+            return
     planned = plan_database(
         references,
         database,
@@ -168,6 +189,9 @@ def build(
     only_partition: int | None = option(
         None, "K", "Build only this partition of a planned database."
     ),
+    if_missing: bool = flag(
+        "With --only-partition: keep the partition if it is built.", "--if-missing"
+    ),
     index: IndexOptions,
     threads: Threads = 0,
     memory: Memory = None,
@@ -196,6 +220,10 @@ def build(
         raise UsageError(
             "--only-partition builds a database planned with `ngsgpu db plan`: give only -d"
         )
+    if if_missing and not planned:
+        raise UsageError("--if-missing needs --only-partition")
+    if if_missing and _is_built(database, only_partition):
+        return
     # Further GPUs are initialised only if the memory of the first is too small.
     with open_run(
         Compute(threads, backend, gpus, gpu_memory, quiet, memory),
@@ -291,6 +319,12 @@ def verify(database: DatabasePath) -> None:
             "copy or build the database again",
         )
     typer.echo(f"{database}: {files} files verified")
+
+
+def _is_built(database: str, partition: int | None) -> bool:
+    from ngsgpu.classify.database.database import open_database
+
+    return partition in open_database(database).built()
 
 
 def _say(database: Database, quiet: bool) -> None:

@@ -1,5 +1,5 @@
 # Databases of reference sequences: planned once, then built partition by partition, each by a job
-# of its own whose memory the plan tells.
+# of its own whose memory the plan tells. New references are added to a database that is there.
 
 
 rule plan_database:
@@ -32,7 +32,8 @@ rule plan_database:
         # What failed once may have left a note where the database goes, and nothing else.
         "{params.guard} {log:q}; "
         "if noted {output.manifest:q}; then rm {output.manifest:q}; fi; "
-        "(ngsgpu db plan {params.options} -d {params.database:q} --threads {threads} {params.extra}"
+        "(ngsgpu db plan --update {params.options} -d {params.database:q} --threads {threads}"
+        " --memory {resources.mem_mb}M {params.extra} && touch {output.manifest:q}"
         " && ngsgpu db info -d {params.database:q} --json > {output.plan:q}) 2> {log:q} >&2"
 
 
@@ -95,6 +96,6 @@ rule build_partition:
     shell:
         "{params.guard} {log:q}; "
         # The folder of a partition has the number of the plan in its name, which is none of ours.
-        "(ngsgpu db build -d {params.database:q} --only-partition {params.number}"
+        "(ngsgpu db build -d {params.database:q} --only-partition {params.number} --if-missing"
         " --threads {threads} --memory {resources.mem_mb}M {params.backend}"
         " && cp {params.database:q}/partition-{wildcards.partition}-*/manifest.json {output:q}) 2> {log:q}"
