@@ -20,8 +20,8 @@ rule assemble_reads:
         "../../envs/spades.yaml"
     threads: config["assemble"]["threads"]
     resources:
-        mem_mb=grown(config["assemble"]["mem_mb"]),
-        runtime=grown(config["assemble"]["runtime"]),
+        mem_mb=memory_for("assemble"),
+        runtime=minutes_for("assemble"),
         gpu=0,
     params:
         guard=guard,

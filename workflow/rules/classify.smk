@@ -48,7 +48,8 @@ rule classify_partition:
     threads: config["classify"]["threads"]
     resources:
         mem_mb=planned_memory("index_bytes", 3000),
-        runtime=grown(config["classify"]["runtime"]),
+        runtime=batch_minutes,
+        gpu_mem_mb=planned_gpu_memory("index_bytes"),
         gpu=gpus("classify"),
     params:
         guard=guard_classification,
@@ -64,7 +65,8 @@ rule classify_partition:
         ' --samples "$1" --candidates {params.candidates:q} --threads {threads}'
         " {params.backend} {params.extra} 2>> {log:q}; }}; "
         ": > {log:q}; folder={output.candidates:q}; sheet=$folder/samples.tsv; "
-        # Those that have left the batch are still in the sheet. A sample whose correction or merging failed has notes for reads, to be handed on.
+        # Those that have left the batch are still in the sheet. A sample whose correction or merging
+        # failed has notes for reads, to be handed on.
         'head -n 1 {input.samples:q} > "$sheet"; '
         "while IFS= read -r row; do IFS=$'\t' read -r name first _ <<< \"$row\"; "
         'if [[ " {params.names} " != *" $name "* ]]; then continue; fi; '

@@ -29,8 +29,8 @@ rule correct_pairs:
         "../../envs/ngsgpu.yaml"
     threads: config["correct"]["threads"]
     resources:
-        mem_mb=grown(config["correct"]["mem_mb"]),
-        runtime=grown(config["correct"]["runtime"]),
+        mem_mb=memory_for("correct"),
+        runtime=minutes_for("correct"),
         gpu=gpus("correct"),
     params:
         guard=guard,
@@ -61,8 +61,8 @@ rule correct_single:
         "../../envs/ngsgpu.yaml"
     threads: config["correct"]["threads"]
     resources:
-        mem_mb=grown(config["correct"]["mem_mb"]),
-        runtime=grown(config["correct"]["runtime"]),
+        mem_mb=memory_for("correct"),
+        runtime=minutes_for("correct"),
         gpu=gpus("correct"),
     params:
         guard=guard,

@@ -20,8 +20,8 @@ rule plan_database:
         "../../envs/ngsgpu.yaml"
     threads: config["database"]["threads"]
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(config["database"]["runtime"]),
+        mem_mb=plan_memory,
+        runtime=build_minutes,
         gpu=0,
     params:
         guard=guard_plan,
@@ -86,7 +86,8 @@ rule build_partition:
     threads: config["database"]["threads"]
     resources:
         mem_mb=planned_memory("build_bytes", 2000),
-        runtime=grown(config["database"]["runtime"]),
+        runtime=build_minutes,
+        gpu_mem_mb=planned_gpu_memory("build_bytes", GPU_BUILD_SHARE),
         gpu=gpus("database"),
     params:
         guard=guard,

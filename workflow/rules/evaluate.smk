@@ -17,7 +17,7 @@ rule count_kmers:
         "../../envs/ngsgpu.yaml"
     threads: 2
     resources:
-        mem_mb=grown(config["correct"]["mem_mb"]),
+        mem_mb=memory_for("correct"),
         runtime=grown(120),
         gpu=0,
     params:
@@ -53,7 +53,7 @@ rule evaluate_correction:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(config["correct"]["mem_mb"]),
+        mem_mb=memory_for("correct"),
         runtime=grown(240),
         gpu=0,
     params:

@@ -22,8 +22,8 @@ rule extend_pairs:
         "../../envs/ngsgpu.yaml"
     threads: config["extend"]["threads"]
     resources:
-        mem_mb=grown(config["extend"]["mem_mb"]),
-        runtime=grown(config["extend"]["runtime"]),
+        mem_mb=memory_for("extend"),
+        runtime=minutes_for("extend"),
         gpu=gpus("extend"),
     params:
         guard=guard,
@@ -57,7 +57,7 @@ rule evaluate_extension:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(config["extend"]["mem_mb"]),
+        mem_mb=memory_for("extend"),
         runtime=grown(240),
         gpu=0,
     params:
@@ -88,8 +88,8 @@ rule assemble_extended:
         "../../envs/spades.yaml"
     threads: config["assemble"]["threads"]
     resources:
-        mem_mb=grown(config["assemble"]["mem_mb"]),
-        runtime=grown(config["assemble"]["runtime"]),
+        mem_mb=memory_for("assemble"),
+        runtime=minutes_for("assemble"),
         gpu=0,
     params:
         guard=guard,

@@ -22,8 +22,8 @@ rule merge_pairs:
         "../../envs/ngsgpu.yaml"
     threads: config["merge"]["threads"]
     resources:
-        mem_mb=grown(config["merge"]["mem_mb"]),
-        runtime=grown(config["merge"]["runtime"]),
+        mem_mb=memory_for("merge"),
+        runtime=minutes_for("merge"),
         gpu=gpus("merge"),
     params:
         guard=guard,
@@ -57,7 +57,7 @@ rule evaluate_merging:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(config["merge"]["mem_mb"]),
+        mem_mb=memory_for("merge"),
         runtime=grown(240),
         gpu=0,
     params:

@@ -82,7 +82,7 @@ def kept_batches(database, record):
             changed_at(placed(file)) <= written[batch] for file in reads
         ):
             kept[name] = batch
-            calls = calls_of(name, database)
+            calls = call_files(name, database)
             has_calls[name] = all(placed(file).exists() for file in calls)
             called[batch] += has_calls[name]
     return {

@@ -2,9 +2,7 @@
 # constants only; the rules are in database.smk and classify.smk.
 
 import json
-import math
 
-MIB = 1 << 20
 # What `ngsgpu db plan` reads in a folder of references and in one of taxonomy, packed or not.
 REFERENCE_ENDINGS = (".fa", ".fna", ".fasta", ".fas", ".ffn", ".fsa")
 TAXONOMY_FILES = ("nodes.dmp", "names.dmp", "merged.dmp")
@@ -179,22 +177,7 @@ def built_partition(wildcards):
     return partition_manifests(wildcards.database)[int(wildcards.partition) :][:1]
 
 
-def planned_memory(key, least_mb):
-    """Memory of a partition's job, from the plan: ``key`` of it, and what programs take."""
-
-    def mem_mb(wildcards, input, attempt):
-        try:
-            plan = json.loads(Path(input.plan).read_text())
-        except ValueError:
-            # A note: planning failed, and this job only hands it on.
-            return least_mb
-        planned = plan["partitions"][int(wildcards.partition)][key]
-        return (math.ceil(planned / MIB) + least_mb) * attempt
-
-    return mem_mb
-
-
-def calls_of(name, database):
+def call_files(name, database):
     """What is kept of a sample's classification with a database."""
     kinds = ["reads.tsv.gz", "kraken2.report.txt", "kraken2.classifiedreads.txt.gz"]
     named = [f"{name}.{kind}" for kind in [*kinds, "krona.txt", "profile", "biom"]]

@@ -97,7 +97,7 @@ def calls_and_databases():
             path
             for name in STUDY
             for database in databases_of(name)
-            for path in calls_of(name, database)
+            for path in call_files(name, database)
         ),
         *judged_classifications("json"),
         *judged_classifications("txt"),

@@ -22,8 +22,8 @@ rule connect_pairs:
         "../../../envs/abyss.yaml"
     threads: config["extend"]["threads"]
     resources:
-        mem_mb=grown(config["extend"]["mem_mb"]),
-        runtime=grown(config["extend"]["runtime"]),
+        mem_mb=memory_for("extend"),
+        runtime=minutes_for("extend"),
         gpu=0,
     params:
         guard=guard,

@@ -1,0 +1,140 @@
+# Memory and run time that jobs ask for: what the config says, or more where the inputs are large; and
+# twice as much on each retry. Functions and constants only.
+
+import json
+import math
+
+MIB = 1 << 20
+# FASTQ that is compressed becomes about this many times larger.
+UNPACKED = 5
+# MB of memory, and CPU seconds, for each MB of FASTQ text. Correction plans 480 bytes for a read's
+# tables, 1.25 for a base and 30 for results (docs/correct.md), 2.5 for each byte of FASTQ at 100 bases
+# a read; extension took about as much. Times are four times those in docs/benchmarks.md, for slower
+# machines and harder data. Those of assembly are allowances.
+PER_MB = {
+    "correct": (4, 1.2),
+    "extend": (3, 3.6),
+    "merge": (0, 0.05),
+    "classify": (0, 0.2),
+    "assemble": (2, 4),
+}
+# MB a second at which a partition is read from a slow disk.
+LOADING = 100
+# GPU memory that classification and building take besides the index, MB.
+GPU_WORKSPACE = 2048
+# GPU bytes for each host byte that building a partition is planned to take.
+GPU_BUILD_SHARE = 0.75
+
+
+def unpacked_mb(paths):
+    """Size of the text of files, in MB.
+
+    Raises:
+        FileNotFoundError: a file is not there yet; Snakemake then asks again before the job runs.
+    """
+    return (
+        sum(
+            Path(path).stat().st_size
+            * (UNPACKED if str(path).endswith(PACKED_ENDINGS) else 1)
+            for path in map(str, paths)
+        )
+        / 1e6
+    )
+
+
+def memory_for(stage):
+    """Function of a job: memory for the reads that it takes, at least what the config says."""
+
+    def mem_mb(wildcards, input, attempt):
+        mb = PER_MB[stage][0] * unpacked_mb(input)
+        return max(config[stage]["mem_mb"], math.ceil(mb)) * 2 ** (attempt - 1)
+
+    return mem_mb
+
+
+def minutes_for(stage):
+    """Function of a job: minutes for the reads that it takes, at least what the config says."""
+
+    def runtime(wildcards, input, attempt):
+        minutes = needed_minutes(stage, input)
+        return max(config[stage]["runtime"], minutes) * 2 ** (attempt - 1)
+
+    return runtime
+
+
+def needed_minutes(stage, reads):
+    """Minutes that a stage takes for files of reads."""
+    seconds = PER_MB[stage][1] * unpacked_mb(reads) / config[stage]["threads"]
+    return math.ceil(seconds / 60)
+
+
+def planned_partition(wildcards, input):
+    """What the plan says of a job's partition; None if planning failed and left a note."""
+    try:
+        plan = json.loads(Path(input.plan).read_text())
+    except ValueError:
+        return None
+    return plan["partitions"][int(wildcards.partition)]
+
+
+def planned_memory(key, least_mb):
+    """Memory of a partition's job, from the plan: ``key`` of it, and what programs take."""
+
+    def mem_mb(wildcards, input, attempt):
+        planned = planned_partition(wildcards, input) or {key: 0}
+        return (math.ceil(planned[key] / MIB) + least_mb) * 2 ** (attempt - 1)
+
+    return mem_mb
+
+
+def planned_gpu_memory(key, share=1.0):
+    """GPU memory of a partition's job, from the plan, in MB; 0 without a GPU.
+
+    Nothing in the workflow enforces it: a profile may choose among cards by it.
+    """
+
+    def gpu_mem_mb(wildcards, input):
+        planned = planned_partition(wildcards, input)
+        if planned is None or not GPU_LIMIT:
+            return 0
+        return math.ceil(share * planned[key] / MIB) + GPU_WORKSPACE
+
+    return gpu_mem_mb
+
+
+def reference_mb(database):
+    """Size of the reference sequences of a database, in MB."""
+    return unpacked_mb(files_in(DATABASES[database].references, REFERENCE_ENDINGS))
+
+
+def plan_memory(wildcards, input, attempt):
+    """Memory for planning a database, or for adding to its last partition.
+
+    As much as building one of its partitions takes, and half of that again.
+    """
+    partitions = DATABASES[wildcards.database].partitions
+    # Bytes for each base: 24 features in 112 bases, 28 bytes each.
+    added = 1.5 * 6 * reference_mb(wildcards.database) / partitions
+    return max(4000, math.ceil(added)) * 2 ** (attempt - 1)
+
+
+def build_minutes(wildcards, input, attempt):
+    """Minutes for a partition: those of the config, or a minute for each 10 MB of sequence."""
+    partitions = DATABASES[wildcards.database].partitions
+    minutes = math.ceil(reference_mb(wildcards.database) / partitions / 10)
+    return max(config["database"]["runtime"], minutes) * 2 ** (attempt - 1)
+
+
+def batch_minutes(wildcards, input, attempt):
+    """Minutes to open a partition and to take the reads of a batch through it."""
+    planned = planned_partition(wildcards, input) or {"index_bytes": 0}
+    names = BATCHES[wildcards.database][wildcards.batch]
+    reads = [
+        placed(file)
+        for name in names
+        for lane in classified_lanes(name)
+        for file in lane
+    ]
+    opening = math.ceil(planned["index_bytes"] / 1e6 / LOADING / 60)
+    minutes = opening + needed_minutes("classify", reads)
+    return max(config["classify"]["runtime"], minutes) * 2 ** (attempt - 1)
