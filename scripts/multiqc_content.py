@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write MultiQC content for one run of `ngsgpu correct` from its statistics.
+"""Write MultiQC content for one run of `ngsgpu correct`, `merge` or `extend` from its statistics.
 
 Give the output prefix with the sample's name at its end: results/x/correct/x makes
 results/x/correct/x.ngsgpu_correct_mqc.json and x.ngsgpu_correct_generalstats_mqc.json.
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from ngsgpu.errors import NgsgpuError
-from ngsgpu.report.multiqc import write_correct_content
+from ngsgpu.report.multiqc import write_content
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,12 +21,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stats", type=Path, help="JSON of ngsgpu correct --stats")
+    parser.add_argument("stats", type=Path, help="JSON of --stats")
     parser.add_argument("prefix", help="where the two files go, with the sample's name at the end")
     options = parser.parse_args(arguments)
     try:
         document = json.loads(options.stats.read_text(encoding="utf-8"))
-        write_correct_content(document, options.prefix, Path(options.prefix).name)
+        write_content(document, options.prefix, Path(options.prefix).name)
     except (NgsgpuError, OSError, ValueError, KeyError) as error:
         print(f"multiqc_content.py: {options.stats}: {error}", file=sys.stderr)
         return 1

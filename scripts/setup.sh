@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Sets up what the demo or the tests need, inside the checkout as far as possible:
-#   scripts/setup.sh demo    .venv with ngsgpu and Snakemake; ART, SPAdes, QUAST
+#   scripts/setup.sh demo    .venv with ngsgpu and Snakemake; ART, SPAdes, QUAST, fastp, MultiQC
 #   scripts/setup.sh test    the same, and what the tests and checks need: also CuPy and CUDA's
-#                            compiler, by which kernels are compiled without a GPU, and FLASH,
-#                            which merging is compared with
+#                            compiler, by which kernels are compiled without a GPU, FLASH,
+#                            which merging is compared with, and KronaTools
 #
-# Python packages come through pip into .venv and .tools/quast (elsewhere if the checkout's path has
-# a space: see TOOLS). ART, SPAdes, minimap2 and FLASH are
+# Python packages come through pip into .venv, .tools/quast and .tools/multiqc (elsewhere if the checkout's path has
+# a space: see TOOLS). ART, SPAdes, minimap2, fastp, FLASH and KronaTools are
 # taken from the PATH if they are there; else from conda environments under .tools/conda, where
 # conda, mamba or micromamba is on the PATH; else from the system's packages (apt-get as root or by sudo).
 # Running it again is quick: what is up to date stays as it is.
@@ -20,6 +20,7 @@ TOOLS=$ROOT/.tools
 # QUAST refuses to live in a path with a space.
 if [[ $ROOT == *[[:space:]]* ]]; then TOOLS=${XDG_CACHE_HOME:-$HOME/.cache}/ngsgpu-tools; fi
 QUAST=quast==5.2.0
+MULTIQC=multiqc==1.35
 # Minutes to wait while another program installs system packages.
 PATIENCE=15
 
@@ -214,6 +215,17 @@ setup_quast() {
     quast.py --version >/dev/null || die "QUAST does not run: see its message above"
 }
 
+# MultiQC needs packages of many kinds: hence an own venv.
+setup_multiqc() {
+    if have multiqc; then return; fi
+    if [[ -n $(conda_program) ]] && tool_from_conda multiqc multiqc; then return; fi
+    make_venv "$TOOLS/multiqc"
+    say "Installing MultiQC into .tools/multiqc"
+    "$TOOLS/multiqc/bin/python" -m pip install -q --disable-pip-version-check "$MULTIQC"
+    wrap multiqc multiqc/bin/multiqc multiqc/bin/python
+    multiqc --version >/dev/null || die "MultiQC does not run: see its message above"
+}
+
 main() {
     case ${1:-} in
         demo) setup_package workflow ;;
@@ -223,8 +235,14 @@ main() {
     PATH=$ROOT/.tools/bin:$SYSTEM_PATH
     setup_tool art_illumina art art-nextgen-simulation-tools
     setup_tool spades.py spades spades
+    setup_tool fastp fastp fastp
     setup_quast
-    if [[ $1 == test ]]; then setup_tool flash flash flash; fi
+    setup_multiqc
+    if [[ $1 == test ]]; then
+        setup_tool flash flash flash
+        # Debian's name of KronaTools.
+        setup_tool ktImportText krona radiant
+    fi
 }
 
 # Tests take the functions alone.

@@ -84,8 +84,8 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "evaluate merging": _compared("truth", "in1", "in2", "merged"),
     "evaluate extension": _compared("reference", "extended", "truth", "alignments"),
     "report": dict.fromkeys(("manifest", "study"), Role.READ)
-    | _written("output", "write_study")
-    | dict.fromkeys(("results", "benchmarks"), Role.CHECKED_LATER),
+    | _written("output", "write_study", "methods", "software")
+    | dict.fromkeys(("results", "benchmarks", "tables"), Role.CHECKED_LATER),
     "workflow init": dict.fromkeys(("folder", "reads"), Role.CHECKED_LATER),
 }
 """File roles by command and parameter."""

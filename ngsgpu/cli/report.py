@@ -28,6 +28,15 @@ def report(
     ),
     benchmarks: Path | None = option(None, "DIRECTORY", "Directory of Snakemake benchmark files."),
     write_study: Path | None = option(None, "FILE", "Also write the completed manifest here."),
+    tables: Path | None = option(
+        None, "DIRECTORY", "Also write the tables of the report here, as CSV files."
+    ),
+    methods: Path | None = option(
+        None, "FILE", "Also write a methods paragraph with references here (Markdown)."
+    ),
+    software: Path | None = option(
+        None, "FILE", "Also write the versions of all programs here (YAML, in nf-core's form)."
+    ),
 ) -> None:
     """Write a self-contained HTML report of a study.
 
@@ -44,8 +53,10 @@ def report(
     from ngsgpu.io.output.atomic import write_texts
     from ngsgpu.io.paths import check_distinct
     from ngsgpu.report.layout import fill_from_layout, study_from_layout
-    from ngsgpu.report.render import render_report
+    from ngsgpu.report.render import render_page, report_context
+    from ngsgpu.report.software import software_versions
     from ngsgpu.report.study import read_study
+    from ngsgpu.report.tables import csv_tables
 
     if manifest is None:
         assert results is not None
@@ -54,9 +65,17 @@ def report(
         content = read_study(manifest)
         if results is not None:
             content = fill_from_layout(content, results, benchmarks)
-    outputs = [output] if write_study is None else [output, write_study]
-    check_distinct([], outputs, also_read=content.paths())
-    texts: dict[str | Path, str] = {output: render_report(content)}
+    context = report_context(content)
+    texts: dict[str | Path, str] = {output: render_page(context)}
     if write_study is not None:
         texts[write_study] = content.text(write_study.parent)
+    if methods is not None:
+        texts[methods] = context["methods"].text()
+    if software is not None:
+        texts[software] = software_versions(context["methods"].runs)
+    if tables is not None:
+        texts |= {tables / name: text for name, text in csv_tables(context).items()}
+    check_distinct([], list(texts), also_read=content.paths())
+    if tables is not None:
+        tables.mkdir(exist_ok=True)
     write_texts(texts)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from ngsgpu.errors import UsageError
 from ngsgpu.io.output.atomic import write_texts
 from ngsgpu.report.palette import AFTER, BEFORE, BLUE, GREY, SKY
 
@@ -60,23 +61,38 @@ def evaluation_content(document: Document, sample: str) -> tuple[str, str]:
     )  # fmt: skip
 
 
-def write_correct_content(document: Document, prefix: str, sample: str) -> tuple[Path, Path]:
-    """Write MultiQC content of one run of ``ngsgpu correct``.
+def write_content(document: Document, prefix: str, sample: str) -> tuple[Path, Path]:
+    """Write MultiQC content of one run of ``ngsgpu correct``, ``merge`` or ``extend``.
 
     Args:
-        document: JSON object of ``ngsgpu correct --stats``.
+        document: JSON object of ``--stats``.
         prefix: the files are ``{prefix}.ngsgpu_correct_mqc.json`` and
-            ``{prefix}.ngsgpu_correct_generalstats_mqc.json``.
+            ``{prefix}.ngsgpu_correct_generalstats_mqc.json``, or the same of another command.
         sample: name of the sample.
 
     Returns:
         The two files.
 
     Raises:
+        UsageError: the statistics are of another command.
         OutputError: when they cannot be written.
     """
+    made = _CONTENT.get(str(document.get("schema")))
+    if made is None:
+        raise UsageError(
+            f"no MultiQC content for statistics of {document.get('schema')}; there is for "
+            f"{', '.join(_CONTENT)}"
+        )
+    kind = str(document["schema"]).replace(".", "_")
+    bar_path, column_path = paths_of(prefix, kind)
+    texts = made(document, sample)
+    write_texts(dict(zip((bar_path, column_path), texts, strict=True)))
+    return bar_path, column_path
+
+
+def _correct_content(document: Document, sample: str) -> tuple[str, str]:
     reads, corrected = document["reads"], document["corrected"]
-    texts = _content(
+    return _content(
         "ngsgpu_correct",
         sample,
         "Corrected reads",
@@ -93,15 +109,73 @@ def write_correct_content(document: Document, prefix: str, sample: str) -> tuple
                  "suffix": "x", "min": 0, "format": "{:,.1f}", "scale": "Blues"},
             ),
             "corrected_bases": (
-                _percent(corrected["bases"] / reads["bases"] if reads["bases"] else None),
+                _share(corrected["bases"], reads["bases"]),
                 {"title": "Corrected bases", "description": "Fraction of bases replaced",
                  "suffix": "%", "min": 0, "format": "{:,.3f}", "scale": "Purples"},
             ),
         },
     )  # fmt: skip
-    bar_path, column_path = paths_of(prefix, "ngsgpu_correct")
-    write_texts(dict(zip((bar_path, column_path), texts, strict=True)))
-    return bar_path, column_path
+
+
+def _merge_content(document: Document, sample: str) -> tuple[str, str]:
+    pairs, inserts = document["pairs"], document["insert_size"]
+    return _content(
+        "ngsgpu_merge",
+        sample,
+        "Merged pairs",
+        "Overlapping pairs that were merged into one read each, and the others.",
+        "pairs",
+        {
+            "merged": ("Merged", BLUE, pairs["merged"]),
+            "left": ("Not merged", SKY, pairs["total"] - pairs["merged"]),
+        },
+        {
+            "merged": (
+                _share(pairs["merged"], pairs["total"]),
+                {"title": "Merged", "description": "Fraction of pairs merged", "suffix": "%",
+                 "min": 0, "max": 100, "format": "{:,.1f}", "scale": "Greens"},
+            ),
+            "insert_size": (
+                inserts["mean"],
+                {"title": "Merged insert", "description": "Mean insert size of merged pairs",
+                 "suffix": " bp", "min": 0, "format": "{:,.0f}", "scale": "Blues"},
+            ),
+        },
+    )  # fmt: skip
+
+
+def _extend_content(document: Document, sample: str) -> tuple[str, str]:
+    pairs, insert = document["pairs"], document["insert"]
+    return _content(
+        "ngsgpu_extend",
+        sample,
+        "Extended pairs",
+        "Pairs whose gap was filled from other reads, and the others.",
+        "pairs",
+        {
+            "connected": ("Connected", BLUE, pairs["connected"]),
+            "remaining": ("Not connected", SKY, pairs["remaining"]),
+        },
+        {
+            "connected": (
+                _share(pairs["connected"], pairs["total"]),
+                {"title": "Extended", "description": "Fraction of pairs connected to one read",
+                 "suffix": "%", "min": 0, "max": 100, "format": "{:,.1f}", "scale": "Greens"},
+            ),
+            "insert": (
+                insert["mean"],
+                {"title": "Insert", "description": "Mean insert size used for extension",
+                 "suffix": " bp", "min": 0, "format": "{:,.0f}", "scale": "Blues"},
+            ),
+        },
+    )  # fmt: skip
+
+
+_CONTENT: Final = {
+    "ngsgpu.correct": _correct_content,
+    "ngsgpu.merge": _merge_content,
+    "ngsgpu.extend": _extend_content,
+}
 
 
 def _content(
@@ -117,7 +191,7 @@ def _content(
     graph = {
         "parent_id": "ngsgpu",
         "parent_name": "ngsgpu",
-        "parent_description": "Correction of Illumina reads.",
+        "parent_description": "Correction, merging and extension of Illumina reads.",
         "id": kind,
         "section_name": section,
         "description": description,
@@ -138,6 +212,10 @@ def _content(
         "data": {sample: values},
     }
     return json.dumps(graph, indent=2) + "\n", json.dumps(general, indent=2) + "\n"
+
+
+def _share(part: float, whole: float) -> float | None:
+    return _percent(part / whole if whole else None)
 
 
 def _percent(value: float | None) -> float | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from ngsgpu._version import __version__
 from ngsgpu.report import summary
-from ngsgpu.report.model import SampleResults, Study
+from ngsgpu.report.methods import Methods
+from ngsgpu.report.model import Study
 from ngsgpu.report.sections import STAGES
 from ngsgpu.report.sections.correction import parameters
 from ngsgpu.report.sections.cost import cost_figure, cost_table
 from ngsgpu.report.sections.devices import devices_figure, devices_tables, read_spans
+from ngsgpu.report.software import read_runs
 
 
 def render_report(study: Study) -> str:
@@ -22,9 +23,13 @@ def render_report(study: Study) -> str:
         InputError: a file of the study is damaged.
         UsageError: matplotlib is not installed.
     """
+    return render_page(report_context(study))
+
+
+def render_page(context: dict[str, Any]) -> str:
+    """Render the page of what ``report_context`` gives."""
     import jinja2
 
-    samples = [summary.collect(sample) for sample in study.samples]
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("ngsgpu.report"),
         autoescape=True,
@@ -32,10 +37,17 @@ def render_report(study: Study) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.get_template("report.html.j2").render(_context(study, samples))
+    return environment.get_template("report.html.j2").render(context)
 
 
-def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
+def report_context(study: Study) -> dict[str, Any]:
+    """Read the study's files and make the tables, figures and sentences of the page.
+
+    Raises:
+        InputError: a file of the study is damaged.
+        UsageError: matplotlib is not installed.
+    """
+    samples = [summary.collect(sample) for sample in study.samples]
     parts = [
         {
             "name": stage.name,
@@ -68,6 +80,7 @@ def _context(study: Study, samples: Sequence[SampleResults]) -> dict[str, Any]:
         "differing_parameters": differing,
         "config": json.dumps(study.config, indent=2) if study.config else "",
         "commands": parameters.commands(samples),
+        "methods": Methods(study, read_runs(study)),
         "missing": summary.missing_table(samples),
         "failures": summary.failures(samples),
     }

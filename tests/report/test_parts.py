@@ -65,7 +65,7 @@ def test_window_sums(counts: list[int]) -> None:
 
 
 def test_multiqc_content_of_a_correction(tmp_path: Path) -> None:
-    paths = multiqc.write_correct_content(statistics(), str(tmp_path / "s"), "ecoli")
+    paths = multiqc.write_content(statistics(), str(tmp_path / "s"), "ecoli")
     assert [path.name for path in paths] == [
         "s.ngsgpu_correct_mqc.json", "s.ngsgpu_correct_generalstats_mqc.json",
     ]  # fmt: skip
@@ -81,5 +81,5 @@ def test_multiqc_content_without_reads(tmp_path: Path) -> None:
         reads={"total": 0, "bases": 0}, corrected={"reads": 0, "bases": 0},
         coverage={"value": None},
     )  # fmt: skip
-    _, columns = multiqc.write_correct_content(empty, str(tmp_path / "s"), "ecoli")
+    _, columns = multiqc.write_content(empty, str(tmp_path / "s"), "ecoli")
     assert json.loads(columns.read_text())["data"] == {"ecoli": {}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +44,11 @@ def test_dry_run_has_every_step_of_every_sample(snakemake: Snakemake) -> None:
     assert counted["merge_candidates"] == 3
     assert counted["evaluate_classification"] == 1
     assert "fetch_demo_reads" not in counted
-    assert "run_multiqc" not in counted
+    assert counted["check_reads"] == 6
+    assert counted["merge_reports"] == 1
+    # Correction of three samples, merging and extension of two.
+    assert counted["write_multiqc_content"] == 7
+    assert counted["run_multiqc"] == 1
 
 
 def test_konnector_goes_beside_where_the_config_says_so(snakemake: Snakemake, study: Path) -> None:
@@ -225,9 +230,43 @@ def test_no_merging_unless_wanted(snakemake: Snakemake) -> None:
     assert "merge_pairs" not in jobs(result.stdout)
 
 
-def test_report_of_multiqc_on_demand(snakemake: Snakemake) -> None:
-    result = snakemake("--dry-run", "--quiet", "rules", "--config", "multiqc=True")
-    assert jobs(result.stdout)["run_multiqc"] == 1, result.stdout
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [("multiqc=False", "run_multiqc"), ("qc=False", "check_reads"), ("krona=False", "draw_krona")],
+)
+def test_what_can_be_switched_off(snakemake: Snakemake, change: str, rule: str) -> None:
+    name = change.partition("=")[0]
+    result = snakemake("--dry-run", "--quiet", "rules", "--config", f"{name}=True")
+    assert rule in jobs(result.stdout), result.stdout
+    result = snakemake("--dry-run", "--quiet", "rules", "--config", change)
+    assert jobs(result.stdout)["write_report"] == 1, result.stdout
+    assert rule not in jobs(result.stdout)
+
+
+def test_krona_is_drawn_where_it_can_be_had(snakemake: Snakemake, tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("bash", "sh", "env", "git"):
+        if found := shutil.which(name):
+            (programs / name).symlink_to(found)
+    without = snakemake("--dry-run", "--quiet", "rules", env={"PATH": str(programs)})
+    assert without.returncode == 0, without.stdout
+    assert "draw_krona" not in jobs(without.stdout)
+    write_program(programs / "ktImportText", "#!/bin/sh\n")
+    found = snakemake("--dry-run", "--quiet", "rules", env={"PATH": str(programs)})
+    assert jobs(found.stdout)["draw_krona"] == 1, found.stdout
+
+
+def test_fastp_gets_the_lanes_as_one_file(snakemake: Snakemake) -> None:
+    target = "results/na12878_8kb/qc/raw.fastp.json"
+    result = snakemake("--dry-run", "-p", "--", target)
+    assert result.returncode == 0, result.stdout
+    lanes = "plain data/na12878_lane1_R1.fastq.gz; plain data/na12878_lane2_R1.fastq.gz"
+    assert f"{{ {lanes}; }} > results/na12878_8kb/qc/raw/R1.fastq" in result.stdout
+    assert "fastp --in1 results/na12878_8kb/qc/raw/R1.fastq --in2 " in result.stdout
+    # One packed file is only linked.
+    result = snakemake("--dry-run", "-p", "--", "results/na12878_single/qc/raw.fastp.json")
+    assert "fastp --in1 results/na12878_single/qc/raw/R1.fastq.gz --report" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ rule evaluate_assemblies:
             category="Assemblies",
             labels={"sample": "{sample}"},
         ),
-        multiqc="results/{sample}/quast/multiqc/report.tsv",
+        multiqc=expand("results/{{sample}}/quast/multiqc/{arm}/report.tsv", arm=ARMS),
         work=directory("results/{sample}/quast/details"),
     log:
         "logs/evaluate_assemblies/{sample}.log",
@@ -114,5 +114,7 @@ rule evaluate_assemblies:
         " -o $([[ {output.work:q} == /* ]] || echo /proc/$$/cwd/){output.work:q} {input.contigs:q}"
         " && cp {output.work:q}/report.tsv {output.tsv:q}"
         " && cp {output.work:q}/report.html {output.html:q}"
-        # MultiQC takes the columns' names as samples, so they must differ between samples.
-        " && sed '1s/\t/\t{wildcards.sample} /g' {output.tsv:q} > {output.multiqc:q}) > {log:q} 2>&1"
+        # MultiQC takes the columns' names as samples, and gets a file for each assembly.
+        " && column=1 && for file in {output.multiqc:q}; do column=$((column + 1));"
+        " cut -f 1,$column {output.tsv:q} | sed '1s/\t.*/\t{wildcards.sample}/' > \"$file\";"
+        " done) > {log:q} 2>&1"

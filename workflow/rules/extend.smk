@@ -123,7 +123,10 @@ use rule evaluate_assemblies as evaluate_extended_assemblies with:
             category="Assemblies of extended reads",
             labels={"sample": "{sample}"},
         ),
-        multiqc="results/{sample}/quast_extended/multiqc/report.tsv",
+        multiqc=expand(
+            "results/{{sample}}/quast_extended/multiqc/{arm}/report.tsv",
+            arm=[*ARMS, *extended_uses()],
+        ),
         work=directory("results/{sample}/quast_extended/details"),
     log:
         "logs/evaluate_extended_assemblies/{sample}.log",

@@ -54,12 +54,15 @@ rule write_report:
         study="results/study.json",
         results=[path for _, _, path in STUDY_RESULTS],
     output:
-        report(
+        page=report(
             "results/report.html",
             caption="../report/study.rst",
             category="Study",
             labels={"what": "report"},
         ),
+        tables=directory("results/tables/report"),
+        methods="results/methods.md",
+        software="results/software_versions.yml",
     log:
         "logs/write_report.log",
     benchmark:
@@ -72,7 +75,8 @@ rule write_report:
         runtime=30,
         gpu=0,
     shell:
-        "ngsgpu report {input.study:q} -o {output:q} 2> {log:q}"
+        "ngsgpu report {input.study:q} -o {output.page:q} --tables {output.tables:q}"
+        " --methods {output.methods:q} --software {output.software:q} 2> {log:q}"
 
 
 rule check_study:
@@ -101,14 +105,16 @@ rule check_study:
 rule write_multiqc_content:
     input:
         script=workflow.source_path("../../scripts/multiqc_content.py"),
-        stats="results/{sample}/correct/stats.json",
+        stats="results/{sample}/{stage}/stats.json",
     output:
-        bars="results/{sample}/correct/{sample}.ngsgpu_correct_mqc.json",
-        columns="results/{sample}/correct/{sample}.ngsgpu_correct_generalstats_mqc.json",
+        bars="results/{sample}/{stage}/{sample}.ngsgpu_{stage}_mqc.json",
+        columns="results/{sample}/{stage}/{sample}.ngsgpu_{stage}_generalstats_mqc.json",
     log:
-        "logs/write_multiqc_content/{sample}.log",
+        "logs/write_multiqc_content/{sample}/{stage}.log",
     benchmark:
-        "results/benchmarks/write_multiqc_content/{sample}.tsv"
+        "results/benchmarks/write_multiqc_content/{sample}/{stage}.tsv"
+    wildcard_constraints:
+        stage=one_of(MULTIQC_STAGES),
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
@@ -127,7 +133,8 @@ rule write_multiqc_content:
 
 rule run_multiqc:
     input:
-        multiqc_content(),
+        results=multiqc_inputs(),
+        software="results/software_versions.yml",
     output:
         html=report(
             "results/multiqc/multiqc_report.html",
@@ -150,9 +157,15 @@ rule run_multiqc:
     params:
         directory=lambda wildcards, output: Path(output.html).parent,
         title=config["title"],
+        settings=multiqc_settings(),
     shell:
+        "work=$(mktemp -d); trap 'rm -r \"$work\"' EXIT; "
+        'printf "%s\\n" {params.settings:q} > "$work/settings.yaml"; '
+        # MultiQC knows versions by the file's name.
+        'cp {input.software:q} "$work/software_mqc_versions.yml"; '
         # Failed samples have notes instead (see failures.smk).
-        "list=$(mktemp); for file in {input:q}; do"
-        ' grep -q -m 1 \'^#ngsgpu-\' "$file" || echo "$file"; done > "$list"; '
-        "multiqc --force --title {params.title:q} --filename multiqc_report.html"
-        ' --outdir {params.directory:q} --file-list "$list" > {log:q} 2>&1; rm "$list"'
+        '{{ echo "$work/software_mqc_versions.yml"; for file in {input.results:q}; do'
+        ' grep -q -m 1 \'^#ngsgpu-\' "$file" || echo "$file"; done; }} > "$work/list"; '
+        'multiqc --force --config "$work/settings.yaml" --title {params.title:q}'
+        " --filename multiqc_report.html --outdir {params.directory:q}"
+        ' --file-list "$work/list" > {log:q} 2>&1'

@@ -13,9 +13,11 @@ from ngsgpu.report.sections.classification.section import ClassificationStage
 from ngsgpu.report.sections.correction.section import CorrectionStage
 from ngsgpu.report.sections.extension import ExtensionStage
 from ngsgpu.report.sections.merging import MergingStage
+from ngsgpu.report.sections.quality import QualityStage
 from ngsgpu.report.stage import Stage
 
 STAGES: Final[tuple[Stage, ...]] = (
+    QualityStage(),
     CorrectionStage(),
     MergingStage(),
     ExtensionStage(),

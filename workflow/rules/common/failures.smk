@@ -99,6 +99,11 @@ def guard_plan(wildcards, input, output):
     return guarded(input, [output.plan], [output.manifest])
 
 
+def guard_merged(wildcards, output):
+    """Guard of a job that takes what there is of all samples: some may have notes."""
+    return guarded([], output)
+
+
 def guard_classification(wildcards, input, output):
     """Guard of a job that takes samples, some of which may have notes, through a partition."""
     return guarded([input.plan, input.manifest, *input.get("partition", [])], output)

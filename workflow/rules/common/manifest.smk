@@ -9,6 +9,9 @@ from snakemake import __version__ as SNAKEMAKE_VERSION
 VERSION_COMMANDS = {
     "abyss": "PATH=$PATH:/usr/lib/abyss konnector --version | grep -o -m 1 '[0-9][0-9.]*'",
     "art": "(art_illumina --help || true) | grep -o -m 1 'Version [0-9.]*' | sed 's/Version //'",
+    "fastp": "fastp --version 2>&1 | grep -o '[0-9][0-9.]*$'",
+    "krona": "ktImportText | grep -o -m 1 'KronaTools [0-9.]*' | sed 's/KronaTools //'",
+    "multiqc": "multiqc --version | grep -o '[0-9][0-9.]*$'",
     "ngsgpu": "ngsgpu --version | sed 's/^ngsgpu //'",
     "quast": "quast.py --version 2>&1 | grep -o '[0-9][0-9.]*$'",
     "spades": "spades.py --version 2>&1 | grep -o '[0-9][0-9.]*$'",
@@ -22,6 +25,9 @@ def tools_used():
         for tool, used in (
             ("art", DATASETS),
             ("abyss", connected()),
+            ("fastp", checked_samples()),
+            ("krona", DATABASES and draws_krona()),
+            ("multiqc", config["multiqc"]),
             ("spades", assembled_samples(STUDY)),
             ("quast", compared_samples(STUDY)),
         )
@@ -93,6 +99,8 @@ def results_of(name):
     if corrected_samples([name]):
         yield "correct", "correct/stats.json", "correct_reads"
     for arm in ARMS:
+        if checked_samples([name]):
+            yield f"qc/{arm}", f"qc/{arm}.fastp.json", "check_reads"
         yield f"kmers/{arm}", f"kmers/{arm}.tsv", "count_kmers"
         if assembled_samples([name]):
             yield f"contigs/{arm}", f"assembly/{arm}/contigs.fasta", "assemble_reads"
@@ -188,26 +196,3 @@ def study_files(wildcards, input, output):
 
 
 STUDY_RESULTS = study_results()
-
-
-def every_sample(pattern, names=None):
-    """The pattern's files for every sample, or for those with the given names."""
-    return expand(pattern, sample=sorted(STUDY if names is None else names))
-
-
-def multiqc_content():
-    """What MultiQC gets: every sample's correction, its comparison with the truth, QUAST."""
-    corrected, judged = corrected_samples(STUDY), corrected_samples(DATASETS)
-    home = "results/{sample}"
-    return [
-        *every_sample(f"{home}/correct/{{sample}}.ngsgpu_correct_mqc.json", corrected),
-        *every_sample(
-            f"{home}/correct/{{sample}}.ngsgpu_correct_generalstats_mqc.json", corrected
-        ),
-        *every_sample(f"{home}/evaluate/{{sample}}.ngsgpu_correction_mqc.json", judged),
-        *every_sample(
-            f"{home}/evaluate/{{sample}}.ngsgpu_correction_generalstats_mqc.json",
-            judged,
-        ),
-        *every_sample(f"{home}/quast/multiqc/report.tsv", compared_samples(STUDY)),
-    ]

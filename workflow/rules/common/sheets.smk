@@ -15,7 +15,15 @@ from snakemake.exceptions import WorkflowError
 DEMO_READS = "resources/demo"
 SYNTHETIC = "synthetic:"
 # Folders under results/ that are no sample's.
-RESERVED = {"benchmarks", "complete", "databases", "genomes", "multiqc", "versions"}
+RESERVED = {
+    "benchmarks",
+    "complete",
+    "databases",
+    "genomes",
+    "multiqc",
+    "tables",
+    "versions",
+}
 # Columns of the sheets of samples and data sets that say how to treat a sample, in place of its
 # group's or the config's.
 SETTINGS = (

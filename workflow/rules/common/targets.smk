@@ -5,6 +5,13 @@
 
 MULTIQC = ["results/multiqc/multiqc_report.html", "results/multiqc/multiqc_report_data"]
 
+REPORT = [
+    "results/report.html",
+    "results/tables/report",
+    "results/methods.md",
+    "results/software_versions.yml",
+]
+
 
 def of_samples(names, *files):
     """The files of samples, named within each sample's folder."""
@@ -117,7 +124,7 @@ def targets(wildcards):
             "the sheets of samples and data sets are empty: there is nothing to do"
         )
     return [
-        "results/report.html",
+        *REPORT,
         # Not there, and Snakemake fails, as long as a sample has failed.
         "results/complete",
         "results/study.json",
@@ -128,4 +135,6 @@ def targets(wildcards):
         *merged_and_extended(),
         *assemblies(),
         *calls_and_databases(),
+        *merged_tables(),
+        *reads_quality(),
     ]

@@ -1,0 +1,156 @@
+"""The report's section on the quality of the reads, from fastp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.report import words
+from ngsgpu.report.drawing import SMALL, VARIANT_COLOURS, VARIANT_LABELS, drawn
+from ngsgpu.report.files import Json, load_json
+from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleResults
+from ngsgpu.report.page import Column, Finding, SampleSection, Table
+from ngsgpu.report.stage import Stage, variants
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MANY_ADAPTERS: Final = 0.01
+"""Share of reads with adapter from which the report recommends to trim them."""
+
+
+@dataclass(eq=False)
+class Quality:
+    """fastp's figures of a sample's reads, uncorrected and corrected."""
+
+    reads: dict[str, Json] = field(default_factory=dict)
+
+
+class QualityStage(Stage):
+    """Base qualities, GC content, adapters, duplication and lengths."""
+
+    name = "quality"
+    title = "Read quality"
+    files = (FileSpec("qc", ("qc/{}.fastp.json",), VARIANTS),)
+    intro = (
+        "<p>fastp looked at the reads before and after correction, which keeps their number and "
+        "lengths. Adapters were counted, not trimmed.</p>"
+    )
+
+    def read(self, sample: Sample, missing: list[str]) -> Quality:
+        """Read fastp's reports; not every study has them."""
+        if not sample.files.group("qc"):
+            return Quality()
+        found = {}
+        for variant, path in variants(sample.files, "qc", "quality of the {} reads", missing):
+            document = load_json(path, "make the file again")
+            if not isinstance(document, dict) or "before_filtering" not in document.get(
+                "summary", {}
+            ):
+                raise InputError(path, "it is no JSON report of fastp", "make the file again")
+            found[variant] = Json(path, document)
+        return Quality(found)
+
+    def section(self, results: SampleResults, number: int) -> SampleSection:
+        """A table of both, qualities and GC content by position."""
+        section, reads = super().section(results, number), results.of(Quality).reads
+        if reads:
+            section.tables.append(("Reads", _table(reads)))
+            qualities = _curves(reads, "quality_curves.mean")
+            contents = _curves(reads, "content_curves.GC")
+            if qualities:
+                drawing = _by_position(f"quality{number}", qualities, "mean quality")
+                section.plot(drawing, "Mean base quality by position; dashed: second mates.")
+            if contents:
+                drawing = _by_position(f"gc{number}", contents, "GC content")
+                section.plot(drawing, "GC content by position; dashed: second mates.")
+        return section
+
+    def say(self, results: SampleResults, finding: Finding) -> None:
+        """Adapters, if there are many."""
+        raw = results.of(Quality).reads.get("raw")
+        share = None if raw is None else _adapters(raw)
+        if share is not None and share >= _MANY_ADAPTERS:
+            finding.sentences.append(
+                f"{words.percent(share, 1)} of the reads contain adapter sequence: trim it, for "
+                "example with fastp, or merge the pairs with --trim-adapters."
+            )
+
+    def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
+        """Share of bases with a quality of 30 or more, and of duplicates, before correction."""
+        raw = [results.of(Quality).reads.get("raw") for results in samples]
+        return [
+            Column(heading, [words.percent(own.number(key) if own else None, 1) for own in raw])
+            for heading, key in (
+                ("bases of Q30 or more", "summary.before_filtering.q30_rate"),
+                ("duplicates", "duplication.rate"),
+            )
+        ]
+
+
+def _adapters(reads: Json) -> float | None:
+    """Share of the reads with adapter."""
+    total = reads.number("summary.before_filtering.total_reads")
+    found = reads.number("adapter_cutting.adapter_trimmed_reads")
+    return None if found is None or not total else found / total
+
+
+def _table(reads: Mapping[str, Json]) -> Table:
+    def percent(key: str) -> Callable[[Json], str]:
+        return lambda own: words.percent(own.number(key))
+
+    def count(key: str) -> Callable[[Json], str]:
+        return lambda own: words.count(own.number(key))
+
+    all_reads = "summary.before_filtering"
+    rows: dict[str, Callable[[Json], str]] = {
+        "reads": count(f"{all_reads}.total_reads"),
+        "bases": count(f"{all_reads}.total_bases"),
+        "mean length": count(f"{all_reads}.read1_mean_length"),
+        "… of second mates": count(f"{all_reads}.read2_mean_length"),
+        "bases of Q20 or more": percent(f"{all_reads}.q20_rate"),
+        "bases of Q30 or more": percent(f"{all_reads}.q30_rate"),
+        "GC content": percent(f"{all_reads}.gc_content"),
+        "duplicates": percent("duplication.rate"),
+        "reads with adapter": lambda own: words.percent(_adapters(own)),
+    }
+    cells = [(label, *(cell(own) for own in reads.values())) for label, cell in rows.items()]
+    kept = [row for row in cells if any(cell != words.NOTHING for cell in row[1:])]
+    return Table(("", *(VARIANT_LABELS[variant] for variant in reads)), kept)
+
+
+Curves = dict[tuple[str, int], NDArray[np.float64]]
+
+
+def _curves(reads: Mapping[str, Json], key: str) -> Curves:
+    """Values by position, for each variant and mate that has any."""
+    found = {
+        (variant, mate): own.array(f"read{mate}_before_filtering.{key}")
+        for variant, own in reads.items()
+        for mate in (1, 2)
+    }
+    return {name: values for name, values in found.items() if len(values) > 0}
+
+
+@drawn(SMALL)
+def _by_position(figure: Figure, curves: Curves, label: str) -> None:
+    """Curves along the reads."""
+    axes = figure.subplots()
+    for (variant, mate), values in curves.items():
+        axes.plot(
+            np.arange(1, len(values) + 1),
+            values,
+            color=VARIANT_COLOURS[variant],
+            linestyle="-" if mate == 1 else "--",
+            linewidth=1.4,
+            label=VARIANT_LABELS[variant] if mate == 1 else None,
+        )
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("position in the read")
+    axes.set_ylabel(label)
+    axes.legend(loc="lower left")

@@ -1,0 +1,103 @@
+"""Versions of the programs that a study ran, in nf-core's ``software_versions.yml``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ngsgpu.report.absent import read_note
+from ngsgpu.report.files import Json, load_json
+from ngsgpu.report.model import Study
+
+TOOL_OF_RULE: Final = {
+    "simulate_reads": "art",
+    "check_reads": "fastp",
+    "assemble_reads": "spades",
+    "assemble_extended": "spades",
+    "evaluate_assemblies": "quast",
+    "evaluate_extended_assemblies": "quast",
+    "connect_pairs": "abyss",
+    "draw_krona": "krona",
+    "run_multiqc": "multiqc",
+}
+"""Programs of the workflow's rules; ``ngsgpu`` is that of the others of ``_OWN``."""
+_OWN: Final = frozenset(
+    {
+        "correct_reads", "merge_pairs", "extend_pairs", "count_kmers", "merge_candidates",
+        "evaluate_correction", "evaluate_merging", "evaluate_extension", "evaluate_classification",
+    }
+)  # fmt: skip
+_STATISTICS: Final = (("correct",), ("merge",), ("extend",))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What ran in a study.
+
+    Attributes:
+        statistics: JSON documents of ngsgpu's runs by schema, such as ``ngsgpu.correct``.
+        rules: names of the workflow's rules with jobs that ran.
+        versions: of all programs; several of one, if its runs differ, separated by commas.
+    """
+
+    statistics: Mapping[str, Sequence[Json]]
+    rules: frozenset[str]
+    versions: Mapping[str, str]
+
+
+def read_runs(study: Study) -> Runs:
+    """Read from statistics and benchmarks what ran.
+
+    Raises:
+        InputError: statistics are damaged.
+    """
+    statistics: dict[str, list[Json]] = {}
+    for sample in study.samples:
+        for key, path in sample.files.paths.items():
+            is_run = key in _STATISTICS or (key[0] == "classification" and key[-1] == "stats")
+            if is_run and path.is_file() and read_note(path) is None:
+                own = Json(path, load_json(path, "make the file again"))
+                statistics.setdefault(str(own.get("schema")), []).append(own)
+    rules = frozenset(
+        rule.partition(" (")[0]
+        for sample in study.samples
+        for rule, paths in sample.files.benchmarks.items()
+        if any(path.is_file() for path in paths)
+    )
+    of_runs = sorted(
+        {str(own.get("version")) for runs in statistics.values() for own in runs} - {"None"}
+    )
+    versions = dict(study.versions)
+    if of_runs:
+        versions["ngsgpu"] = ", ".join(of_runs)
+    return Runs(statistics, rules, versions)
+
+
+def software_versions(runs: Runs) -> str:
+    """YAML: by rule of the workflow, the program that its jobs ran, with its version.
+
+    Programs that work on the whole study have no jobs of samples; they are named because their
+    version was asked for. The versions of ngsgpu are those in the statistics of its runs.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for rule in sorted(runs.rules):
+        tool = TOOL_OF_RULE.get(rule) or ("ngsgpu" if rule in _OWN else "")
+        if tool in runs.versions:
+            found[rule] = {tool: runs.versions[tool]}
+    named = {tool for own in found.values() for tool in own}
+    rule_of = {tool: rule for rule, tool in TOOL_OF_RULE.items()}
+    for tool, version in sorted(runs.versions.items()):
+        if tool not in named:
+            found.setdefault(rule_of.get(tool, "Workflow"), {})[tool] = version
+    return _yaml(found)
+
+
+def _yaml(document: Mapping[str, Mapping[str, str]]) -> str:
+    """YAML of two levels; JSON's strings are YAML's."""
+    lines = []
+    for rule, tools in document.items():
+        lines.append(f"{rule}:\n")
+        lines += [f"  {tool}: {json.dumps(version)}\n" for tool, version in tools.items()]
+    return "".join(lines)
