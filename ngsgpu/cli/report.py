@@ -75,7 +75,8 @@ def report(
         texts[software] = software_versions(context["methods"].runs)
     if tables is not None:
         texts |= {tables / name: text for name, text in csv_tables(context).items()}
-    check_distinct([], list(texts), also_read=content.paths())
+    read = [*content.paths(), *([] if manifest is None else [manifest])]
+    check_distinct([], list(texts), also_read=read)
     if tables is not None:
         tables.mkdir(exist_ok=True)
     write_texts(texts)

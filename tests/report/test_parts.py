@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ngsgpu.errors import UsageError
 from ngsgpu.report import multiqc, words
 from ngsgpu.report.sections.correction import plots
 from ngsgpu.report.sections.correction.plots import Spectrum
@@ -83,3 +84,32 @@ def test_multiqc_content_without_reads(tmp_path: Path) -> None:
     )  # fmt: skip
     _, columns = multiqc.write_content(empty, str(tmp_path / "s"), "ecoli")
     assert json.loads(columns.read_text())["data"] == {"ecoli": {}}
+
+
+@pytest.mark.parametrize(
+    ("document", "kind", "bars", "columns"),
+    [
+        (
+            {"schema": "ngsgpu.merge", "pairs": {"total": 8, "merged": 2},
+             "insert_size": {"mean": 150.5}},
+            "ngsgpu_merge", {"merged": 2, "left": 6}, {"merged": 25.0, "insert_size": 150.5},
+        ),
+        (
+            {"schema": "ngsgpu.extend", "pairs": {"total": 8, "connected": 6, "remaining": 2},
+             "insert": {"mean": None}},
+            "ngsgpu_extend", {"connected": 6, "remaining": 2}, {"connected": 75.0},
+        ),
+    ],
+)  # fmt: skip
+def test_multiqc_content_of_other_stages(
+    tmp_path: Path, document: dict, kind: str, bars: dict, columns: dict
+) -> None:
+    paths = multiqc.write_content(document, str(tmp_path / "s"), "ecoli")
+    assert list(paths) == multiqc.paths_of(str(tmp_path / "s"), kind)
+    found = [json.loads(path.read_text())["data"]["ecoli"] for path in paths]
+    assert found == [bars, columns]
+
+
+def test_multiqc_content_of_anything_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no MultiQC content for statistics of ngsgpu\.kmers"):
+        multiqc.write_content({"schema": "ngsgpu.kmers"}, str(tmp_path / "s"), "x")

@@ -34,6 +34,25 @@ def statistics(**changes: Any) -> dict[str, Any]:
     return document | changes
 
 
+def fastp(adapters: int = 2) -> dict[str, Any]:
+    """What the report takes from fastp's JSON."""
+    curves = {
+        "quality_curves": {"mean": [30.5, 36.0, 35.0]},
+        "content_curves": {"GC": [0.5, 0.4, 0.45]},
+    }
+    counted = {
+        "total_reads": 200, "total_bases": 600, "q20_rate": 0.98, "q30_rate": 0.94,
+        "read1_mean_length": 3, "gc_content": 0.45,
+    }  # fmt: skip
+    return {
+        "summary": {"fastp_version": "0.23.2", "before_filtering": counted},
+        "duplication": {"rate": 0.05},
+        "adapter_cutting": {"adapter_trimmed_reads": adapters},
+        "read1_before_filtering": {"total_reads": 200, **curves},
+        "command": "fastp --in1 x",
+    }
+
+
 QUAST = """Assembly\traw\tcorrected
 # contigs\t31\t29
 Largest contig\t40640\t40639

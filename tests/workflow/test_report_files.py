@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.report import QUAST, statistics, write_json, write_text
+from tests.support.report import QUAST, fastp, statistics, write_json, write_text
 from tests.support.workflow import ROOT, Snakemake
 
 REPORT = "{all}.00\t{all}\t{all}\tU\t0\tunclassified\n{hit}.00\t{hit}\t{hit}\tR\t1\troot\n"
@@ -40,8 +40,9 @@ def finished(results: Path, databases: dict[str, int]) -> None:
     for arm in ("raw", "corrected"):
         write_text(home / f"kmers/{arm}.tsv", "multiplicity\tcount\n1\t5\n")
         write_text(home / f"assembly/{arm}/contigs.fasta", ">a\nACGT\n")
+        write_json(home / f"qc/{arm}.fastp.json", fastp())
     write_text(home / "quast/report.tsv", QUAST)
-    for tool in ("ngsgpu", "spades", "quast"):
+    for tool in ("ngsgpu", "spades", "quast", "fastp", "krona", "multiqc"):
         write_text(results / f"versions/{tool}.txt", "1.0\n")
     for database, classified in databases.items():
         calls = home / "classify" / database

@@ -1,0 +1,156 @@
+"""What a report gives besides its page: CSV tables, methods, versions; fastp's figures."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ngsgpu.cli import main
+from ngsgpu.errors import InputError
+from ngsgpu.report.page import SampleSection, Table
+from ngsgpu.report.render import render_report
+from ngsgpu.report.study import read_study
+from ngsgpu.report.tables import csv_tables
+from ngsgpu.report.words import NOTHING
+from tests.support.report import Page, fastp, statistics, write_json, write_text
+
+
+def written_study(folder: Path, **changes: Any) -> Path:
+    """Two samples: the first was checked and corrected, of the second correction failed."""
+    write_json(folder / "a/qc/raw.json", fastp(adapters=9))
+    write_json(folder / "a/qc/corrected.json", fastp())
+    write_json(folder / "a/correct.json", statistics())
+    write_text(folder / "b/correct.json", "#ngsgpu-failed\nlogs/x\nno <memory>\n")
+    for job in ("check_reads/a", "correct_reads/a", "assemble_reads/a"):
+        write_text(folder / f"benchmarks/{job}.tsv", "s\n1\n")
+    benchmarks = {
+        "check_reads (raw)": ["benchmarks/check_reads/a.tsv"],
+        "correct_reads": ["benchmarks/correct_reads/a.tsv"],
+        "assemble_reads (raw)": ["benchmarks/assemble_reads/a.tsv"],
+        "merge_pairs": ["benchmarks/merge_pairs/never.tsv"],
+    }
+    quality = {"raw": "a/qc/raw.json", "corrected": "a/qc/corrected.json"}
+    document = {
+        "schema": "ngsgpu.study",
+        "schema_version": 2,
+        "config": {
+            "assemble": {"kmers": "21,33", "extra": "--isolate"},
+            "correct": {"extra": "--hashes 32"},
+        },
+        "versions": {"fastp": "0.23.2", "ngsgpu": "9.9.9", "spades": "4.0.0", "multiqc": "1.35"},
+        "samples": [
+            {
+                "name": "a",
+                "files": {"qc": quality, "correct": "a/correct.json", "benchmarks": benchmarks},
+            },
+            {"name": "b", "files": {"correct": "b/correct.json"}},
+        ],
+    }
+    return write_json(folder / "study.json", document | changes)
+
+
+def exported(folder: Path) -> tuple[Path, str, dict[str, dict[str, str]]]:
+    """The folder of tables, the paragraph, and the versions of a study."""
+    names = {name: str(folder / name) for name in ("tables", "methods.md", "software.yml")}
+    arguments = ["report", str(written_study(folder)), "-o", str(folder / "r.html")]
+    for option, path in zip(("--tables", "--methods", "--software"), names.values(), strict=True):
+        arguments += [option, path]
+    assert main(arguments) == 0
+    versions = yaml.safe_load((folder / "software.yml").read_text())
+    return folder / "tables", (folder / "methods.md").read_text(), versions
+
+
+def test_versions_are_of_what_ran(tmp_path: Path) -> None:
+    _, _, versions = exported(tmp_path)
+    # That of ngsgpu is the one which its run noted, not the one installed when the report is made.
+    assert versions == {
+        "assemble_reads": {"spades": "4.0.0"},
+        "check_reads": {"fastp": "0.23.2"},
+        "correct_reads": {"ngsgpu": "0.1.0"},
+        "run_multiqc": {"multiqc": "1.35"},
+    }
+
+
+def test_methods_say_what_ran_and_how(tmp_path: Path) -> None:
+    _, text, _ = exported(tmp_path)
+    paragraph, references = text.strip().split("\n\n")
+    assert paragraph.startswith("Two samples went through ngsgpu 0.1.0.")
+    assert "assessed with fastp 0.23.2 [1]." in paragraph
+    assert "CARE [2] (k = 20, 48 hash functions; further options: `--hashes 32`)" in paragraph
+    assert "SPAdes 4.0.0 [3]" in paragraph
+    assert "(`--only-assembler -k 21,33`; further options: `--isolate`)" in paragraph
+    assert paragraph.endswith("summarized with MultiQC 1.35 [4].")
+    for other in ("merge", "extend", "classify", "ART", "QUAST", "Krona"):
+        assert other not in paragraph
+    lines = references.splitlines()
+    assert [line[:2] for line in lines] == ["1.", "2.", "3.", "4."]
+    assert "fastp: an ultra-fast" in lines[0] and "MultiQC" in lines[3]
+    page = Page((tmp_path / "r.html").read_text())
+    assert paragraph.replace("`", "")[:300] in page.text
+
+
+def test_tables_are_those_of_the_page(tmp_path: Path) -> None:
+    folder, _, _ = exported(tmp_path)
+    with (folder / "quality-reads.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["sample", "value", "uncorrected", "corrected"]
+    assert ["a", "reads", "200", "200"] in rows
+    assert ["a", "reads with adapter", "4.50 %", "1.00 %"] in rows
+    with (folder / "sample.csv").open(newline="") as file:
+        samples = list(csv.DictReader(file))
+    assert [(own["sample"], own["bases"]) for own in samples] == [("a", "200000"), ("b", "")]
+
+
+def test_cells_are_for_programs() -> None:
+    table = Table(("taxon", "share", "change"), [("x", "1.5 %", "1 % → 2 %"), ("y", NOTHING, "")])
+    other = Table(("taxon", "reads"), [("z", "1,234,567"), ("z, too", "12,34")])
+    sections = [
+        SampleSection("s", "S one", "real", tables=[("Taxa", table)]),
+        SampleSection("t", "T", "real", details=[("Taxa", other)]),
+    ]
+    part = {"name": "calls", "table": None, "sections": sections}
+    assert csv_tables({"parts": [part], "cost_table": other, "lead": "text"}) == {
+        "cost.csv": 'taxon,reads\nz,1234567\n"z, too","12,34"\n',
+        "calls-taxa.csv": "sample,taxon,share (%),change,reads\n"
+        "S one,x,1.5,1 % → 2 %,\nS one,y,,,\n"
+        'T,z,,,1234567\nT,"z, too",,,"12,34"\n',
+    }
+
+
+def test_quality_is_shown_before_and_after(tmp_path: Path) -> None:
+    text = render_report(read_study(written_study(tmp_path)))
+    page = Page(text)
+    assert "quality" in page.ids
+    assert "bases of Q30 or more 94.00 % 94.00 %" in page.text
+    assert "4.5 % of the reads contain adapter sequence" in page.text
+    assert "Mean base quality by position" in page.text
+
+
+def test_few_adapters_are_not_worth_a_word(tmp_path: Path) -> None:
+    study = written_study(tmp_path)
+    write_json(tmp_path / "a/qc/raw.json", fastp(adapters=1))
+    assert "contain adapter sequence" not in render_report(read_study(study))
+
+
+@pytest.mark.parametrize("text", ["[]", "{", json.dumps({"summary": {}})])
+def test_damaged_figures_are_named(tmp_path: Path, text: str) -> None:
+    study = written_study(tmp_path)
+    write_text(tmp_path / "a/qc/raw.json", text)
+    with pytest.raises(InputError, match=r"a/qc/raw\.json"):
+        render_report(read_study(study))
+
+
+def test_tables_over_inputs_are_refused(tmp_path: Path) -> None:
+    study = written_study(tmp_path)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "overview.csv").symlink_to(study)
+    before = study.read_bytes()
+    arguments = ["report", str(study), "-o", str(tmp_path / "r.html")]
+    assert main([*arguments, "--tables", str(tmp_path / "tables")]) == 2
+    assert study.read_bytes() == before
+    assert not (tmp_path / "r.html").exists()
