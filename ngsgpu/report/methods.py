@@ -81,8 +81,12 @@ class Methods:
         return f"the {wanted} reads" if wanted in ("raw", "corrected") else "the reads"
 
     def _extra(self, stage: str) -> str:
-        extra = str(self.study.config.get(stage, {}).get("extra") or "").strip()
-        return f"; further options: `{extra}`" if extra else ""
+        """Options that the config, or the sheet for single samples, adds."""
+        usual = self.study.config.get(stage, {}).get("extra")
+        given = [sample.parameters.get(f"{stage}_extra", usual) for sample in self.study.samples]
+        extras = dict.fromkeys(str(extra).strip() for extra in given if extra)
+        named = words.listed([f"`{extra}`" for extra in extras]) if extras else ""
+        return f"; further options: {named}" if named else ""
 
     def _reads(self) -> Iterator[str]:
         samples = self.study.samples

@@ -25,10 +25,7 @@ def csv_tables(context: Mapping[str, Any]) -> dict[str, str]:
     Args:
         context: variables of the page: tables, and under ``parts`` the sections of each stage.
     """
-    named = {name: value for name, value in context.items() if isinstance(value, Table)}
-    found = {
-        f"{_slug(name.removesuffix('_table'))}.csv": _csv(table) for name, table in named.items()
-    }
+    found = {f"{_slug(name)}.csv": _csv(table) for name, table in _single(context)}
     for part in context["parts"]:
         if part["table"] is not None:
             found[f"{part['name']}.csv"] = _csv(part["table"])
@@ -36,6 +33,14 @@ def csv_tables(context: Mapping[str, Any]) -> dict[str, str]:
             name = _slug(title).removeprefix(f"{part['name']}-")
             found[f"{part['name']}-{name}.csv"] = _csv(table)
     return found
+
+
+def _single(context: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
+    """Names and tables that are not of samples: single ones, and lists of them, numbered."""
+    for name, value in context.items():
+        for number, table in enumerate(value if isinstance(value, list) else [value], start=1):
+            if isinstance(table, Table):
+                yield name.removesuffix("_table") + f"-{number}" * (number > 1), table
 
 
 def _joined(sections: Sequence[SampleSection]) -> Iterator[tuple[str, Table]]:
