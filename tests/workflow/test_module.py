@@ -132,8 +132,11 @@ def test_results_elsewhere_up_to_the_report(
     host("reads_all", module)
     assert not (study / "results").exists() and not (study / "logs").exists()
     inner = study / results
-    listed = (inner / "databases" / "samples.tsv").read_text()
-    assert listed == "sample\tfastq_1\tfastq_2\nsmall\tdata/na12878_lane1_R1.fastq.gz\t\n"
+    listed = (inner / "databases" / "human" / "batches" / "0001.tsv").read_text().splitlines()
+    assert [line.split("\t")[:3] for line in listed] == [
+        ["sample", "fastq_1", "fastq_2"],
+        ["small", "data/na12878_lane1_R1.fastq.gz", ""],
+    ]
     page = (inner / "report.html").read_text()
     assert "small" in page
     # What the report knows only from the results themselves.
@@ -237,3 +240,14 @@ def test_paths_in_rules_are_where_snakemake_can_change_them() -> None:
                 kind = line.strip(" :")
             if kind in ("params", "shell", "resources"):
                 assert "results" not in line, f"{path.name}:{number}"
+
+
+def test_functions_have_names_of_their_own() -> None:
+    """All files that a Snakefile includes share one namespace."""
+    files = sorted((ROOT / "workflow").rglob("*.smk"))
+    names = [
+        name
+        for path in files
+        for name in re.findall(r"^(?:def|class) (\w+)", path.read_text(), re.MULTILINE)
+    ]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
