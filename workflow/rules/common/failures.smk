@@ -13,7 +13,10 @@ import shlex
 from pathlib import Path
 
 # How often a job is tried again; memory and run time double each time.
-RETRIES = 2
+MOST_RETRIES = 2
+# The same for Snakemake, which gives the job its memory: a cluster's job runs in a Snakemake of its
+# own, and one that tried again would do so in the memory that was too little.
+RETRIES = MOST_RETRIES if workflow.is_main_process else 0
 
 # A note is a line that no result begins with, the log, and the log's last error. {inputs}, {outputs},
 # {folders} and {kept} (what a failure leaves alone if an earlier run made it) are quoted lists. Called
@@ -85,7 +88,7 @@ def guarded(inputs, output, kept=()):
         outputs=quoted(path for path in output if Path(path).suffix),
         folders=quoted(path for path in output if not Path(path).suffix),
         kept=quoted(kept),
-        retries=RETRIES,
+        retries=MOST_RETRIES,
     )
 
 
