@@ -1,6 +1,7 @@
 """The documentation keeps up with the code: examples run, options exist, links lead somewhere."""
 
 import doctest
+import itertools
 import re
 import shlex
 from pathlib import Path
@@ -86,8 +87,50 @@ def test_commands_and_options_exist(page):
                 assert word.partition("=")[0] in known, f"ngsgpu {' '.join(words)}: {word}"
 
 
+# Options of Snakemake before a file or folder that has to be there.
+NAMING = {"--profile", "--workflow-profile", "--configfile", "--snakefile", "--directory"}
+
+
+def shell_lines(page: Path) -> list[list[str]]:
+    """The words of each line in the page's blocks, fenced or indented."""
+    text = page.read_text().replace("\\\n", " ")
+    fenced = "".join(code_blocks(text, ("", "bash", "sh", "console")))
+    unfenced = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    indented = re.findall(r"^    (?! ).+", unfenced, re.MULTILINE)
+    found = []
+    for line in [*fenced.splitlines(), *(line.strip() for line in indented)]:
+        try:
+            found.append(shlex.split(line.strip().removeprefix("$ "), comments=True))
+        except ValueError:
+            continue
+    return [words for words in found if words]
+
+
+def files_missing(lines: list[list[str]]) -> list[str]:
+    """Files of the repository that commands name, and profiles and the like, that are not there."""
+    made_here = {"results", "logs", "resources", ".venv"}
+    top = {path.name for path in ROOT.iterdir() if path.is_dir()} - made_here
+    made, missing = set(), []
+    for words in lines:
+        if words[0] == "cp":
+            made.add(words[-1])
+        named = [word for word in words if word.partition("/")[0] in top and "/" in word]
+        if "snakemake" in words:
+            named += [own for word, own in itertools.pairwise(words) if word in NAMING]
+        missing += [word for word in named if word not in made and not (ROOT / word).exists()]
+    return missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_files_that_commands_name_exist(page):
+    assert not files_missing(shell_lines(page))
+
+
 def test_the_examples_above_find_something():
     assert len(commands(ROOT / "README.md")) >= 5
+    assert files_missing([shlex.split("snakemake --executor slurm --workflow-profile my-cluster")])
+    assert files_missing([shlex.split("scripts/none --full")]) == ["scripts/none"]
+    assert ["scripts/slurm-check", "--full"] in shell_lines(ROOT / "docs" / "clusters.md")
 
 
 def test_first_screen():

@@ -73,6 +73,24 @@ def test_only_memory_and_time_are_tried_again(snakemake: Snakemake, study: Path)
     assert sorted(path.name for path in (study / "logs").iterdir() if "tries" in path.name) == []
 
 
+def test_cluster_job_leaves_trying_again_to_who_submitted_it(
+    snakemake: Snakemake, study: Path
+) -> None:
+    """It would do so in the memory that was too little; only a new job gets more."""
+    snakefile = study / "Snakefile"
+    snakefile.write_text(RULES)
+    options = ["--cores", "1", "--mode", "remote"]
+    for attempt in (1, 2):
+        again = ["--attempt", str(attempt), "--", "memory.txt"]
+        result = snakemake(*options, *again, snakefile=snakefile)
+        assert result.returncode == 1, result.stdout
+    assert (study / "tried").read_text() == "100 7\n200 14\n"
+    # The third is the last one, wherever it runs.
+    result = snakemake(*options, "--attempt", "3", "--", "memory.txt", snakefile=snakefile)
+    assert result.returncode == 0, result.stdout
+    assert (study / "memory.txt").read_text().startswith("#ngsgpu-failed")
+
+
 @pytest.fixture
 def tools(tmp_path: Path) -> dict[str, str]:
     """SPAdes that finds no contigs, and QUAST that must not be asked for a table of none."""

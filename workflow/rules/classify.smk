@@ -3,6 +3,10 @@
 # common/batches.smk).
 
 
+localrules:
+    list_samples,
+
+
 rule list_samples:
     input:
         reads=batch_reads,

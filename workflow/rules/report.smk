@@ -1,6 +1,14 @@
 # What a person reads: the versions of the tools, the study's manifest, the report, MultiQC.
 
 
+# Seconds each: on a cluster they run where snakemake does, instead of waiting in the queue.
+localrules:
+    record_version,
+    describe_study,
+    check_study,
+    write_multiqc_content,
+
+
 rule record_version:
     output:
         "results/versions/{tool}.txt",

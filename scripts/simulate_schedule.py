@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Simulate how Snakemake schedules a study of many samples on many GPUs.
+
+Snakemake itself builds the jobs and chooses which to start; an executor of this script only keeps
+time: a job takes the seconds that DURATIONS assumes for its rule, give or take a third, and leaves
+empty outputs. The result, as JSON on standard output, is the time until the last job has ended
+beside the bounds that no schedule can beat: the longest chain of jobs, the seconds on GPUs over
+their number, the core seconds over the cores.
+
+    python scripts/simulate_schedule.py --samples 200 --gpus 8 --cores 128
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import heapq
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+from snakemake.cli import main as snakemake
+from snakemake.io import is_flagged
+from snakemake_interface_executor_plugins.executors.base import AbstractExecutor, SubmittedJobInfo
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
+from snakemake_interface_executor_plugins.settings import CommonSettings
+
+ROOT = Path(__file__).resolve().parents[1]
+# Assumed seconds of a job; all others take SHORT.
+DURATIONS = {
+    "correct_pairs": 60,
+    "merge_pairs": 20,
+    "extend_pairs": 90,
+    "plan_database": 120,
+    "build_partition": 300,
+    "classify_partition": 1200,
+    "merge_candidates": 20,
+    "count_kmers": 30,
+    "assemble_reads": 600,
+    "assemble_extended": 600,
+    "evaluate_assemblies": 60,
+    "evaluate_extended_assemblies": 60,
+    "write_report": 60,
+}
+SHORT = 2
+CONFIG = """\
+samples: samples.tsv
+databases: databases.tsv
+merge: {reads: corrected}
+extend: {reads: corrected, assemble: [single]}
+"""
+
+common_settings = CommonSettings(
+    non_local_exec=False,
+    implies_no_shared_fs=False,
+    job_deploy_sources=False,
+    pass_envvar_declarations_to_cmd=False,
+    auto_deploy_default_storage_provider=False,
+)
+
+
+def duration(job: Any) -> float:
+    """Seconds that a job is assumed to take; the same in every run."""
+    part = zlib.crc32(str(job.output).encode()) / 2**32
+    return float(DURATIONS.get(job.rule.name, SHORT) * (2 / 3 + part * 2 / 3))
+
+
+def gpus_of(job: Any) -> int:
+    """GPUs that a job was granted."""
+    return int(job.resources.get("gpu", 0))
+
+
+class Waiting(threading.Semaphore):
+    """What the scheduler waits at for a job to end: time jumps to when the next one does."""
+
+    def __init__(self, executor: Executor) -> None:
+        super().__init__(0)
+        self.executor = executor
+
+    def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
+        """Let the next job end if the scheduler has nothing to do until then."""
+        if self._value == 0:
+            self.executor.advance()
+        return super().acquire(blocking, timeout)
+
+
+class Executor(AbstractExecutor):  # type: ignore[misc]
+    """Starts jobs by noting when they end."""
+
+    seen: dict[str, Any]
+
+    def __init__(self, workflow: Any, logger: Any) -> None:
+        super().__init__(workflow, logger)
+        self.now = 0.0
+        self.running: list[tuple[float, int, SubmittedJobInfo]] = []
+        self.started: list[Any] = []
+        self.gpus = self.most_gpus = 0
+
+    def run_job(self, job: Any) -> None:
+        """Start a job."""
+        if not self.started:
+            self.workflow.scheduler._open_jobs = Waiting(self)
+            # Jobs per second of whose time? And its clock would wake the scheduler in between.
+            self.workflow.scheduler.job_rate_limiter = None
+            self.workflow.scheduler.resources["_job_count"] = sys.maxsize
+        self.started.append(job)
+        self.gpus += gpus_of(job)
+        self.most_gpus = max(self.most_gpus, self.gpus)
+        ending = (self.now + duration(job), len(self.started), SubmittedJobInfo(job=job))
+        heapq.heappush(self.running, ending)
+
+    def advance(self) -> None:
+        """Let the job end that ends first."""
+        self.now, _, ended = heapq.heappop(self.running)
+        self.gpus -= gpus_of(ended.job)
+        for output in [*ended.job.output, *filter(None, [ended.job.benchmark])]:
+            path = Path(output)
+            folder = path if is_flagged(output, "directory") else path.parent
+            folder.mkdir(parents=True, exist_ok=True)
+            if folder != path:
+                path.touch()
+        self.report_job_success(ended)
+
+    def longest_chain(self) -> float:
+        """Seconds of the jobs that have to follow each other."""
+
+        @functools.cache
+        def end(job: Any) -> float:
+            before = self.workflow.dag.dependencies[job]
+            return duration(job) + max(map(end, before), default=0.0)
+
+        return max(map(end, self.started))
+
+    def shutdown(self) -> None:
+        """Say what was seen."""
+        Executor.seen = {
+            "jobs": len(self.started),
+            "makespan_s": round(self.now, 1),
+            "longest_chain_s": round(self.longest_chain(), 1),
+            "gpu_s": round(sum(duration(job) * gpus_of(job) for job in self.started), 1),
+            "core_s": round(sum(duration(job) * job.threads for job in self.started), 1),
+            "most_gpus_at_a_time": self.most_gpus,
+        }
+
+    def cancel(self) -> None:
+        """Nothing runs."""
+
+    def handle_job_success(self, job: Any) -> None:
+        """There is nothing to tidy up."""
+
+    def handle_job_error(self, job: Any) -> None:
+        """No job fails."""
+
+    def get_exec_mode(self) -> None:
+        """No job has a Snakemake of its own."""
+        raise NotImplementedError
+
+
+def write_study(folder: Path, samples: int, partitions: int) -> None:
+    """Write the config, the sheets and empty reads of a study."""
+    rows = ["sample\tfastq_1\tfastq_2"]
+    (folder / "data").mkdir()
+    for number in range(samples):
+        mates = [f"data/s{number:04d}_R{mate}.fastq.gz" for mate in (1, 2)]
+        rows.append("\t".join([f"s{number:04d}", *mates]))
+        for path in [*mates, "data/ref.fasta"]:
+            (folder / path).touch()
+    sheets = {
+        "samples.tsv": "\n".join(rows),
+        "databases.tsv": f"database\treferences\tpartitions\nd\tdata/ref.fasta\t{partitions}",
+        "config.yaml": CONFIG,
+    }
+    for name, text in sheets.items():
+        (folder / name).write_text(text + "\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0] if __doc__ else None)
+    parser.add_argument("--samples", type=int, default=200)
+    parser.add_argument("--partitions", type=int, default=4, help="of the database")
+    parser.add_argument("--gpus", type=int, default=8)
+    parser.add_argument("--cores", type=int, default=128)
+    parser.add_argument("--scheduler", choices=["greedy", "ilp"], default="ilp")
+    options = parser.parse_args(arguments)
+    ExecutorPluginRegistry().register_plugin("virtual", sys.modules[__name__])
+    start, home = time.monotonic(), Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        write_study(Path(folder), options.samples, options.partitions)
+        os.chdir(folder)
+        sys.argv = [
+            *("snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile")),
+            *("--configfile", "config.yaml", "--executor", "virtual", "--quiet", "all"),
+            *("--cores", str(options.cores), "--resources", f"gpu={options.gpus}"),
+            *("--scheduler", options.scheduler),
+        ]
+        # What Snakemake says is for those who watch.
+        with contextlib.redirect_stdout(sys.stderr), contextlib.suppress(SystemExit):
+            snakemake()
+        os.chdir(home)
+    seen = vars(options) | Executor.seen
+    bound = max(
+        seen["longest_chain_s"], seen["gpu_s"] / options.gpus, seen["core_s"] / options.cores
+    )
+    seen["bound_s"] = round(bound, 1)
+    seen["makespan_over_bound"] = round(seen["makespan_s"] / bound, 3)
+    seen["seconds_of_snakemake"] = round(time.monotonic() - start, 1)
+    print(json.dumps(seen, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
