@@ -114,7 +114,11 @@ def files_missing(lines: list[list[str]]) -> list[str]:
     for words in lines:
         if words[0] == "cp":
             made.add(words[-1])
-        named = [word for word in words if word.partition("/")[0] in top and "/" in word]
+        named = [
+            word
+            for word in words
+            if word.partition("/")[0] in top and "/" in word and ":" not in word
+        ]
         if "snakemake" in words:
             named += [own for word, own in itertools.pairwise(words) if word in NAMING]
         missing += [word for word in named if word not in made and not (ROOT / word).exists()]

@@ -2,6 +2,10 @@
 # number of threads, alone on the machine, and judged against the truth of the simulation.
 
 
+localrules:
+    record_program,
+
+
 rule compile_kernels:
     input:
         first="results/reproduce/{set}/reads/r1.fq",
