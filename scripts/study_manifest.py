@@ -38,6 +38,19 @@ def add_files(study: dict[str, Any], lines: Iterable[str], folder: Path) -> None
             place[key] = relative
 
 
+def add_jobs(study: dict[str, Any], folder: Path) -> None:
+    """Enter the statistics of the jobs that built and searched the partitions of databases."""
+    places = {"build_partition": "partitions/*.stats.json", "classify_partition": "jobs/*/*/*.json"}
+    for name, plan in study.get("databases", {}).items():
+        home = (folder / plan).parent
+        for rule, pattern in places.items():
+            for path in sorted(home.glob(pattern)):
+                part = path.relative_to(home).as_posix().partition("/")[2]
+                part = part.removesuffix(".json").removesuffix(".stats")
+                jobs = study.setdefault("jobs", {}).setdefault(rule, {})
+                jobs[f"{name} {part}"] = os.path.relpath(path, folder)
+
+
 def machine() -> dict[str, str]:
     """Say what this machine is: system, processor, cores this process may use, memory."""
     cpu = platform.processor() or platform.machine()
@@ -69,6 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
     versions = {path.stem: path.read_text().strip() for path in options.versions}
     versions["snakemake"] = study.pop("snakemake")
     add_files(study, sys.stdin, options.manifest.parent)
+    add_jobs(study, options.manifest.parent)
     manifest = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,

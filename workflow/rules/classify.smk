@@ -61,13 +61,19 @@ rule classify_partition:
         number=lambda wildcards: int(wildcards.partition),
         candidates=lambda wildcards, output: f"{output.candidates}/{{sample}}.cand",
         names=batch_names,
+        # Kept beside for the report, unlike the candidates.
+        stats=lambda wildcards, output: (
+            Path(output.candidates).parents[2]
+            / f"jobs/{wildcards.batch}/{wildcards.partition}/{{sample}}.json"
+        ),
         backend=backend_options,
         extra=batch_extra,
     shell:
         "{params.guard} {log:q}; "
         "classify() {{ ngsgpu classify -d {params.database:q} --only-partition {params.number}"
         ' --samples "$1" --candidates {params.candidates:q} --threads {threads}'
-        " {params.backend} {params.extra} 2>> {log:q}; }}; "
+        " --stats {params.stats:q} {params.backend} {params.extra} 2>> {log:q}; }}; "
+        'mkdir -p "$(dirname {params.stats:q})"; '
         ": > {log:q}; folder={output.candidates:q}; sheet=$folder/samples.tsv; "
         # Those that have left the batch are still in the sheet. A sample whose correction or merging
         # failed has notes for reads, to be handed on.

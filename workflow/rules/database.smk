@@ -93,10 +93,13 @@ rule build_partition:
         guard=guard,
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         number=lambda wildcards: int(wildcards.partition),
+        # Beside, and no output: a partition that is there already needs no job.
+        stats=lambda wildcards, output: Path(output[0]).with_suffix(".stats.json"),
         backend=backend_options,
     shell:
         "{params.guard} {log:q}; "
         # The folder of a partition has the number of the plan in its name, which is none of ours.
         "(ngsgpu db build -d {params.database:q} --only-partition {params.number} --if-missing"
         " --threads {threads} --memory {resources.mem_mb}M {params.backend}"
+        " --stats {params.stats:q}"
         " && cp {params.database:q}/partition-{wildcards.partition}-*/manifest.json {output:q}) 2> {log:q}"
