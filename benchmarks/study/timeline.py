@@ -56,14 +56,14 @@ def judge(jobs: Sequence[Job], spans: Sequence[Span], gpus: int, wall: float) ->
     Args:
         jobs: all jobs of the workflow.
         spans: jobs on devices, from their statistics.
-        gpus: how many GPUs the study had.
+        gpus: how many GPUs the study had; with 0, the jobs that would take one ran on CPUs.
         wall: seconds of the whole study.
     """
     on_gpus = [(job.begin, job.end) for job in jobs if job.rule in GPU_RULES]
     every = [(job.begin, job.end) for job in jobs]
     gpu_seconds = sum(end - begin for begin, end in on_gpus)
     cpu_alone = covered(every) - covered(on_gpus)
-    bound = SLACK * (gpu_seconds / gpus + cpu_alone)
+    bound = SLACK * (gpu_seconds / max(1, gpus) + cpu_alone)
     held: dict[str, list[tuple[float, float]]] = {}
     for span in spans:
         if span.gpu is not None:
