@@ -73,6 +73,25 @@ def test_recipe_has_the_dependencies_of_the_package() -> None:
     ]
 
 
+def test_images_are_made_of_what_the_wheel_is_made_of() -> None:
+    """MANIFEST.in names what setup.py puts into the wheel beside the package."""
+    grafted = re.findall(r"^graft (.+)$", (ROOT / "MANIFEST.in").read_text(), re.M)
+    parts = {
+        "LICENSE",
+        "MANIFEST.in",
+        "README.md",
+        "ngsgpu",
+        "pyproject.toml",
+        "setup.py",
+        *grafted,
+    }
+    assert all((ROOT / own).exists() for own in parts)
+    kept = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.M)
+    definition = (ROOT / "packaging/container/ngsgpu.def").read_text()
+    copied = re.findall(r"^    (\S+) /source/\1$", definition, re.M)
+    assert set(kept) == set(copied) == parts
+
+
 def test_what_the_workflows_of_the_repository_call() -> None:
     folder = ROOT / ".github/workflows"
     jobs = {
