@@ -84,6 +84,8 @@ def write_study(folder: Path, size: Size, threads: int) -> None:
         "database": {"threads": threads},
         "classify": {"threads": threads, "reads": "corrected"},
         "assemble": {"enabled": False},
+        "qc": False,
+        "multiqc": False,
     }
     (folder / "config.json").write_text(json.dumps(config, indent=1))
 
