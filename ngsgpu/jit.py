@@ -20,7 +20,13 @@ import importlib.abc
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Integer: TypeAlias = "int | np.integer[Any]"
+"""Type of a kernel's number, counted by Python or taken from an array; Numba ignores it."""
 
 _lock = threading.RLock()
 _here = threading.local()

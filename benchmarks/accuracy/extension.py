@@ -42,7 +42,7 @@ from benchmarks.peers.extenders import (
     draw,
     find_konnector,
 )
-from ngsgpu.align.weights import quality_weights
+from ngsgpu.align.alignment import quality_weights
 from ngsgpu.evaluate.extension import evaluate_extension
 from ngsgpu.extend import EndParameters, ExtensionParameters, cpu
 from ngsgpu.extend.params import Rules

@@ -13,14 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.align.alignment import Alignments
+from ngsgpu.align.alignment import Q20_WEIGHT, WEIGHT_BITS, Alignments
 from ngsgpu.align.rules import SUPPORT_BITS, Rules
-from ngsgpu.align.weights import Q20_WEIGHT, WEIGHT_BITS
-from ngsgpu.jit import njit
+from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import base_at
-from ngsgpu.sequence.types import Integer
 
 Q20_SHIFT = 30
 COUNT_SHIFT = 46

@@ -1,4 +1,4 @@
-// Weights of qualities and alignments, in 2^-WEIGHT_BITS; see ngsgpu/align/weights.py.
+// Weights of qualities and alignments, in 2^-WEIGHT_BITS; see ngsgpu/align/alignment.py.
 #pragma once
 #include "ngsgpu/sequence/hashing.cuh"
 

@@ -50,7 +50,7 @@ def correct(
     with open_run(
         run,
         "ngsgpu.io.gpu.parse",
-        "ngsgpu.readset.gpu_kmers",
+        "ngsgpu.readset.gpu",
         "ngsgpu.minhash.gpu",
         "ngsgpu.correct.gpu",
         lease=not run.dry_run,

@@ -13,18 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align import msa
-from ngsgpu.align.alignment import Alignments, align_candidates, filter_candidates, mark_mates
+from ngsgpu.align.alignment import (
+    Q20_WEIGHT,
+    Alignments,
+    align_candidates,
+    filter_candidates,
+    mark_mates,
+)
 from ngsgpu.align.msa import Columns, support_of
 from ngsgpu.align.rules import Rules
-from ngsgpu.align.weights import Q20_WEIGHT
-from ngsgpu.jit import njit
-from ngsgpu.minhash.cpu import FoundArrays, TableArrays, find_candidates
-from ngsgpu.minhash.params import MAX_ENTRIES
+from ngsgpu.jit import Integer, njit
+from ngsgpu.minhash.cpu import MAX_ENTRIES, FoundArrays, TableArrays, find_candidates
 from ngsgpu.readset import AmbiguousBases, ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import set_base
 from ngsgpu.sequence.hashing import mix64
-from ngsgpu.sequence.types import Integer
 
 # Class of a read's own (anchor) correction.
 NOT_CORRECTED = 0

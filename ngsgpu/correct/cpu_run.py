@@ -8,20 +8,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.align.weights import quality_weights
+from ngsgpu.align.alignment import quality_weights
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.plan import CorrectionPlan, plan_correction
 from ngsgpu.correct.run import Run
+from ngsgpu.jit import Integer
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
-from ngsgpu.run.reading import Contents
-from ngsgpu.run.staged import CpuRun
-from ngsgpu.sequence.types import Integer
+from ngsgpu.run.staged import Contents, CpuRun
 
 ANCHORS_PER_TASK = 4096
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES
-from ngsgpu.align.weights import quality_weights
 from ngsgpu.correct import cpu
 from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes, EditFetcher
 from ngsgpu.correct.params import CorrectionParameters
@@ -23,8 +23,8 @@ from ngsgpu.device.arena import persistent
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.errors import UnsuitableError
+from ngsgpu.minhash.cpu import MAX_ENTRIES
 from ngsgpu.minhash.gpu import DeviceTables
-from ngsgpu.minhash.params import MAX_ENTRIES
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet

@@ -21,7 +21,7 @@ from ngsgpu.device.memory import format_size
 from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
-from ngsgpu.readset.gpu_plan import ReadMemory, reading_bytes
+from ngsgpu.readset.gpu import ReadMemory, reading_bytes
 
 if TYPE_CHECKING:
     from ngsgpu.correct.plan import CorrectionPlan

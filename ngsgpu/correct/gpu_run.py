@@ -36,9 +36,7 @@ from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.minhash.gpu import DeviceTables, build_tables_on_gpu
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet
-from ngsgpu.readset.gpu_kmers import count_kmers_on_gpu
-from ngsgpu.readset.gpu_plan import ReadMemory
+from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.gpu_run import GpuRun
 

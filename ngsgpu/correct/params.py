@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from ngsgpu.align.alignment import WEIGHT_BITS
 from ngsgpu.align.rules import SUPPORT_BITS, Rules
-from ngsgpu.align.weights import WEIGHT_BITS
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash import MinhashParameters
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.minhash import tables
-from ngsgpu.run.plan import INTERPRETER_BYTES, HostPlan, expected_read_bytes
+from ngsgpu.run.options import INTERPRETER_BYTES, HostPlan, expected_read_bytes
 
 RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
 """Class, votes (9 bytes), place of the edits, two edits."""

@@ -18,8 +18,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset.kmers import KmerSpectrum
 from ngsgpu.run.progress import Stage
-from ngsgpu.run.reading import ReadLengths
-from ngsgpu.run.staged import StagedRun
+from ngsgpu.run.staged import ReadLengths, StagedRun
 
 _Task: TypeAlias = tuple[ReadFiles, tuple[RecordBatch, ...], int]
 """Records of some files, and the number of the first read."""

@@ -30,12 +30,11 @@ from ngsgpu.extend.tasks.task import (
     begin_task,
     correct_start,
 )
-from ngsgpu.jit import njit
+from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.ends import EndTables, empty_set
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import read_length
-from ngsgpu.sequence.borrow import borrowed
-from ngsgpu.sequence.types import Integer
+from ngsgpu.sequence.intrinsics import borrowed
 
 # Counters of a run: pairs by kind, then what the tasks did.
 PRIMARY_STEPS, AUXILIARY_STEPS, CANDIDATES_TAKEN, AUXILIARY_TASKS = range(KINDS, KINDS + 4)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.align.weights import quality_weights
+from ngsgpu.align.alignment import quality_weights
 from ngsgpu.extend import cpu
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import ExtensionParameters, Rules
@@ -18,8 +18,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
-from ngsgpu.run.reading import Contents, ReadLengths
-from ngsgpu.run.staged import CpuRun
+from ngsgpu.run.staged import Contents, CpuRun, ReadLengths
 
 
 class Extender:

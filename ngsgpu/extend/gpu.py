@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.align.weights import quality_weights
+from ngsgpu.align.alignment import quality_weights
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty

@@ -18,8 +18,7 @@ from ngsgpu.extend.insert import sampling_parameters
 from ngsgpu.extend.params import ExtensionParameters, Rules
 from ngsgpu.minhash.ends_gpu import building_bytes, table_bytes
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet, Movable
-from ngsgpu.readset.gpu_plan import ReadMemory, reading_bytes
+from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory, reading_bytes
 
 if TYPE_CHECKING:
     from ngsgpu.extend.plan import ExtensionPlan

@@ -38,7 +38,7 @@ from ngsgpu.io.reread import check_same
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.pool import Shared, working
 from ngsgpu.run.gpu_run import GpuRun
-from ngsgpu.run.reading import ReadLengths
+from ngsgpu.run.staged import ReadLengths
 
 if TYPE_CHECKING:
     from ngsgpu.minhash.ends_gpu import DeviceEndTables

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ngsgpu.extend.params import MAX_FRAGMENT, ExtensionParameters
 from ngsgpu.minhash import ends
-from ngsgpu.run.plan import INTERPRETER_BYTES, HostPlan, expected_read_bytes
+from ngsgpu.run.options import INTERPRETER_BYTES, HostPlan, expected_read_bytes
 
 PAIRS_PER_TASK = 512
 

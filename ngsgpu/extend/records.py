@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.io.text.pairs import Mates
-from ngsgpu.jit import njit
-from ngsgpu.sequence.borrow import borrowed
+from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
-from ngsgpu.sequence.types import Integer
+from ngsgpu.sequence.intrinsics import borrowed
 
 KIND_WORDS = ("none", "both", "confirmed", "one", "differ", "merged")
 """Header word for each kind of connection."""

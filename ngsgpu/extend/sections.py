@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.layout import FileLayout, ReadFilesLayout
-from ngsgpu.io.reread import Fill, PieceReader, changed, open_again
+from ngsgpu.io.reread import FileLayout, Fill, PieceReader, ReadFilesLayout, changed, open_again
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
-from ngsgpu.jit import njit
-from ngsgpu.run.reading import ReadLengths
-from ngsgpu.sequence.types import Integer
+from ngsgpu.jit import Integer, njit
+from ngsgpu.run.staged import ReadLengths
 
 PAIRS_PER_SECTION: Final = 4096
 """Pairs of a section whose places are known: about a megabyte of each file."""

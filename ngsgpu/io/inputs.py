@@ -1,21 +1,24 @@
-"""The files of a correction: lanes of reads, in what order they are read, where they go."""
+"""The input files of a library: pairing, spooling of streams, measuring, and swapped mates."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 import numpy as np
 
 from ngsgpu.errors import InputError, UsageError, output_error
+from ngsgpu.io.compress.source import Source
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
 from ngsgpu.io.text.reader import PhredOffset, read_batches
@@ -247,3 +250,69 @@ def _keep(stream: str, file: BinaryIO) -> None:
         file.flush()
     except OSError as error:
         raise output_error(_temporary_folder(), error) from error
+
+
+logger = logging.getLogger("ngsgpu")
+
+_LOOKED_AT: Final = 1 << 16
+_NUMBER: Final = re.compile(rb"\S+/([12])(?=\s|$)|\S+\s+([12]):[YN]:")
+"""Mate numbers as in ``name/2`` and in Casava's ``name 2:N:0:ACGT``."""
+
+
+def warn_of_mates(lanes: Iterable[ReadFiles]) -> None:
+    """Warn for each lane whose first mates are named as second ones, or if both mates are.
+
+    Only the first names of regular files are checked. Other problems of a file are left to its
+    readers.
+    """
+    for lane in lanes:
+        if not all(Path(path).is_file() for path in lane.inputs):
+            continue
+        try:
+            fault = _fault(lane)
+        except (InputError, OSError):
+            continue
+        if fault:
+            logger.warning("%s: %s", lane.inputs[0], fault)
+
+
+def _fault(lane: ReadFiles) -> str | None:
+    """The problem with a lane's mates; None if there is none, or without mates."""
+    first = lane.inputs[0]
+    if lane.interleaved:
+        numbers = _mate_numbers(first)
+        if _all(numbers[::2], 2):
+            return "the first mates of its pairs are named as second ones; is their order right?"
+        return None
+    if len(lane.inputs) < 2:
+        return None
+    second = lane.inputs[1]
+    if Path(first).samefile(second):
+        return "is given for first and for second mates; name the file of second mates"
+    ones, twos = _mate_numbers(first), _mate_numbers(second)
+    if _all(ones, 2):
+        return f"is given for first mates, but named as second ones; swapped with {second}?"
+    if _all(twos, 1):
+        return f"has its mates in {second}, which are named as first ones; is it the right file?"
+    return None
+
+
+def _all(numbers: list[int], number: int) -> bool:
+    return bool(numbers) and set(numbers) == {number}
+
+
+def _mate_numbers(path: str) -> list[int]:
+    """The mate number in each of the first names: 1, 2, or 0 where there is none."""
+    source = Source(path, threads=1, chunk_bytes=_LOOKED_AT)
+    try:
+        chunk = next(iter(source.chunks()), None)
+    finally:
+        source.close()
+    if chunk is None:
+        return []
+    lines = chunk.data.tobytes().splitlines()
+    if chunk.size == _LOOKED_AT:
+        del lines[-1:]  # may be cut short
+    names = lines[::4] if lines[:1] and lines[0][:1] == b"@" else lines
+    found = (_NUMBER.match(name) for name in names if name[:1] in (b"@", b">"))
+    return [int(match[1] or match[2]) if match else 0 for match in found]

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
-from ngsgpu.merge.cpu import Counts, Outputs, merge_records
-from ngsgpu.merge.params import Rules
-from ngsgpu.merge.qualities import QualityTables
-from ngsgpu.merge.tally import Tally, Wanted, new_counts
+from ngsgpu.merge.cpu import Counts, Outputs, Tally, Wanted, merge_records, new_counts
+from ngsgpu.merge.params import QualityTables, Rules
 from ngsgpu.pool import working
 
 PAIRS_PER_TASK = 65536

@@ -31,10 +31,8 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.io.text.diagnose import PhredOffset
-from ngsgpu.merge.cpu import COUNTERS, Counts
-from ngsgpu.merge.params import Rules
-from ngsgpu.merge.qualities import QualityTables
-from ngsgpu.merge.tally import DENSITIES, Tally, Wanted
+from ngsgpu.merge.cpu import COUNTERS, DENSITIES, Counts, Tally, Wanted
+from ngsgpu.merge.params import QualityTables, Rules
 
 logger = logging.getLogger("ngsgpu")
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
 from ngsgpu.merge import cpu
-from ngsgpu.merge.cpu import FIRST_OUTPUT, MERGED_OUTPUT, SECOND_OUTPUT
+from ngsgpu.merge.cpu import FIRST_OUTPUT, MERGED_OUTPUT, SECOND_OUTPUT, Tally, Wanted
 from ngsgpu.merge.params import MergeParameters
-from ngsgpu.merge.tally import Tally, Wanted
 
 _WIDTH: Final = 72
 """Asterisks of the longest bar."""

@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.jit import njit
-from ngsgpu.sequence.bits import popcount
-from ngsgpu.sequence.types import Integer
+from ngsgpu.jit import Integer, njit
+from ngsgpu.sequence.intrinsics import popcount
 
 LOW, HIGH, HIDDEN = range(3)
 """Rows of a read's planes."""

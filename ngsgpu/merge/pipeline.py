@@ -14,19 +14,17 @@ from typing import Literal
 import numpy as np
 
 from ngsgpu.errors import InputError, UnsuitableError, UsageError
-from ngsgpu.io.inputs import ReadFiles, pair_inputs
-from ngsgpu.io.mates import warn_of_mates
+from ngsgpu.io.inputs import ReadFiles, pair_inputs, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.merge import cpu
+from ngsgpu.merge.cpu import Tally
 from ngsgpu.merge.cpu_run import PAIRS_PER_TASK, Pieces, merge_on_cpu
 from ngsgpu.merge.outputs import MergeOutputs
-from ngsgpu.merge.params import SAMPLED_PAIRS, MergeParameters, Rules
-from ngsgpu.merge.qualities import QualityTables, quality_tables
+from ngsgpu.merge.params import SAMPLED_PAIRS, MergeParameters, QualityTables, Rules, quality_tables
 from ngsgpu.merge.stats import MergeStatistics
-from ngsgpu.merge.tally import Tally
 from ngsgpu.run.fallback import on_backend
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress, say_if_compiling

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.merge import cpu
+from ngsgpu.merge.cpu import Tally
 from ngsgpu.merge.outputs import summary
-from ngsgpu.merge.tally import Tally
 from ngsgpu.run.statistics import RunStatistics
 
 

@@ -24,13 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
-from ngsgpu.jit import njit
+from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.cpu import sort_by_key
 from ngsgpu.readset import ReadArrays, ReadSet
 from ngsgpu.readset.cpu import plane_start, read_length
 from ngsgpu.sequence.codec import base_at
 from ngsgpu.sequence.hashing import mix64
-from ngsgpu.sequence.types import Integer
 
 ENTRY_BYTES = 8
 MARK_BITS = 24

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.minhash import cpu
-from ngsgpu.minhash.cpu import TableArrays
-from ngsgpu.minhash.params import MinhashParameters
+from ngsgpu.minhash.cpu import MinhashParameters, TableArrays
 from ngsgpu.readset import ReadSet
 
 ENTRY_BYTES = 4 + 2 + 4

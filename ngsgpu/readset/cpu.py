@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.jit import njit
+from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 from ngsgpu.sequence.hashing import mix64
-from ngsgpu.sequence.types import Integer
 
 QUALITY_BINS = {
     8: np.arange(256, dtype=np.uint8),

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+import numpy as np
+
+from ngsgpu.device.cuda.kernels import KernelModule, grid_for
+from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import mapped_copy
 from ngsgpu.device.team import here
+from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
+from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK
 from ngsgpu.readset.cpu import ReadArrays
+from ngsgpu.readset.kmers import KmerSpectrum, kmer_occurrences, sampling_shift, spectrum_of
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
+from ngsgpu.sequence.codec import words_for
+
+if TYPE_CHECKING:
+    from ngsgpu.readset import ReadSet
 
 Movable = Literal["qualities", "planes"]
 """Arrays of a read set that may stay on the host, where kernels read them over the bus."""
@@ -185,3 +196,129 @@ class DeviceReadSet:
             min_length=self.min_length,
             max_length=self.max_length,
         )
+
+
+KERNELS = KernelModule("ngsgpu.readset")
+THREADS = 256
+_BLOCKS_PER_MULTIPROCESSOR = 16
+
+
+def count_kmers_on_gpu(reads: DeviceReadSet, k: int) -> KmerSpectrum:
+    """Spectrum of a read set.
+
+    Args:
+        reads: the read set; ambiguous bases count as their replacements.
+        k: k-mer length, 1 to 32.
+    """
+    import cupy
+
+    occurrences = kmer_occurrences(reads.uniform_length, reads.lengths, reads.reads, k)
+    shift = sampling_shift(occurrences)
+    room = int((occurrences >> shift) * 1.25) + 1024
+    found = cupy.zeros(1, dtype=cupy.uint64)
+    while True:
+        sample = cupy.empty(room, dtype=cupy.uint64)
+        found[:] = 0
+        KERNELS.launch(
+            "sample_kmers",
+            grid_for(reads.reads, THREADS, _BLOCKS_PER_MULTIPROCESSOR),
+            (THREADS,),
+            (
+                reads.struct,
+                np.int64(reads.reads),
+                np.int32(k),
+                np.uint64((1 << shift) - 1),
+                np.int64(room),
+                sample,
+                found,
+            ),
+        )
+        count = int(found[0])
+        if count <= room:
+            break
+        room = count
+    sample = sample[:count]
+    radix_sort(sample)
+    return spectrum_of(cupy.asnumpy(sample), k, shift, occurrences / max(1, reads.bases))
+
+
+_LENGTH_BYTES: Final = 8 + 8 + 4
+"""Starts and length of a read, if lengths differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMemory:
+    """Memory of a read set.
+
+    Attributes:
+        reads: number of reads.
+        max_length: longest read, in bases.
+        paired: whether reads have mates.
+        uniform: whether all reads have the same length.
+        planes: bytes of the bases.
+        qualities: bytes of the qualities.
+        other: bytes of lengths and ambiguous bases.
+    """
+
+    reads: int
+    max_length: int
+    paired: bool
+    uniform: bool
+    planes: int
+    qualities: int
+    other: int
+
+    @property
+    def total(self) -> int:
+        """Bytes of it all."""
+        return self.planes + self.qualities + self.other
+
+    @classmethod
+    def of(cls, reads: ReadSet | DeviceReadSet) -> ReadMemory:
+        """That of a read set."""
+        arrays: Any = getattr(reads, "arrays", reads)
+        planes, qualities = int(arrays.planes.nbytes), int(arrays.qualities.nbytes)
+        return cls(
+            reads=reads.reads,
+            max_length=reads.max_length,
+            paired=reads.paired,
+            uniform=arrays.uniform_length >= 0,
+            planes=planes,
+            qualities=qualities,
+            other=int(reads.nbytes) - planes - qualities,
+        )
+
+    @classmethod
+    def expected(
+        cls, reads: int, bases: int, max_length: int, *, paired: bool, quality_bits: int
+    ) -> ReadMemory:
+        """Estimate for reads of which nothing else is known."""
+        uniform = bases == reads * max_length
+        return cls(
+            reads=reads,
+            max_length=max_length,
+            paired=paired,
+            uniform=uniform,
+            planes=16 * reads * words_for(max_length),
+            qualities=reads * -(-max_length * quality_bits // 8)
+            if uniform
+            else bases * quality_bits // 8 + reads,
+            other=0 if uniform else _LENGTH_BYTES * reads,
+        )
+
+
+def reading_bytes(paired: bool, limit: int | None, budget: int) -> int:
+    """GPU memory for reading, in addition to the read set.
+
+    Args:
+        paired: whether there are two files, of first and second mates.
+        limit: memory limit of the run in bytes; None: no limit.
+        budget: bytes the run may use under that limit.
+    """
+    chunk = chunk_bytes_within(limit or budget, CHUNK_BYTES)
+    return (2 if paired else 1) * SLOTS * slot_bytes(chunk)
+
+
+def chunk_bytes_within(memory: int, chunk_bytes: int) -> int:
+    """Chunk size at which the slots use at most about an eighth of the memory."""
+    return min(chunk_bytes, max(MIN_CHUNK, memory // 96))

@@ -29,12 +29,11 @@ from ngsgpu.io.gpu.records import (
     no_bad_pair,
     total_bytes,
 )
-from ngsgpu.io.layout import FileLayout, ReadFilesLayout, Segment
+from ngsgpu.io.reread import FileLayout, ReadFilesLayout, Segment
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.diagnose import PhredOffset
-from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.readset.gpu import DeviceReadSet, chunk_bytes_within
 from ngsgpu.readset.gpu_pack import Growing, Packer
-from ngsgpu.readset.gpu_plan import chunk_bytes_within
 from ngsgpu.readset.readset import MAX_READS, ReadSetBuilder
 
 logger = logging.getLogger("ngsgpu")

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.jit import njit
+from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import working
 from ngsgpu.readset.cpu import ReadArrays, plane_start, read_length
 from ngsgpu.readset.readset import ReadSet
 from ngsgpu.sequence.hashing import mix64
-from ngsgpu.sequence.types import Integer
 
 SAMPLED_KMERS = 1 << 22
 """Minimum number of k-mer occurrences in a sample, if the reads have that many."""

@@ -10,7 +10,7 @@ from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.layout import ReadFilesLayout
+from ngsgpu.io.reread import ReadFilesLayout
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_read import read_to_device

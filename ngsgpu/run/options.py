@@ -1,12 +1,16 @@
-"""Run options common to all stages."""
+"""Run options common to all stages, and the memory that a run needs on the host."""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
-from ngsgpu.device.memory import available_memory
+from ngsgpu.device.memory import available_memory, format_size
+from ngsgpu.errors import UsageError
 from ngsgpu.io.text.reader import CHUNK_BYTES
+from ngsgpu.sequence.codec import words_for
 
 _KEPT_SHARE: Final = 4
 """Part of the memory for inflated data, which then need not be inflated again: 1 / this."""
@@ -58,3 +62,107 @@ class RunOptions:
         if backend == "cuda":
             where = "GPU" if self.gpus == 1 else f"{self.gpus} GPUs"
         return f"{where} ({self.backend_note})" if self.backend_note else where
+
+
+INTERPRETER_BYTES: Final = 200 << 20
+"""Memory of Python and its libraries."""
+
+_MIN_CHUNK: Final = 256 << 10
+_CHUNK_SHARE: Final = 32
+
+_ESTIMATE_MARGIN: Final = 1.05
+"""Safety factor on estimates in advice."""
+
+
+def chunk_bytes_within(budget_bytes: int, chunk_bytes: int) -> int:
+    """Bytes of a file per chunk, of which about a dozen are in memory at a time.
+
+    Args:
+        budget_bytes: memory budget.
+        chunk_bytes: chunk size if there is enough memory.
+    """
+    room = max(0, budget_bytes - INTERPRETER_BYTES)
+    return min(chunk_bytes, max(_MIN_CHUNK, room // _CHUNK_SHARE))
+
+
+def expected_read_bytes(reads: int, bases: int, max_length: int, quality_bits: int) -> int:
+    """Estimated size of a read set of which nothing else is known."""
+    return reads * 2 * words_for(max_length) * 8 + -(-bases * quality_bits // 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlan(ABC):
+    """Memory that a run needs whose reads and tables are all in memory.
+
+    Attributes:
+        bases: number of bases.
+        max_length: longest read, in bases.
+        tables: number of tables.
+        read_bytes: bases, qualities and lengths.
+        table_bytes: tables, with what building them needs.
+        other_bytes: workspaces, buffers of files, and the interpreter.
+        budget_bytes: memory budget.
+        estimated: whether the numbers of reads and bases are estimates.
+    """
+
+    DOING: ClassVar[str]
+    bases: int
+    max_length: int
+    tables: int
+    read_bytes: int
+    table_bytes: int
+    other_bytes: int
+    budget_bytes: int
+    estimated: bool = False
+
+    @property
+    def total_bytes(self) -> int:
+        """Most memory in use at a time."""
+        return sum(self.parts().values())
+
+    def parts(self) -> dict[str, int]:
+        """Bytes of each part, by its name."""
+        return {"reads": self.read_bytes, "tables": self.table_bytes, "other": self.other_bytes}
+
+    @abstractmethod
+    def units(self) -> str:
+        """The reads or pairs, with their number."""
+
+    @abstractmethod
+    def inputs(self) -> list[str]:
+        """Lines for people about reads and tables."""
+
+    @abstractmethod
+    def fewer_tables(self, surplus: int) -> int | None:
+        """Number of tables that saves ``surplus`` bytes; None if none does."""
+
+    def lines(self) -> list[str]:
+        """The plan for people."""
+        parts = (f"{name} {format_size(size)}" for name, size in self.parts().items())
+        sizes = f"{format_size(self.total_bytes)} of {format_size(self.budget_bytes)}"
+        return [*self.inputs(), f"memory   {sizes}: {', '.join(parts)}"]
+
+    def check(self, parameters: Any) -> None:
+        """Refuse a plan that does not fit.
+
+        Args:
+            parameters: of the stage, with ``quality_bits``.
+
+        Raises:
+            UsageError: names the memory needed and the budget, and options that would fit.
+        """
+        if self.total_bytes <= self.budget_bytes:
+            return
+        about = "about " if self.estimated else ""
+        surplus = self.total_bytes - self.budget_bytes
+        advice = []
+        if tables := self.fewer_tables(surplus):
+            advice.append(f"--hashes {tables}")
+        if parameters.quality_bits == 8 and self.bases * 3 // 4 >= surplus:
+            advice.append("--quality-bits 2")
+        wanted = self.total_bytes * (_ESTIMATE_MARGIN if self.estimated else 1)
+        advice.append(f"--memory {math.ceil(wanted / (1 << 20))}M on a machine that has it")
+        raise UsageError(
+            f"{self.DOING} {about}{self.units()} takes {format_size(self.total_bytes)} of "
+            f"memory and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
+        )

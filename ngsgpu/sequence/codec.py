@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.jit import njit
-from ngsgpu.sequence.bits import reverse_bits
-from ngsgpu.sequence.types import Integer
+from ngsgpu.jit import Integer, njit
+from ngsgpu.sequence.intrinsics import reverse_bits
 
 AMBIGUOUS = 4
 """Code of every letter that is not one of ACGT (either case)."""

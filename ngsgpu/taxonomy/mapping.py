@@ -33,8 +33,7 @@ from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.text.batch import printable
 from ngsgpu.io.text.keys import KeyTable, find_key
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
-from ngsgpu.jit import interpreted_if_small, njit
-from ngsgpu.sequence.types import Integer
+from ngsgpu.jit import Integer, interpreted_if_small, njit
 from ngsgpu.taxonomy.tree import Taxonomy
 
 logger = logging.getLogger("ngsgpu")

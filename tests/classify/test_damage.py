@@ -13,8 +13,7 @@ from isal import isal_zlib
 from ngsgpu.classify.database import database as databases
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import MANIFEST
-from ngsgpu.classify.index.blocks import block_sums, check_blocks
-from ngsgpu.classify.index.index import Index
+from ngsgpu.classify.index.index import Index, block_sums, check_blocks
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.store import read_json, write_json

@@ -11,7 +11,7 @@ from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.gpu_batches import BatchSizes
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.errors import DeviceError
-from ngsgpu.readset.gpu_plan import ReadMemory
+from ngsgpu.readset.gpu import ReadMemory
 from tests.support.correct.gpu_cases import ENOUGH, budgets, largest_budget, plan_with
 
 GIB = 1 << 30

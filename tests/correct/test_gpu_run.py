@@ -22,8 +22,7 @@ from ngsgpu.correct.gpu_run import GpuCorrection
 from ngsgpu.correct.plan import plan_correction
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet
-from ngsgpu.readset.gpu_plan import ReadMemory
+from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
 from tests.support.correct.fake_gpu import Array, FakeGpus, OutOfMemoryError
 from tests.support.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
 

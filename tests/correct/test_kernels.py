@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.align import msa
-from ngsgpu.align.alignment import alignment_weight, mismatches_at
-from ngsgpu.align.weights import quality_weights
+from ngsgpu.align.alignment import alignment_weight, mismatches_at, quality_weights
 from ngsgpu.correct import CorrectionParameters, cpu
 from ngsgpu.io.output.patch import Edits, replace_bases
 from ngsgpu.readset import ReadSet

@@ -140,7 +140,7 @@ def small_gpu(
 ) -> ExtendingGpus:
     """A GPU that has ``spare`` bytes beside what a run takes at least."""
     from ngsgpu.extend.gpu_plan import plan_gpu
-    from ngsgpu.readset.gpu_plan import ReadMemory
+    from ngsgpu.readset.gpu import ReadMemory
 
     gpus = fake(inputs, monkeypatch)
     memory = ReadMemory.of(gpus.reads)
@@ -162,7 +162,7 @@ def test_qualities_may_lie_on_the_host(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_batches_are_smaller_before_qualities_move(monkeypatch: pytest.MonkeyPatch) -> None:
     from ngsgpu.extend.gpu_plan import plan_gpu
-    from ngsgpu.readset.gpu_plan import ReadMemory
+    from ngsgpu.readset.gpu import ReadMemory
 
     gpu = SimpleNamespace(
         workspace_bytes=lambda rules, longest, pairs: 700 * pairs,

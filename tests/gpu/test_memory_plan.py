@@ -17,7 +17,7 @@ from ngsgpu.correct.gpu_run import GpuCorrection
 from ngsgpu.errors import DeviceError
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu_plan import ReadMemory
+from ngsgpu.readset.gpu import ReadMemory
 from tests.support.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
 from tests.support.correct.random_reads import simulate, write_fastq
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.io.mates import warn_of_mates
+from ngsgpu.io.inputs import warn_of_mates
 
 ROOT = Path(__file__).resolve().parents[2]
 

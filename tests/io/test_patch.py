@@ -15,10 +15,10 @@ import pytest
 
 from ngsgpu.errors import InputError, OutputError
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.layout import FileLayout, ReadFilesLayout, identify
 from ngsgpu.io.output.patch import EditCounts, Edits, pieces_of, write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.reread import FileLayout, ReadFilesLayout, identify
 from tests.support.io.layouts import layouts_of
 from tests.support.io.random_fastq import (
     Style,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ngsgpu.align.weights import quality_weights
+from ngsgpu.align.alignment import quality_weights
 from ngsgpu.correct import CorrectionParameters, MinhashParameters, cpu
 from ngsgpu.errors import DeviceError, InputError
 from ngsgpu.extend.gpu import MAX_READS as MAX_EXTENDED

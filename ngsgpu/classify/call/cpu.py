@@ -26,8 +26,7 @@ from ngsgpu.classify.call.results import CalledReads
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
-from ngsgpu.jit import njit
-from ngsgpu.sequence.types import Integer
+from ngsgpu.jit import Integer, njit
 from ngsgpu.taxonomy.tree import SPECIES
 
 

@@ -1,4 +1,4 @@
-// All queries together, before the first is called; the references are evidence.py and coverage.py.
+// All queries together, before the first is called; the reference is evidence.py.
 #include "ngsgpu/classify/query/batch.cuh"
 
 namespace {

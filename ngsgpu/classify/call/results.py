@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.query.queries import QueryBlock
-from ngsgpu.jit import njit
-from ngsgpu.sequence.types import Integer
+from ngsgpu.jit import Integer, njit
 
 UNCLASSIFIED: Final = -1
 NO_TARGET: Final = -1

@@ -15,8 +15,8 @@ manifest.
 
 Opening always performs the quick checks, so that no array leads out of another. The contents of
 targets and taxonomy are compared with their checksums then; those of an index block by block on
-first access (``blocks``), or as a whole if all of it is read anyway or a partition has no block
-checksums, as in earlier versions.
+first access, or as a whole if all of it is read anyway or a partition has no block checksums, as
+in earlier versions.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Partition:
         target: int32[n], numbers of its targets in the database, ascending.
         first_window: uint32[n + 1], where the windows of each begin, and their number.
         index: see ``ngsgpu.classify.index.index``.
-        sums: uint64, checksums of the index's blocks (``ngsgpu.classify.index.blocks``); empty if
+        sums: uint64, checksums of the index's blocks (``ngsgpu.classify.index.index``); empty if
             nothing is to be verified.
         folder: its directory.
         files: sizes and checksums of its files; none for a partition in memory.

@@ -15,7 +15,7 @@ from ngsgpu.classify.database.database import (
     open_index,
 )
 from ngsgpu.classify.database.folder import FORMAT, MANIFEST, atomic_directory
-from ngsgpu.classify.index.blocks import block_sums
+from ngsgpu.classify.index.index import block_sums
 from ngsgpu.io.output.store import FileList, save_arrays, write_json
 
 

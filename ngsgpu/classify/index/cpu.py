@@ -25,8 +25,7 @@ from ngsgpu.classify.index.index import (
     WindowTaxa,
     directory_bits,
 )
-from ngsgpu.jit import njit
-from ngsgpu.sequence.types import Integer
+from ngsgpu.jit import Integer, njit
 
 _PART_PAIRS: Final = 1 << 14
 _MAX_PART_BITS: Final = 14

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.errors import InputError
-from ngsgpu.jit import njit
-from ngsgpu.sequence.types import Integer
+from ngsgpu.jit import Integer, njit
 
 FORMAT: Final = "ngsgpu candidates"
 VERSION: Final = 2

@@ -24,9 +24,8 @@ from ngsgpu.classify.index.index import bucket_of, find_key
 from ngsgpu.classify.params import SketchRules
 from ngsgpu.classify.query.queries import CandidateArrays, Mates
 from ngsgpu.classify.sketch.cpu import sketch_sequence, unpack_bases, windows_of
-from ngsgpu.jit import njit
-from ngsgpu.sequence.prefetch import prefetch
-from ngsgpu.sequence.types import Integer
+from ngsgpu.jit import Integer, njit
+from ngsgpu.sequence.intrinsics import prefetch
 
 BLOCK_BITS: Final = 6
 """Windows whose target is kept: every 64th."""
@@ -53,7 +52,7 @@ class PartitionArrays(NamedTuple):
         target: int32[targets], numbers of the partition's targets in the database, ascending.
         taxon: int32[targets], each target's taxon at the lowest rank of calls, or the lowest one
             above it, -1 without one; empty if calls may be sequences.
-        sums: uint64, checksums of the index's blocks, see ``ngsgpu.classify.index.blocks``; empty
+        sums: uint64, checksums of the index's blocks, see ``ngsgpu.classify.index.index``; empty
             if
             nothing is to be verified.
         checked: uint8, 1 for each verified block.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.labels import Labels
-from ngsgpu.classify.index.blocks import check_blocks
+from ngsgpu.classify.index.index import check_blocks
 from ngsgpu.classify.params import PER_MILLION, QueryParameters, QueryRules
 from ngsgpu.classify.query.cpu import (
     BLOCK_BITS,

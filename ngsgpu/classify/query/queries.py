@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.jit import njit
-from ngsgpu.sequence.types import Integer
+from ngsgpu.jit import Integer, njit
 
 
 class Mates(NamedTuple):

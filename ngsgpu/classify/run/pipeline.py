@@ -27,7 +27,7 @@ from ngsgpu.classify.query.queries import Queries, QueryBlock
 from ngsgpu.classify.run.cpu_run import QUERIES_PER_TASK, OutputRules, SampleRun
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, cuts_of, queries_of
 from ngsgpu.classify.run.stats import ClassificationStatistics
-from ngsgpu.io.mates import warn_of_mates
+from ngsgpu.io.inputs import warn_of_mates
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.text.reader import PhredOffset

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchRules
-from ngsgpu.jit import njit
+from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.sequence.hashing import LOW_32, mix32
-from ngsgpu.sequence.types import Integer
 
 _NONE = LOW_32
 

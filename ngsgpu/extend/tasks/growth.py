@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.align.alignment import alignment_weight
-from ngsgpu.align.weights import Q20_WEIGHT, WEIGHT_BITS
+from ngsgpu.align.alignment import Q20_WEIGHT, WEIGHT_BITS, alignment_weight
 from ngsgpu.extend.params import Rules
 from ngsgpu.extend.tasks.task import (
     ALL,
@@ -30,12 +29,11 @@ from ngsgpu.extend.tasks.task import (
     find_candidates,
     oriented_bases,
 )
-from ngsgpu.jit import njit
+from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.ends import EndTables, has_flag, hash_kmers, set_flag
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import quality_code, quality_start, read_length
-from ngsgpu.sequence.bits import popcount
-from ngsgpu.sequence.types import Integer
+from ngsgpu.sequence.intrinsics import popcount
 
 MAX_QUALITY = 40
 MIN_QUALITY = 2

@@ -24,12 +24,11 @@ from ngsgpu.extend.tasks.task import (
     Task,
     oriented_bases,
 )
-from ngsgpu.jit import njit
+from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import read_length
-from ngsgpu.sequence.bits import popcount
 from ngsgpu.sequence.codec import bases_from
-from ngsgpu.sequence.types import Integer
+from ngsgpu.sequence.intrinsics import popcount
 
 # How a pair was connected, from the strictest to the least strict, or why it was not.
 NOT_CONNECTED = 0

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.align.weights import Q20_WEIGHT
+from ngsgpu.align.alignment import Q20_WEIGHT
 from ngsgpu.extend.params import Rules
-from ngsgpu.jit import njit
+from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.ends import (
     EndSet,
     EndTables,
@@ -25,9 +25,8 @@ from ngsgpu.minhash.ends import (
 )
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
-from ngsgpu.sequence.bits import popcount
 from ngsgpu.sequence.codec import bases_from, set_base
-from ngsgpu.sequence.types import Integer
+from ngsgpu.sequence.intrinsics import popcount
 
 MAX_CANDIDATES = 512
 """Maximum number of candidates of a task; surplus reads are dropped."""

@@ -25,8 +25,7 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.compress.bgzf import BgzfError, BgzfStream, gunzip, is_bgzf
-from ngsgpu.io.compress.prefixed import Prefixed
+from ngsgpu.io.compress.bgzf import BgzfError, BgzfStream, Prefixed, gunzip, is_bgzf
 from ngsgpu.io.paths import read_at
 
 _MAGIC_BYTES: Final = 32

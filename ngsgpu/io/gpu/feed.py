@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.io.compress.source import Chunk, Source
-from ngsgpu.io.layout import FileIdentity, identify
 from ngsgpu.io.paths import read_at
+from ngsgpu.io.reread import FileIdentity, identify
 
 _LOG = logging.getLogger("ngsgpu")
 

@@ -19,13 +19,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.layout import FileLayout, ReadFilesLayout, Segment
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.reread import PieceReader, check_same, open_again
-from ngsgpu.jit import njit
+from ngsgpu.io.reread import (
+    FileLayout,
+    PieceReader,
+    ReadFilesLayout,
+    Segment,
+    check_same,
+    open_again,
+)
+from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
-from ngsgpu.sequence.types import Integer
 
 PIECE_BYTES: Final = 1 << 20
 """Bytes a thread copies at a time: small enough to stay in its core's cache."""

@@ -16,10 +16,9 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.layout import FileLayout, ReadFilesLayout
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.reread import PlainReader, check_same
+from ngsgpu.io.reread import FileLayout, PlainReader, ReadFilesLayout, check_same
 
 COPIED_AT_ONCE: Final = 4 << 20
 

@@ -1,7 +1,7 @@
 """FASTQ and FASTA files as batches of records.
 
 The threads of a pool split chunks into records, each from a guess of where its first record begins
-(see ``split``), and read them, too, where the file can be read in any order. Here the chunks come
+(see ``batch``), and read them, too, where the file can be read in any order. Here the chunks come
 together: guesses are verified, records and lines are counted, and faults are put into words.
 """
 
@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import Chunk, Source
 from ngsgpu.io.text import diagnose, scan
-from ngsgpu.io.text.batch import RecordBatch, concatenate
+from ngsgpu.io.text.batch import OVERLAP, RecordBatch, Split, Splitter, concatenate
 from ngsgpu.io.text.diagnose import PhredOffset
-from ngsgpu.io.text.split import OVERLAP, Split, Splitter
 from ngsgpu.pool import map_ahead
 
 __all__ = [

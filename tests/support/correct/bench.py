@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ngsgpu.align import msa
-from ngsgpu.align.alignment import Alignments, filter_candidates, mark_mates
-from ngsgpu.align.weights import quality_weights
+from ngsgpu.align.alignment import Alignments, filter_candidates, mark_mates, quality_weights
 from ngsgpu.correct import Corrections, cpu
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet

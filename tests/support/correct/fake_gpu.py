@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
-from ngsgpu.align.weights import quality_weights
+from ngsgpu.align.alignment import quality_weights
 from ngsgpu.correct import CorrectionParameters, cpu
 from ngsgpu.correct import gpu as correct_gpu
 from ngsgpu.minhash import MinhashTables, build_tables

@@ -15,7 +15,7 @@ from ngsgpu.correct.gpu_batches import AnchorBatches
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu_plan import ReadMemory
+from ngsgpu.readset.gpu import ReadMemory
 from tests.support.correct.random_reads import simulate
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.layout import FileLayout, ReadFilesLayout, Segment, identify
+from ngsgpu.io.reread import FileLayout, ReadFilesLayout, Segment, identify
 from ngsgpu.io.text.reader import PhredOffset
 from tests.support.io.records import compression
 

@@ -1,0 +1,113 @@
+"""What Numba does not offer: machine instructions on 64-bit words, and uncounted arrays.
+
+``intrinsic`` turns a code generator into a function with a different signature, so each generator
+is kept apart from its function, and ``cast`` gives the function its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from ngsgpu.jit import intrinsic
+
+_WordFunction: TypeAlias = Callable[[np.uint64], np.uint64]
+
+
+def _popcount(typing_context: Any, word: Any) -> Any:
+    from numba import types
+
+    del typing_context, word
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del context, signature
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+popcount = cast(_WordFunction, intrinsic(_popcount))
+"""Number of bits set in a uint64."""
+
+
+def _reverse_bits(typing_context: Any, word: Any) -> Any:
+    from numba import types
+
+    del typing_context, word
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del context, signature
+        return builder.bitreverse(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+reverse_bits = cast(_WordFunction, intrinsic(_reverse_bits))
+"""The 64 bits of a uint64 in opposite order."""
+
+_READ = 0
+_KEEP = 3
+_DATA = 1
+
+
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    from llvmlite import ir
+    from numba import types
+
+    del typing_context, index
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        flag = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, flag, flag, flag])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+        builder.call(function, [place, flag(_READ), flag(_KEEP), flag(_DATA)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+prefetch = cast(Callable[[Any, Any], None], intrinsic(_prefetch))
+"""Prefetch the cache line that contains element ``index`` of the flattened ``array``.
+
+For contiguous arrays inside kernels. An index outside the array is ignored.
+"""
+
+
+def _items(kind: Any) -> list[Any]:
+    return list(kind.types)
+
+
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    from numba import types
+
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = context.get_constant_null(cast(Any, types).MemInfoPointer(types.voidptr))
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        items = [
+            _without_owner(context, builder, item, builder.extract_value(value, i))
+            for i, item in enumerate(_items(kind))
+        ]
+        return context.make_tuple(builder, kind, items)
+    return value
+
+
+def _borrowed(typing_context: Any, value: Any) -> Any:
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _without_owner(context, builder, signature.args[0], arguments[0])
+
+    return value(value), generate
+
+
+borrowed = cast(Callable[[Any], Any], intrinsic(_borrowed))
+"""An array, or a tuple of arrays, whose references are not counted; for kernels only.
+
+It must not outlive the kernel call that was given its owner.
+"""
