@@ -6,9 +6,9 @@ dropped, and the columns of the rest show which bases are wrong.
     from ngsgpu.correct import CorrectionParameters, correct_files
     correct_files(["R1.fastq.gz"], ["C1.fastq.gz"], ["R2.fastq.gz"], ["C2.fastq.gz"])
 
-``params`` defines the parameters; ``pipeline`` processes files in the steps of a ``run``.
-``cpu_run`` runs the kernels of ``cpu`` (with ``align``); ``gpu_run`` plans (``gpu_plan``) and
-places the data on which ``gpu`` runs the kernels of ``kernels.cu``, batch by batch
+``params`` defines the parameters; ``pipeline`` processes files in the steps of ``cpu_run``,
+which runs the kernels of ``cpu`` (with ``align``), or of ``gpu_run``, which plans (``gpu_plan``)
+and places the data on which ``gpu`` runs the kernels of ``kernels.cu``, batch by batch
 (``gpu_batches``); ``corrections`` and ``gpu_combine`` combine the decisions.
 After Kallenborn (2024), chapter 4.
 """

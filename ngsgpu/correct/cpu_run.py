@@ -1,9 +1,14 @@
-"""A correction on the CPU: anchors in an order that suits the cache, on several threads."""
+"""A correction: its steps on any backend, the memory it needs, and how the CPU takes the steps."""
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +17,193 @@ from ngsgpu.align.alignment import quality_weights
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.correct.plan import CorrectionPlan, plan_correction
-from ngsgpu.correct.run import Run
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.output.patch import EditCounts, replace_bases
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import Integer
 from ngsgpu.minhash import MinhashTables, build_tables
+from ngsgpu.minhash import tables as minhash_tables
 from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
-from ngsgpu.run.staged import Contents, CpuRun
+from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
+from ngsgpu.run.progress import Stage
+from ngsgpu.run.staged import CpuRun, ReadLengths, StagedRun
+
+_Task: TypeAlias = tuple[ReadFiles, tuple[RecordBatch, ...], int]
+"""Records of some files, and the number of the first read."""
+
+
+class Run(StagedRun[CorrectionParameters]):
+    """A correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``."""
+
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
+        """Start copying the inputs to the outputs after ``read``, if that helps."""
+
+    @abstractmethod
+    def count(self) -> KmerSpectrum:
+        """The k-mer spectrum of the reads."""
+
+    @abstractmethod
+    def correct(self, coverage: float) -> Corrections:
+        """Build the tables and correct every read.
+
+        Raises:
+            DeviceError: the GPU's memory does not suffice.
+            UnsuitableError: a read is too long for the GPU.
+            HostMemoryError: the memory does not suffice.
+        """
+
+    def building_tables(self) -> AbstractContextManager[Stage]:
+        """The step of the tables."""
+        return self.step("tables", "building tables", self.parameters.minhash.hashes, "tables")
+
+    def correcting(self) -> AbstractContextManager[Stage]:
+        """The step of the corrections."""
+        return self.step("correct", "correcting", self.reads.reads)
+
+    def writing(self) -> AbstractContextManager[Stage]:
+        """The step of the outputs."""
+        return self.step("write", "writing", self.reads.reads)
+
+    def write(
+        self, lanes: Sequence[ReadFiles], corrections: Corrections, outputs: OutputSet
+    ) -> EditCounts:
+        """Read the lanes again, record by record, and write them with the corrections.
+
+        Works for all readable input; ``ngsgpu.io.output.patch`` is faster if the first pass has
+        recorded the positions of the sequences.
+
+        Raises:
+            InputError: a file has changed.
+        """
+        known = ReadLengths.of(self.reads)
+        size = 2 if known.paired else 1, max(1, known.max_length)
+        edits = corrections.all_edits
+        threads = self.options.threads
+        spaces = Shared(EditCounts(0, 0, np.zeros(size, dtype=np.int64)) for _ in range(threads))
+
+        def tasks() -> Iterator[_Task]:
+            first_read = 0
+            for lane in lanes:
+                for mates in self.batches(lane):
+                    yield lane, mates, first_read
+                    first_read += sum(map(len, mates))
+            known.check_number(lanes, first_read)
+
+        def edit(task: _Task) -> _Task:
+            _, mates, first_read = task
+            known.check(mates, first_read)
+            with spaces.borrowed() as counts:
+                for mate, batch in enumerate(mates):
+                    changed, decided = replace_bases(
+                        batch.data,
+                        0,
+                        batch.seq_start,
+                        first_read + mate,
+                        len(mates),
+                        edits,
+                        counts.by_position,
+                        True,
+                    )
+                    counts.reads += int(changed)
+                    counts.ambiguous += int(decided)
+            return task
+
+        with (
+            self.writing() as stage,
+            working(threads, edit, tasks(), ahead=threads + 2, name="edit") as edited,
+        ):
+            for lane, mates, _ in edited:
+                for mate, batch in enumerate(mates):
+                    outputs.write(lane.outputs[mate], batch.text)
+                stage.advance(sum(map(len, mates)))
+        return EditCounts(
+            sum(counts.reads for counts in spaces.things),
+            sum(counts.ambiguous for counts in spaces.things),
+            np.sum([counts.by_position for counts in spaces.things], axis=0),
+        )
+
+
+RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
+"""Class, votes (9 bytes), place of the edits, two edits."""
+
+WORKSPACE_BYTES = 8 << 20
+"""Bytes per thread for anchors with very many candidates."""
+
+_MIN_TABLES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectionPlan(HostPlan):
+    """Memory that a correction needs; see ``HostPlan``.
+
+    Attributes:
+        batches: number of batches of anchors.
+        result_bytes: corrections and votes.
+    """
+
+    DOING = "correcting"
+    batches: int
+    result_bytes: int
+
+    def parts(self) -> dict[str, int]:
+        """Bytes of each part, by its name."""
+        return {
+            "reads": self.read_bytes,
+            "tables": self.table_bytes,
+            "results": self.result_bytes,
+            "other": self.other_bytes,
+        }
+
+    def units(self) -> str:
+        """The reads, with their number."""
+        return f"{self.contents.reads:,} reads"
+
+    def inputs(self) -> list[str]:
+        """Lines for people about reads and tables."""
+        found = self.contents
+        kind = "pairs" if found.paired else "reads"
+        return [
+            f"reads    {found.reads:,} with {found.bases:,} bases, the longest {found.longest:,}",
+            f"tables   {self.tables}",
+            f"batches  {self.batches:,} of {ANCHORS_PER_TASK:,} {kind}",
+        ]
+
+    def fewer_tables(self, surplus: int) -> int | None:
+        """Number of tables that saves ``surplus`` bytes; None if none does."""
+        fitting = self.tables - math.ceil(
+            surplus / (max(1, self.contents.reads) * minhash_tables.ENTRY_BYTES)
+        )
+        return fitting if fitting >= _MIN_TABLES else None
+
+
+def plan_correction(
+    parameters: CorrectionParameters, contents: Contents, *, threads: int, budget_bytes: int
+) -> CorrectionPlan:
+    """Plan the memory of a correction.
+
+    Args:
+        parameters: correction parameters.
+        contents: the reads.
+        threads: number of threads.
+        budget_bytes: memory budget.
+    """
+    reads = contents.reads
+    anchors = reads // 2 if contents.paired else reads
+    return CorrectionPlan(
+        contents=contents,
+        tables=parameters.minhash.hashes,
+        batches=-(-anchors // ANCHORS_PER_TASK),
+        read_bytes=contents.nbytes(parameters.quality_bits),
+        table_bytes=minhash_tables.planned_bytes(reads, parameters.minhash, threads),
+        result_bytes=reads * RESULT_BYTES_PER_READ,
+        other_bytes=INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20),
+        budget_bytes=budget_bytes,
+    )
+
 
 ANCHORS_PER_TASK = 4096
 
@@ -103,18 +286,13 @@ def correct_on_cpu(
 class CorrectionOnCpu(CpuRun[CorrectionParameters], Run):
     """See ``Run``."""
 
-    def plan(self, contents: Contents, *, paired: bool) -> CorrectionPlan:
+    def plan(self, contents: Contents) -> CorrectionPlan:
         """Memory that the run needs for some reads."""
         return plan_correction(
             self.parameters,
-            reads=contents.reads,
-            bases=contents.bases,
-            max_length=contents.longest,
-            paired=paired,
+            contents,
             threads=self.options.threads,
             budget_bytes=self.budget,
-            read_bytes=contents.read_bytes,
-            estimated=contents.estimated,
         )
 
     def count(self) -> KmerSpectrum:

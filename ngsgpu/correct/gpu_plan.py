@@ -24,7 +24,7 @@ from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
 from ngsgpu.readset.gpu import ReadMemory, reading_bytes
 
 if TYPE_CHECKING:
-    from ngsgpu.correct.plan import CorrectionPlan
+    from ngsgpu.correct.cpu_run import CorrectionPlan
     from ngsgpu.readset.gpu import Movable
     from ngsgpu.run.options import RunOptions
 
@@ -183,16 +183,17 @@ def plan_for_this_gpu(
         DeviceError: it does not suffice, or CUDA does not respond.
         UnsuitableError: a read is too long for the GPU's shared memory.
     """
+    contents = run.contents
     reads = ReadMemory.expected(
-        run.reads,
-        run.bases,
-        run.max_length,
-        paired=run.paired,
+        contents.reads,
+        contents.bases,
+        contents.longest,
+        paired=contents.paired,
         quality_bits=parameters.quality_bits,
     )
     budget = gpu_memory(options.gpu_memory).budget
     plan = plan_gpu(reads, parameters, budget=budget, host_budget=options.budget // options.gpus)
-    return replace(plan, reading=reading_bytes(run.paired, options.gpu_memory, budget))
+    return replace(plan, reading=reading_bytes(contents.paired, options.gpu_memory, budget))
 
 
 def _placements(hashes: int, qualities: int) -> Iterator[Placement]:

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.cpu_run import CorrectionOnCpu
+from ngsgpu.correct.cpu_run import CorrectionOnCpu, Run
 from ngsgpu.correct.gpu import AnchorCorrector
 from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes
 from ngsgpu.correct.gpu_combine import combine
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.correct.run import Run
 from ngsgpu.device.arena import Arena
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import available_memory

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.cpu_run import CorrectionOnCpu
+from ngsgpu.correct.cpu_run import CorrectionOnCpu, CorrectionPlan, Run, plan_correction
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.correct.plan import CorrectionPlan, plan_correction
-from ngsgpu.correct.run import Run
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.io.inputs import plan_lanes
 from ngsgpu.io.text.reader import PhredOffset
@@ -151,13 +149,10 @@ def plan_files(
     """
     options = options or RunOptions()
     lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
-    budget, sizes = measure(lanes, options, phred_offset)
+    budget, contents = measure(lanes, options, phred_offset)
     return plan_correction(
         parameters or CorrectionParameters(),
-        reads=sizes.reads,
-        bases=sizes.bases,
-        max_length=sizes.longest,
-        paired=lanes[0].paired,
+        contents,
         threads=options.threads,
         budget_bytes=budget,
     )

@@ -1,24 +1,155 @@
-"""An extension on the CPU: threads extend the pairs of an input section and format them."""
+"""An extension: its steps on any backend, the memory it needs, and how the CPU takes the steps."""
 
 from __future__ import annotations
 
+import logging
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.extend import cpu
+from ngsgpu.extend.cpu import COUNTERS, Extensions
+from ngsgpu.extend.insert import InsertSize, estimate_insert, sampled_pairs, sampling_parameters
 from ngsgpu.extend.outputs import Text, TextMaker
-from ngsgpu.extend.params import ExtensionParameters, Rules
-from ngsgpu.extend.plan import PAIRS_PER_TASK, ExtensionPlan, plan_extension
-from ngsgpu.extend.run import Run
+from ngsgpu.extend.params import MAX_FRAGMENT, ExtensionParameters, Rules
 from ngsgpu.extend.sections import Section, read_sections
+from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.text.reader import PhredOffset
+from ngsgpu.minhash import ends
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
-from ngsgpu.run.staged import Contents, CpuRun, ReadLengths
+from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan, RunOptions
+from ngsgpu.run.progress import Progress, Stage
+from ngsgpu.run.staged import CpuRun, ReadLengths, StagedRun
+
+logger = logging.getLogger("ngsgpu")
+
+
+class Run(StagedRun[ExtensionParameters]):
+    """An extension: ``read`` (or ``take``), ``build``, ``insert_size``, ``texts`` (or ``results``).
+
+    Attributes:
+        counters: int64[COUNTERS], counters of the tasks with the latest rules (``cpu``).
+    """
+
+    def __init__(
+        self,
+        parameters: ExtensionParameters,
+        options: RunOptions,
+        phred_offset: PhredOffset,
+        progress: Progress,
+    ) -> None:
+        super().__init__(parameters, options, phred_offset, progress)
+        self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
+
+    @abstractmethod
+    def build(self) -> None:
+        """Build the tables of the reads' ends.
+
+        Raises:
+            DeviceError: the GPU's memory does not suffice.
+            HostMemoryError: the memory does not suffice.
+        """
+
+    @abstractmethod
+    def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[Extensions]:
+        """Extend some pairs; yields the results of consecutive ones, in order."""
+
+    @abstractmethod
+    def texts(self, lanes: Sequence[ReadFiles], rules: Rules, maker: TextMaker) -> Iterator[Text]:
+        """Read the lanes again and extend all pairs; yields their text."""
+
+    def building_tables(self) -> AbstractContextManager[Stage]:
+        """The step of the tables."""
+        return self.step("tables", "building tables", self.parameters.ends.hashes, "tables")
+
+    def insert_size(self) -> InsertSize:
+        """The length of fragments, given or estimated from a sample of the pairs.
+
+        Raises:
+            UsageError: too few pairs can be connected.
+        """
+        parameters = self.parameters
+        if parameters.insert_mean is not None and parameters.insert_sd is not None:
+            return InsertSize(parameters.insert_mean, parameters.insert_sd)
+        if self.reads.reads == 0:
+            return InsertSize(1.0, 1.0)
+        rules = sampling_parameters(parameters).rules(0.0, 0.0)
+        pairs = sampled_pairs(self.reads.reads // 2)
+        lengths = []
+        with self.step("insert_size", "estimating the insert size", len(pairs), "pairs") as stage:
+            for part in self.results(rules, pairs):
+                lengths.append(part.total[part.kind != NOT_CONNECTED])
+                stage.advance(len(part.kind))
+        insert = estimate_insert(np.concatenate(lengths), len(pairs))
+        logger.info("estimated insert size: %.1f ± %.1f", insert.mean, insert.sd)
+        return insert
+
+
+PAIRS_PER_TASK = 512
+
+TASK_BYTES_PER_BASE = 16
+"""Of a task's workspace, with the hashes of its k-mers counted apart."""
+
+_MIN_TABLES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionPlan(HostPlan):
+    """Memory that an extension needs; see ``HostPlan``."""
+
+    DOING = "extending"
+
+    def units(self) -> str:
+        """The pairs, with their number."""
+        return f"{self.contents.reads // 2:,} pairs"
+
+    def inputs(self) -> list[str]:
+        """Lines for people about reads and tables."""
+        found = self.contents
+        return [
+            f"pairs    {found.reads // 2:,} with {found.bases:,} bases, the longest read "
+            f"{found.longest:,}",
+            f"tables   {self.tables}, of both ends of each read",
+        ]
+
+    def fewer_tables(self, surplus: int) -> int | None:
+        """Number of tables that saves ``surplus`` bytes; None if none does."""
+        spare = self.tables - _MIN_TABLES
+        saves = spare > 0 and self.table_bytes // self.tables * spare >= surplus
+        return _MIN_TABLES if saves else None
+
+
+def plan_extension(
+    parameters: ExtensionParameters, contents: Contents, *, threads: int, budget_bytes: int
+) -> ExtensionPlan:
+    """Plan the memory of an extension.
+
+    Args:
+        parameters: extension parameters.
+        contents: the reads.
+        threads: number of threads.
+        budget_bytes: memory budget.
+    """
+    hashes = parameters.ends.hashes
+    longest = min(MAX_FRAGMENT, parameters.max_length or 2000) + contents.longest
+    task_bytes = 4 * longest * (TASK_BYTES_PER_BASE + 8 * hashes)
+    results = 4 * PAIRS_PER_TASK * longest * (6 if parameters.outward else 4)
+    return ExtensionPlan(
+        contents=contents,
+        tables=hashes,
+        read_bytes=contents.nbytes(parameters.quality_bits),
+        table_bytes=ends.planned_bytes(contents.reads, parameters.ends, threads),
+        other_bytes=INTERPRETER_BYTES + threads * (task_bytes + results + (1 << 20)) + (192 << 20),
+        budget_bytes=budget_bytes,
+    )
 
 
 class Extender:
@@ -62,18 +193,13 @@ class ExtensionOnCpu(CpuRun[ExtensionParameters], Run):
 
     tables: EndTables
 
-    def plan(self, contents: Contents, *, paired: bool) -> ExtensionPlan:
+    def plan(self, contents: Contents) -> ExtensionPlan:
         """Memory that the run needs for some reads."""
-        assert paired
         return plan_extension(
             self.parameters,
-            pairs=contents.reads // 2,
-            bases=contents.bases,
-            max_length=contents.longest,
+            contents,
             threads=self.options.threads,
             budget_bytes=self.budget,
-            read_bytes=contents.read_bytes,
-            estimated=contents.estimated,
         )
 
     def build(self) -> None:

@@ -21,7 +21,7 @@ from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory, reading_bytes
 
 if TYPE_CHECKING:
-    from ngsgpu.extend.plan import ExtensionPlan
+    from ngsgpu.extend.cpu_run import ExtensionPlan
     from ngsgpu.run.options import RunOptions
 
 BATCHES_PER_GPU: Final = 2
@@ -170,8 +170,13 @@ def plan_for_this_gpu(
     Raises:
         DeviceError: it does not suffice, or CUDA does not respond.
     """
+    contents = run.contents
     reads = ReadMemory.expected(
-        2 * run.pairs, run.bases, run.max_length, paired=True, quality_bits=parameters.quality_bits
+        contents.reads,
+        contents.bases,
+        contents.longest,
+        paired=True,
+        quality_bits=parameters.quality_bits,
     )
     budget = gpu_memory(options.gpu_memory).budget
     plan = plan_gpu(reads, parameters, budget=budget, host_budget=options.budget)

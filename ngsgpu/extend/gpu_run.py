@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.extend.cpu import COUNTERS, Extensions
-from ngsgpu.extend.cpu_run import ExtensionOnCpu
+from ngsgpu.extend.cpu_run import ExtensionOnCpu, Run
 from ngsgpu.extend.gpu_plan import (
     BATCH_BYTES,
     BATCHES_PER_GPU,
@@ -31,7 +31,6 @@ from ngsgpu.extend.gpu_plan import (
 )
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import ExtensionParameters, Rules
-from ngsgpu.extend.run import Run
 from ngsgpu.extend.sections import Section, can_seek, indexed_sections, read_sections, with_results
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.reread import check_same

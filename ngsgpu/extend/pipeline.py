@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
 from ngsgpu.extend.cpu import Extensions
-from ngsgpu.extend.cpu_run import ExtensionOnCpu
+from ngsgpu.extend.cpu_run import ExtensionOnCpu, ExtensionPlan, Run, plan_extension
 from ngsgpu.extend.insert import InsertSize
 from ngsgpu.extend.outputs import ExtensionOutputs, TextMaker
 from ngsgpu.extend.params import ExtensionParameters, Rules
-from ngsgpu.extend.plan import ExtensionPlan, plan_extension
-from ngsgpu.extend.run import Run
 from ngsgpu.extend.stats import ExtensionStatistics
 from ngsgpu.io.inputs import ReadFiles, plan_lanes
 from ngsgpu.io.text.reader import PhredOffset
@@ -158,12 +156,10 @@ def plan_files(
         UsageError: the files are inconsistent.
     """
     options = options or RunOptions()
-    budget, sizes = measure(_paired_lanes(in1, in2, interleaved), options, phred_offset)
+    budget, contents = measure(_paired_lanes(in1, in2, interleaved), options, phred_offset)
     return plan_extension(
         parameters or ExtensionParameters(),
-        pairs=sizes.reads // 2,
-        bases=sizes.bases,
-        max_length=sizes.longest,
+        contents,
         threads=options.threads,
         budget_bytes=budget,
     )

@@ -14,9 +14,9 @@ from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.run.statistics import RunStatistics
 
 if TYPE_CHECKING:
+    from ngsgpu.extend.cpu_run import Run
     from ngsgpu.extend.insert import InsertSize
     from ngsgpu.extend.params import Rules
-    from ngsgpu.extend.run import Run
 
 
 @dataclass(slots=True, kw_only=True)

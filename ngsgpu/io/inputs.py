@@ -1,4 +1,4 @@
-"""The input files of a library: pairing, spooling of streams, measuring, and swapped mates."""
+"""The input files of a library: pairing, spooling of streams, swapped mates."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
-
-import numpy as np
 
 from ngsgpu.errors import InputError, UsageError, output_error
 from ngsgpu.io.compress.source import Source
@@ -62,41 +60,6 @@ class ReadFiles:
             self.inputs[0], threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
         ):
             yield (batch,)
-
-
-@dataclass(slots=True)
-class ReadSizes:
-    """What lanes hold.
-
-    Attributes:
-        reads: number of reads.
-        bases: number of bases.
-        longest: longest read, in bases.
-    """
-
-    reads: int = 0
-    bases: int = 0
-    longest: int = 0
-
-
-def measure_lanes(
-    lanes: Sequence[ReadFiles], *, threads: int, phred_offset: PhredOffset, chunk_bytes: int
-) -> ReadSizes:
-    """Read lanes and keep nothing but their sizes.
-
-    Raises:
-        InputError: an input cannot be read.
-    """
-    sizes = ReadSizes()
-    for lane in lanes:
-        for mates in lane.batches(
-            threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
-        ):
-            for batch in mates:
-                sizes.reads += len(batch)
-                sizes.bases += int(batch.seq_len.sum(dtype=np.int64))
-                sizes.longest = max(sizes.longest, int(batch.seq_len.max(initial=0)))
-    return sizes
 
 
 def pair_inputs(

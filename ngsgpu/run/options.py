@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
 from ngsgpu.device.memory import available_memory, format_size
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import HostMemoryError
 from ngsgpu.io.text.reader import CHUNK_BYTES
 from ngsgpu.sequence.codec import words_for
 
@@ -85,9 +85,38 @@ def chunk_bytes_within(budget_bytes: int, chunk_bytes: int) -> int:
     return min(chunk_bytes, max(_MIN_CHUNK, room // _CHUNK_SHARE))
 
 
-def expected_read_bytes(reads: int, bases: int, max_length: int, quality_bits: int) -> int:
-    """Estimated size of a read set of which nothing else is known."""
-    return reads * 2 * words_for(max_length) * 8 + -(-bases * quality_bits // 8)
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Contents of a read set, actual or estimated.
+
+    Attributes:
+        reads: number of reads.
+        bases: number of bases.
+        longest: longest read, in bases.
+        paired: whether reads have mates.
+        read_bytes: size of the read set; None if it is not known yet.
+        estimated: whether the numbers are estimates.
+    """
+
+    reads: int
+    bases: int
+    longest: int
+    paired: bool
+    read_bytes: int | None = None
+    estimated: bool = False
+
+    def times(self, factor: float) -> Contents:
+        """The contents of so many times the same reads, about."""
+        reads, bases = round(factor * self.reads), round(factor * self.bases)
+        read_bytes = None if self.read_bytes is None else round(factor * self.read_bytes)
+        return Contents(reads, bases, self.longest, self.paired, read_bytes, factor > 1)
+
+    def nbytes(self, quality_bits: int) -> int:
+        """Size of the read set in bytes, estimated if it is not known."""
+        if self.read_bytes is not None:
+            return self.read_bytes
+        planes = self.reads * 2 * words_for(self.longest) * 8
+        return planes + -(-self.bases * quality_bits // 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,25 +124,21 @@ class HostPlan(ABC):
     """Memory that a run needs whose reads and tables are all in memory.
 
     Attributes:
-        bases: number of bases.
-        max_length: longest read, in bases.
+        contents: the reads.
         tables: number of tables.
         read_bytes: bases, qualities and lengths.
         table_bytes: tables, with what building them needs.
         other_bytes: workspaces, buffers of files, and the interpreter.
         budget_bytes: memory budget.
-        estimated: whether the numbers of reads and bases are estimates.
     """
 
     DOING: ClassVar[str]
-    bases: int
-    max_length: int
+    contents: Contents
     tables: int
     read_bytes: int
     table_bytes: int
     other_bytes: int
     budget_bytes: int
-    estimated: bool = False
 
     @property
     def total_bytes(self) -> int:
@@ -149,20 +174,20 @@ class HostPlan(ABC):
             parameters: of the stage, with ``quality_bits``.
 
         Raises:
-            UsageError: names the memory needed and the budget, and options that would fit.
+            HostMemoryError: names the memory needed and the budget, and options that would fit.
         """
         if self.total_bytes <= self.budget_bytes:
             return
-        about = "about " if self.estimated else ""
+        about = "about " if self.contents.estimated else ""
         surplus = self.total_bytes - self.budget_bytes
         advice = []
         if tables := self.fewer_tables(surplus):
             advice.append(f"--hashes {tables}")
-        if parameters.quality_bits == 8 and self.bases * 3 // 4 >= surplus:
+        if parameters.quality_bits == 8 and self.contents.bases * 3 // 4 >= surplus:
             advice.append("--quality-bits 2")
-        wanted = self.total_bytes * (_ESTIMATE_MARGIN if self.estimated else 1)
+        wanted = self.total_bytes * (_ESTIMATE_MARGIN if self.contents.estimated else 1)
         advice.append(f"--memory {math.ceil(wanted / (1 << 20))}M on a machine that has it")
-        raise UsageError(
+        raise HostMemoryError(
             f"{self.DOING} {about}{self.units()} takes {format_size(self.total_bytes)} of "
             f"memory and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
         )

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -15,65 +16,25 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
-from ngsgpu.io.inputs import ReadFiles, ReadSizes, keep_streams, measure_lanes, warn_of_mates
+from ngsgpu.io.inputs import ReadFiles, keep_streams, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import check_distinct
 from ngsgpu.io.reread import changed, unchanged
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet, ReadSetBuilder
-from ngsgpu.run.options import RunOptions, chunk_bytes_within
+from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, Stage, say_if_compiling
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
 
 
-class Contents(NamedTuple):
-    """Contents of a read set, actual or estimated.
-
-    Attributes:
-        reads: number of reads.
-        bases: number of bases.
-        longest: longest read, in bases.
-        read_bytes: bytes of bases, qualities and lengths.
-        estimated: whether these are estimates.
-    """
-
-    reads: int
-    bases: int
-    longest: int
-    read_bytes: int
-    estimated: bool = False
-
-    def times(self, factor: float) -> Contents:
-        """The contents of more of the same reads, about."""
-        reads, bases, read_bytes = (
-            round(factor * size) for size in (self.reads, self.bases, self.read_bytes)
-        )
-        return Contents(reads, bases, self.longest, read_bytes, estimated=factor > 1)
-
-
-class Plan(Protocol):
-    """Memory that a run needs; ``ngsgpu.run.options.HostPlan``."""
-
-    @property
-    def budget_bytes(self) -> int:
-        """Memory budget."""
-
-    @property
-    def total_bytes(self) -> int:
-        """Most memory in use at a time."""
-
-    def check(self, parameters: Any) -> None:
-        """Raise UsageError if it does not fit."""
-
-
 def read_within(
     lanes: Sequence[ReadFiles],
     batches: Callable[[ReadFiles], Iterator[tuple[RecordBatch, ...]]],
     builder: ReadSetBuilder,
-    plan: Callable[[Contents], Plan],
+    plan: Callable[[Contents], HostPlan],
     parameters: Any,
     advance: Callable[[int], None],
 ) -> ReadSet:
@@ -89,8 +50,8 @@ def read_within(
 
     Raises:
         InputError: an input cannot be read.
-        UsageError: the memory does not suffice; raised as soon as the reads so far, or an estimate
-            from the file sizes, would not fit.
+        HostMemoryError: the memory does not suffice; raised as soon as the reads so far, or an
+            estimate from the file sizes, would not fit.
     """
     size = sum(unpacked_size(path) for lane in lanes for path in lane.inputs)
     done = 0
@@ -98,7 +59,9 @@ def read_within(
         for mates in builder.add_all(batches(lane)):
             advance(sum(map(len, mates)))
             done += sum(len(batch.text) for batch in mates)
-            found = Contents(builder.reads, builder.bases, builder.longest, builder.nbytes)
+            found = Contents(
+                builder.reads, builder.bases, builder.longest, lane.paired, builder.nbytes
+            )
             needed = plan(found)
             if needed.total_bytes > needed.budget_bytes:
                 plan(found.times(max(1.0, size / max(1, done)))).check(parameters)
@@ -232,21 +195,27 @@ def open_files(
 
 def measure(
     lanes: Sequence[ReadFiles], options: RunOptions, phred_offset: PhredOffset
-) -> tuple[int, ReadSizes]:
-    """Memory budget, and numbers of reads and bases, of a run that only plans.
+) -> tuple[int, Contents]:
+    """Memory budget, and contents of the inputs, of a run that only plans.
 
     Raises:
         InputError: an input cannot be read.
     """
     budget = options.budget
+    reads = bases = longest = 0
     with keep_streams(lanes) as kept:
-        sizes = measure_lanes(
-            kept,
-            threads=options.threads,
-            phred_offset=phred_offset,
-            chunk_bytes=chunk_bytes_within(budget, options.chunk_bytes),
-        )
-    return budget, sizes
+        for lane in kept:
+            for batch in chain.from_iterable(
+                lane.batches(
+                    threads=options.threads,
+                    phred_offset=phred_offset,
+                    chunk_bytes=chunk_bytes_within(budget, options.chunk_bytes),
+                )
+            ):
+                reads += len(batch)
+                bases += int(batch.seq_len.sum(dtype=np.int64))
+                longest = max(longest, int(batch.seq_len.max(initial=0)))
+    return budget, Contents(reads, bases, longest, lanes[0].paired)
 
 
 class StagedRun(ABC, Generic[P]):
@@ -340,7 +309,7 @@ class CpuRun(StagedRun[P]):
     reads: ReadSet
 
     @abstractmethod
-    def plan(self, contents: Contents, *, paired: bool) -> Plan:
+    def plan(self, contents: Contents) -> HostPlan:
         """Memory that the run needs for some reads."""
 
     def read(self, lanes: Sequence[ReadFiles]) -> None:
@@ -350,9 +319,8 @@ class CpuRun(StagedRun[P]):
             InputError: an input cannot be read.
             HostMemoryError: the memory does not suffice.
         """
-        paired = lanes[0].paired
         builder = ReadSetBuilder(
-            paired=paired,
+            paired=lanes[0].paired,
             quality_bits=self.parameters.quality_bits,
             phred_offset=self.offset,
             threads=self.options.threads,
@@ -362,7 +330,7 @@ class CpuRun(StagedRun[P]):
                 lanes,
                 self.batches,
                 builder,
-                lambda contents: self.plan(contents, paired=paired),
+                self.plan,
                 self.parameters,
                 stage.advance,
             )
@@ -377,10 +345,11 @@ class CpuRun(StagedRun[P]):
         """Check that the run fits into memory, before building its tables.
 
         Raises:
-            UsageError: it does not.
+            HostMemoryError: it does not.
         """
         reads = self.reads
-        contents = Contents(reads.reads, reads.bases, reads.max_length, reads.nbytes)
-        plan = self.plan(contents, paired=reads.paired)
+        plan = self.plan(
+            Contents(reads.reads, reads.bases, reads.max_length, reads.paired, reads.nbytes)
+        )
         self.memory["planned_bytes"] = plan.total_bytes
         plan.check(self.parameters)

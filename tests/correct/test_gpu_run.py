@@ -14,15 +14,15 @@ import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters, RunOptions, correct_reads
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.cpu_run import correct_on_cpu
+from ngsgpu.correct.cpu_run import correct_on_cpu, plan_correction
 from ngsgpu.correct.gpu_batches import BatchSizes
 from ngsgpu.correct.gpu_combine import decide, join
 from ngsgpu.correct.gpu_plan import plan_for_this_gpu
 from ngsgpu.correct.gpu_run import GpuCorrection
-from ngsgpu.correct.plan import plan_correction
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
+from ngsgpu.run.options import Contents
 from tests.support.correct.fake_gpu import Array, FakeGpus, OutOfMemoryError
 from tests.support.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
 
@@ -256,10 +256,7 @@ def test_plan_of_a_dry_run(monkeypatch: pytest.MonkeyPatch) -> None:
     gpus = FakeGpus(reads, parameters, COVERAGE, sizes=(4 << 30,)).install(monkeypatch)
     run = plan_correction(
         parameters,
-        reads=reads.reads,
-        bases=reads.bases,
-        max_length=reads.max_length,
-        paired=reads.paired,
+        Contents(reads.reads, reads.bases, reads.max_length, reads.paired),
         threads=1,
         budget_bytes=1 << 30,
     )

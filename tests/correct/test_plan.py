@@ -15,15 +15,16 @@ from ngsgpu.correct import (
     correct_files,
     plan_files,
 )
-from ngsgpu.correct.plan import CorrectionPlan, plan_correction
+from ngsgpu.correct.cpu_run import CorrectionPlan, plan_correction
 from ngsgpu.device.memory import parse_size
 from ngsgpu.errors import OUT_OF_MEMORY, UsageError
+from ngsgpu.extend.cpu_run import plan_extension
 from ngsgpu.extend.outputs import ExtensionOutputs
 from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.extend.pipeline import extend_files
-from ngsgpu.extend.plan import plan_extension
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.readset import ReadSetBuilder
+from ngsgpu.run.options import Contents
 from tests.support.commands import Commands, names
 from tests.support.correct.data import mates, simulated_pairs
 from tests.support.io.records import fasta, fastq, write
@@ -91,10 +92,7 @@ def plan(
     )
     made = plan_correction(
         parameters,
-        reads=reads,
-        bases=reads * length,
-        max_length=length,
-        paired=True,
+        Contents(reads, reads * length, length, paired=True),
         threads=8,
         budget_bytes=budget,
     )
@@ -136,8 +134,12 @@ def test_memory_of_the_goal() -> None:
 def test_plan_from_python(tmp_path: Path) -> None:
     path = write(tmp_path / "in", fastq(simulated_pairs()))
     made = plan_files([path], interleaved=True)
-    assert (made.reads, made.paired, made.max_length) == (len(simulated_pairs()), True, 100)
-    assert plan_files([path]).paired is False
+    assert (made.contents.reads, made.contents.paired, made.contents.longest) == (
+        len(simulated_pairs()),
+        True,
+        100,
+    )
+    assert plan_files([path]).contents.paired is False
     with pytest.raises(UsageError, match="no reads given"):
         plan_files([])
 
@@ -162,11 +164,11 @@ def test_reading_ends_when_the_reads_cannot_fit(
     monkeypatch.setattr("ngsgpu.minhash.tables.ENTRY_BYTES", 1 << 14)
     monkeypatch.setattr("ngsgpu.minhash.ends.planned_bytes", lambda reads, *_: reads << 19)
     total = 2 * len(first)
-    nothing = {"bases": 0, "max_length": 100, "threads": 1, "budget_bytes": 1}
+    nothing = Contents(0, 0, 100, paired=True)
     if command == "correct":
-        least = plan_correction(CorrectionParameters(), reads=0, paired=True, **nothing)
+        least = plan_correction(CorrectionParameters(), nothing, threads=1, budget_bytes=1)
     else:
-        least = plan_extension(ExtensionParameters(), pairs=0, **nothing)
+        least = plan_extension(ExtensionParameters(), nothing, threads=1, budget_bytes=1)
     memory = least.total_bytes + (total * 3 << 17)
     options = RunOptions(memory=memory, chunk_bytes=1 << 12, threads=1)
     inputs, outputs = ([one], [two]), ([tmp_path / "a"], [tmp_path / "b"])
