@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
@@ -86,6 +87,14 @@ def working(
         contextlib.closing(map_ahead(pool, work, items, most, in_order=in_order)) as results,
     ):
         yield results
+
+
+def map_all(
+    threads: int, work: Callable[[_Item], _Result], items: Iterable[_Item], *, name: str = "work"
+) -> list[_Result]:
+    """Results of ``work`` on all items, in their order; see ``working``."""
+    with working(threads, work, items, ahead=sys.maxsize, name=name) as results:
+        return list(results)
 
 
 class Shared(Generic[_Item]):

@@ -89,8 +89,7 @@ def open_run(
     from ngsgpu.device.backend import choose_backend
     from ngsgpu.device.startup import prepare_cuda
 
-    obey_quiet(run.quiet)
-    thread_count(run.threads)
+    options = cpu_options(run.threads, run.memory, run.quiet)
     with choose_backend(run.backend.value, run.gpus, lease=lease, most=max_gpus) as chosen:
         leased = len(chosen.gpus)
         if lease:
@@ -98,7 +97,7 @@ def open_run(
         yield (
             chosen,
             replace(
-                cpu_options(run.threads, run.memory, run.quiet),
+                options,
                 backend=chosen.name,
                 may_fall_back=run.backend is BackendChoice.auto,
                 gpu_memory=bytes_of(run.gpu_memory),

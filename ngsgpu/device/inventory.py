@@ -15,10 +15,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+
+from ngsgpu.pool import map_all
 
 PATIENCE_SECONDS = 10.0
 # Correction cannot run without these.
@@ -97,8 +98,7 @@ def find_tools(tools: Sequence[Tool] = TOOLS) -> list[FoundTool]:
 
     Searches the PATH, the directory of this Python, and where ``make`` installs them in a checkout.
     """
-    with ThreadPoolExecutor(max_workers=len(tools) or 1) as pool:
-        return list(pool.map(_find_tool, tools))
+    return map_all(len(tools) or 1, _find_tool, tools, name="tools")
 
 
 def _find_tool(tool: Tool) -> FoundTool:

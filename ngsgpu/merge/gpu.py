@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -95,14 +94,10 @@ def merge_on_gpu(
     """
     if memory is not None:
         chunk_bytes = min(chunk_bytes, max(MIN_CHUNK, memory // _MEMORY_PER_CHUNK_BYTE))
-    readers = min(threads, MAX_READERS)
-    with (
-        DeviceWriter(files, threads=readers) as writer,
-        ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool,
-    ):
+    with DeviceWriter(files, threads=min(threads, MAX_READERS)) as writer:
         run = _Run(rules, tables, wanted, writer, file_numbers, chunk_bytes, advance)
         for lane in lanes:
-            run.merge_lane(lane, pool, readers, phred_offset)
+            run.merge_lane(lane, threads, phred_offset)
         run.finish()
         return run.tally()
 
@@ -190,14 +185,11 @@ class _Run:
         self._overlaps = cupy.zeros(_MAX_BINS, dtype=cupy.uint64)
         self._densities = cupy.zeros(DENSITIES, dtype=cupy.uint64)
 
-    def merge_lane(
-        self, lane: ReadFiles, pool: ThreadPoolExecutor, readers: int, phred_offset: PhredOffset
-    ) -> None:
+    def merge_lane(self, lane: ReadFiles, threads: int, phred_offset: PhredOffset) -> None:
         """Merge the pairs of a lane."""
         with DeviceReadFiles(
             lane,
-            pool,
-            readers=readers,
+            threads=threads,
             chunk_bytes=self._chunk_bytes,
             phred_offset=phred_offset,
             copies=self._copies,

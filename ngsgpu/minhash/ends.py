@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import UsageError
 from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.cpu import sort_by_key
+from ngsgpu.pool import map_all
 from ngsgpu.readset import ReadArrays, ReadSet
 from ngsgpu.readset.cpu import plane_start, read_length
 from ngsgpu.sequence.codec import base_at
@@ -303,29 +303,26 @@ def build_end_tables(
             positions,
         )
 
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(sign, itertools.pairwise(pieces)):
-            pass
-        long_enough = np.arange(count, dtype=np.uint32)
-        if reads.reads and reads.min_length < parameters.window:
-            long_enough = np.flatnonzero(keys[0] != NO_KEY).astype(np.uint32)
-        entries = np.empty((hashes, len(long_enough)), dtype=np.uint64)
-        cells = np.empty((hashes, (1 << bits) + 1), dtype=np.uint32)
+    map_all(threads, sign, itertools.pairwise(pieces), name="sign")
+    long_enough = np.arange(count, dtype=np.uint32)
+    if reads.reads and reads.min_length < parameters.window:
+        long_enough = np.flatnonzero(keys[0] != NO_KEY).astype(np.uint32)
+    entries = np.empty((hashes, len(long_enough)), dtype=np.uint64)
+    cells = np.empty((hashes, (1 << bits) + 1), dtype=np.uint32)
 
-        def build(function: int) -> None:
-            # An own copy, since sorting moves keys and ends.
-            own, ends = keys[function][long_enough], long_enough.copy()
-            spare, spare_ends = np.empty_like(own), np.empty_like(ends)
-            if sort_by_key(own, ends, spare, spare_ends, 2 * parameters.kmer):
-                own, ends = spare, spare_ends
-            fill_ends(
-                own, ends, positions[function], parameters.kmer, bits, entries[function],
-                cells[function],
-            )  # fmt: skip
-            advance(1)
+    def build(function: int) -> None:
+        # An own copy, since sorting moves keys and ends.
+        own, ends = keys[function][long_enough], long_enough.copy()
+        spare, spare_ends = np.empty_like(own), np.empty_like(ends)
+        if sort_by_key(own, ends, spare, spare_ends, 2 * parameters.kmer):
+            own, ends = spare, spare_ends
+        fill_ends(
+            own, ends, positions[function], parameters.kmer, bits, entries[function],
+            cells[function],
+        )  # fmt: skip
+        advance(1)
 
-        for _ in pool.map(build, range(hashes)):
-            pass
+    map_all(threads, build, range(hashes), name="build")
     return EndTables(
         entries, cells, parameters.kmer, parameters.window, parameters.first_function, bits
     )

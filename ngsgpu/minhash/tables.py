@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.minhash import cpu
 from ngsgpu.minhash.cpu import MinhashParameters, TableArrays
+from ngsgpu.pool import map_all
 from ngsgpu.readset import ReadSet
 
 ENTRY_BYTES = 4 + 2 + 4
@@ -76,34 +76,32 @@ def build_tables(
     entries = np.zeros(parameters.hashes, dtype=np.int64)
     buckets = np.zeros(parameters.hashes, dtype=np.int64)
     per_pass = _functions_per_pass(threads)
-    with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, parameters.hashes, per_pass):
-            functions = min(per_pass, parameters.hashes - first)
-            keys = np.empty((functions, count), dtype=np.uint64)
-            positions = np.empty((functions, count), dtype=np.uint16)
-            _sign(reads, parameters, first, keys, positions, pool, threads)
+    for first in range(0, parameters.hashes, per_pass):
+        functions = min(per_pass, parameters.hashes - first)
+        keys = np.empty((functions, count), dtype=np.uint64)
+        positions = np.empty((functions, count), dtype=np.uint16)
+        _sign(reads, parameters, first, keys, positions, threads)
 
-            def build(
-                function: int,
-                first: int = first,
-                keys: NDArray[np.uint64] = keys,
-                positions: NDArray[np.uint16] = positions,
-            ) -> None:
-                table = first + function
-                sorted_keys, ids = _sorted(keys[function], long_enough, 2 * parameters.kmer)
-                entries[table], buckets[table] = cpu.fill_table(
-                    sorted_keys,
-                    ids,
-                    positions[function],
-                    table,
-                    arrays.ids[table],
-                    arrays.positions[table],
-                    arrays.slots,
-                )
-                advance(1)
+        def build(
+            function: int,
+            first: int = first,
+            keys: NDArray[np.uint64] = keys,
+            positions: NDArray[np.uint16] = positions,
+        ) -> None:
+            table = first + function
+            sorted_keys, ids = _sorted(keys[function], long_enough, 2 * parameters.kmer)
+            entries[table], buckets[table] = cpu.fill_table(
+                sorted_keys,
+                ids,
+                positions[function],
+                table,
+                arrays.ids[table],
+                arrays.positions[table],
+                arrays.slots,
+            )
+            advance(1)
 
-            for _ in pool.map(build, range(functions)):
-                pass
+        map_all(threads, build, range(functions), name="build")
     return MinhashTables(arrays, entries, buckets)
 
 
@@ -122,7 +120,6 @@ def _sign(
     first_table: int,
     keys: NDArray[np.uint64],
     positions: NDArray[np.uint16],
-    pool: ThreadPoolExecutor,
     threads: int,
 ) -> None:
     pieces = np.linspace(0, reads.reads, 4 * threads + 1).astype(np.int64).tolist()
@@ -140,8 +137,7 @@ def _sign(
             np.empty_like(canonical),
         )
 
-    for _ in pool.map(sign, itertools.pairwise(pieces)):
-        pass
+    map_all(threads, sign, itertools.pairwise(pieces), name="sign")
 
 
 def _sorted(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,7 +21,6 @@ from ngsgpu.io.gpu.feed import HostCache, IrregularInputError, say_read_by_cpu
 from ngsgpu.io.gpu.parse import ParsedChunk
 from ngsgpu.io.gpu.records import (
     CHUNK_BYTES,
-    MAX_READERS,
     Cursor,
     DeviceReadFiles,
     DeviceRecordBatch,
@@ -188,22 +186,17 @@ class _Reader:
     def read(self) -> DeviceInput:
         """Read all lanes."""
         self._input_bytes = total_bytes([path for lane in self._lanes for path in lane.inputs])
-        readers = min(self._threads, MAX_READERS)
-        with ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool:
-            layouts = tuple(self._read_lane(lane, pool, readers) for lane in self._lanes)
+        layouts = tuple(self._read_lane(lane) for lane in self._lanes)
         reads = self._packer.finish(paired=self._lanes[0].paired)
         for path in self._empty:
             logger.warning("%s: the file is empty", path)
         return DeviceInput(reads, layouts)
 
-    def _read_lane(
-        self, lane: ReadFiles, pool: ThreadPoolExecutor, readers: int
-    ) -> ReadFilesLayout:
+    def _read_lane(self, lane: ReadFiles) -> ReadFilesLayout:
         first_read = self._packer.reads
         with DeviceReadFiles(
             lane,
-            pool,
-            readers=readers,
+            threads=self._threads,
             chunk_bytes=self._chunk_bytes,
             phred_offset=self._phred_offset,
             copies=self._copies,

@@ -8,7 +8,6 @@ keys meet with their windows in order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
@@ -26,6 +25,7 @@ from ngsgpu.classify.index.index import (
     directory_bits,
 )
 from ngsgpu.jit import Integer, njit
+from ngsgpu.pool import map_all
 
 _PART_PAIRS: Final = 1 << 14
 _MAX_PART_BITS: Final = 14
@@ -242,27 +242,26 @@ def build_index(
     part_bits = min(_MAX_PART_BITS, max(0, (total // _PART_PAIRS).bit_length()))
     part_shift = KEY_BITS - part_bits
     parts = 1 << part_bits
-    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-index") as pool:
-        counts = np.zeros((len(pairs) + 1, parts), dtype=np.int64)
+    counts = np.zeros((len(pairs) + 1, parts), dtype=np.int64)
 
-        def count(chunk: int) -> None:
-            own = pairs[chunk]
-            _count_parts(own.keys, own.start, shifts[chunk], part_shift, counts[chunk + 1])
+    def count(chunk: int) -> None:
+        own = pairs[chunk]
+        _count_parts(own.keys, own.start, shifts[chunk], part_shift, counts[chunk + 1])
 
-        list(pool.map(count, range(len(pairs))))
-        part_start = np.zeros(parts + 1, dtype=np.int64)
-        np.cumsum(counts.sum(axis=0), out=part_start[1:])
-        place = part_start[:-1] + np.cumsum(counts, axis=0)[:-1]
-        words = np.empty(int(part_start[-1]), dtype=np.uint64)
+    map_all(threads, count, range(len(pairs)), name="index")
+    part_start = np.zeros(parts + 1, dtype=np.int64)
+    np.cumsum(counts.sum(axis=0), out=part_start[1:])
+    place = part_start[:-1] + np.cumsum(counts, axis=0)[:-1]
+    words = np.empty(int(part_start[-1]), dtype=np.uint64)
 
-        def distribute(chunk: int) -> None:
-            own = pairs[chunk]
-            _distribute(
-                own.keys, own.windows, own.start, shifts[chunk], part_shift, place[chunk], words
-            )
+    def distribute(chunk: int) -> None:
+        own = pairs[chunk]
+        _distribute(
+            own.keys, own.windows, own.start, shifts[chunk], part_shift, place[chunk], words
+        )
 
-        list(pool.map(distribute, range(len(pairs))))
-        return _index_of_parts(words, part_start, part_shift, limits, taxa, pool, threads)
+    map_all(threads, distribute, range(len(pairs)), name="index")
+    return _index_of_parts(words, part_start, part_shift, limits, taxa, threads)
 
 
 def _index_of_parts(
@@ -271,7 +270,6 @@ def _index_of_parts(
     part_shift: int,
     limits: Limits,
     taxa: WindowTaxa,
-    pool: ThreadPoolExecutor,
     threads: int,
 ) -> Index:
     """Sort and condense each part, then put all together."""
@@ -291,7 +289,7 @@ def _index_of_parts(
                 held[span],
             )  # fmt: skip
 
-    list(pool.map(condense, range(threads)))
+    map_all(threads, condense, range(threads), name="index")
     np.cumsum(sizes, axis=0, out=sizes)
     entry_count, location_count = sizes[-1].tolist()
     bits = directory_bits(entry_count)
@@ -315,5 +313,5 @@ def _index_of_parts(
             target = slice(first_location, first_location + locations)
             index.locations[target] = held[start : start + locations]
 
-    list(pool.map(write, range(threads)))
+    map_all(threads, write, range(threads), name="index")
     return index

@@ -23,7 +23,6 @@ its keys lead to, each once, so that a few reads do not wait for a large databas
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.jit import Integer, njit
+from ngsgpu.pool import map_all
 
 KEY_BITS: Final = 32
 MIN_BITS: Final = 16
@@ -252,8 +252,7 @@ def block_sums(index: Index, threads: int = 1) -> NDArray[np.uint64]:
         return sums
 
     parts = np.array_split(np.arange(blocks), min(blocks, threads))
-    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-sums") as pool:
-        return np.concatenate(list(pool.map(work, parts)))
+    return np.concatenate(map_all(threads, work, parts, name="sums"))
 
 
 def _span_sums(words: NDArray[np.uint32], start: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -7,7 +7,6 @@ by a pool. The order of the pairs is that of the targets and windows, however th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +17,7 @@ from ngsgpu.classify.index.index import Pairs
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.sketch.cpu import sketch_pieces
 from ngsgpu.classify.sketch.references import windows_of_lengths
-from ngsgpu.pool import map_ahead
+from ngsgpu.pool import working
 
 WINDOWS_PER_TASK: Final = 8192
 
@@ -76,8 +75,9 @@ def sketch_batches(
     def sketch(task: tuple[NDArray[np.uint8], Pieces]) -> Pairs:
         return _sketch(*task, parameters)
 
-    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-sketch") as pool:
-        return list(map_ahead(pool, sketch, tasks(), 4 * threads + 16))
+    ahead = 4 * threads + 16
+    with working(threads, sketch, tasks(), ahead=ahead, name="sketch") as sketched:
+        return list(sketched)
 
 
 def _cut(batch: Unpacked, parameters: SketchParameters, windows_per_task: int) -> Iterator[Pieces]:

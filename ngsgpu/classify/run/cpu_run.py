@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
@@ -33,13 +33,14 @@ from ngsgpu.classify.run.stats import ClassificationStatistics
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.errors import UsageError
 from ngsgpu.io.output.writer import OutputGroup
-from ngsgpu.pool import map_ahead
+from ngsgpu.pool import working
 from ngsgpu.run.options import RunOptions
 from ngsgpu.taxonomy.tree import NO_RANK, rank_name
 
 QUERIES_PER_TASK = 4096
 
 _Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,6 @@ class SampleRun:
         outputs: output files.
         rules: rules for the outputs.
         options: threads and so on.
-        pool: the threads.
 
     Attributes:
         totals: totals of the sample; None if only candidates were written.
@@ -116,15 +116,12 @@ class SampleRun:
         outputs: SampleOutputs,
         rules: OutputRules,
         options: RunOptions,
-        pool: ThreadPoolExecutor,
     ) -> None:
         self._engine = engine
         self._name = name
         self._paths = outputs.named()
         self._rules = rules
         self._options = options
-        self._pool = pool
-        self._ahead = 2 * options.threads + 2
         self._writers: dict[str, ReadTableWriter | KrakenLinesWriter] = {}
         if "reads" in self._paths:
             self._writers["reads"] = ReadTableWriter(engine.labels, rules.columns)
@@ -161,6 +158,12 @@ class SampleRun:
                 self._write("stats", statistics.to_json().encode())
             return statistics
 
+    def _working(
+        self, work: Callable[[_Item], _Result], items: Iterator[_Item]
+    ) -> AbstractContextManager[Iterator[_Result]]:
+        """Results of ``work`` on all items, by the threads of the run."""
+        return working(self._options.threads, work, items, name="classify")
+
     def _write(self, name: str, data: bytes | NDArray[np.uint8]) -> None:
         """Write to an output."""
         self._outputs.write(self._index[name], data)
@@ -177,11 +180,12 @@ class SampleRun:
             block = find(item)
             return encode_block(block), block
 
-        for encoded, block in map_ahead(self._pool, work, items, self._ahead):
-            self._write("candidates", encoded)
-            counted.queries += len(block)
-            counted.bases += block.bases
-            counted.paired |= block.paired
+        with self._working(work, items) as done:
+            for encoded, block in done:
+                self._write("candidates", encoded)
+                counted.queries += len(block)
+                counted.bases += block.bases
+                counted.paired |= block.paired
         self._write("candidates", END_BLOCK)
         return counted
 
@@ -231,13 +235,14 @@ class SampleRun:
                 block = find(item)
                 return second.prepare(block), block
 
-            for prepared, block in map_ahead(self._pool, work, items, self._ahead):
-                second.keep(prepared)
-                best = block.candidates
-                if counter is not None:
-                    counter.add(best)
-                if evidence is not None:
-                    evidence.add(best, block.features)
+            with self._working(work, items) as done:
+                for prepared, block in done:
+                    second.keep(prepared)
+                    best = block.candidates
+                    if counter is not None:
+                        counter.add(best)
+                    if evidence is not None:
+                        evidence.add(best, block.features)
             target_filter = self._target_filter(counter, evidence)
             return self._classify_once(second.blocks(self._engine), unchanged, target_filter)
 
@@ -267,16 +272,17 @@ class SampleRun:
             texts = [writer.text(reads) for writer in self._writers.values()]
             return _Called(texts, reads, block.bases)
 
-        for called in map_ahead(self._pool, work, items, self._ahead):
-            for name, text in zip(self._writers, called.texts, strict=True):
-                self._write(name, text)
-            totals.add(called.reads.call, called.bases)
-            totals.paired |= called.reads.queries.paired
-            if len(first_window) > 0:
-                count_windows(
-                    called.reads.call, called.reads.target, called.reads.window_begin,
-                    called.reads.window_end, first_window, totals.window_reads,
-                )  # fmt: skip
+        with self._working(work, items) as done:
+            for called in done:
+                for name, text in zip(self._writers, called.texts, strict=True):
+                    self._write(name, text)
+                totals.add(called.reads.call, called.bases)
+                totals.paired |= called.reads.queries.paired
+                if len(first_window) > 0:
+                    count_windows(
+                        called.reads.call, called.reads.target, called.reads.window_begin,
+                        called.reads.window_end, first_window, totals.window_reads,
+                    )  # fmt: skip
         return totals
 
     def _write_reports(self, totals: SampleTotals) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -39,11 +38,11 @@ from ngsgpu.device.cuda.kernels import THREADS
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
-from ngsgpu.io.gpu.records import MAX_READERS, DeviceReadFiles, DeviceRecordBatch, no_bad_pair
+from ngsgpu.io.gpu.records import DeviceReadFiles, DeviceRecordBatch, no_bad_pair
 from ngsgpu.io.gpu.write import DeviceWriter
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.diagnose import PhredOffset
-from ngsgpu.pool import map_ahead
+from ngsgpu.pool import working
 
 SHARE_OF_MEMORY: Final = 0.5
 """Of what the GPU has free, for queries that are looked at twice."""
@@ -110,27 +109,23 @@ class GpuSource:
                 for begin, end in cuts_of(queries, _QUERIES_AT_ONCE, _BASES_AT_ONCE):
                     yield queries.part(begin, end)
 
-        with ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-work") as pool:
-            for reads in map_ahead(pool, HostReads.of, parts(done), self._threads + 1):
+        ahead = self._threads + 1
+        with working(self._threads, HostReads.of, parts(done), ahead=ahead) as read:
+            for reads in read:
                 yield self._engine.find(*reads.to_device())
 
     def _parsed_on_gpu(self, lane: ReadFiles) -> Iterator[GpuBatch]:
         import cupy
 
-        readers = min(self._threads, MAX_READERS)
         pairs = 0
-        with (
-            ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read") as pool,
-            DeviceReadFiles(
-                lane,
-                pool,
-                readers=readers,
-                chunk_bytes=self._chunk_bytes,
-                phred_offset=self._phred_offset,
-                copies=cupy.cuda.Stream(non_blocking=True),
-                bad_pair=no_bad_pair(),
-            ) as device_lane,
-        ):
+        with DeviceReadFiles(
+            lane,
+            threads=self._threads,
+            chunk_bytes=self._chunk_bytes,
+            phred_offset=self._phred_offset,
+            copies=cupy.cuda.Stream(non_blocking=True),
+            bad_pair=no_bad_pair(),
+        ) as device_lane:
             for records in device_lane.batches():
                 yield self._find(records, strip=lane.paired)
                 pairs += records.units

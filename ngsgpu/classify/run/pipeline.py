@@ -158,11 +158,10 @@ class Classifier:
         with (
             OutputGroup() as group,
             group.outputs(outputs.of_all) as shared,
-            ThreadPoolExecutor(self.options.threads, thread_name_prefix="ngsgpu-work") as pool,
         ):
             for sample in samples:
                 statistics, totals = self._run_sample(
-                    sample, outputs.of_sample(sample.name), source, progress, group, pool
+                    sample, outputs.of_sample(sample.name), source, progress, group
                 )
                 done.append(statistics)
                 if outputs.biom is not None and totals is not None:
@@ -178,12 +177,11 @@ class Classifier:
         source: _Source,
         progress: Progress,
         group: OutputGroup,
-        pool: ThreadPoolExecutor,
     ) -> tuple[ClassificationStatistics, SampleTotals | None]:
         """Classify a sample on the GPUs, if they are in use and can, else on the CPU."""
 
         def classify() -> tuple[ClassificationStatistics, SampleTotals | None]:
-            run = self._sample_run(sample.name, outputs, pool)
+            run = self._sample_run(sample.name, outputs)
             with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
                 items, find = source(sample, stage)
                 with self._on_gpu(sample):
@@ -202,12 +200,12 @@ class Classifier:
             return classify()
         return on_backend(self.options, classify, on_cpu, may_begin_again=may_begin_again)
 
-    def _sample_run(self, name: str, outputs: SampleOutputs, pool: ThreadPoolExecutor) -> SampleRun:
+    def _sample_run(self, name: str, outputs: SampleOutputs) -> SampleRun:
         if self._gpu is None:
-            return SampleRun(self.engine, name, outputs, self.rules, self.options, pool)
+            return SampleRun(self.engine, name, outputs, self.rules, self.options)
         from ngsgpu.classify.run.gpu_run import GpuSampleRun
 
-        run = GpuSampleRun(self.engine, name, outputs, self.rules, self.options, pool)
+        run = GpuSampleRun(self.engine, name, outputs, self.rules, self.options)
         run.gpu_memory = {"planned_bytes": self._gpu.planned_bytes}
         return run
 

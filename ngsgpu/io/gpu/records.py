@@ -105,8 +105,7 @@ class DeviceReadFiles:
 
     Args:
         lane: regular files.
-        pool: threads that read.
-        readers: threads that read and inflate.
+        threads: threads that read and inflate, of which at most ``MAX_READERS`` are used.
         chunk_bytes: bytes of a file that are handled at a time.
         phred_offset: as for ``ngsgpu.io.text.reader.read_batches``.
         copies: CUDA stream for copies to the device.
@@ -125,9 +124,8 @@ class DeviceReadFiles:
     def __init__(
         self,
         lane: Files,
-        pool: ThreadPoolExecutor,
         *,
-        readers: int,
+        threads: int,
         chunk_bytes: int,
         phred_offset: PhredOffset,
         copies: Any,
@@ -139,7 +137,11 @@ class DeviceReadFiles:
         self._bad_pair = bad_pair
         self._first_pair = first_pair
         self.cursors: list[Cursor] = []
+        readers = min(threads, MAX_READERS)
         with ExitStack() as stack:
+            pool = stack.enter_context(
+                ThreadPoolExecutor(readers, thread_name_prefix="ngsgpu-read")
+            )
             for path in lane.inputs:
                 feed = open_feed(
                     path,

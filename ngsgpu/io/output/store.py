@@ -11,7 +11,6 @@ import math
 import mmap
 import os
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.atomic import output_error, write_text_atomically
+from ngsgpu.pool import map_all
 
 _CHUNK: Final = 1 << 24
 _SMALL: Final = 1 << 12
@@ -132,8 +132,8 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], threads: int =
         return file.close()
 
     names = sorted(arrays)
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        return {f"{name}.npy": own for name, own in zip(names, pool.map(save, names), strict=True)}
+    saved = map_all(max(1, threads), save, names, name="save")
+    return {f"{name}.npy": own for name, own in zip(names, saved, strict=True)}
 
 
 def joined_checksum(first: int, second: int, size: int) -> int:
@@ -229,15 +229,15 @@ def check_content(
     Raises:
         InputError: names the first file whose content has changed.
     """
-    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-check") as pool:
-        for name, array in arrays.items():
-            flat = array.reshape(-1).view(np.uint8)
-            pieces = [flat[at : at + _CHUNK].data for at in range(0, len(flat), _CHUNK)]
-            value = isal_zlib.crc32(array_header(array.dtype, array.shape))
-            for piece, own in zip(pieces, pool.map(isal_zlib.crc32, pieces), strict=True):
-                value = joined_checksum(value, own, len(piece))
-            if value != files[f"{name}.npy"]["crc32"]:
-                raise InputError(folder / f"{name}.npy", _CHANGED, REMEDY)
+    for name, array in arrays.items():
+        flat = array.reshape(-1).view(np.uint8)
+        pieces = [flat[at : at + _CHUNK].data for at in range(0, len(flat), _CHUNK)]
+        value = isal_zlib.crc32(array_header(array.dtype, array.shape))
+        sums = map_all(threads, isal_zlib.crc32, pieces, name="check")
+        for piece, own in zip(pieces, sums, strict=True):
+            value = joined_checksum(value, own, len(piece))
+        if value != files[f"{name}.npy"]["crc32"]:
+            raise InputError(folder / f"{name}.npy", _CHANGED, REMEDY)
 
 
 def open_array(
