@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 
 from ngsgpu.correct import cpu
 from ngsgpu.io.output.patch import Edits
+from ngsgpu.jit import njit
+
+# A read's votes: number of candidate corrections in the low bits, and whether they disagree.
+VOTE_COUNT = np.uint8(0x7F)
+VOTE_CONFLICT = np.uint8(0x80)
 
 VOTES_THAT_DECIDE = 2
 """Number of candidate corrections from which a low-quality anchor correction must agree with
@@ -90,7 +95,7 @@ class CorrectionCollector:
 
     def add_votes(self, reads: NDArray[np.uint32], hashes: NDArray[np.uint64]) -> None:
         """Add votes, each for the read's corrected sequence with that hash."""
-        cpu.count_votes(reads, hashes, len(reads), self._vote_hashes, self._vote_states)
+        count_votes(reads, hashes, len(reads), self._vote_hashes, self._vote_states)
 
     def finish(self, counters: NDArray[np.int64]) -> Corrections:
         """Combine; the collector is used up."""
@@ -99,8 +104,8 @@ class CorrectionCollector:
         hashes = _joined([hashes for _, _, hashes in self._low], np.zeros((0, 2), np.uint64))
         states = self._vote_states[reads]
         votes = self._vote_hashes[reads]
-        decided = (states & cpu.VOTE_COUNT) >= VOTES_THAT_DECIDE
-        agreed = (states & cpu.VOTE_CONFLICT) == 0
+        decided = (states & VOTE_COUNT) >= VOTES_THAT_DECIDE
+        agreed = (states & VOTE_CONFLICT) == 0
         confirmed = decided & agreed & (votes == hashes[:, 0])
         completed = decided & agreed & ~confirmed & (votes == hashes[:, 1])
         rejected = decided & ~confirmed & ~completed
@@ -122,3 +127,24 @@ class CorrectionCollector:
 
 def _joined(parts: list[NDArray[Any]], empty: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate(parts) if parts else empty
+
+
+@njit(nogil=True, cache=True)
+def count_votes(
+    vote_reads: NDArray[np.uint32],
+    vote_hashes: NDArray[np.uint64],
+    count: int,
+    hashes: NDArray[np.uint64],
+    states: NDArray[np.uint8],
+) -> None:
+    """Add votes to the reads' 9 bytes: one hash, and how many agree or that some do not."""
+    for i in range(count):
+        read = vote_reads[i]
+        state = states[read]
+        if state == 0:
+            hashes[read] = vote_hashes[i]
+        elif hashes[read] != vote_hashes[i]:
+            state |= VOTE_CONFLICT
+        if state & VOTE_COUNT < VOTE_COUNT:
+            state += np.uint8(1)
+        states[read] = state

@@ -1,8 +1,8 @@
 """Numba kernels of the correction: the reference that every other backend must equal.
 
 ``correct_anchors`` takes anchors through search, alignment, filter, MSA, refinement and decision;
-its results are edits (base replacements) of the anchors and votes on their candidates, collected by
-``count_votes``.
+its results are edits (base replacements) of the anchors and votes on their candidates, which
+``corrections`` collects.
 """
 
 from __future__ import annotations
@@ -34,9 +34,6 @@ NOT_CORRECTED = 0
 HIGH_QUALITY = 1
 LOW_QUALITY = 2
 
-# A read's votes: number of candidate corrections in the low bits, and whether they disagree.
-VOTE_COUNT = np.uint8(0x7F)
-VOTE_CONFLICT = np.uint8(0x80)
 
 # Counters of a run, in this order (``ngsgpu.correct.stats``).
 ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY = range(9)
@@ -395,24 +392,3 @@ def correct_anchors(
                 at,
             )
     return len(anchors), at[0], at[2]
-
-
-@njit(nogil=True, cache=True)
-def count_votes(
-    vote_reads: NDArray[np.uint32],
-    vote_hashes: NDArray[np.uint64],
-    count: int,
-    hashes: NDArray[np.uint64],
-    states: NDArray[np.uint8],
-) -> None:
-    """Add votes to the reads' 9 bytes: one hash, and how many agree or that some do not."""
-    for i in range(count):
-        read = vote_reads[i]
-        state = states[read]
-        if state == 0:
-            hashes[read] = vote_hashes[i]
-        elif hashes[read] != vote_hashes[i]:
-            state |= VOTE_CONFLICT
-        if state & VOTE_COUNT < VOTE_COUNT:
-            state += np.uint8(1)
-        states[read] = state

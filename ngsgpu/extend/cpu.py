@@ -31,7 +31,8 @@ from ngsgpu.extend.tasks.task import (
     correct_start,
 )
 from ngsgpu.jit import Integer, njit
-from ngsgpu.minhash.ends import EndTables, empty_set
+from ngsgpu.minhash.end_set import empty_set
+from ngsgpu.minhash.ends import EndTables
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import read_length
 from ngsgpu.sequence.intrinsics import borrowed

@@ -3,6 +3,7 @@
 // find_overlaps decides and computes each pair's size in each output; write_records writes them. A
 // block handles kTilePairs pairs, a warp one at a time.
 #include "ngsgpu/merge/overlap.cuh"
+#include "ngsgpu/merge/records.cuh"
 
 namespace {
 
@@ -29,68 +30,6 @@ enum Counter {
     kCorrected2,
     kCounters
 };
-
-// Records of one mate in a parsed chunk.
-struct Mates {
-    const u8* raw;
-    const u32* line_end;
-    const u32* seq_start;
-    const u32* qual_start;
-    const int* lengths;
-    u32 begin;
-    u32 record;
-    u32 step;
-
-    __device__ __forceinline__ u32 number(u32 pair) const { return record + pair * step; }
-
-    __device__ __forceinline__ Read read(u32 pair, bool reversed) const {
-        const u32 i = number(pair);
-        return {raw + seq_start[i], raw + qual_start[i], lengths[i], reversed};
-    }
-};
-
-// A header without the white space at its end; a merged read's is [start, slash) and [resume, end).
-struct Header {
-    u32 start;
-    u32 slash;
-    u32 resume;
-    u32 end;
-
-    __device__ __forceinline__ u32 whole() const { return end - start; }
-    __device__ __forceinline__ u32 of_pair() const { return slash - start + end - resume; }
-};
-
-// Place of the last byte that is wanted, kNone if there is none; for a whole warp.
-template <typename Wanted>
-__device__ __forceinline__ u32 last_that(const u8* raw, u32 start, u32 end, u32 lane,
-                                         Wanted wanted) {
-    for (; end > start; end -= min(32u, end - start)) {
-        const u32 hits = __ballot_sync(kAll, lane < end - start && wanted(raw[end - 1 - lane]));
-        if (hits) return end - __ffs(hits);
-    }
-    return kNone;
-}
-
-__device__ __forceinline__ Header header_of(const Mates& mates, u32 pair, u32 lane) {
-    const u32 i = mates.number(pair);
-    const u8* raw = mates.raw;
-    Header header;
-    header.start = record_start(mates.line_end, mates.begin, i) + 1;
-    u32 end = without_return(raw, header.start, mates.line_end[4 * i]);
-    const u32 text = last_that(raw, header.start, end, lane, [](u8 byte) {
-        return byte != ' ' && (byte < '\t' || byte > '\r');
-    });
-    end = text == kNone ? header.start : text + 1;
-    const u32 slash =
-        last_that(raw, header.start, end, lane, [](u8 byte) { return byte == '/'; });
-    header.end = end;
-    header.slash = slash == kNone ? end : slash;
-    header.resume = header.slash + 2 < end && raw[header.slash + 2] == '#' ? header.slash + 2 : end;
-    return header;
-}
-
-// Size of a record in bytes.
-__device__ __forceinline__ u32 record_bytes(u32 header, int bases) { return header + 2 * bases + 6; }
 
 // The decision on a pair: twice its offset, plus one if it is outward.
 __device__ __forceinline__ int coded(int place, bool outward) {

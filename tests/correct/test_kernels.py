@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.align import msa
 from ngsgpu.align.alignment import alignment_weight, mismatches_at, quality_weights
-from ngsgpu.correct import CorrectionParameters, cpu
+from ngsgpu.correct import CorrectionParameters, corrections, cpu
 from ngsgpu.io.output.patch import Edits, replace_bases
 from ngsgpu.readset import ReadSet
 from tests.support.correct import oracle
@@ -209,11 +209,11 @@ def test_votes_in_any_order(votes: list[int]) -> None:
     for order in permutations(votes):
         hashes, states = np.zeros(3, dtype=np.uint64), np.zeros(3, dtype=np.uint8)
         for vote in order:
-            cpu.count_votes(
+            corrections.count_votes(
                 np.array([1], dtype=np.uint32), np.array([vote], np.uint64), 1, hashes, states
             )
-        assert states[1] & cpu.VOTE_COUNT == len(votes)
-        assert bool(states[1] & cpu.VOTE_CONFLICT) == (len(set(votes)) > 1)
+        assert states[1] & corrections.VOTE_COUNT == len(votes)
+        assert bool(states[1] & corrections.VOTE_CONFLICT) == (len(set(votes)) > 1)
         if votes:
             assert hashes[1] in votes
         assert not states[[0, 2]].any()
@@ -222,10 +222,10 @@ def test_votes_in_any_order(votes: list[int]) -> None:
 def test_very_many_votes() -> None:
     hashes, states = np.zeros(1, dtype=np.uint64), np.zeros(1, dtype=np.uint8)
     many = np.full(1000, 5, dtype=np.uint64)
-    cpu.count_votes(np.zeros(1000, np.uint32), many, 1000, hashes, states)
-    assert states[0] == cpu.VOTE_COUNT
-    cpu.count_votes(np.zeros(1, np.uint32), np.array([6], np.uint64), 1, hashes, states)
-    assert states[0] == cpu.VOTE_COUNT | cpu.VOTE_CONFLICT
+    corrections.count_votes(np.zeros(1000, np.uint32), many, 1000, hashes, states)
+    assert states[0] == corrections.VOTE_COUNT
+    corrections.count_votes(np.zeros(1, np.uint32), np.array([6], np.uint64), 1, hashes, states)
+    assert states[0] == corrections.VOTE_COUNT | corrections.VOTE_CONFLICT
 
 
 def written(

@@ -30,7 +30,8 @@ from ngsgpu.extend.tasks.task import (
     oriented_bases,
 )
 from ngsgpu.jit import Integer, njit
-from ngsgpu.minhash.ends import EndTables, has_flag, hash_kmers, set_flag
+from ngsgpu.minhash.end_set import has_flag, set_flag
+from ngsgpu.minhash.ends import EndTables, hash_kmers
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import quality_code, quality_start, read_length
 from ngsgpu.sequence.intrinsics import popcount

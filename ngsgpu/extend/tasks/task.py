@@ -15,14 +15,8 @@ from numpy.typing import NDArray
 from ngsgpu.align.alignment import Q20_WEIGHT
 from ngsgpu.extend.params import Rules
 from ngsgpu.jit import Integer, njit
-from ngsgpu.minhash.ends import (
-    EndSet,
-    EndTables,
-    empty_set,
-    find_begins,
-    hash_kmers,
-    set_flag,
-)
+from ngsgpu.minhash.end_set import EndSet, empty_set, set_flag
+from ngsgpu.minhash.ends import EndTables, find_begins, hash_kmers
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import bases_from, set_base
