@@ -25,8 +25,7 @@ from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS
 from ngsgpu.classify.run.cpu_run import OutputRules
 from ngsgpu.classify.run.pipeline import Classifier
-from ngsgpu.classify.run.samples import SampleOutputs, one_sample
-from ngsgpu.classify.run.stats import ClassificationStatistics
+from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs, one_sample
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.errors import NgsgpuError
 from ngsgpu.run.options import RunOptions

@@ -25,7 +25,7 @@ from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
     from ngsgpu.classify.database.database import Database
-    from ngsgpu.classify.run.stats import ClassificationStatistics
+    from ngsgpu.classify.run.samples import ClassificationStatistics
     from ngsgpu.run.options import RunOptions
 
 

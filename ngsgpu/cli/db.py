@@ -307,7 +307,7 @@ def info(
 
 def verify(database: DatabasePath) -> None:
     """Verify the checksums of all files of a database."""
-    from ngsgpu.classify.database.verify import verify_database
+    from ngsgpu.classify.database.info import verify_database
 
     files, damaged = verify_database(database)
     for line in damaged:

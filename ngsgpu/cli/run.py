@@ -92,7 +92,7 @@ def open_run(
     options = cpu_options(run.threads, run.memory, run.quiet)
     with choose_backend(run.backend.value, run.gpus, lease=lease, most=max_gpus) as chosen:
         leased = len(chosen.gpus)
-        if lease:
+        if lease and leased:
             prepare_cuda(leased if prepared_gpus is None else min(leased, prepared_gpus), *kernels)
         yield (
             chosen,

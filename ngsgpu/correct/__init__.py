@@ -8,8 +8,8 @@ dropped, and the columns of the rest show which bases are wrong.
 
 ``params`` defines the parameters; ``pipeline`` processes files in the steps of ``cpu_run``,
 which runs the kernels of ``cpu`` (with ``align``), or of ``gpu_run``, which plans (``gpu_plan``)
-and places the data on which ``gpu`` runs the kernels of ``kernels.cu``, batch by batch
-(``gpu_batches``); ``corrections`` and ``gpu_combine`` combine the decisions.
+and places the data on which ``gpu`` runs the kernels of ``kernels.cu``, batch by batch;
+``corrections`` and ``gpu_combine`` combine the decisions.
 After Kallenborn (2024), chapter 4.
 """
 

@@ -13,8 +13,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ngsgpu.correct.gpu import RESULT_BYTES, tiers_for, workspace_block_bytes
-from ngsgpu.correct.gpu_batches import BatchSizes, batch_bytes
+from ngsgpu.correct.gpu import (
+    RESULT_BYTES,
+    BatchSizes,
+    batch_bytes,
+    tiers_for,
+    workspace_block_bytes,
+)
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.memory import format_size

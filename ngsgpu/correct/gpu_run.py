@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Self
 
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import CorrectionOnCpu, Run
-from ngsgpu.correct.gpu import AnchorCorrector
-from ngsgpu.correct.gpu_batches import AnchorBatches, BatchSizes
+from ngsgpu.correct.gpu import AnchorCorrector, BatchSizes
 from ngsgpu.correct.gpu_combine import combine
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.correct.params import CorrectionParameters
@@ -38,6 +37,34 @@ from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.gpu_run import GpuRun
+
+
+class AnchorBatches:
+    """Hands out batches of anchors, by their places in the list; safe among threads.
+
+    Args:
+        anchors: number of anchors.
+        batch: how many are handed out at a time.
+    """
+
+    def __init__(self, anchors: int, batch: int) -> None:
+        self._starts = iter(range(0, anchors, batch))
+        self._batch = batch
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Hand out no more."""
+        self._stopped = True
+
+    def __iter__(self) -> Iterator[slice]:
+        while not self._stopped:
+            with self._lock:
+                start = next(self._starts, None)
+            if start is None:
+                return
+            yield slice(start, start + self._batch)
+
 
 logger = logging.getLogger("ngsgpu")
 

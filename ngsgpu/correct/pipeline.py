@@ -19,8 +19,7 @@ from ngsgpu.io.inputs import plan_lanes
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, estimate_coverage
-from ngsgpu.run.fallback import on_backend
-from ngsgpu.run.options import RunOptions
+from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.staged import measure, open_files
 

@@ -24,8 +24,7 @@ from ngsgpu.extend.stats import ExtensionStatistics
 from ngsgpu.io.inputs import ReadFiles, plan_lanes
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
-from ngsgpu.run.fallback import on_backend
-from ngsgpu.run.options import RunOptions
+from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.staged import OpenFiles, measure, open_files
 

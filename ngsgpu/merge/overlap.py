@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.sequence.intrinsics import popcount
+from ngsgpu.sequence.codec import popcount
 
 LOW, HIGH, HIDDEN = range(3)
 """Rows of a read's planes."""

@@ -25,8 +25,7 @@ from ngsgpu.merge.cpu_run import PAIRS_PER_TASK, Pieces, merge_on_cpu
 from ngsgpu.merge.outputs import MergeOutputs
 from ngsgpu.merge.params import SAMPLED_PAIRS, MergeParameters, QualityTables, Rules, quality_tables
 from ngsgpu.merge.stats import MergeStatistics
-from ngsgpu.run.fallback import on_backend
-from ngsgpu.run.options import RunOptions
+from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
 
 logger = logging.getLogger("ngsgpu")

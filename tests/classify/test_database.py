@@ -13,8 +13,8 @@ import pytest
 from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
+from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.plan import PartitionRequest, plan_database
-from ngsgpu.classify.database.verify import verify_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main

@@ -18,8 +18,8 @@ from ngsgpu.classify.database.build import build_database, build_partition
 from ngsgpu.classify.database.cpu_build import index_partition
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import LOCK, atomic_directory, check_place, locked
+from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.plan import PartitionRequest, plan_database
-from ngsgpu.classify.database.verify import verify_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main

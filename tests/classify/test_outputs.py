@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.classify.call.abundance import estimate_abundance
 from ngsgpu.classify.call.results import CalledReads, SampleTotals
-from ngsgpu.classify.database.labels import Labels
+from ngsgpu.classify.database.targets import Labels
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.cami import CAMI_RANKS, cami_profile
 from ngsgpu.classify.outputs.kraken import kraken_report, krona_text

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.classify.database.database import Database
-from ngsgpu.classify.database.verify import verify_database
+from ngsgpu.classify.database.info import verify_database
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
 from tests.support.classify.world import World

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ngsgpu.classify.database.cpu_build import Unpacked, sketch_batches
 from ngsgpu.classify.index import index as indexes
 from ngsgpu.classify.index.cpu import build_index
 from ngsgpu.classify.index.index import (
@@ -19,7 +20,6 @@ from ngsgpu.classify.index.index import (
     keys_of_locations,
     removed_keys,
 )
-from ngsgpu.classify.index.sketching import Unpacked, sketch_batches
 from ngsgpu.classify.params import KEEP_ALL, SketchParameters
 from ngsgpu.classify.query.cpu import max_keys
 from ngsgpu.classify.sketch.cpu import sketch_sequence, unpack_bases, windows_of

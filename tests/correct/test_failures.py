@@ -30,7 +30,7 @@ PLACES = {
     "deflate": "ngsgpu.io.output.writer.deflate",
     "write": "ngsgpu.io.output.atomic.AtomicFile.write",
     "kmers": "ngsgpu.readset.kmers.sample_kmers",
-    "sketch": "ngsgpu.classify.index.sketching.sketch_pieces",
+    "sketch": "ngsgpu.classify.database.cpu_build.sketch_pieces",
 }
 COMMANDS = {"extend": "extend", "sign ends": "extend", "merge": "merge", "sketch": "db"}
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
-from ngsgpu.correct.gpu_batches import BatchSizes
+from ngsgpu.correct.gpu import BatchSizes
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset.gpu import ReadMemory

@@ -15,7 +15,7 @@ import pytest
 from ngsgpu.correct import CorrectionParameters, MinhashParameters, RunOptions, correct_reads
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import correct_on_cpu, plan_correction
-from ngsgpu.correct.gpu_batches import BatchSizes
+from ngsgpu.correct.gpu import BatchSizes
 from ngsgpu.correct.gpu_combine import decide, join
 from ngsgpu.correct.gpu_plan import plan_for_this_gpu
 from ngsgpu.correct.gpu_run import GpuCorrection

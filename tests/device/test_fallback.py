@@ -18,9 +18,7 @@ from ngsgpu.io.gpu.feed import IrregularInputError
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.merge import pipeline
 from ngsgpu.merge.pipeline import MergeOutputs, merge_files
-from ngsgpu.run import fallback
-from ngsgpu.run.fallback import on_backend
-from ngsgpu.run.options import RunOptions
+from ngsgpu.run.options import RunOptions, on_backend
 from tests.support.classify.world import make_world
 
 AUTO = RunOptions(backend="cuda", may_fall_back=True)
@@ -35,7 +33,7 @@ def fail() -> str:
 def given_back(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often GPUs were given back."""
     said: list[int] = []
-    monkeypatch.setattr(fallback, "keep_gpus", said.append)
+    monkeypatch.setattr("ngsgpu.run.options.keep_gpus", said.append)
     return said
 
 

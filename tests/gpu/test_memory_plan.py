@@ -12,7 +12,7 @@ import pytest
 
 from ngsgpu.cli import main
 from ngsgpu.correct.cpu_run import correct_on_cpu
-from ngsgpu.correct.gpu_batches import BatchSizes
+from ngsgpu.correct.gpu import BatchSizes
 from ngsgpu.correct.gpu_run import GpuCorrection
 from ngsgpu.errors import DeviceError
 from ngsgpu.minhash import build_tables

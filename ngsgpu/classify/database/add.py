@@ -9,26 +9,26 @@ from pathlib import Path
 
 import numpy as np
 
-from ngsgpu.classify.database.cpu_build import all_batches, index_partition
+from ngsgpu.classify.database.cpu_build import all_batches, index_partition, sketch_batches
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import changed, check_inputs
-from ngsgpu.classify.database.memory import check_memory, expected_locations
+from ngsgpu.classify.database.info import check_contents
 from ngsgpu.classify.database.plan import (
     PartitionRequest,
     assemble_database,
+    check_memory,
     check_taxa,
+    expected_locations,
     inputs_of,
     partition_of,
     taxa_of,
 )
-from ngsgpu.classify.database.verify import check_contents
 from ngsgpu.classify.database.write import write_manifest, write_partition
 from ngsgpu.classify.index.index import (
     Pairs,
     keys_of_locations,
     removed_keys,
 )
-from ngsgpu.classify.index.sketching import sketch_batches
 from ngsgpu.classify.sketch.references import (
     TargetCollector,
     Targets,

@@ -21,17 +21,15 @@ import numpy as np
 
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import check_place, database_folder, locked
-from ngsgpu.classify.database.memory import (
+from ngsgpu.classify.database.plan import (
+    PartitionRequest,
     check_memory,
     check_partitions,
     fits_at_once,
-    release_memory,
-)
-from ngsgpu.classify.database.plan import (
-    PartitionRequest,
     inputs_of,
     plan_database,
     plan_targets,
+    release_memory,
 )
 from ngsgpu.classify.database.stats import BuildStatistics
 from ngsgpu.classify.database.write import write_manifest
@@ -46,8 +44,7 @@ from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import first_word
-from ngsgpu.run.fallback import on_backend
-from ngsgpu.run.options import RunOptions
+from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.taxonomy.dump import load_taxonomy
 

@@ -1,24 +1,126 @@
-"""Building databases on the CPU."""
+"""Building databases on the CPU: reading, sketching and sorting on several threads.
+
+Threads read whole files ahead and unpack the bases; tasks of about a million bases are sketched
+by a pool. The order of the pairs is that of the targets and windows, however the tasks are cut.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.database.database import Database, Partition
-from ngsgpu.classify.database.memory import read_ahead_bytes
-from ngsgpu.classify.database.plan import window_taxa
+from ngsgpu.classify.database.plan import read_ahead_bytes, window_taxa
 from ngsgpu.classify.database.write import write_partition
 from ngsgpu.classify.index.cpu import build_index
 from ngsgpu.classify.index.index import NO_TAXA, REMOVED, Limits, Pairs
-from ngsgpu.classify.index.sketching import Unpacked, sketch_batches
-from ngsgpu.classify.params import DatabaseParameters
-from ngsgpu.classify.sketch.references import TargetSink, add_batch, read_ahead
+from ngsgpu.classify.params import DatabaseParameters, SketchParameters
+from ngsgpu.classify.sketch.cpu import sketch_pieces
+from ngsgpu.classify.sketch.references import TargetSink, add_batch, read_ahead, windows_of_lengths
+from ngsgpu.pool import working
 from ngsgpu.run.options import RunOptions
+
+WINDOWS_PER_TASK: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Consecutive windows of sequences with their codes in one array; see ``sketch_pieces``."""
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    target: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """Consecutive reference sequences as codes.
+
+    Attributes:
+        codes: uint8, one sequence after the other; see ``unpack_bases``.
+        start: int64[n + 1], where each begins, and the end of the last.
+        target: int64[n], number of each one's target; -1: leave it out.
+    """
+
+    codes: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    target: NDArray[np.int64]
+
+
+def sketch_batches(
+    batches: Iterable[Unpacked],
+    parameters: SketchParameters,
+    *,
+    threads: int = 1,
+    windows_per_task: int = WINDOWS_PER_TASK,
+    advance: Callable[[int], None] = lambda bases: None,
+) -> list[Pairs]:
+    """Sketch reference sequences.
+
+    Args:
+        batches: the sequences, in order.
+        parameters: windows and sketches.
+        threads: number of threads.
+        windows_per_task: windows per task; affects only how the result is divided.
+        advance: called with the number of bases sketched since the last call.
+    """
+
+    def tasks() -> Iterator[tuple[NDArray[np.uint8], Pieces]]:
+        for batch in batches:
+            for pieces in _cut(batch, parameters, windows_per_task):
+                yield batch.codes, pieces
+            advance(len(batch.codes))
+
+    def sketch(task: tuple[NDArray[np.uint8], Pieces]) -> Pairs:
+        return _sketch(*task, parameters)
+
+    ahead = 4 * threads + 16
+    with working(threads, sketch, tasks(), ahead=ahead, name="sketch") as sketched:
+        return list(sketched)
+
+
+def _cut(batch: Unpacked, parameters: SketchParameters, windows_per_task: int) -> Iterator[Pieces]:
+    """Cut sequences into tasks of about as many windows."""
+    wanted = batch.target >= 0
+    starts, ends, target = batch.start[:-1][wanted], batch.start[1:][wanted], batch.target[wanted]
+    windows = windows_of_lengths(ends - starts, parameters)
+    last = np.cumsum(windows)
+    first = last - windows
+    total = int(last[-1]) if len(last) > 0 else 0
+    for begin in range(0, total, windows_per_task):
+        end = min(begin + windows_per_task, total)
+        low = int(np.searchsorted(last, begin, side="right"))
+        high = int(np.searchsorted(first, end, side="left"))
+        yield Pieces(
+            starts[low:high],
+            ends[low:high],
+            np.maximum(begin - first[low:high], 0),
+            np.minimum(end - first[low:high], windows[low:high]),
+            target[low:high],
+        )
+
+
+def _sketch(codes: NDArray[np.uint8], pieces: Pieces, parameters: SketchParameters) -> Pairs:
+    most = int((pieces.last - pieces.first).sum()) * parameters.sketch
+    keys = np.empty(most, dtype=np.uint32)
+    windows = np.empty(most, dtype=np.uint32)
+    start = np.empty(len(pieces.start) + 1, dtype=np.int64)
+    sketch_pieces(
+        codes, pieces.start, pieces.end, pieces.first, pieces.last, parameters.rules,
+        keys, windows, start,
+    )  # fmt: skip
+    count = int(start[-1])
+    if count < most * 7 // 8:  # do not hold much memory for nothing
+        keys, windows = keys[:count].copy(), windows[:count].copy()
+    return Pairs(keys[:count], windows[:count], start, pieces.target)
+
 
 _SinkT = TypeVar("_SinkT", bound=TargetSink)
 

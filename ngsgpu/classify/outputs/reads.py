@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.results import CalledReads
-from ngsgpu.classify.database.labels import Labels, texts
+from ngsgpu.classify.database.targets import Labels, texts
 from ngsgpu.errors import UsageError
 from ngsgpu.jit import njit
 
@@ -45,7 +45,7 @@ class ReadTableWriter:
     Attributes:
         labels: as given.
         shown: bool[4], which of ``GROUPS`` there are.
-        texts: taxid, rank and name of calls; see ``ngsgpu.classify.database.labels.texts``.
+        texts: taxid, rank and name of calls; see ``ngsgpu.classify.database.targets.texts``.
 
     Raises:
         UsageError: a group that does not exist.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.abundance import Abundance
-from ngsgpu.classify.database.labels import Labels
+from ngsgpu.classify.database.targets import Labels
 from ngsgpu.taxonomy.tree import GENUS, SPECIES, rank_name
 
 ABUNDANCE_HEADER: Final = "taxid\trank\tname\treads\tpercent_of_reads\tpercent_of_classified\n"

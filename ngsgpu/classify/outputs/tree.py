@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.results import SampleTotals
-from ngsgpu.classify.database.labels import Labels
+from ngsgpu.classify.database.targets import Labels
 from ngsgpu.jit import interpreted_if_small, njit
 from ngsgpu.taxonomy.tree import Taxonomy
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.database.database import Database, Partition
-from ngsgpu.classify.database.labels import Labels
+from ngsgpu.classify.database.targets import Labels
 from ngsgpu.classify.index.index import check_blocks
 from ngsgpu.classify.params import PER_MILLION, QueryParameters, QueryRules
 from ngsgpu.classify.query.cpu import (

@@ -28,8 +28,7 @@ from ngsgpu.classify.outputs.tree import tree_of
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import QueryBlock
-from ngsgpu.classify.run.samples import SampleOutputs
-from ngsgpu.classify.run.stats import ClassificationStatistics
+from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.errors import UsageError
 from ngsgpu.io.output.writer import OutputGroup

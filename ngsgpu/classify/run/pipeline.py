@@ -25,14 +25,18 @@ from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.merge import check_files, join_blocks, merged_blocks
 from ngsgpu.classify.query.queries import Queries, QueryBlock
 from ngsgpu.classify.run.cpu_run import QUERIES_PER_TASK, OutputRules, SampleRun
-from ngsgpu.classify.run.samples import Sample, SampleOutputs, cuts_of, queries_of
-from ngsgpu.classify.run.stats import ClassificationStatistics
+from ngsgpu.classify.run.samples import (
+    ClassificationStatistics,
+    Sample,
+    SampleOutputs,
+    cuts_of,
+    queries_of,
+)
 from ngsgpu.io.inputs import warn_of_mates
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.text.reader import PhredOffset
-from ngsgpu.run.fallback import on_backend
-from ngsgpu.run.options import RunOptions
+from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, Stage, say_if_compiling
 
 if TYPE_CHECKING:

@@ -1,14 +1,14 @@
-"""Samples: their input and output files."""
+"""Samples: their input and output files, and their statistics."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ngsgpu.classify.query.queries import NO_MATES, Mates, Queries, find_name_en
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.inputs import ReadFiles, plan_lanes
 from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.run.statistics import RunStatistics
 
 PLACEHOLDER: Final = "{sample}"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -226,3 +227,38 @@ def _mates(batch: RecordBatch, begin: int = 0, step: int = 1) -> Mates:
         np.ascontiguousarray(batch.seq_end[cut]),
         np.ascontiguousarray(batch.seq_len[cut]),
     )
+
+
+@dataclass(slots=True, kw_only=True)
+class ClassificationStatistics(RunStatistics):
+    """Counts and resources of classifying a sample; see also ``RunStatistics``.
+
+    Attributes:
+        sample: its name.
+        database: path, digest, targets, taxa of the taxonomy (0: there is none), targets
+            without a taxon, partitions, parameters.
+        queries: reads or pairs, bases, classified, unclassified.
+        calls_by_rank: queries called at each rank.
+        dropped_targets: reference sequences that the coverage filter dropped.
+        gpu_memory: bytes planned per GPU, for the partitions; empty on the CPU.
+    """
+
+    SCHEMA = "ngsgpu.classify"
+    sample: str
+    database: dict[str, Any]
+    queries: dict[str, Any] = field(default_factory=dict)
+    calls_by_rank: dict[str, int] = field(default_factory=dict)
+    dropped_targets: int = 0
+    gpu_memory: dict[str, int] = field(default_factory=dict)
+
+    def summary(self) -> list[str]:
+        """A short text summary."""
+        total, classified = self.queries["total"], self.queries["classified"]
+        unit = "pairs" if self.queries["paired"] else "reads"
+        ranks = ", ".join(f"{rank} {count:,}" for rank, count in self.calls_by_rank.items())
+        share = 100 * classified / max(1, total)
+        return [
+            f"{self.sample}: {total:,} {unit}, {classified:,} classified ({share:.1f} %) "
+            f"in {self.time_s['total']:.1f} s",
+            *([f"{self.sample}: called at {ranks}"] if ranks else []),
+        ]

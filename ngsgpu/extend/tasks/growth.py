@@ -34,7 +34,7 @@ from ngsgpu.minhash.end_set import has_flag, set_flag
 from ngsgpu.minhash.ends import EndTables, hash_kmers
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import quality_code, quality_start, read_length
-from ngsgpu.sequence.intrinsics import popcount
+from ngsgpu.sequence.codec import popcount
 
 MAX_QUALITY = 40
 MIN_QUALITY = 2

@@ -27,8 +27,7 @@ from ngsgpu.extend.tasks.task import (
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import read_length
-from ngsgpu.sequence.codec import bases_from
-from ngsgpu.sequence.intrinsics import popcount
+from ngsgpu.sequence.codec import bases_from, popcount
 
 # How a pair was connected, from the strictest to the least strict, or why it was not.
 NOT_CONNECTED = 0

@@ -19,8 +19,7 @@ from ngsgpu.minhash.end_set import EndSet, empty_set, set_flag
 from ngsgpu.minhash.ends import EndTables, find_begins, hash_kmers
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
-from ngsgpu.sequence.codec import bases_from, set_base
-from ngsgpu.sequence.intrinsics import popcount
+from ngsgpu.sequence.codec import bases_from, popcount, set_base
 
 MAX_CANDIDATES = 512
 """Maximum number of candidates of a task; surplus reads are dropped."""

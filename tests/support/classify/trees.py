@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from ngsgpu.classify.database.labels import Labels
+from ngsgpu.classify.database.targets import Labels
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.tree import NO_RANK, RANKS, ROOT, Taxonomy

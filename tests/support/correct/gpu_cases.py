@@ -11,8 +11,8 @@ import numpy as np
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.gpu_batches import AnchorBatches
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
+from ngsgpu.correct.gpu_run import AnchorBatches
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import ReadMemory
