@@ -1,4 +1,4 @@
-"""Sketches of reference sequences on GPUs: the counterpart of ``sketching``."""
+"""Sketches of reference sequences on GPUs: the counterpart of ``cpu``."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def sketch_letters(
 def sketch_unpacked(
     batches: Iterable[Any], parameters: SketchParameters, advance: Callable[[int], None]
 ) -> list[GpuSketches]:
-    """Sketch sequences that the host has read (``sketching.Unpacked``) on the current GPU."""
+    """Sketch sequences that the host has read (``cpu_build.Unpacked``) on the current GPU."""
     import cupy
 
     table = np.frombuffer(b"ACGTN", dtype=np.uint8)

@@ -20,9 +20,9 @@ from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.io.gpu.feed import Feed, IrregularInputError, PinnedChunk
 from ngsgpu.io.text.batch import MAX_READ_LENGTH
-from ngsgpu.io.text.diagnose import PhredOffset, looks_like_phred64
+from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import DEFAULT_LIMITS, SAMPLED_RECORDS
-from ngsgpu.io.text.scan import base_table
+from ngsgpu.io.text.scan import base_table, looks_like_phred64
 from ngsgpu.sequence.codec import CODES
 
 KERNELS: Final = KernelModule("ngsgpu.io.gpu", "fastq.cu")

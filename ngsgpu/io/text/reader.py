@@ -250,7 +250,7 @@ class _Reader:
             return
         self._quality_decided = True
         low, high = self._qualities
-        if diagnose.looks_like_phred64(low, high):
+        if scan.looks_like_phred64(low, high):
             raise InputError(
                 self._path,
                 f"the qualities lie between {chr(low)!r} and {chr(high)!r}, which looks like "

@@ -327,3 +327,19 @@ def scan_fasta(  # type: ignore[no-untyped-def]
         lines += record_lines
         at = i
     return END, count, at, lines
+
+
+def looks_like_phred64(low: int, high: int) -> bool:
+    """Whether qualities between these two bytes were probably written with an offset of 64.
+
+    Phred+64 and Solexa+64 files hold ``;`` (59, Q-5) to ``j`` (106, Q42). Read as Phred+33 that
+    would be Q26 to Q73. True if all qualities are in that range, not all are equal, and at least
+    one is ``V`` (86) or higher: Q53 for Phred+33, which no Illumina instrument writes (their
+    highest is ``K``, 75), but only Q22 for Phred+64. PacBio and Nanopore files reach above 106 or
+    have qualities below 59; files with a single artificial quality pass.
+
+    Args:
+        low: lowest quality byte of the sampled reads.
+        high: highest quality byte.
+    """
+    return 59 <= low < high and 86 <= high <= 106
