@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.errors import UsageError
-from ngsgpu.minhash import ends
+from ngsgpu.minhash import end_set, ends
 from ngsgpu.readset import ReadSet
 from ngsgpu.sequence.codec import bases_from, encode
 from tests.support.minhash.oracle import reverse_complement
@@ -54,8 +54,8 @@ def test_every_read_without_errors_is_found(seed: int, hashes: int, window: int)
     codes = encode(genome)
     values = np.zeros((hashes, len(genome)), dtype=np.uint64)
     ends.hash_kmers(tables, codes, 0, len(genome), values)
-    met = ends.EndSet.allocate()
-    ends.empty_set(met)
+    met = end_set.EndSet.allocate()
+    end_set.empty_set(met)
     found = np.zeros(200, dtype=np.int64)
     starts = np.zeros(200, dtype=np.int64)
     everything = set()
@@ -70,18 +70,18 @@ def test_every_read_without_errors_is_found(seed: int, hashes: int, window: int)
 
 
 def test_set_of_ends() -> None:
-    met = ends.EndSet.allocate(4)
+    met = end_set.EndSet.allocate(4)
     for _ in range(3):
-        ends.empty_set(met)
-        assert not ends.has_flag(met, 9)
-        assert ends.add_end(met, 9)
-        assert not ends.add_end(met, 9)
-        ends.set_flag(met, 9, True)
-        assert ends.has_flag(met, 9)
-        assert not ends.has_flag(met, 8)
-        ends.set_flag(met, 9, False)
-        assert not ends.has_flag(met, 9)
-        assert [ends.add_end(met, end) for end in (1, 2, 3, 4)] == [True, True, True, False]
+        end_set.empty_set(met)
+        assert not end_set.has_flag(met, 9)
+        assert end_set.add_end(met, 9)
+        assert not end_set.add_end(met, 9)
+        end_set.set_flag(met, 9, True)
+        assert end_set.has_flag(met, 9)
+        assert not end_set.has_flag(met, 8)
+        end_set.set_flag(met, 9, False)
+        assert not end_set.has_flag(met, 9)
+        assert [end_set.add_end(met, end) for end in (1, 2, 3, 4)] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(
