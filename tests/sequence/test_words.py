@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numba import njit
 
-from ngsgpu.sequence import hashing, intrinsics
+from ngsgpu.sequence import codec, hashing
 from tests.support.minhash.oracle import mix
 from tests.support.properties import examples
 
@@ -22,12 +22,12 @@ words = st.one_of(
 
 @njit
 def popcount(word):
-    return intrinsics.popcount(word)
+    return codec.popcount(word)
 
 
 @njit
 def reverse_bits(word):
-    return intrinsics.reverse_bits(word)
+    return codec.reverse_bits(word)
 
 
 @njit
