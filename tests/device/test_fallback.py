@@ -151,9 +151,9 @@ def test_a_sample_that_fails_on_the_gpu(database, tmp_path, monkeypatch, caplog,
                 outputs.write(0, b"half of it")
                 fail()
 
-    def sample_run(self, name, outputs, pool):
+    def sample_run(self, name, outputs):
         if self._gpu is None:
-            return real(self, name, outputs, pool)
+            return real(self, name, outputs)
         failed.append(name)
         return Failing(list(outputs.named().values()))
 
