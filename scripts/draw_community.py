@@ -2,9 +2,9 @@
 """Draw the reads of a community with ART: each genome as often as the composition says.
 
 The composition is a table with the columns ``genome`` (a file in the folder of genomes), ``taxid``
-and ``abundance``, the genome's share of the reads. Read names begin with a label for the genome;
-the truth lists labels, taxids and the pairs drawn. The same table, seed and ART give the same
-reads.
+and ``abundance``, the genome's share of the reads. Read names begin with the name of their
+sequence; the truth lists these names, their taxids, and the pairs drawn. The same table, seed and
+ART give the same reads.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import gzip
 import subprocess
 import sys
 import tempfile
+from itertools import islice
 from pathlib import Path
 
 MATES = (1, 2)
@@ -31,31 +32,40 @@ def read_composition(path: Path) -> list[dict[str, str]]:
     return rows
 
 
-def unpack(source: Path, target: Path) -> int:
-    """Write a genome as a plain file; returns its bases."""
-    bases = 0
+def unpack(source: Path, target: Path) -> tuple[list[str], int]:
+    """Write a genome as a plain file; returns the names of its sequences and their bases."""
+    names, bases = [], 0
     with (
         gzip.open(source) if source.suffix == ".gz" else source.open("rb") as lines,
         target.open("wb") as out,
     ):
         for line in lines:
             out.write(line)
-            bases += 0 if line.startswith(b">") else len(line.strip())
-    return bases
+            if line.startswith(b">"):
+                names.append(line[1:].split()[0].decode())
+            else:
+                bases += len(line.strip())
+    return names, bases
 
 
 def draw(
-    label: str, genome: Path, pairs: float, seed: int, options: argparse.Namespace, folder: Path
-) -> int:
-    """Draw pairs from a genome to ``1.fq`` and ``2.fq`` in a folder; returns how many."""
-    bases = unpack(genome, folder / "genome.fa")
+    number: int, genome: Path, pairs: float, options: argparse.Namespace, folder: Path
+) -> dict[str, int]:
+    """Draw pairs from a genome to ``1.fq`` and ``2.fq`` in a folder; the pairs by sequence."""
+    names, bases = unpack(genome, folder / "genome.fa")
     coverage = pairs * 2 * options.length / bases
+    # ART names reads SEQUENCE-TAGnumber/mate, and starts anew with each run.
+    tag = f"g{number:03d}_"
     command = ["art_illumina", "-q", "-na", "-p", "-ss", options.profile, "-l", options.length]
     command += ["-f", f"{coverage:.6f}", "-m", options.insert, "-s", options.deviation]
-    command += ["-rs", seed, "-d", label, "-i", folder / "genome.fa", "-o", f"{folder}/"]
+    command += ["-rs", options.seed + number, "-d", tag]
+    command += ["-i", folder / "genome.fa", "-o", f"{folder}/"]
     subprocess.run([str(word) for word in command], check=True, stdout=sys.stderr)
-    with (folder / "1.fq").open("rb") as file:
-        return sum(1 for _ in file) // 4
+    drawn = dict.fromkeys(names, 0)
+    with (folder / "1.fq").open() as file:
+        for header in islice(file, 0, None, 4):
+            drawn[header[1:].rpartition(f"-{tag}")[0]] += 1
+    return drawn
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -85,15 +95,14 @@ def main(arguments: list[str] | None = None) -> int:
         for mate in MATES
     ]
     for number, row in enumerate(rows):
-        label = f"g{number:03d}_"
         pairs = options.pairs * float(row["abundance"]) / whole
         with tempfile.TemporaryDirectory() as place:
             work = Path(place)
             genome = options.genomes / row["genome"]
-            drawn = draw(label, genome, pairs, options.seed + number, options, work)
+            drawn = draw(number, genome, pairs, options, work)
             for mate, target in zip(MATES, targets, strict=True):
                 target.write((work / f"{mate}.fq").read_bytes())
-        truth.append(f"{label}\t{row['taxid']}\t{drawn}\n")
+        truth += [f"{name}\t{row['taxid']}\t{count}\n" for name, count in drawn.items()]
     for target in targets:
         target.close()
     (options.folder / "truth.tsv").write_text("".join(truth))

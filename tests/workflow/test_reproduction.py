@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -225,6 +228,35 @@ def test_measured_stands_beside_published(tmp_path: Path) -> None:
     assert "not installed" in page
     assert "failed: out of memory (logs/x.log)" in page
     assert "ngsgpu / CARE | 0.9 | 0.95" in out[2].read_text()
+
+
+@pytest.mark.skipif(shutil.which("art_illumina") is None, reason="ART is not installed")
+def test_community_has_its_shares(tmp_path: Path) -> None:
+    genomes = tmp_path / "genomes"
+    genomes.mkdir()
+    source = random.Random(1)
+    for name in "ab":
+        letters = "".join(source.choices("ACGT", k=20_000))
+        text = f">{name}1 x\n{letters[:15_000]}\n>{name}2\n{letters[15_000:]}\n"
+        (genomes / f"{name}.fa.gz").write_bytes(gzip.compress(text.encode()))
+    sheet = tmp_path / "composition.tsv"
+    sheet.write_text("# two\ngenome\ttaxid\tabundance\na.fa.gz\t562\t3\nb.fa.gz\t1280\t1\n")
+    options = ["--genomes", genomes, "--pairs", 1000, "--seed", 7, sheet]
+    for place in ("one", "two"):
+        done = script("draw_community.py", *options, tmp_path / place)
+        assert done.returncode == 0, done.stderr
+    truth = (tmp_path / "one" / "truth.tsv").read_text().splitlines()
+    rows = {row.split("\t")[0]: row.split("\t")[1:] for row in truth[1:]}
+    assert [rows[name][0] for name in rows] == ["562", "562", "1280", "1280"]
+    assert list(rows) == ["a1", "a2", "b1", "b2"]
+    pairs = {name: int(row[1]) for name, row in rows.items()}
+    assert pairs["a1"] + pairs["a2"] == pytest.approx(750, abs=10)
+    assert pairs["b1"] + pairs["b2"] == pytest.approx(250, abs=10)
+    for file in ("R1.fastq.gz", "R2.fastq.gz", "truth.tsv"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+    with gzip.open(tmp_path / "one" / "R1.fastq.gz", "rt") as reads:
+        names = [line[1:].split("/")[0] for line in reads][0::4]
+    assert len(set(names)) == len(names) == sum(pairs.values())
 
 
 def test_opal_must_agree(tmp_path: Path) -> None:
