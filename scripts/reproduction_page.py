@@ -167,13 +167,13 @@ JUDGES: dict[str, Callable[[Mapping[str, Any]], Figures]] = {
 
 
 def cost(path: Path, what: str) -> Figures:
-    """Wall time, CPU time and memory in Snakemake's benchmark."""
+    """Wall time and memory in Snakemake's benchmark; CPU time is sampled there, and left out."""
     with path.open() as file:
         row = next(csv.DictReader(file, delimiter="\t"))
-    known = {"s": "time, s", "cpu_time": "CPU time, s", "max_rss": "memory, MB"}
+    known = {"s": "time, s", "max_rss": "memory, MB"}
     found = {f"{what}{name}": float(row[key]) for key, name in known.items() if row[key] != "-"}
     if what:
-        found["build memory, GB"] = found.get("build memory, MB", 0.0) / 1000
+        found["build memory, GB"] = found.pop("build memory, MB", 0.0) / 1000
     return found
 
 
@@ -275,7 +275,10 @@ class Comparison:
 
     def pairs(self) -> Iterator[tuple[str, str, list[Published]]]:
         """Set, table and values of each published table that is shown beside a set."""
+        sets = {own["name"] for own in self.described["sets"]}
         for own, patterns in self.described["beside"].items():
+            if own not in sets:
+                continue
             tables: dict[tuple[str, str], list[Published]] = {}
             for value in self.published:
                 if any(re.fullmatch(pattern, value.dataset) for pattern in patterns):

@@ -65,7 +65,8 @@ rule set_beside:
         runtime=10,
         gpu=0,
     params:
-        description=reproduction_text(),
+        # A function, since Snakemake would take braces in a text for wildcards.
+        description=lambda wildcards: reproduction_text(),
         lines=reproduction_lines,
     shell:
         "printf '%s\\n' {params.description:q} {params.lines:q}"

@@ -191,8 +191,9 @@ def judged_files(own):
     """What judges a program's output on a set: by the truth, or by the reference alone."""
     if REPRODUCED != "correct":
         return [f"{JUDGED[REPRODUCED]}.json"]
-    found = ["correction.json"] if own in DATASETS else []
-    return found + ["lost_kmers.json"] * bool(SETS[own].reference)
+    if own in DATASETS:
+        return ["correction.json"]
+    return ["lost_kmers.json"] * bool(SETS[own].reference)
 
 
 def reproduction_files():
@@ -212,7 +213,7 @@ def reproduction_files():
         found += [
             (f"{own}\t\tassemblies", f"{PLACE}/{own}/quast/report.tsv")
             for own in SETS
-            if SETS[own].reference
+            if own not in DATASETS and SETS[own].reference
         ]
     if has_opal():
         found.append(("\tOPAL\topal", f"{PLACE}/community/opal.tsv"))
@@ -236,6 +237,20 @@ def reproduction_benchmarks():
 REPRODUCTION = ["results/reproduction.html", "results/reproduction.json"]
 
 
+def described_set(name):
+    """What the page says of a set of reads; files by their names alone."""
+    if name in community_sample():
+        own = REPRODUCE["community"]
+        parameters = {key: own[key] for key in own if key not in ("name", "genomes")}
+        return {"name": name, "kind": "simulated", "parameters": parameters}
+    said = described(SETS[name])
+    parameters = {
+        key: ", ".join(Path(path).name for path in str(value).split(", "))
+        for key, value in said["parameters"].items()
+    }
+    return said | {"parameters": parameters}
+
+
 def reproduction_text():
     """What the page is told, as JSON, beside the figures."""
     return json.dumps(
@@ -251,7 +266,7 @@ def reproduction_text():
                 {"name": name, "title": own.title, "is_installed": name in PROGRAMS}
                 for name, own in WANTED.items()
             ],
-            "sets": [described(SETS[name]) for name in SETS],
+            "sets": [described_set(name) for name in SETS],
         }
     )
 
