@@ -29,8 +29,7 @@ from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_le
 from ngsgpu.sequence.codec import set_base
 from ngsgpu.sequence.hashing import mix64
 
-# Class of a read's own (anchor) correction.
-NOT_CORRECTED = 0
+# Class of a read's own (anchor) correction; 0: none.
 HIGH_QUALITY = 1
 LOW_QUALITY = 2
 

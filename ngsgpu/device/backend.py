@@ -11,7 +11,6 @@ import importlib.util
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Literal, Self
 
 from ngsgpu.device.gpus import Gpu, gpus_of_driver, visible_gpus
@@ -45,12 +44,7 @@ class Backend:
             self._open.enter_context(self.lease)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._open.close()
 
     def __str__(self) -> str:

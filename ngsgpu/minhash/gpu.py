@@ -87,7 +87,6 @@ def build_tables_on_gpu(
     *,
     on_device: int | None = None,
     slots_on_device: bool = True,
-    functions_per_pass: int = FUNCTIONS_PER_PASS,
     advance: Callable[[int], None] = lambda tables: None,
 ) -> DeviceTables:
     """Build all tables; equal to ``ngsgpu.minhash.tables.build_tables``.
@@ -100,8 +99,6 @@ def build_tables_on_gpu(
         on_device: number of tables in GPU memory, the first ones; None for all. The others are in
             pinned host memory.
         slots_on_device: whether the slots are in GPU memory.
-        functions_per_pass: maximum number of functions per pass; fewer if the arena in use is too
-            small.
         advance: called with the number of tables finished since the last call.
 
     Raises:
@@ -112,7 +109,7 @@ def build_tables_on_gpu(
     builder = _Builder(
         reads, parameters, hashes if on_device is None else on_device, slots_on_device
     )
-    most, reported = functions_per_pass, 0
+    most, reported = FUNCTIONS_PER_PASS, 0
     may_shrink = True
     while (first := len(builder.entries)) < hashes:
         functions = min(most, hashes - first, builder.functions_that_fit())

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -257,13 +256,8 @@ class StagedRun(ABC, Generic[P]):
         self._open = ExitStack()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._open.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
 
     @abstractmethod
     def read(self, lanes: Sequence[ReadFiles]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Final
 
 from ngsgpu.classify.query.candidate_file import (
@@ -40,12 +39,7 @@ class TwoPass:
     def __enter__(self) -> TwoPass:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._order.clear()
         self._file.close()
 

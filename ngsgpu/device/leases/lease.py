@@ -25,7 +25,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ngsgpu.device.gpus import gpus_of_driver, visible_entries
@@ -113,12 +112,7 @@ class Lease:
         self._show()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         stop_preparing()
         _entered.remove(self)
         for name, value in self._before.items():

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 import numpy as np
@@ -166,13 +165,8 @@ class DeviceReadFiles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._open.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
 
     def batches(
         self, seen: Callable[[Cursor, ParsedChunk], None] = lambda cursor, chunk: None

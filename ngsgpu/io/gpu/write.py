@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -146,14 +145,9 @@ class DeviceWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         try:
-            if kind is None:
+            if error[0] is None:
                 self.finish()
         finally:
             # Nothing may be copied to memory that is given back.

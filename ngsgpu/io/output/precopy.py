@@ -10,8 +10,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,13 +84,8 @@ class Precopy:
         self._open.callback(self._stop)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._open.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
 
     def _stop(self) -> None:
         self._stopped.set()

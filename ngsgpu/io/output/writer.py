@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 import numpy as np
@@ -168,13 +167,8 @@ class OutputSet:
     def __enter__(self) -> OutputSet:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if kind is None:
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
             self.commit()
         else:
             self.abort()
@@ -214,14 +208,9 @@ class OutputGroup:
     def __enter__(self) -> OutputGroup:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         try:
-            if kind is None:
+            if error[0] is None:
                 commit_all([file for outputs in self._sets for file in outputs.files])
         finally:
             for outputs in self._sets:
