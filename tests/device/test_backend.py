@@ -10,7 +10,7 @@ from ngsgpu.device.gpus import gpus_of_driver, parse_gpus, visible_gpus
 from ngsgpu.errors import UsageError
 from tests.support.device import TABLE
 
-OLD_TABLE = "0, GPU-1, Tesla K80, 11441, 11441, 3.7, 440.33.01\n"
+OLD_TABLE = "0, GPU-1, Tesla K80, 11441, 11441, 3.7, 440.33.01, 00000000:04:00.0\n"
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_table_is_read():
 
 
 def test_odd_tables_are_survived():
-    odd = "0, GPU-1, GRID, [N/A], [Unknown Error], [N/A], [N/A]\nUnable to determine\n\n1, 2\n"
+    odd = "0, GPU-1, GRID, [N/A], [Unknown Error], [N/A], [N/A], [N/A]\nUnable to determine\n\n1, 2\n"
     (gpu,) = parse_gpus(odd)
     assert (gpu.memory, gpu.capability, gpu.cuda) == (0, None, None)
     assert parse_gpus("") == ()
