@@ -201,5 +201,5 @@ def test_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["extend", "--backend", "cuda", "--dry-run", *inputs]) == 0
     assert "GPU  " in capsys.readouterr().out
     small = ["extend", "--backend", "cuda", "--dry-run", "--gpu-memory", "1M"]
-    assert main([*small, *inputs]) == 1
+    assert main([*small, *inputs]) == 3
     assert "--gpu-memory" in capsys.readouterr().err
