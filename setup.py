@@ -25,9 +25,10 @@ class BuildWithWorkflow(build_py):
         ignored = shutil.ignore_patterns("__pycache__", ".*")
         for folder in ("config", "envs", "workflow"):
             shutil.copytree(root / folder, files / folder, ignore=ignored)
-        (files / "scripts").mkdir()
-        for script in (root / "scripts").glob("*.py"):
-            shutil.copy(script, files / "scripts")
+        for folder in ("scripts", "benchmarks/peers"):
+            (files / folder).mkdir(parents=True)
+            for script in (root / folder).glob("*.py"):
+                shutil.copy(script, files / folder)
 
 
 setup(cmdclass={"build_py": BuildWithWorkflow})

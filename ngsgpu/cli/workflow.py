@@ -56,10 +56,11 @@ def init(
     if study.found.passed_over:
         count = len(study.found.passed_over)
         typer.echo(f"passed over: {count} files of index or undetermined reads")
-    if not study.assembly:
+    if study.off:
+        steps = ", ".join(f"{step} ({program})" for step, program in study.off.items())
         typer.echo(
-            f"{folder / 'config' / 'config.yaml'}: assembly is off, since neither conda nor "
-            "spades.py and quast.py are on the PATH"
+            f"{folder / 'config' / 'config.yaml'}: off, since neither conda nor the program is on "
+            f"the PATH: {steps}"
         )
     typer.echo("next:")
     if not has_snakemake():

@@ -20,7 +20,8 @@ from ngsgpu.workflow.reads import Found, Lane, find_reads
 _TEMPLATES = Path(__file__).parent / "templates"
 _LOCAL = "default"
 """The profile that Snakemake reads without being asked to."""
-_ASSEMBLERS = ("spades.py", "quast.py")
+_PROGRAMS = {"assemble": "spades.py", "quast": "quast.py", "qc": "fastp", "multiqc": "multiqc"}
+"""Program that each step of the study needs besides ngsgpu."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,13 @@ class NewStudy:
     Attributes:
         folder: its directory.
         found: its reads.
-        assembly: whether assembly is switched on, since its programs can be had.
+        off: steps that were switched off, with the program that each lacks.
         command: how to run it, from its directory.
     """
 
     folder: Path
     found: Found
-    assembly: bool
+    off: dict[str, str]
     command: str
 
 
@@ -71,8 +72,8 @@ def init_study(
     folder = Path(folder)
     found = find_reads(reads, single_end=single_end)
     conda = shutil.which("conda") is not None
-    assembly = conda or all(map(shutil.which, _ASSEMBLERS))
-    texts = _profile(profile) | _config(folder, found.lanes, assembly=assembly)
+    off = {step: own for step, own in _PROGRAMS.items() if not (conda or shutil.which(own))}
+    texts = _profile(profile) | _config(folder, found.lanes, off)
     written: dict[str | Path, str] = {folder / name: text for name, text in texts.items()}
     if not force:
         _check_new(folder, texts)
@@ -82,7 +83,7 @@ def init_study(
     except OSError as error:
         raise output_error(error.filename or folder, error) from error
     write_texts(written)
-    return NewStudy(folder, found, assembly, _command(profile, conda=conda))
+    return NewStudy(folder, found, off, _command(profile, conda=conda))
 
 
 def _profile(name: str) -> dict[str, str]:
@@ -94,13 +95,12 @@ def _profile(name: str) -> dict[str, str]:
     return {str(place / own.name): own.read_text() for own in source.iterdir() if own.is_file()}
 
 
-def _config(folder: Path, lanes: Iterable[Lane], *, assembly: bool) -> dict[str, str]:
+def _config(folder: Path, lanes: Iterable[Lane], off: Iterable[str]) -> dict[str, str]:
     shipped = workflow_root() / "config"
     values = {
         "title": json.dumps(folder.resolve().name),
-        "assemble": str(assembly).lower(),
         "version": __version__,
-    }
+    } | {step: str(step not in off).lower() for step in _PROGRAMS}
     templates = {"workflow/Snakefile": "Snakefile", "config/config.yaml": "config.yaml"}
     return {
         name: Template((_TEMPLATES / source).read_text()).substitute(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError, UsageError
@@ -177,17 +178,35 @@ def test_every_profile_can_be_had(tmp_path: Path, profile: str) -> None:
         assert f"--workflow-profile workflow/profiles/{profile}" in study.command
 
 
-@pytest.mark.parametrize("have", [[], ["conda"], ["spades.py", "quast.py"]])
-def test_assembly_is_on_where_its_programs_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, have: list[str]
+STEPS = {"assemble": "spades.py", "quast": "quast.py", "qc": "fastp", "multiqc": "multiqc"}
+
+
+@pytest.mark.parametrize(
+    ("have", "off"),
+    [
+        ([], [*STEPS]),
+        (["conda"], []),
+        (["fastp", "spades.py"], ["quast", "multiqc"]),
+        ([*STEPS.values()], []),
+    ],
+)
+def test_steps_are_on_where_their_programs_are(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    have: list[str],
+    off: list[str],
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name if name in have else None)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    study = init_study(tmp_path)
-    assert study.assembly == bool(have)
-    config = (tmp_path / "config" / "config.yaml").read_text()
-    assert f"enabled: {str(bool(have)).lower()}\n" in config
-    assert ("--use-conda" in study.command) == (have == ["conda"])
+    assert main(["workflow", "init", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert all((f"{step} ({program})" in said) == (step in off) for step, program in STEPS.items())
+    assert ("--use-conda" in said) == (have == ["conda"])
+    config = yaml.safe_load((tmp_path / "config" / "config.yaml").read_text())
+    enabled = {step: config[step] for step in ("qc", "multiqc")}
+    enabled |= {step: config[step]["enabled"] for step in ("assemble", "quast")}
+    assert enabled == {step: step not in off for step in STEPS}
 
 
 def test_path_of_the_workflow(capsys: pytest.CaptureFixture[str]) -> None:

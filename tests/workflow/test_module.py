@@ -217,7 +217,7 @@ def test_study_that_init_writes(study: Path, snakemake: Snakemake) -> None:
     init_study(study, reads=[study / "data"])
     config = study / "config" / "config.yaml"
     # What it says of the machine it was written on.
-    settings = re.sub("enabled: (true|false)", "enabled: false", config.read_text())
+    settings = re.sub(": (true|false)\n", ": false\n", config.read_text())
     config.write_text(settings.replace("mem_mb: 4000", "mem_mb: 1000"))
     snakefile = study / "workflow" / "Snakefile"
     result = snakemake("--cores", "2", "--quiet", "progress", snakefile=snakefile)
