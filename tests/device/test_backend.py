@@ -37,7 +37,8 @@ def test_table_is_read():
 
 
 def test_odd_tables_are_survived():
-    odd = "0, GPU-1, GRID, [N/A], [Unknown Error], [N/A], [N/A], [N/A]\nUnable to determine\n\n1, 2\n"
+    odd = "0, GPU-1, GRID, [N/A], [Unknown Error], [N/A], [N/A], [N/A]\n"
+    odd += "Unable to determine\n\n1, 2\n"
     (gpu,) = parse_gpus(odd)
     assert (gpu.memory, gpu.capability, gpu.cuda) == (0, None, None)
     assert parse_gpus("") == ()
