@@ -40,7 +40,6 @@ DURATIONS = {
     "extend_pairs": 90,
     "plan_database": 120,
     "build_partition": 300,
-    "classify_partition": 1200,
     "merge_candidates": 20,
     "count_kmers": 30,
     "assemble_reads": 600,
@@ -50,6 +49,8 @@ DURATIONS = {
     "write_report": 60,
 }
 SHORT = 2
+# A job that takes samples through a partition: to open it, and for each sample.
+OPENING, CLASSIFYING = 30, 6
 CONFIG = """\
 samples: samples.tsv
 databases: databases.tsv
@@ -69,7 +70,10 @@ common_settings = CommonSettings(
 def duration(job: Any) -> float:
     """Seconds that a job is assumed to take; the same in every run."""
     part = zlib.crc32(str(job.output).encode()) / 2**32
-    return float(DURATIONS.get(job.rule.name, SHORT) * (2 / 3 + part * 2 / 3))
+    seconds = DURATIONS.get(job.rule.name, SHORT)
+    if job.rule.name == "classify_partition":
+        seconds = OPENING + CLASSIFYING * len(job.output)
+    return float(seconds * (2 / 3 + part * 2 / 3))
 
 
 def gpus_of(job: Any) -> int:

@@ -26,8 +26,8 @@ KMERS = "results/na12878_single/kmers/raw.tsv"
 VOLATILE = re.compile(
     r"benchmarks/|stats\.json$|study\.json$|report\.html$|/quast\w*/(report\.html|details/)"
 )
-# Seconds until a check has failed.
-PATIENCE = 1800
+# Seconds until a check has failed, also on a machine with much other work.
+PATIENCE = 7200
 QUICK = [
     *("--slurm-init-seconds-before-status-checks", "2", "--seconds-between-status-checks", "2"),
     *("--slurm-status-command", "squeue", "--slurm-keep-successful-logs", "--latency-wait", "5"),
@@ -74,6 +74,10 @@ def jobs_since(before: dict[str, str], state: str = "") -> list[str]:
     return sorted((job for job in now if job not in before and now[job].startswith(state)), key=int)
 
 
+# All Snakemakes that were started.
+STARTED: list[subprocess.Popen[bytes]] = []
+
+
 @dataclass
 class Study:
     """A copy of the test study, and how Snakemake runs in it."""
@@ -91,7 +95,7 @@ class Study:
         if self.profile is not None:
             command += ["--workflow-profile", str(self.profile), *QUICK]
         with (self.folder / "snakemake.log").open("ab") as log:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [*command, *arguments],
                 cwd=self.folder,
                 # The GPUs are none: the jobs that get one compute on the CPU.
@@ -102,6 +106,8 @@ class Study:
                 # Ctrl-C reaches the whole group on a terminal.
                 start_new_session=True,
             )
+        STARTED.append(process)
+        return process
 
     def finish(self, process: subprocess.Popen[bytes]) -> None:
         """Wait until Snakemake has ended well."""
@@ -298,7 +304,7 @@ def main(arguments: list[str] | None = None) -> int:
         start = time.monotonic()
         try:
             seen = f"ok: {check()}"
-        except CheckError as error:
+        except (CheckError, subprocess.SubprocessError) as error:
             failures += 1
             seen = f"FAILED: {error}"
         print(f"{name} [{time.monotonic() - start:.0f} s] {seen}")
@@ -306,4 +312,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    finally:
+        for one in STARTED:
+            if one.poll() is None:
+                os.killpg(one.pid, signal.SIGKILL)
