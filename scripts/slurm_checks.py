@@ -276,6 +276,7 @@ def edited_profile(work: Path) -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path, help="empty folder for the studies")
     parser.add_argument("--full", action="store_true", help="also the whole test study")
