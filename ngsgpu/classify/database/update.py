@@ -79,10 +79,10 @@ def _why_anew(
     """The reason why a database cannot be kept; None if it can."""
     written = _changed_at(old.path / MANIFEST)
     gone = sorted(set(old.targets.files) - set(files))
-    changed = [file for file in old.targets.files if _changed_at(file) > written]
-    partitions = len(old.partitions)
     if gone:
         return f"{gone[0]} is no longer among its references"
+    changed = [file for file in old.targets.files if _changed_at(file) > written]
+    partitions = len(old.partitions)
     if changed:
         return f"{changed[0]} has changed"
     if old.parameters != parameters:

@@ -1,0 +1,216 @@
+"""Databases and batches: what is classified again after a change, and what is not."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ngsgpu.cli import main
+from tests.support.workflow import ROOT, Snakemake, jobs
+
+DATA = ROOT / ".test" / "data"
+MORE = ("--configfile", "config/config.yaml", "more.yaml")
+CLASSIFYING = ("list_samples", "classify_partition", "merge_candidates")
+
+
+def write_sheets(study: Path, samples: str, databases: str) -> None:
+    (study / "samples.csv").write_text("sample,fastq_1,fastq_2\n" + samples)
+    (study / "databases.csv").write_text(databases)
+
+
+def make_genomes(folder: Path) -> None:
+    """Four pieces of the test study's reference, 2 kb each."""
+    with gzip.open(DATA / "chr20_8kb.fasta.gz", "rt") as file:
+        bases = "".join(file.read().splitlines()[1:])
+    folder.mkdir()
+    for number in range(4):
+        piece = bases[2000 * number : 2000 * (number + 1)]
+        (folder / f"g{number}.fna").write_text(f">g{number}\n{piece}\n")
+
+
+@pytest.fixture
+def classified(study: Path) -> Path:
+    """Two samples and a database of two partitions, and nothing else than classification."""
+    make_genomes(study / "genomes")
+    for number in (1, 2):
+        for mate in (1, 2):
+            shutil.copy(
+                DATA / f"na12878_lane{number}_R{mate}.fastq.gz", study / f"{number}_{mate}.gz"
+            )
+    write_sheets(
+        study,
+        "a,1_1.gz,1_2.gz\nb,2_1.gz\n",
+        "database,references,partitions\nown,genomes,2\n",
+    )
+    (study / "config" / "config.yaml").write_text(
+        "samples: samples.csv\ndatabases: databases.csv\nclassify: {threads: 1}\n"
+        "correct: {enabled: false}\nassemble: {enabled: false}\n"
+    )
+    return study
+
+
+def calls(name: str, database: str = "own") -> str:
+    return f"results/{name}/classify/{database}/{name}.reads.tsv.gz"
+
+
+def run(snakemake: Snakemake, *arguments: str) -> str:
+    result = snakemake("--cores", "2", *arguments)
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+def left(snakemake: Snakemake, *targets: str) -> list[int]:
+    """Jobs that are left to do: sheets of batches, partitions searched, samples called."""
+    counted = jobs(run(snakemake, "--dry-run", "--quiet", "rules", "--", *targets))
+    assert "correct_pairs" not in counted
+    return [counted.get(rule, 0) for rule in CLASSIFYING]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_is_classified_again(snakemake: Snakemake, classified: Path) -> None:
+    both = (calls("a"), calls("b"))
+    assert left(snakemake, *both) == [1, 2, 2]
+    # Interrupted after one partition: what is there is kept.
+    run(snakemake, "--", "results/databases/own/candidates/0001/0000")
+    assert left(snakemake, *both) == [0, 1, 2]
+    run(snakemake, "--", *both)
+    before = {path: (classified / path).stat().st_mtime_ns for path in both}
+    assert left(snakemake, *both) == [0, 0, 0]
+
+    # A sample more, even before the others; it alone is classified.
+    write_sheets(
+        classified,
+        "c,1_2.gz\na,1_1.gz,1_2.gz\nb,2_1.gz\n",
+        "database,references,partitions\nown,genomes,2\n",
+    )
+    every = (*both, calls("c"))
+    assert left(snakemake, *every) == [1, 2, 1]
+    run(snakemake, "--", *every)
+    assert {path: (classified / path).stat().st_mtime_ns for path in both} == before
+
+    # Other reads of a sample, and calls that were deleted: its fellows stay.
+    (classified / "2_1.gz").touch()
+    assert left(snakemake, *every) == [1, 2, 1]
+    os.utime(classified / "2_1.gz", (0, 0))
+    assert left(snakemake, *every) == [0, 0, 0]
+    (classified / calls("a")).unlink()
+    assert left(snakemake, *every) == [1, 2, 1]
+    assert left(snakemake, calls("b"), calls("c")) == [0, 0, 0]
+
+    # A sample less: nothing to do for the others.
+    write_sheets(
+        classified,
+        "c,1_2.gz\nb,2_1.gz\n",
+        "database,references,partitions\nown,genomes,2\n",
+    )
+    assert left(snakemake, calls("b"), calls("c")) == [0, 0, 0]
+
+    # Another database: all together, once for each partition.
+    (classified / "genomes" / "g0.fna").touch()
+    run(snakemake, "--", "results/databases/own/partitions/0000.json")
+    assert left(snakemake, calls("b"), calls("c"))[2] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_new_genome_is_added(snakemake: Snakemake, classified: Path) -> None:
+    new = classified / "genomes" / "g3.fna"
+    new.rename(classified / "later.fna")
+    targets = [f"results/databases/own/partitions/000{number}.json" for number in (0, 1)]
+    run(snakemake, "--", *targets)
+    database = classified / "results" / "databases" / "own" / "db"
+    log = classified / "logs" / "plan_database" / "own.log"
+    first = (database / "partition-0000-0001" / "entries.npy").stat()
+
+    (classified / "later.fna").rename(new)
+    run(snakemake, "--", *targets)
+    assert "adding 1 of 4 references" in log.read_text()
+    same = (database / "partition-0000-0001" / "entries.npy").stat()
+    assert (same.st_ino, same.st_mtime_ns) == (first.st_ino, first.st_mtime_ns)
+    assert [path.name for path in sorted(database.glob("partition-*"))] == [
+        "partition-0000-0001",
+        "partition-0001-0002",
+    ]
+    assert "Nothing to be done" in run(snakemake, "--dry-run", "--", *targets)
+
+    new.unlink()
+    run(snakemake, "--", *targets)
+    assert "g3.fna is no longer among its references" in log.read_text()
+
+
+def tree(folder: Path) -> list[tuple[str, int]]:
+    return sorted((str(path), path.stat().st_mtime_ns) for path in [folder, *folder.rglob("*")])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_partitions_and_databases_elsewhere_give_the_same_calls(
+    snakemake: Snakemake, classified: Path
+) -> None:
+    shared = classified / "shared disk" / "db"
+    genomes = str(classified / "genomes")
+    assert main(["db", "build", genomes, "-d", str(shared), "--partitions", "3"]) == 0
+    for path in [shared, *shared.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before = tree(shared)
+    write_sheets(
+        classified,
+        "a,1_1.gz,1_2.gz\n",
+        "database,references,path,partitions\n"
+        "one,genomes,,1\nthree,genomes,,3\nelsewhere,,shared disk/db,\n",
+    )
+    names = ("one", "three", "elsewhere")
+    (classified / "more.yaml").write_text("database: {verify: true}\n")
+    run(snakemake, *MORE, "--", *(calls("a", own) for own in names))
+    first, *others = [(classified / calls("a", own)).read_bytes() for own in names]
+    assert others == [first, first]
+    assert tree(shared) == before
+    for path in [shared, *shared.rglob("*")]:
+        path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("x,,", "line 2: give the references of a database to build, or the path of one"),
+        ("x,genomes,there", "line 2: give the references of a database to build, or the path"),
+        ("x,,nowhere", "line 2, column path: there is no database in 'nowhere'"),
+        ("x,,genomes", "line 2, column path: there is no database in 'genomes'"),
+        ("x,,other", "'other' is no database of ngsgpu"),
+    ],
+)
+def test_bad_databases_elsewhere(
+    snakemake: Snakemake, classified: Path, row: str, said: str
+) -> None:
+    (classified / "other").mkdir()
+    (classified / "other" / "manifest.json").write_text("{}")
+    write_sheets(classified, "a,1_1.gz\n", f"database,references,path\n{row}\n")
+    result = snakemake("--dry-run")
+    assert result.returncode == 1 and said in result.stdout
+
+
+def test_partition_that_was_not_built_elsewhere(snakemake: Snakemake, classified: Path) -> None:
+    folder = classified / "half"
+    assert main(["db", "plan", str(classified / "genomes"), "-d", str(folder)]) == 0
+    write_sheets(classified, "a,1_1.gz\n", "database,path\nhalf,half\n")
+    run(snakemake, "--", "results/databases/half/plan.json")
+    text = (classified / "results/databases/half/plan.json").read_text()
+    assert text.startswith("#ngsgpu-failed") and "is not built" in text
+
+
+def test_large_inputs_ask_for_more(snakemake: Snakemake, classified: Path) -> None:
+    with (classified / "large.fastq").open("wb") as file:
+        file.truncate(10_000_000_000)
+    write_sheets(classified, "a,large.fastq\n", "database,references\nown,genomes\n")
+    more = classified / "more.yaml"
+    more.write_text("correct: {enabled: true}\n")
+    said = run(snakemake, "--dry-run", *MORE, "--", "results/a/correct/reads.fastq.gz")
+    assert "mem_mb=40000" in said and "runtime=240" in said
+    more.write_text("correct: {enabled: true, mem_mb: 50000, runtime: 7, threads: 2}\n")
+    said = run(snakemake, "--dry-run", *MORE, "--", "results/a/correct/reads.fastq.gz")
+    assert "mem_mb=50000" in said and "runtime=100" in said

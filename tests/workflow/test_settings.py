@@ -1,0 +1,108 @@
+"""What is classified, with what and how: columns of the sheets, groups, the config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.workflow import Snakemake
+
+HEADER = (
+    "sample,fastq_1,fastq_2,group,classify_reads,classify_databases,classify_extra,correct_extra"
+)
+LANES = "data/na12878_lane1_R1.fastq.gz,data/na12878_lane1_R2.fastq.gz"
+REPORT = "results/{0}/classify/{1}/{0}.kraken2.report.txt"
+
+
+@pytest.fixture
+def own(study: Path) -> Path:
+    """Two databases, a group, and reads that are merged."""
+    (study / "databases.csv").write_text(
+        "database,references\nhuman,data/chr20_8kb.fasta.gz\nother,data/chr20_8kb.fasta.gz\n"
+    )
+    (study / "config" / "config.yaml").write_text(
+        "samples: samples.csv\ndatabases: databases.csv\nmerge: {reads: raw}\n"
+        "groups: {gut: {classify_reads: corrected, classify_extra: --min-hits 4}}\n"
+    )
+    return study
+
+
+def dry_run(snakemake: Snakemake, study: Path, *rows: str) -> str:
+    (study / "samples.csv").write_text("\n".join([HEADER, *rows]) + "\n")
+    result = snakemake("--dry-run", "--printshellcmds")
+    return result.stdout
+
+
+def test_columns_and_groups(snakemake: Snakemake, own: Path) -> None:
+    said = dry_run(
+        snakemake,
+        own,
+        f"plain,{LANES}",
+        f"merged,{LANES},,merged,other",
+        f"grouped,{LANES},gut,,human,,--hashes 16",
+        f"both,{LANES},gut,raw,human,none",
+        f"nothing,{LANES},,,none",
+    )
+    for name, databases in {
+        "plain": {"human", "other"},
+        "merged": {"other"},
+        "grouped": {"human"},
+        "both": {"human"},
+        "nothing": set(),
+    }.items():
+        found = {base for base in ("human", "other") if REPORT.format(name, base) in said}
+        assert found == databases, name
+    assert "'grouped\tresults/grouped/correct/R1.fastq.gz\tresults/grouped/correct/R2" in said
+    assert "'merged\tresults/merged/merge/merged.fastq.gz\t\t" in said
+    assert "'merged\tresults/merged/merge/unmerged_R1.fastq.gz\tresults/merged/merge/un" in said
+    assert "'both\tdata/na12878_lane1_R1.fastq.gz\tdata/na12878_lane1_R2.fastq.gz\t" in said
+    # Samples with other options are a batch of their own, with these options.
+    searching = [text for text in said.split("rule ") if text.startswith("classify_partition:")]
+    options = {
+        text.partition("output: ")[2].split()[0]: "--min-hits 4" in text for text in searching
+    }
+    assert options == {
+        "results/databases/human/candidates/0001/0000": False,
+        "results/databases/human/candidates/0002/0000": True,
+        "results/databases/other/candidates/0001/0000": False,
+    }
+    merging = next(text for text in said.split("rule merge_candidates:") if "grouped.cand" in text)
+    assert "--min-hits 4" in merging
+    corrections = [line for line in said.splitlines() if "ngsgpu correct -i" in line]
+    (own_options,) = [line for line in corrections if "--hashes 16" in line]
+    assert len(corrections) == 5 and "results/grouped/correct/" in own_options
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (f"x,{LANES},gutt", "column group: the config has no group 'gutt'; did you mean gut?"),
+        (f"x,{LANES},,both", "line 2, column classify_reads: 'both' is not right"),
+        (f"x,{LANES},,,humam", "classify_databases: no database 'humam'; did you mean human?"),
+        (f"x,{LANES},,,,--min-hits '3", "classify_extra: the options cannot be read"),
+        ("x,data/na12878_lane1_R1.fastq.gz,,,merged", "'merged', but the reads have no mates"),
+        (
+            f"x,{LANES},gut\nx,data/na12878_lane2_R1.fastq.gz,data/na12878_lane2_R2.fastq.gz",
+            "sample 'x' has another group further up",
+        ),
+    ],
+)
+def test_wrong_columns(snakemake: Snakemake, own: Path, row: str, said: str) -> None:
+    assert said in dry_run(snakemake, own, row)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("merge: {reads: none}", "classify_reads: 'merged', but merge.reads is 'none'"),
+        ("correct: {enabled: false}", "classify_reads: 'corrected', but correct.enabled is false"),
+        ("groups: {gut: {clasify_reads: raw}}", "did you mean groups.gut.classify_reads?"),
+    ],
+)
+def test_wrong_config(snakemake: Snakemake, own: Path, change: str, said: str) -> None:
+    rows = [HEADER, f"m,{LANES},,merged", f"c,{LANES},,corrected"]
+    (own / "samples.csv").write_text("\n".join(rows) + "\n")
+    (own / "change.yaml").write_text(change)
+    result = snakemake("--dry-run", "--configfile", "config/config.yaml", "change.yaml")
+    assert result.returncode == 1 and said in result.stdout
