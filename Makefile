@@ -5,12 +5,13 @@ export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup lint
+.PHONY: help demo test setup lint docs
 
 help:
 	@echo "make demo    set up, run the workflow on the shipped study, say where the report is"
 	@echo "make test    set up and run the tests"
 	@echo "make lint    ruff, mypy, import-linter, snakefmt and snakemake --lint"
+	@echo "make docs    the documentation as a site, site/index.html"
 
 demo:
 	@scripts/setup.sh demo
@@ -32,3 +33,6 @@ lint: setup
 	lint-imports --no-logo
 	snakefmt --check workflow
 	snakemake --lint
+
+docs: setup
+	mkdocs build --strict

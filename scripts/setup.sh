@@ -229,7 +229,7 @@ setup_multiqc() {
 main() {
     case ${1:-} in
         demo) setup_package workflow ;;
-        test) setup_package workflow,dev,cuda13 ;;
+        test) setup_package workflow,dev,docs,cuda13 ;;
         *) die "usage: scripts/setup.sh demo|test" ;;
     esac
     PATH=$ROOT/.tools/bin:$SYSTEM_PATH

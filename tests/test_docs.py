@@ -4,6 +4,8 @@ import doctest
 import itertools
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -147,10 +149,51 @@ def test_first_screen():
     assert {"snakemake", "workflow"} <= set(re.findall(r"\w+", screen.lower()))
 
 
+def menu_pages(entry) -> list[str]:
+    """The pages below an entry of the site's menu."""
+    if isinstance(entry, str):
+        return [entry]
+    below = entry if isinstance(entry, list) else entry.values()
+    return [page for part in below for page in menu_pages(part)]
+
+
 def test_every_page_is_in_the_menu():
-    menu = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
-    listed = {page for entry in menu for page in entry.values()}
-    assert listed == {path.name for path in (ROOT / "docs").glob("*.md")}
+    listed = menu_pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+    docs = ROOT / "docs"
+    assert sorted(listed) == sorted(str(p.relative_to(docs)) for p in docs.rglob("*.md"))
+
+
+def test_the_site_builds(tmp_path):
+    """Strictly: links, anchors, images and menu."""
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    run = subprocess.run(
+        [*command, "--site-dir", tmp_path / "site"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "site/first-study/index.html").exists()
+    assert (tmp_path / "site/images/rooms.svg").exists()
+
+
+def test_options_are_those_of_the_command_line():
+    command = [sys.executable, ROOT / "scripts/cli_options.py", "--check"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_options_of_all_commands_are_listed():
+    page = (ROOT / "docs/options.md").read_text()
+    sections = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n?)*)", page, flags=re.MULTILINE))
+
+    def visit(command, name):
+        for option in command.params:
+            if option.param_type_name == "option":
+                assert max(option.opts, key=len) in sections[name], (name, option.opts)
+        for own, below in getattr(command, "commands", {}).items():
+            visit(below, f"{name} {own}")
+
+    visit(get_command(app), "ngsgpu")
+    assert len(sections) > 15
 
 
 def test_options_of_correct_are_described():

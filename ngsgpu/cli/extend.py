@@ -90,7 +90,7 @@ def extend(
         "Quality of all bases outside the two reads.",
         show_default="from the supporting reads",
     ),
-    fasta: bool = flag("Write extended reads as FASTA.", "--fasta"),
+    fasta: bool = flag("Write FASTA, as always for FASTA input.", "--fasta"),
     include_remaining: bool = flag("Also write unconnected pairs to -o.", "--include-remaining"),
     unsorted: bool = flag("Write reads as they finish, not in input order.", "--unsorted"),
     run: StageRun,

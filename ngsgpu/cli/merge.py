@@ -48,7 +48,9 @@ def merge(
     interleaved_out: bool = flag(
         "Write unmerged pairs interleaved to --unmerged1.", "--interleaved-out"
     ),
-    min_overlap: int = option(10, "N", "Minimum overlap, in bases.", "-m", "--min-overlap"),
+    min_overlap: int = option(
+        10, "N", "Minimum overlap, in bases without N.", "-m", "--min-overlap"
+    ),
     max_overlap: str = option(
         "65",
         "N|auto",
@@ -102,7 +104,7 @@ def merge(
     ),
     hist: str | None = option(None, "FILE", "Write the length histogram of the merged reads."),
     histogram: str | None = option(None, "FILE", "The same histogram drawn with asterisks."),
-    ihist: str | None = option(None, "FILE", "Write fragment lengths in BBMap's ihist format."),
+    ihist: str | None = option(None, "FILE", "Write fragment lengths as BBMap does, for MultiQC."),
     stats: StatsFile = None,
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,

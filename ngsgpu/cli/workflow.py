@@ -71,7 +71,7 @@ def init(
 
 @app.command(name="path")
 def path() -> None:
-    """Print the path of the workflow's Snakefile, for modules and ``snakemake --snakefile``."""
+    """Print the path of the workflow's Snakefile, for modules and snakemake --snakefile."""
     from ngsgpu.workflow import snakefile
 
     typer.echo(snakefile())

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Write the options of all commands into the documentation, from the command line itself.
+
+    scripts/cli_options.py             write docs/options.md, and the tables of other pages
+    scripts/cli_options.py --check     only say whether they are up to date
+
+A page of a stage holds the table of its command between two comments, `<!-- options of ngsgpu
+NAME -->` and `<!-- end of options -->`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from ngsgpu.cli import app
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+TABLE = re.compile(
+    r"(?<=<!-- options of ngsgpu )([a-z -]+?)( -->\n).*?(?=<!-- end of options -->)", re.DOTALL
+)
+EXAMPLE = re.compile(r"(?:(\w[\w ]*):)?\s{2,}(ngsgpu .*)")
+OPENING = """# Options of all commands
+
+What `ngsgpu COMMAND --help` prints, on one page. [Exit statuses](index.md#exit-statuses) are the
+same for all commands.
+
+"""
+
+
+def commands(command: Any, name: str = "ngsgpu") -> Iterator[tuple[str, Any]]:
+    """Each command below one, with its full name; groups come before their commands."""
+    yield name, command
+    for own, below in getattr(command, "commands", {}).items():
+        yield from commands(below, f"{name} {own}")
+
+
+def code(text: str) -> str:
+    """Code for a table; a bar inside backticks means different things to different programs."""
+    return f"<code>{text.replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
+
+
+def prose(text: str) -> str:
+    """Help as Markdown: options as code, on one line."""
+    text = " ".join(text.split()).replace("<", "&lt;").replace("|", "&#124;")
+    return re.sub(r"(?<![\w-])--?[A-Za-z][\w-]*", r"`\g<0>`", text)
+
+
+def description(text: str) -> str:
+    """A command's help as Markdown, with its examples as code."""
+    parts: list[str] = []
+    examples: list[tuple[str, str]] = []
+    for paragraph in text.split("\n\n"):
+        if found := EXAMPLE.fullmatch(paragraph):
+            examples.append((found[1] or "", found[2]))
+        else:
+            parts.append(prose(paragraph))
+    if examples:
+        # Commands in one column, behind what they are examples of.
+        width = max(len(label) for label, _ in examples)
+        lines = [f"{label:{width}}  {command}" for label, command in examples]
+        parts.append("\n".join(["```text", *lines, "```"]))
+    return "\n\n".join(parts) + "\n\n"
+
+
+def default(option: Any) -> str:
+    """The value of an option that is not given, as its help shows it."""
+    if option.required:
+        return "required"
+    if isinstance(option.show_default, str):
+        return prose(option.show_default)
+    value = getattr(option.default, "value", option.default)
+    if not option.show_default or value is None or value is False or value == "":
+        return ""
+    return f"`{value}`"
+
+
+def table(command: Any) -> str:
+    """A command's arguments and options as a Markdown table; empty if it has none."""
+    rows = []
+    for option in command.params:
+        argument = option.param_type_name == "argument"
+        names = [] if argument else [", ".join(option.opts)]
+        shown = code(" ".join([*names, *filter(None, [option.metavar])]))
+        meaning = prose(option.help or "")
+        if getattr(option, "multiple", False) and "repeat" not in meaning:
+            meaning += " Repeatable."
+        if option.envvar:
+            meaning += f" Environment: `{option.envvar}`."
+        rows.append(f"| {shown} | {default(option)} | {meaning.strip()} |\n")
+    if not rows:
+        return ""
+    return "| option | default | meaning |\n|---|---|---|\n" + "".join(rows)
+
+
+def pages() -> dict[Path, str]:
+    """Each page that holds options, with its text as it has to be."""
+    known = dict(commands(get_command(app)))
+    chapters = [
+        f"## {name}\n\n{description(command.help or '')}{table(command)}"
+        for name, command in known.items()
+    ]
+    made = {DOCS / "options.md": OPENING + "\n\n".join(map(str.rstrip, chapters)) + "\n"}
+    for page in DOCS.glob("*.md"):
+        text = page.read_text()
+        if page not in made and TABLE.search(text):
+            made[page] = TABLE.sub(
+                lambda found: f"{found[1]}{found[2]}\n{table(known['ngsgpu ' + found[1]])}\n", text
+            )
+    return made
+
+
+def main() -> int:
+    """Write the pages, or compare them; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--check", action="store_true", help="only say whether they are current")
+    check = parser.parse_args().check
+    stale = [
+        (page, text)
+        for page, text in pages().items()
+        if not page.exists() or page.read_text() != text
+    ]
+    for page, text in stale:
+        if check:
+            print(f"{page} is out of date: run scripts/cli_options.py", file=sys.stderr)
+        else:
+            page.write_text(text)
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
