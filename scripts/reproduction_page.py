@@ -28,6 +28,7 @@ SCHEMA = "ngsgpu.reproduction"
 SCHEMA_VERSION = 1
 NOTHING = words.NOTHING
 UNCORRECTED = "uncorrected"
+COMBINED = "combined pairs, %"
 Figures = dict[str, float]
 
 TEMPLATE = """{% import "macros.html.j2" as show %}
@@ -113,11 +114,11 @@ def merging_figures(document: Mapping[str, Any]) -> Figures:
     """Shares of merged pairs and, with a truth, of those merged right."""
     pairs = document["pairs"]
     if "merged" in pairs:
-        return {"combined, %": 100 * pairs["merged"] / max(pairs["pairs"], 1)}
+        return {COMBINED: 100 * pairs["merged"] / max(pairs["pairs"], 1)}
     merged = sum(pairs[name] for name in ("right", "near", "wrong", "apart_merged"))
     bases = document["bases"]
     return {
-        "combined, %": 100 * merged / max(pairs["pairs"], 1),
+        COMBINED: 100 * merged / max(pairs["pairs"], 1),
         "overlapping, %": 100 * pairs["overlapping"] / max(pairs["pairs"], 1),
         "sensitivity": document["rates"]["sensitivity"],
         "precision": document["rates"]["precision"],
@@ -173,6 +174,8 @@ def cost(path: Path, what: str) -> Figures:
     known = {"s": "time, s", "max_rss": "memory, MB"}
     found = {f"{what}{name}": float(row[key]) for key, name in known.items() if row[key] != "-"}
     if what:
+        # A whole process: it reads the references and writes the database.
+        found["build and write time, s"] = found.pop("build time, s")
         found["build memory, GB"] = found.pop("build memory, MB", 0.0) / 1000
     return found
 
@@ -228,7 +231,17 @@ def measured_in(lines: list[str], stage: str) -> Measured:
         else:
             judged = JUDGES[stage](json.loads(path.read_text()))
             figures |= {key: value for key, value in judged.items() if value is not None}
+    if stage == "merge":
+        compare_with_flash(found.figures)
     return found
+
+
+def compare_with_flash(figures: dict[tuple[str, str], Figures]) -> None:
+    """Add how much more of the pairs than FLASH each program combined."""
+    for (own, _), found in figures.items():
+        flash = figures.get((own, "flash"), {})
+        if own and COMBINED in flash and COMBINED in found:
+            found[f"difference from FLASH in {COMBINED}"] = found[COMBINED] - flash[COMBINED]
 
 
 def read_published(path: Path) -> Iterator[Published]:
