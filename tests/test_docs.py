@@ -175,8 +175,10 @@ def test_the_site_builds(tmp_path):
     assert (tmp_path / "site/images/rooms.svg").exists()
 
 
-def test_options_are_those_of_the_command_line():
-    command = [sys.executable, ROOT / "scripts/cli_options.py", "--check"]
+@pytest.mark.parametrize("script", ["cli_options.py", "benchmark_tables.py"])
+def test_generated_parts_are_current(script):
+    """The options of all commands, and the tables of benchmark results."""
+    command = [sys.executable, ROOT / "scripts" / script, "--check"]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
 
