@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import yaml
 
 from benchmarks.peers.classifiers import PROGRAMS
 from benchmarks.peers.commands import COMMANDS
-from tests.support.workflow import ROOT, Snakemake, jobs
+from tests.support.workflow import ROOT, Snakemake, jobs, write_program
 
 CONFIGS = sorted((ROOT / "config" / "reproduce").glob("*/small.yaml"))
 SCRIPTS = ROOT / "scripts"
@@ -88,6 +89,31 @@ def test_programs_that_are_not_here_are_told(snakemake: Snakemake, reproduction:
     assert '"name": "care-cpu", "title": "CARE", "is_installed": false' in result.stdout
     assert "run_program/celegans_1mb/care-cpu" not in result.stdout
     assert "-i r1.fq -I r2.fq -o cpu_1.fq -O cpu_2.fq" in result.stdout
+
+
+def test_with_conda_all_that_have_packages_take_part(
+    snakemake: Snakemake, reproduction: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    write_program(
+        tmp_path / "bin" / "conda",
+        f"""#!/bin/sh
+case "$1" in
+    info) echo '{{"conda_prefix": "{tmp_path}", "platform": "linux-64"}}' ;;
+    --version) echo "conda 26.1.0" ;;
+    config) echo '{{"get": {{"channel_priority": "strict"}}}}' ;;
+esac
+""",
+    )
+    config = "config/reproduce/care-correction/small.yaml"
+    arguments = ["--dry-run", "--use-conda", "--printshellcmds", "--configfile", config]
+    # Conda environments do not work in a path with a space; the data may.
+    env = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    result = snakemake(*arguments, "--config", f"data={reproduction}", env=env)
+    assert result.returncode == 0, result.stdout
+    for command in ("bfc -s $genome -t 2 both.fq", "sga index", "tadpole.sh in=r1.fq"):
+        assert command in result.stdout
+    assert "care-cpu -i" not in result.stdout
 
 
 def test_the_folder_of_data_has_to_be_named(snakemake: Snakemake, reproduction: Path) -> None:
