@@ -49,7 +49,7 @@ def test_selected_cases_bring_what_they_need():
     [
         (b"a\nb\nc\n", b"a\nb\nd\n", False, "byte 4 of 6, now 6 (line 3)"),
         (b"a" * 5000, b"a" * 5001, False, "byte 5,000 of 5,000, now 5,001 (line 1)"),
-        (gzip.compress(b"ab", 1, mtime=0), gzip.compress(b"ac", 1), False,
+        (gzip.compress(b"ab", 1, mtime=0), gzip.compress(b"ac", 1, mtime=0), False,
          "decompressed, byte 1 of 2, now 2 (line 1)"),
         (gzip.compress(b"a" * 99, 0, mtime=0), gzip.compress(b"a" * 99, 9, mtime=0), False,
          "compressed differently, the same content"),
