@@ -14,6 +14,7 @@ from typer.main import get_command
 
 import ngsgpu
 from ngsgpu.cli import app
+from scripts import site_pages
 
 ROOT = Path(__file__).parents[1]
 TOP_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
@@ -160,7 +161,14 @@ def menu_pages(entry) -> list[str]:
 def test_every_page_is_in_the_menu():
     listed = menu_pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
     docs = ROOT / "docs"
-    assert sorted(listed) == sorted(str(p.relative_to(docs)) for p in docs.rglob("*.md"))
+    pages = [str(page.relative_to(docs)) for page in docs.rglob("*.md")]
+    assert sorted(listed) == sorted([*pages, *site_pages.PAGES])
+
+
+def test_pages_from_elsewhere_keep_their_links():
+    assert "](reproduction-configs.md)" in site_pages.as_page("config/README.md")
+    assert "](install.md#containers)" in site_pages.as_page("nextflow/README.md")
+    assert "those of benchmarks/peers." in site_pages.as_page("config/reproduce/README.md")
 
 
 def test_the_site_builds(tmp_path):

@@ -1,0 +1,46 @@
+"""A hook of MkDocs: pages of the site that lie elsewhere in the repository.
+
+Links between them and the pages of docs/ lead to pages; what a link to any other file says stays
+as text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {
+    "configuration.md": "config/README.md",
+    "nextflow.md": "nextflow/README.md",
+    "reproduction-configs.md": "config/reproduce/README.md",
+    "changes.md": "CHANGELOG.md",
+}
+"""Names on the site, and the files."""
+
+LINK = re.compile(r"\[([^\]\[]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def as_page(source: str) -> str:
+    """The text of a file as a page of the site."""
+    pages = {file: page for page, file in PAGES.items()}
+
+    def link(found: re.Match[str]) -> str:
+        target = os.path.normpath(Path(source).parent / found[2])
+        page = pages.get(target) or target.removeprefix("docs/")
+        if page == target:
+            return found[1]
+        return f"[{found[1]}]({page}{found[3] or ''})"
+
+    return LINK.sub(link, (ROOT / source).read_text())
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages; called by MkDocs."""
+    from mkdocs.structure.files import File
+
+    for page, source in PAGES.items():
+        files.append(File.generated(config, page, content=as_page(source)))
+    return files
