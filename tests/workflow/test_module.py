@@ -239,7 +239,9 @@ def test_paths_in_rules_are_where_snakemake_can_change_them() -> None:
             if line.startswith("    ") and line[4:5].isalpha() and line.endswith(":"):
                 kind = line.strip(" :")
             if kind in ("params", "shell", "resources"):
-                assert "results" not in line, f"{path.name}:{number}"
+                # A field stands for a path that Snakemake has changed, and what follows lies in it.
+                written = re.sub(r"\{[^{}]*\}[\w./]*", "", line)
+                assert "results" not in written, f"{path.name}:{number}"
 
 
 def test_functions_have_names_of_their_own() -> None:
