@@ -65,6 +65,9 @@ def report(
         content = read_study(manifest)
         if results is not None:
             content = fill_from_layout(content, results, benchmarks)
+    read = [*content.paths(), *([] if manifest is None else [manifest])]
+    named = [path for path in (output, write_study, methods, software) if path is not None]
+    check_distinct([], named, also_read=read)
     context = report_context(content)
     texts: dict[str | Path, str] = {output: render_page(context)}
     if write_study is not None:
@@ -74,9 +77,8 @@ def report(
     if software is not None:
         texts[software] = software_versions(context["methods"].runs)
     if tables is not None:
-        texts |= {tables / name: text for name, text in csv_tables(context).items()}
-    read = [*content.paths(), *([] if manifest is None else [manifest])]
-    check_distinct([], list(texts), also_read=read)
-    if tables is not None:
+        own: dict[str | Path, str] = {tables / n: t for n, t in csv_tables(context).items()}
+        check_distinct([], [*named, *own], also_read=read)
+        texts |= own
         tables.mkdir(exist_ok=True)
     write_texts(texts)

@@ -273,7 +273,7 @@ def test_the_name_of_a_single_sample(tmp_path: Path, capsys: pytest.CaptureFixtu
     world.is_refused(capsys, "input and output")
 
 
-@pytest.mark.parametrize("option", ["-o", "--write-study"])
+@pytest.mark.parametrize("option", ["-o", "--write-study", "--methods", "--software"])
 def test_files_of_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
     """Those named in the manifest, and those found among the results."""
     results = tmp_path / "results"
