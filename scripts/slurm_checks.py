@@ -62,6 +62,21 @@ def wait_until(holds: Callable[[], bool], what: str, process: subprocess.Popen[b
         time.sleep(0.2)
 
 
+def press_ctrl_c(process: subprocess.Popen[bytes], log: Path) -> int:
+    """Press Ctrl-C, again if Snakemake does not say that it ends; returns how many times.
+
+    Its log handler drops one that comes while it writes a message (snakemake/logging.py), as it does
+    when a job has been submitted.
+    """
+    for times in range(1, 6):
+        os.killpg(process.pid, signal.SIGINT)
+        for _ in range(50):
+            if process.poll() is not None or "on user request" in log.read_text():
+                return times
+            time.sleep(0.2)
+    raise CheckError("Snakemake goes on in spite of Ctrl-C")
+
+
 def job_states() -> dict[str, str]:
     """State of every job that Slurm knows, by number."""
     lines = output_of("squeue", "--states=all", "--noheader", "--format=%A %T %r").splitlines()
@@ -232,10 +247,14 @@ class Checks:
         process = study.start("--", STATS)
         wait_until(lambda: bool(jobs_since(before, "RUNNING")), "the job to run", process)
         (job,) = jobs_since(before)
-        os.killpg(process.pid, kind)
+        said = ""
+        if kind == signal.SIGINT:
+            times = press_ctrl_c(process, study.folder / "snakemake.log")
+            said = "" if times == 1 else f" after {times} Ctrl-C"
+        else:
+            os.killpg(process.pid, kind)
         status = process.wait(PATIENCE)
         expect(status != 0, "Snakemake should have failed")
-        said = ""
         if kind == signal.SIGKILL:
             # It could neither cancel the job nor unlock the folder.
             expect(job_states()[job].startswith("RUNNING"), "the job should still run")

@@ -41,7 +41,10 @@ def test_dry_run_of_200_samples(snakemake: Snakemake, study: Path) -> None:
 
 @pytest.mark.timeout(600)
 def test_gpus_are_kept_busy() -> None:
-    """As Snakemake schedules: no sample waits for what it does not need."""
+    """As Snakemake schedules: the jobs that most has to follow start first.
+
+    The bound has the chains of jobs, and so that calls wait for all samples of their batch.
+    """
     script = ROOT / "scripts" / "simulate_schedule.py"
     options = ["--samples", "6", "--gpus", "2", "--cores", "64", "--scheduler", "greedy"]
     said = subprocess.run(

@@ -46,6 +46,7 @@ rule classify_partition:
         "logs/classify_partition/{database}/{batch}/{partition}.log",
     benchmark:
         "results/benchmarks/classify_partition/{database}/{batch}/{partition}.tsv"
+    priority: PRIORITY["classify"]
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"

@@ -24,6 +24,7 @@ rule correct_pairs:
         "results/benchmarks/correct_reads/{sample}.tsv"
     wildcard_constraints:
         sample=PAIRED,
+    priority: PRIORITY["correct"]
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
@@ -56,6 +57,7 @@ rule correct_single:
         "results/benchmarks/correct_reads/{sample}.tsv"
     wildcard_constraints:
         sample=SINGLE,
+    priority: PRIORITY["correct"]
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"

@@ -15,6 +15,7 @@ rule plan_database:
         "results/benchmarks/plan_database/{database}.tsv"
     wildcard_constraints:
         database=one_of(BUILT),
+    priority: PRIORITY["database"]
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
@@ -80,6 +81,7 @@ rule build_partition:
         "logs/build_partition/{database}/{partition}.log",
     benchmark:
         "results/benchmarks/build_partition/{database}/{partition}.tsv"
+    priority: PRIORITY["database"]
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"

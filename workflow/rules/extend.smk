@@ -17,6 +17,7 @@ rule extend_pairs:
         "results/benchmarks/extend_pairs/{sample}.tsv"
     wildcard_constraints:
         sample=PAIRED,
+    priority: PRIORITY["extend"]
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"

@@ -17,6 +17,7 @@ rule merge_pairs:
         "results/benchmarks/merge_pairs/{sample}.tsv"
     wildcard_constraints:
         sample=PAIRED,
+    priority: PRIORITY["merge"]
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"

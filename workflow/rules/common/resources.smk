@@ -1,9 +1,13 @@
 # Memory and run time that jobs ask for: what the config says, or more where the inputs are large; and
-# twice as much on each retry. Functions and constants only.
+# twice as much on each retry. And which jobs start first. Functions and constants only.
 
 import json
 import math
 
+# Where not all jobs that are ready can start: those first whose followers take longest. Otherwise the
+# last sample may be corrected when GPUs have nothing else left, and its assemblies follow alone. All
+# jobs on GPUs come before those on CPUs, which could leave them no cores.
+PRIORITY = {"correct": 3, "extend": 2, "database": 1, "merge": 1, "classify": 1}
 MIB = 1 << 20
 # FASTQ that is compressed becomes about this many times larger.
 UNPACKED = 5
