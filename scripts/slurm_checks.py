@@ -65,8 +65,8 @@ def wait_until(holds: Callable[[], bool], what: str, process: subprocess.Popen[b
 def press_ctrl_c(process: subprocess.Popen[bytes], log: Path) -> int:
     """Press Ctrl-C, again if Snakemake does not say that it ends; returns how many times.
 
-    Its log handler drops one that comes while it writes a message (snakemake/logging.py), as it does
-    when a job has been submitted.
+    Its log handler drops one that comes while it writes a message (snakemake/logging.py), for
+    instance that a job has been submitted.
     """
     for times in range(1, 6):
         os.killpg(process.pid, signal.SIGINT)
