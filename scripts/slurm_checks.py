@@ -296,6 +296,8 @@ def edited_profile(work: Path) -> Path:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # A shell lets what it starts in the background ignore Ctrl-C, and so would the Snakemakes.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path, help="empty folder for the studies")
     parser.add_argument("--full", action="store_true", help="also the whole test study")
