@@ -81,6 +81,8 @@ def main(arguments: list[str] | None = None) -> int:
     study = json.loads(sys.stdin.readline())
     versions = {path.stem: path.read_text().strip() for path in options.versions}
     versions["snakemake"] = study.pop("snakemake")
+    if commit := study.pop("commit", ""):
+        versions["workflow"] = f"commit {commit}"
     add_files(study, sys.stdin, options.manifest.parent)
     add_jobs(study, options.manifest.parent)
     manifest = {

@@ -27,6 +27,9 @@ def report(
         "Without a manifest, report every sample found here.",
     ),
     benchmarks: Path | None = option(None, "DIRECTORY", "Directory of Snakemake benchmark files."),
+    sample: list[str] | None = option(
+        None, "NAME", "Report only this sample; repeat the option for several."
+    ),
     write_study: Path | None = option(None, "FILE", "Also write the completed manifest here."),
     tables: Path | None = option(
         None, "DIRECTORY", "Also write the tables of the report here, as CSV files."
@@ -68,6 +71,8 @@ def report(
     read = [*content.paths(), *([] if manifest is None else [manifest])]
     named = [path for path in (output, write_study, methods, software) if path is not None]
     check_distinct([], named, also_read=read)
+    if sample:
+        content = content.of(sample)
     context = report_context(content)
     texts: dict[str | Path, str] = {output: render_page(context)}
     if write_study is not None:

@@ -99,6 +99,9 @@ def drawn(
     return decorate
 
 
+_LONG = re.compile(r"(\.\d\d)\d+(?![\de])")
+
+
 def _inline(svg: str, name: str) -> str:
     """An SVG document as an element: without prolog and metadata, with unique ids."""
     element = svg[svg.index("<svg") :]
@@ -109,7 +112,8 @@ def _inline(svg: str, name: str) -> str:
     # The size comes from the page; the viewBox keeps the proportions.
     element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
     element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
-    return element.strip()
+    # A hundredth of a point is more than enough.
+    return re.sub(r"<[^>]+>", lambda tag: _LONG.sub(r"\1", tag[0]), element.strip())
 
 
 def thousands(axis: Any) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
+from ngsgpu.errors import UsageError
 from ngsgpu.io.output.atomic import write_text_atomically
 from ngsgpu.report.absent import Note
 
@@ -107,6 +108,18 @@ class Study:
     machine: Mapping[str, Any] = field(default_factory=dict)
     databases: Mapping[str, Path] = field(default_factory=dict)
     jobs: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+
+    def of(self, names: Sequence[str]) -> Study:
+        """The study of some of its samples, without jobs of the whole study.
+
+        Raises:
+            UsageError: there is no sample of a name.
+        """
+        unknown = sorted(set(names) - {sample.name for sample in self.samples})
+        if unknown:
+            raise UsageError(f"the study has no sample {unknown[0]}; check --sample")
+        samples = tuple(sample for sample in self.samples if sample.name in names)
+        return replace(self, samples=samples, jobs={})
 
     def paths(self) -> list[Path]:
         """All files that the report reads."""

@@ -24,6 +24,11 @@ class Table:
     marks: frozenset[tuple[int, int]] = frozenset()
     text_columns: frozenset[int] = frozenset()
 
+    def transposed(self, first: str) -> Table:
+        """With a row a column, for many samples with a column each; ``first`` heads the first."""
+        names, *others = zip(self.headings, *self.rows, strict=True)
+        return Table((first, *names[1:]), others)
+
     def without_empty_columns(self) -> Table:
         """Without the columns, besides the first, in which no row has a value."""
         kept = [

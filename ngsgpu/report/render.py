@@ -6,14 +6,16 @@ import json
 from typing import Any
 
 from ngsgpu._version import __version__
-from ngsgpu.report import summary
+from ngsgpu.report import summary, words
 from ngsgpu.report.methods import Methods
 from ngsgpu.report.model import Study
 from ngsgpu.report.sections import STAGES
 from ngsgpu.report.sections.correction import parameters
-from ngsgpu.report.sections.cost import cost_figure, cost_table
+from ngsgpu.report.sections.cost import all_costs, cost_figure, cost_table, rule_table, said
 from ngsgpu.report.sections.devices import devices_figure, devices_tables, read_spans
 from ngsgpu.report.software import read_runs
+from ngsgpu.report.spread import MANY_SAMPLES, main_results
+from ngsgpu.report.verdict import FINE, facts, verdict_table, verdicts
 
 
 def render_report(study: Study) -> str:
@@ -48,29 +50,47 @@ def report_context(study: Study) -> dict[str, Any]:
         UsageError: matplotlib is not installed.
     """
     samples = [summary.collect(sample) for sample in study.samples]
+    are_many = len(samples) > MANY_SAMPLES
     parts = [
         {
             "name": stage.name,
             "title": stage.title,
             "intro": stage.intro_for(samples),
-            "figure": stage.figure(samples),
+            "figures": [
+                *filter(None, [stage.figure(samples)]),
+                *(stage.overlays(samples) if are_many else []),
+            ],
             "table": stage.table(study),
             "sections": stage.sections(samples),
         }
         for stage in STAGES
     ]
     spans = read_spans(study)
+    every_cost = all_costs(study, samples)
     shared, differing = parameters.parameters(samples)
+    overview = summary.overview(samples)
+    methods = Methods(study, read_runs(study))
     return {
         "study": study,
+        "are_many": are_many,
+        "samples_number": len(samples),
+        "verdict": verdict_table(verdicts(samples)),
+        "fine": FINE,
+        "facts": facts(study, spans, methods.runs.versions.get("ngsgpu")),
+        "spread": main_results([s.label for s in study.samples], summary.columns(samples))
+        if are_many
+        else None,
+        "value": words.value,
         "version": __version__,
         "lead": summary.lead(samples),
         "findings": [summary.finding(results) for results in samples],
-        "overview": summary.overview(samples),
+        "overview": overview,
         "sample_table": summary.sample_table(samples),
         "parts": parts,
         "shown": {part["name"] for part in parts if part["sections"]},
         "costs": cost_table(samples),
+        "rule_costs": rule_table(every_cost),
+        "times": said(every_cost),
         "cost_figure": cost_figure(samples),
         "devices": devices_tables(spans),
         "devices_figure": devices_figure(spans),
@@ -80,7 +100,7 @@ def report_context(study: Study) -> dict[str, Any]:
         "differing_parameters": differing,
         "config": json.dumps(study.config, indent=2) if study.config else "",
         "commands": parameters.commands(samples),
-        "methods": Methods(study, read_runs(study)),
+        "methods": methods,
         "missing": summary.missing_table(samples),
         "failures": summary.failures(samples),
     }

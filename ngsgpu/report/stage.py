@@ -10,6 +10,7 @@ from ngsgpu.report.absent import is_present
 from ngsgpu.report.drawing import VARIANT_LABELS
 from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleFiles, SampleResults, Study
 from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
+from ngsgpu.report.spread import MANY_SAMPLES
 
 
 class Stage(ABC):
@@ -50,10 +51,13 @@ class Stage(ABC):
             InputError: a file exists, but is damaged.
         """
 
-    def section(self, results: SampleResults, number: int) -> SampleSection:
+    def section(
+        self, results: SampleResults, number: int, *, is_brief: bool = False
+    ) -> SampleSection:
         """Tables and figures of one sample; empty where there are none.
 
-        ``number`` is the sample's, for the names of figures.
+        ``number`` is the sample's, for the names of figures. A brief section lacks those that
+        ``overlays`` has for all samples.
         """
         sample = results.sample
         return SampleSection(sample.name, sample.label, sample.kind)
@@ -63,7 +67,11 @@ class Stage(ABC):
 
         They are not expected of samples that were only classified, or failed.
         """
-        made = [(results, self.section(results, number)) for number, results in enumerate(samples)]
+        brief = len(samples) > MANY_SAMPLES
+        made = [
+            (results, self.section(results, number, is_brief=brief))
+            for number, results in enumerate(samples)
+        ]
         return [
             section
             for results, section in made
@@ -74,6 +82,10 @@ class Stage(ABC):
     def figure(self, samples: Sequence[SampleResults]) -> Plot | None:
         """A figure of all samples, before their sections."""
         return None
+
+    def overlays(self, samples: Sequence[SampleResults]) -> list[Plot]:
+        """Figures of many samples, in place of one for each."""
+        return []
 
     def table(self, study: Study) -> Table | None:
         """A table of the whole study, before the samples' sections."""

@@ -100,22 +100,26 @@ def finding(results: SampleResults) -> Finding:
 
 def overview(samples: Sequence[SampleResults]) -> Table:
     """One line a sample: the table that most readers look for."""
+    found = [Column("sample", [results.sample.label for results in samples]), *columns(samples)]
+    # Narrow pages break cells before an arrow, nowhere else.
+    cells = [
+        [c.replace(" %", "\N{NO-BREAK SPACE}%").replace("→ ", _ARROW) for c in column.cells]
+        for column in found
+    ]
+    headings = tuple(column.heading for column in found)
+    return Table(headings, list(zip(*cells, strict=True))).without_empty_columns()
+
+
+def columns(samples: Sequence[SampleResults]) -> list[Column]:
+    """The main results, all stages', and time and memory of the correction."""
     stats = [results.of(Correction).stats for results in samples]
     seconds = (s.number("time_s.total") if s else None for s in stats)
     memory = (s.number("memory.peak_rss_bytes") if s else None for s in stats)
-    columns = [
-        Column("sample", [results.sample.label for results in samples]),
+    return [
         *(column for stage in STAGES for column in stage.columns(samples)),
         Column("correction time", [words.duration(value) for value in seconds]),
         Column("peak memory", [words.bytes_as_mebibytes(value) for value in memory]),
     ]
-    # Narrow pages break cells before an arrow, nowhere else.
-    cells = [
-        [c.replace(" %", "\N{NO-BREAK SPACE}%").replace("→ ", _ARROW) for c in column.cells]
-        for column in columns
-    ]
-    headings = tuple(column.heading for column in columns)
-    return Table(headings, list(zip(*cells, strict=True))).without_empty_columns()
 
 
 _ARROW = "→\N{NO-BREAK SPACE}"

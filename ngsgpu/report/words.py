@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 NOTHING = "\N{EN DASH}"
@@ -87,3 +88,19 @@ def flat(value: Any, prefix: str = "") -> dict[str, str]:
     else:
         text = "not set" if value is None else str(value)
     return {prefix: text}
+
+
+_UNITS = {"h": 3600.0, "min": 60.0, "GiB": 1024.0}
+_PART = re.compile(r"([\d,]+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(h|min|GiB)?")
+
+
+def value(cell: str) -> float | None:
+    """The number in a cell of a table, to compare it with others of its column; None for words.
+
+    Times are in seconds, memory is in MiB.
+    """
+    found = _PART.match(cell.strip())
+    if found is None or not found[1].strip(","):
+        return None
+    parts = _PART.findall(cell) if found[2] in ("h", "min") else [found.groups()]
+    return sum(float(number.replace(",", "")) * _UNITS.get(unit, 1.0) for number, unit in parts)

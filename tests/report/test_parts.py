@@ -49,7 +49,7 @@ def test_bins_hold_all_kmers(histogram: dict[int, int]) -> None:
         np.array([m for m, _ in rows], dtype=np.int64),
         np.array([c for _, c in rows], dtype=np.int64),
     )
-    at, height = plots._binned(spectrum)
+    at, height = plots.binned(spectrum)
     assert (height > 0).all() and (np.diff(at) > 0).all()
     low = {m: c for m, c in rows if m <= 16 and c}
     assert {round(m): h * 0.5 for m, h in zip(at, height, strict=True) if m <= 16} == pytest.approx(

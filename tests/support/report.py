@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,13 @@ def statistics(**changes: Any) -> dict[str, Any]:
     return document | changes
 
 
-def fastp(adapters: int = 2) -> dict[str, Any]:
+def fastp(
+    adapters: int = 2,
+    qualities: Sequence[float] = (30.5, 36.0, 35.0),
+    content: Sequence[float] = (0.5, 0.4, 0.45),
+) -> dict[str, Any]:
     """What the report takes from fastp's JSON."""
-    curves = {
-        "quality_curves": {"mean": [30.5, 36.0, 35.0]},
-        "content_curves": {"GC": [0.5, 0.4, 0.45]},
-    }
+    curves = {"quality_curves": {"mean": list(qualities)}, "content_curves": {"GC": list(content)}}
     counted = {
         "total_reads": 200, "total_bases": 600, "q20_rate": 0.98, "q30_rate": 0.94,
         "read1_mean_length": 3, "gc_content": 0.45,
@@ -129,3 +131,83 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         return " ".join(" ".join(self.words).split())
+
+
+def write_many(results: Path, number: int) -> Path:
+    """A results directory in the workflow's layout with real samples, each with every stage.
+
+    Coverage, base qualities and the shares of merged pairs and classified reads differ.
+    """
+    for n in range(number):
+        name, reads = f"s{n + 1:02d}", 2_000_000 + 10_000 * n
+        home, low = results / name, n % 7 == 3
+        counts = {"total": reads, "bases": 150 * reads, "min_length": 150, "max_length": 150}
+        by_position = [list(range(150)), list(range(0, 300, 2))]
+        coverage = {"value": 8.0 + n % 3 if low else 30.0 + n % 9, "estimated": True}
+        corrected = {"reads": reads // 3, "bases": reads // 2 - 999 * n}
+        document = statistics(
+            reads=counts, coverage=coverage, corrected=corrected,
+            corrected_bases_by_position=by_position,
+        )  # fmt: skip
+        write_json(home / "correct/stats.json", document)
+        for variant, once in (("raw", 90_000), ("corrected", 300 + n)):
+            peak = coverage["value"]
+            rows = "".join(
+                f"{m}\t{20 + round(3000 * 2 ** (-(((m - peak) / (1 + peak / 6)) ** 2)))}\n"
+                for m in range(2, 60)
+            )
+            head = "# k=21 sampled=1/4 coverage=29.7\nmultiplicity\tcount\n"
+            write_text(home / f"kmers/{variant}.tsv", f"{head}1\t{once}\n{rows}")
+            qualities = [36.0 - n % 5 / 2 - (1 + n % 3) * (i / 60) ** 2 for i in range(150)]
+            content = [0.38 + n % 9 / 50 + 0.03 / (1 + i) for i in range(150)]
+            adapters = 8 if n % 11 == 5 else 0
+            write_json(home / f"qc/{variant}.fastp.json", fastp(adapters, qualities, content))
+        pairs, bell = (
+            reads // 2,
+            [[200 + 3 * (n % 20) + i, 500 - (i - 60) ** 2 // 8] for i in range(120)],
+        )
+        merged = round(pairs * (0.12 if n % 13 == 7 else 0.7 + n % 5 / 50))
+        lengths = {"mean": 280.0, "deviation": 20.0, "sd": 20.0, "estimated": True, "pairs": pairs}
+        document = {"schema": "ngsgpu.merge", "schema_version": 1, "insert_size": lengths,
+                    "pairs": {"total": pairs, "merged": merged},
+                    "histograms": {"insert_sizes": bell}}  # fmt: skip
+        write_json(home / "merge/stats.json", document)
+        document = {"schema": "ngsgpu.extend", "schema_version": 1, "insert": lengths,
+                    "pairs": {"total": pairs, "connected": pairs * 4 // 5, "both": pairs // 2},
+                    "length_histogram": bell}  # fmt: skip
+        write_json(home / "extend/stats.json", document)
+        _write_calls(home / "classify/bacteria", name, reads, 0.3 if n % 10 == 9 else 0.85)
+        rules = ("correct_reads", "merge_pairs", "extend_pairs")
+        for seconds, rule in zip((40 + n % 17, 9 + n % 4, 21 + n % 6), rules, strict=True):
+            row = f"{seconds}\t-\t{300 + seconds * 3}\t80\t{2 * seconds}\n"
+            bench = f"s\th:m:s\tmax_rss\tmean_load\tcpu_time\n{row}"
+            write_text(results / f"benchmarks/{rule}/{name}.tsv", bench)
+    return results
+
+
+def _write_calls(folder: Path, sample: str, reads: int, share: float) -> None:
+    """Twelve species of two genera, their abundances, and the coverage of their sequences."""
+    called = round(share * reads)
+    each = [called // (2 + i) // 3 for i in range(12)]
+    genera = [sum(each[:6]), sum(each[6:])]
+    total = sum(each)
+    lines = [(reads - total, reads - total, "U", 0, "unclassified"), (total, 0, "R", 1, "root")]
+    lines.append((total, 0, "D", 2, "  Bacteria"))
+    table = "taxid\trank\tname\treads\tpercent_of_reads\tpercent_of_classified\n"
+    spots = "target\ttaxid\tname\tlength\twindows\tcovered\tmean_reads\tbin_bases\tbins\n"
+    for i, own in enumerate(each):
+        if i % 6 == 0:
+            lines.append((genera[i // 6], 0, "G", 10 + i, f"    Genus{i // 6}"))
+        name = f"Genus{i // 6} species{i}"
+        lines.append((own, own, "S", 100 + i, f"      {name}"))
+        table += f"{100 + i}\tspecies\t{name}\t{own}\t{100 * own / reads:.4f}\t0.1\n"
+        bins = ",".join(str((7 * i + j * j) % 23) for j in range(100))
+        spots += f"t{i}.1\t{100 + i}\t{name}\t100000\t900\t{800 - 50 * i}\t9.5\t1000\t{bins}\n"
+    table += f"0\tno rank\tunclassified\t{reads - total}\t{100 - 100 * total / reads:.4f}\t\n"
+    text = "".join(
+        f"{100 * clade / reads:6.2f}\t{clade}\t{own}\t{code}\t{taxid}\t{name}\n"
+        for clade, own, code, taxid, name in lines
+    )
+    write_text(folder / f"{sample}.kraken2.report.txt", text)
+    write_text(folder / "abundance.tsv", table)
+    write_text(folder / "coverage.tsv", spots)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,10 @@ def test_every_database_is_shown_by_name_and_no_other(
     assert "3 (75 %)" in page
     study = json.loads((results / "study.json").read_text())
     assert set(study["databases"]) == {"human", "zoo"}
+    git = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    if commit := subprocess.run(git, capture_output=True, text=True, check=False).stdout:
+        assert study["versions"]["workflow"].startswith(f"commit {commit[:12]}")
+        assert f"commit {commit[:12]}" in page
     files = study["samples"][0]["files"]
     assert files["correct"] == "single/correct/stats.json"
     assert files["benchmarks"]["count_kmers (raw)"] == ["benchmarks/count_kmers/single/raw.tsv"]

@@ -81,7 +81,9 @@ class AssemblyStage(Stage):
         found.quast = reports.get("all") or (join_quast(reports) if reports else None)
         return found
 
-    def section(self, results: SampleResults, number: int) -> SampleSection:
+    def section(
+        self, results: SampleResults, number: int, *, is_brief: bool = False
+    ) -> SampleSection:
         """QUAST's metrics, and lengths of the contigs."""
         assembly, section = results.of(Assembly), super().section(results, number)
         if assembly.quast is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,11 +12,13 @@ import numpy as np
 
 from ngsgpu.errors import InputError
 from ngsgpu.report import words
+from ngsgpu.report.absent import read_note
 from ngsgpu.report.drawing import drawn, thousands
-from ngsgpu.report.files import numbered_lines
-from ngsgpu.report.model import Sample, SampleResults
+from ngsgpu.report.files import Json, load_json, numbered_lines
+from ngsgpu.report.model import Sample, SampleResults, Study
 from ngsgpu.report.page import Plot, Table
-from ngsgpu.report.palette import CYCLE
+from ngsgpu.report.palette import AFTER, CYCLE
+from ngsgpu.report.spread import MANY_SAMPLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +39,10 @@ class Benchmark:
     seconds: float | None
     cpu_seconds: float | None
     max_rss_mib: float | None
+
+
+RuleCost = tuple[str, str, Benchmark]
+"""A rule, the label of a sample or the name of a job, and what it took."""
 
 
 @dataclass(eq=False)
@@ -135,6 +142,68 @@ def cost_table(samples: Sequence[SampleResults]) -> Table:
     return Table(headings, rows, text_columns=frozenset({1}))
 
 
+def all_costs(study: Study, samples: Sequence[SampleResults]) -> list[RuleCost]:
+    """Every rule's jobs, for each sample and for the parts of databases.
+
+    Raises:
+        InputError: a file of statistics is damaged.
+    """
+    found = [
+        (rule, results.sample.label, cost)
+        for rule in _by_time(samples)
+        for results in samples
+        if (cost := results.of(Cost).rules.get(rule)) is not None
+    ]
+    for rule, jobs in study.jobs.items():
+        for name, path in jobs.items():
+            if not path.is_file() or read_note(path) is not None:
+                continue
+            document = load_json(path, "make the file again")
+            own = Json(path, document if isinstance(document, dict) else {})
+            peak = own.number("memory.peak_rss_bytes")
+            rss = None if peak is None else peak / 2**20
+            found.append((rule, name, Benchmark(1, own.number("time_s.total"), None, rss)))
+    return found
+
+
+def rule_table(costs: Sequence[RuleCost]) -> Table:
+    """Time and memory by rule, over all samples."""
+    rows = []
+    for rule in dict.fromkeys(rule for rule, _, _ in costs):
+        own = [(name, cost) for other, name, cost in costs if other == rule]
+        times = [(cost.seconds, name) for name, cost in own if cost.seconds is not None]
+        longest = max(times, default=None)
+        rows.append(
+            (
+                rule,
+                words.count(sum(cost.jobs for _, cost in own)),
+                words.duration(sum(seconds for seconds, _ in times) if times else None),
+                words.duration(statistics.median(s for s, _ in times) if times else None),
+                words.duration(longest[0] if longest else None),
+                longest[1] if longest and len(own) > 1 else words.NOTHING,
+                words.mebibytes(
+                    max((c.max_rss_mib for _, c in own if c.max_rss_mib), default=None)
+                ),
+            )
+        )
+    headings = ("rule", "jobs", "wall time", "median", "longest", "of", "peak memory")
+    return Table(headings, rows, text_columns=frozenset({5})).without_empty_columns()
+
+
+def said(costs: Sequence[RuleCost]) -> str:
+    """How many jobs there were, and how long they took; empty if nothing was measured."""
+    times = [(cost.seconds, rule, name) for rule, name, cost in costs if cost.seconds is not None]
+    if not times:
+        return ""
+    seconds, rule, name = max(times)
+    jobs = sum(cost.jobs for _, _, cost in costs)
+    return (
+        f"{words.number_words(jobs, 'job').capitalize()} took "
+        f"{words.duration(sum(s for s, _, _ in times))} in all; the longest was {rule} for {name} "
+        f"({words.duration(seconds)})."
+    )
+
+
 def cost_figure(samples: Sequence[SampleResults]) -> Plot | None:
     """Time and memory of all rules and samples; None where nothing was measured."""
     having = [results for results in samples if results.of(Cost).rules]
@@ -160,8 +229,9 @@ def cost_figure(samples: Sequence[SampleResults]) -> Plot | None:
 def _draw(
     figure: Figure, rules: Sequence[str], samples: Mapping[str, Mapping[str, tuple[float, float]]]
 ) -> None:
-    """Run time and peak memory by rule, one bar a sample."""
+    """Run time and peak memory by rule, one bar a sample; a dot if there are many."""
     panels = figure.subplots(1, 2, sharey=True)
+    are_many = len(samples) > MANY_SAMPLES
     height = 0.8 / len(samples)
     for panel, (axes, title) in enumerate(
         zip(panels, ("wall time (s)", "peak memory (MiB)"), strict=True)
@@ -169,8 +239,12 @@ def _draw(
         for number, (label, values) in enumerate(samples.items()):
             at = np.arange(len(rules)) + (number - (len(samples) - 1) / 2) * height
             widths = [values.get(rule, (0.0, 0.0))[panel] for rule in rules]
-            axes.barh(at, widths, height=height * 0.9, color=CYCLE[number % len(CYCLE)],
-                      label=label)  # fmt: skip
+            if are_many:
+                axes.plot(widths, at, ".", color=AFTER, markersize=2.5, alpha=0.6)
+            else:
+                axes.barh(at, widths, height=height * 0.9, color=CYCLE[number % len(CYCLE)],
+                          label=label)  # fmt: skip
+        axes.set_xlim(left=0)
         axes.set_xlabel(title)
         axes.grid(axis="y", visible=False)
         thousands(axes.xaxis)
@@ -178,8 +252,8 @@ def _draw(
     for axes in panels:
         axes.tick_params(axis="y", length=0)
     panels[0].set_ylim(len(rules) - 0.4, -0.6)
-    if len(samples) > 1:
+    if 1 < len(samples) <= MANY_SAMPLES:
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left",
                       ncols=min(len(samples), 4))  # fmt: skip
-    bars = len(rules) * max(len(samples), 1.6)
+    bars = len(rules) * (2.5 if are_many else max(len(samples), 1.6))
     figure.set_size_inches(8.6, 1.1 + 0.17 * bars)

@@ -60,6 +60,11 @@ class Span:
     planned: float | None = None
 
 
+def day(moment: float) -> str:
+    """The date of a time, in UTC."""
+    return datetime.fromtimestamp(moment, UTC).date().isoformat()
+
+
 def read_spans(study: Study) -> list[Span]:
     """All jobs of a study whose statistics say where they ran, one for each GPU, by time.
 

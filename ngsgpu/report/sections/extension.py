@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ngsgpu.report import words
@@ -10,8 +10,9 @@ from ngsgpu.report.absent import is_present
 from ngsgpu.report.drawing import fragment_lengths
 from ngsgpu.report.files import Json, json_if_named, json_if_present, moments
 from ngsgpu.report.model import FileSpec, Sample, SampleResults
-from ngsgpu.report.page import SampleSection, Table
+from ngsgpu.report.page import Column, Plot, SampleSection, Table
 from ngsgpu.report.quast import Quast, quast_rows, read_quast
+from ngsgpu.report.spread import length_curves
 from ngsgpu.report.stage import Stage
 
 PROGRAMS = {"ngsgpu": "ngsgpu", "konnector": "Konnector"}
@@ -73,7 +74,9 @@ class ExtensionStage(Stage):
             found.quast = read_quast(quast)
         return found
 
-    def section(self, results: SampleResults, number: int) -> SampleSection:
+    def section(
+        self, results: SampleResults, number: int, *, is_brief: bool = False
+    ) -> SampleSection:
         """Tables of the truth, the run and the assemblies, and lengths of extended reads."""
         found, section = results.of(Extension), super().section(results, number)
         if found.truths:
@@ -81,12 +84,33 @@ class ExtensionStage(Stage):
         if found.stats is not None:
             section.tables.append(("Extension statistics", _process_table(found.stats)))
             lengths = found.stats.histogram("length_histogram")
-            if lengths:
+            if lengths and not is_brief:
                 section.plot(fragment_lengths(f"extended{number}", lengths), _CONNECTED_ONLY)
         if (quast := found.quast) is not None:
             section.tables.append(("Assemblies (QUAST)", assembly_table(quast)))
             section.details.append(("All QUAST metrics", assembly_table(quast, everything=True)))
         return section
+
+    def overlays(self, samples: Sequence[SampleResults]) -> list[Plot]:
+        """Lengths of extended reads."""
+        stats = [own for r in samples if (own := r.of(Extension).stats) is not None]
+        counts = [own.histogram("length_histogram") for own in stats]
+        return length_curves("all-extended", counts, _CONNECTED_ONLY)
+
+    def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
+        """The share of pairs that was connected."""
+        stats = [results.of(Extension).stats for results in samples]
+        return [
+            Column(
+                "pairs connected",
+                [
+                    words.share(s.number("pairs.connected"), s.number("pairs.total"))
+                    if s
+                    else words.NOTHING
+                    for s in stats
+                ],
+            )
+        ]
 
 
 def _process_table(stats: Json) -> Table:

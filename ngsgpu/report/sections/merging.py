@@ -12,8 +12,9 @@ from ngsgpu.report import words
 from ngsgpu.report.drawing import SMALL, drawn, fragment_lengths
 from ngsgpu.report.files import Json, json_if_named, moments
 from ngsgpu.report.model import FileSpec, Sample, SampleResults
-from ngsgpu.report.page import SampleSection, Table
+from ngsgpu.report.page import Column, Plot, SampleSection, Table
 from ngsgpu.report.palette import AFTER, AMBER, MUTED
+from ngsgpu.report.spread import length_curves
 from ngsgpu.report.stage import Stage
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ class MergingStage(Stage):
             json_if_named(truth, "truth of merged reads", "ngsgpu.evaluate.merging", missing),
         )
 
-    def section(self, results: SampleResults, number: int) -> SampleSection:
+    def section(
+        self, results: SampleResults, number: int, *, is_brief: bool = False
+    ) -> SampleSection:
         """Tables of the truth and the run, lengths of fragments, calibration of qualities."""
         found, section = results.of(Merging), super().section(results, number)
         if found.truth is not None:
@@ -69,7 +72,7 @@ class MergingStage(Stage):
         if found.stats is not None:
             section.tables.append(("Merging statistics", _process_table(found.stats)))
             sizes = found.stats.histogram("histograms.insert_sizes")
-            if sizes:
+            if sizes and not is_brief:
                 section.plot(fragment_lengths(f"fragments{number}", sizes), _MERGED_ONLY)
         if found.truth is not None:
             parts = {label: _observed(found.truth, name) for name, label in _PARTS.items()}
@@ -81,6 +84,27 @@ class MergingStage(Stage):
                     "Larger dots mean more bases; qualities without errors are not shown.",
                 )
         return section
+
+    def overlays(self, samples: Sequence[SampleResults]) -> list[Plot]:
+        """Lengths of merged fragments."""
+        stats = [own for r in samples if (own := r.of(Merging).stats) is not None]
+        counts = [own.histogram("histograms.insert_sizes") for own in stats]
+        return length_curves("all-fragments", counts, _MERGED_ONLY)
+
+    def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
+        """The share of pairs that was merged."""
+        stats = [results.of(Merging).stats for results in samples]
+        return [
+            Column(
+                "pairs merged",
+                [
+                    words.share(s.number("pairs.merged"), s.number("pairs.total"))
+                    if s
+                    else words.NOTHING
+                    for s in stats
+                ],
+            )
+        ]
 
 
 def _observed(truth: Json, part: str) -> list[tuple[float, float, float]]:

@@ -14,13 +14,14 @@ from ngsgpu.report import words
 from ngsgpu.report.drawing import SMALL, VARIANT_COLOURS, VARIANT_LABELS, drawn
 from ngsgpu.report.files import Json, load_json
 from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleResults
-from ngsgpu.report.page import Column, Finding, SampleSection, Table
+from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
+from ngsgpu.report.spread import curves
 from ngsgpu.report.stage import Stage, variants
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MANY_ADAPTERS: Final = 0.01
+MANY_ADAPTERS: Final = 0.01
 """Share of reads with adapter from which the report recommends to trim them."""
 
 
@@ -56,26 +57,47 @@ class QualityStage(Stage):
             found[variant] = Json(path, document)
         return Quality(found)
 
-    def section(self, results: SampleResults, number: int) -> SampleSection:
+    def section(
+        self, results: SampleResults, number: int, *, is_brief: bool = False
+    ) -> SampleSection:
         """A table of both, qualities and GC content by position."""
         section, reads = super().section(results, number), results.of(Quality).reads
         if reads:
             section.tables.append(("Reads", _table(reads)))
             qualities = _curves(reads, "quality_curves.mean")
             contents = _curves(reads, "content_curves.GC")
-            if qualities:
+            if qualities and not is_brief:
                 drawing = _by_position(f"quality{number}", qualities, "mean quality")
                 section.plot(drawing, "Mean base quality by position; dashed: second mates.")
-            if contents:
+            if contents and not is_brief:
                 drawing = _by_position(f"gc{number}", contents, "GC content")
                 section.plot(drawing, "GC content by position; dashed: second mates.")
         return section
 
+    def overlays(self, samples: Sequence[SampleResults]) -> list[Plot]:
+        """Qualities and GC content by position, of the uncorrected reads."""
+        plots = []
+        for key, name, label in (
+            ("quality_curves.mean", "quality", "mean quality"),
+            ("content_curves.GC", "gc", "GC content"),
+        ):
+            lines = [
+                (range(1, len(values) + 1), values.tolist())
+                for results in samples
+                for (variant, mate), values in _curves(results.of(Quality).reads, key).items()
+                if (variant, mate) == ("raw", 1)
+            ]
+            if lines:
+                drawing = curves(f"all-{name}", {"": lines}, "position in the read", label)
+                caption = f"{label[0].upper()}{label[1:]} by position in the uncorrected reads "
+                plots.append(Plot(drawing, f"{caption}(first mates), a line a sample."))
+        return plots
+
     def say(self, results: SampleResults, finding: Finding) -> None:
         """Adapters, if there are many."""
         raw = results.of(Quality).reads.get("raw")
-        share = None if raw is None else _adapters(raw)
-        if share is not None and share >= _MANY_ADAPTERS:
+        share = None if raw is None else adapters(raw)
+        if share is not None and share >= MANY_ADAPTERS:
             finding.sentences.append(
                 f"{words.percent(share, 1)} of the reads contain adapter sequence: trim it, for "
                 "example with fastp, or merge the pairs with --trim-adapters."
@@ -93,7 +115,7 @@ class QualityStage(Stage):
         ]
 
 
-def _adapters(reads: Json) -> float | None:
+def adapters(reads: Json) -> float | None:
     """Share of the reads with adapter."""
     total = reads.number("summary.before_filtering.total_reads")
     found = reads.number("adapter_cutting.adapter_trimmed_reads")
@@ -117,7 +139,7 @@ def _table(reads: Mapping[str, Json]) -> Table:
         "bases of Q30 or more": percent(f"{all_reads}.q30_rate"),
         "GC content": percent(f"{all_reads}.gc_content"),
         "duplicates": percent("duplication.rate"),
-        "reads with adapter": lambda own: words.percent(_adapters(own)),
+        "reads with adapter": lambda own: words.percent(adapters(own)),
     }
     cells = [(label, *(cell(own) for own in reads.values())) for label, cell in rows.items()]
     kept = [row for row in cells if any(cell != words.NOTHING for cell in row[1:])]

@@ -85,6 +85,7 @@ def study_text():
             "title": config["title"],
             "config": json.loads(config_text()),
             "snakemake": SNAKEMAKE_VERSION,
+            "commit": commit_of(CHECKOUT),
             "samples": [described(sample) for _, sample in sorted(STUDY.items())],
         }
     )

@@ -4,23 +4,38 @@
 # value that the user has set stays.
 
 import os
+import subprocess
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 
-def offer_checkout(environment):
-    """Name the checkout that holds this workflow to the post-deploy script, if there is one.
+def checkout_of(environment):
+    """The checkout that holds this workflow; None if there is none.
 
     ``source_path`` gives a copy in Snakemake's cache; the file itself is in its flag.
     """
     root = Path(environment.flags["sourcecache_entry"]).parents[1]
-    if (root / "ngsgpu" / "__init__.py").is_file():
-        os.environ.setdefault("NGSGPU_SOURCE", str(root.resolve()))
+    return root.resolve() if (root / "ngsgpu" / "__init__.py").is_file() else None
 
 
-offer_checkout(workflow.source_path("../../../envs/ngsgpu.yaml"))
+def commit_of(checkout):
+    """Its commit, with ``-dirty`` if files were changed since; empty if git does not know it."""
+    if checkout is None or not (checkout / ".git").exists():
+        return ""
+    describe = "describe --always --dirty --abbrev=12 --exclude=*"
+    command = ["git", "--no-optional-locks", "-C", checkout, *describe.split()]
+    try:
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return ""
+
+
+CHECKOUT = checkout_of(workflow.source_path("../../../envs/ngsgpu.yaml"))
+if CHECKOUT:
+    # Where conda environments get ngsgpu from.
+    os.environ.setdefault("NGSGPU_SOURCE", str(CHECKOUT))
 
 
 def check_conda_folder(settings):

@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ngsgpu.report.drawing import drawn
-from ngsgpu.report.palette import AFTER, AMBER, BLUE, CYCLE, GREEN, GRID, INK, MUTED, PURPLE, SKY
+from ngsgpu.report.palette import (
+    AFTER,
+    AMBER,
+    BLUE,
+    CYCLE,
+    GREEN,
+    GRID,
+    INK,
+    LIGHT,
+    MUTED,
+    PURPLE,
+    SKY,
+)
 from ngsgpu.report.sections.classification.files import Composition, Share, TargetCoverage, Taxon
 
 if TYPE_CHECKING:
@@ -178,6 +190,37 @@ def abundance_bars(
     if len(samples) > 1:
         figure.legend(loc="outside upper left", ncols=min(len(samples), 4))
     figure.set_size_inches(8.2, 0.9 + 0.24 * max(len(shown), 3) * max(1, 0.6 * len(samples)))
+
+
+@drawn()
+def stacked_abundances(
+    figure: Figure, samples: Sequence[tuple[str, Sequence[Share], Composition]]
+) -> None:
+    """The most abundant taxa of many samples, a stacked bar each; what is missing is other taxa.
+
+    A sample is its label, its abundances, and all of its reads or pairs.
+    """
+    shares = []
+    for _, of, every in samples:
+        counts = {share.name: share.reads for share in of}
+        counts["unclassified"] = every.unclassified
+        shares.append({name: 100 * count / max(every.total, 1) for name, count in counts.items()})
+    names = {name for of in shares for name in of} - {"unclassified"}
+    total = {name: sum(of.get(name, 0.0) for of in shares) for name in names}
+    shown = sorted(names, key=lambda name: (-total[name], name))[: len(CYCLE)]
+    axes, base = figure.subplots(), np.zeros(len(samples))
+    for colour, name in zip((*CYCLE[: len(shown)], LIGHT), (*shown, "unclassified"), strict=True):
+        heights = np.array([of.get(name, 0.0) for of in shares])
+        axes.bar(range(len(samples)), heights, bottom=base, width=0.9, color=colour, label=name)
+        base += heights
+    axes.set_xticks(range(len(samples)), [label for label, *_ in samples], rotation=90, fontsize=6)
+    axes.set_xlim(-0.6, len(samples) - 0.4)
+    axes.set_ylim(0, 100)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(axis="x", visible=False)
+    axes.set_ylabel("fraction of all (%)")
+    figure.legend(loc="outside upper left", ncols=3, fontsize=8)
+    figure.set_size_inches(8.6, 4.2)
 
 
 @drawn()

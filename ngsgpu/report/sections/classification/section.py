@@ -12,15 +12,17 @@ from ngsgpu.report import words
 from ngsgpu.report.absent import read_note
 from ngsgpu.report.files import Json, load_json
 from ngsgpu.report.model import FileSpec, Sample, SampleResults, Study
-from ngsgpu.report.page import Column, Finding, SampleSection, Table
+from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
 from ngsgpu.report.sections.classification import plots
 from ngsgpu.report.sections.classification.files import (
     FILES,
     Classification,
     Composition,
+    Share,
     TargetCoverage,
     collect_classification,
 )
+from ngsgpu.report.spread import MANY_SAMPLES
 from ngsgpu.report.stage import Stage
 
 _MAX_STRIPS: Final = 10
@@ -85,9 +87,30 @@ class ClassificationStage(Stage):
             for results in samples
             for database, found in results.of(Classifications).found.items()
         ]
+        brief = len(samples) > MANY_SAMPLES
         return [
-            _section(sample.name, labelled(sample.label, database), sample.kind, found, number)
+            _section(
+                sample.name, labelled(sample.label, database), sample.kind, found, number, brief
+            )
             for number, (sample, database, found) in enumerate(pairs)
+        ]
+
+    def overlays(self, samples: Sequence[SampleResults]) -> list[Plot]:
+        """Abundances in all samples, a stacked bar each, with each database."""
+        by_database: dict[str, list[tuple[str, Sequence[Share], Composition]]] = {}
+        for results in samples:
+            for database, found in results.of(Classifications).found.items():
+                if found.shares and found.composition is not None:
+                    bar = (results.sample.label, found.shares, found.composition)
+                    by_database.setdefault(database, []).append(bar)
+        return [
+            Plot(
+                plots.stacked_abundances(f"all-abundances{number}", bars),
+                f"Estimated abundances{_with(database)}, of the taxa with most reads over all "
+                "samples; a bar a sample. What is left to 100 % are other taxa.",
+                is_wide=True,
+            )
+            for number, (database, bars) in enumerate(by_database.items())
         ]
 
     def table(self, study: Study) -> Table | None:
@@ -139,7 +162,9 @@ def labelled(label: str, database: str) -> str:
     return f"{label}, with {database}" if database else label
 
 
-def _section(name: str, label: str, kind: str, found: Classification, number: int) -> SampleSection:
+def _section(
+    name: str, label: str, kind: str, found: Classification, number: int, is_brief: bool
+) -> SampleSection:
     """Tables and figures of one sample and one database."""
     section = SampleSection(name, label, kind)
     unit = found.unit
@@ -153,7 +178,7 @@ def _section(name: str, label: str, kind: str, found: Classification, number: in
             f"{unit.capitalize()} called above a rank leave its ring empty.",
             is_wide=True,
         )
-    if found.shares and found.composition is not None:
+    if found.shares and found.composition is not None and not is_brief:
         bars = [(label, found.shares, found.composition.total)]
         section.plot(
             plots.abundance_bars(f"abundance{number}", bars, unit),
@@ -162,7 +187,7 @@ def _section(name: str, label: str, kind: str, found: Classification, number: in
             is_wide=True,
         )
     strips = most_covered(found.coverage)
-    if strips:
+    if strips and not is_brief:
         section.plot(
             plots.genome_coverage(f"coverage{number}", strips, unit),
             f"Coverage of the reference sequences by mapped {unit}, for each species the "

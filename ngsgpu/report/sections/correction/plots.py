@@ -181,7 +181,7 @@ def corrected_by_position(figure: Figure, mates: Sequence[NDArray[np.float64]]) 
         axes.legend(loc="upper left")
 
 
-def _binned(spectrum: Spectrum) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def binned(spectrum: Spectrum) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean number of k-mers per multiplicity, in bins that widen with the multiplicity.
 
     Up to 16 every multiplicity has its own bin, beyond that there are 24 bins per decade. Empty
@@ -201,7 +201,7 @@ def spectra(figure: Figure, histograms: Mapping[str, Spectrum]) -> None:
     """k-mer spectra before and after correction, both axes logarithmic."""
     axes = figure.subplots()
     for variant, spectrum in histograms.items():
-        at, height = _binned(spectrum)
+        at, height = binned(spectrum)
         axes.plot(
             at,
             height,

@@ -15,6 +15,7 @@ from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleResults
 from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
 from ngsgpu.report.sections.correction import plots
 from ngsgpu.report.sections.correction.plots import PositionCounts, Spectrum, read_spectrum
+from ngsgpu.report.spread import Curve, curves
 from ngsgpu.report.stage import Stage, variants
 
 
@@ -90,7 +91,9 @@ class CorrectionStage(Stage):
             found.kmers[variant] = read_spectrum(path)
         return found
 
-    def section(self, results: SampleResults, number: int) -> SampleSection:
+    def section(
+        self, results: SampleResults, number: int, *, is_brief: bool = False
+    ) -> SampleSection:
         """Tables of the truth and the run, errors and corrections by position, k-mer spectra."""
         found, section = results.of(Correction), super().section(results, number)
         if found.truth is not None:
@@ -107,14 +110,14 @@ class CorrectionStage(Stage):
                 is_wide=len(positions) > 1,
             )
         mates = [counts for counts in found.corrected_by_position() if len(counts)]
-        if mates:
+        if mates and not is_brief:
             section.plot(
                 plots.corrected_by_position(f"corrected{number}", mates),
                 "Bases replaced, by position in the read (means over five positions).",
             )
         # Reads without a k-mer have nothing that a logarithmic axis could show.
         spectra = {name: one for name, one in found.kmers.items() if one.count.any()}
-        if spectra:
+        if spectra and not is_brief:
             k = next((s.k for s in spectra.values() if s.k), 0)
             section.plot(
                 plots.spectra(f"spectrum{number}", spectra),
@@ -146,6 +149,21 @@ class CorrectionStage(Stage):
             "wrong ones (new). Reads without insertions and deletions.",
             is_wide=True,
         )
+
+    def overlays(self, samples: Sequence[SampleResults]) -> list[Plot]:
+        """k-mer spectra before and after correction."""
+        lines: dict[str, list[Curve]] = {}
+        for variant, label in (("corrected", "corrected"), ("raw", "uncorrected")):
+            for results in samples:
+                spectrum = results.of(Correction).kmers.get(variant)
+                if spectrum is not None and spectrum.count.any():
+                    at, height = plots.binned(spectrum)
+                    lines.setdefault(label, []).append((at.tolist(), height.tolist()))
+        if not lines:
+            return []
+        axes = "multiplicity in the reads", "distinct k-mers"
+        drawing = curves("all-spectra", lines, *axes, is_logarithmic=True)
+        return [Plot(drawing, "k-mer spectra, a line a sample; both axes are logarithmic.")]
 
     def say(self, results: SampleResults, finding: Finding) -> None:
         """Sensitivity and false positives, bases replaced, coverage, k-mers that occur once."""
@@ -232,7 +250,7 @@ def _say_replaced(stats: Json, finding: Finding, *, has_truth: bool) -> None:
         finding.figures.append(("reads changed", words.share(changed, reads)))
 
 
-_LOW_COVERAGE = 15.0
+LOW_COVERAGE = 15.0
 """Below this many reads a position, correction leaves many errors, and k-mers of the genome itself
 occur once. On simulated reads its sensitivity was 0.875 at 15x and 0.996 at 30x."""
 
@@ -242,7 +260,7 @@ def _say_coverage(stats: Json, finding: Finding) -> None:
     if not stats.number("reads.total"):
         return
     coverage = stats.number("coverage.value")
-    if coverage is not None and coverage < _LOW_COVERAGE:
+    if coverage is not None and coverage < LOW_COVERAGE:
         origin = "estimated" if stats.get("coverage.estimated") else "given"
         finding.sentences.append(
             f"The coverage is low ({words.decimal(coverage, 1)}x, {origin}): correction compares "
@@ -261,7 +279,7 @@ def _say_kmers(found: Correction, finding: Finding) -> None:
     length = f"{raw.k}-mers" if raw.k else "k-mers"
     coverage = found.stats.number("coverage.value") if found.stats else None
     what = ""
-    if coverage is not None and coverage >= _LOW_COVERAGE:
+    if coverage is not None and coverage >= LOW_COVERAGE:
         what = ", nearly all of them errors,"
     elif coverage is not None:
         what = ", as many error-free ones do at this low coverage,"

@@ -1,0 +1,261 @@
+"""The first table of the page: what each step did, what it gained, and what to do about it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ngsgpu.report import words
+from ngsgpu.report.files import Json
+from ngsgpu.report.model import SampleResults, Study
+from ngsgpu.report.page import Table
+from ngsgpu.report.sections.assembly import Assembly, contiguity
+from ngsgpu.report.sections.classification.section import Classifications
+from ngsgpu.report.sections.correction.section import LOW_COVERAGE, Correction
+from ngsgpu.report.sections.devices import Span, day
+from ngsgpu.report.sections.extension import Extension
+from ngsgpu.report.sections.merging import Merging
+from ngsgpu.report.sections.quality import MANY_ADAPTERS, Quality, adapters
+
+FINE: Final = "OK"
+"""Where there is no advice."""
+_LOW_Q30: Final = 0.75
+"""Share of bases of Q30 or more below which reads are called poor."""
+_MANY_DUPLICATES: Final = 0.5
+"""Share of duplicates that FastQC fails."""
+_FEW: Final = 0.5
+"""Share of pairs merged or connected, or of reads classified, below which a step missed most."""
+_NAMED: Final = 3
+"""Samples that an advice names at most."""
+
+Values = list[tuple[str, float]]
+"""Labels of samples and a value of each."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a step did in numbers, its gain, and pieces of advice; empty where all is well."""
+
+    step: str
+    did: str
+    gain: str = ""
+    advice: tuple[str, ...] = ()
+
+
+def verdicts(samples: Sequence[SampleResults]) -> list[Verdict]:
+    """One a step that ran, in the order of the page."""
+    return [*_quality(samples), *_correction(samples), *_merging(samples), *_extension(samples),
+            *_assembly(samples), *_classification(samples)]  # fmt: skip
+
+
+def verdict_table(found: Sequence[Verdict]) -> Table:
+    """The verdicts as a table."""
+    rows = [
+        tuple(
+            cell.replace(" %", "\N{NO-BREAK SPACE}%")
+            for cell in (v.step, v.did, v.gain or words.NOTHING, " ".join(v.advice) or FINE)
+        )
+        for v in found
+    ]
+    headings = ("step", "what it did", "gain", "what to do")
+    return Table(headings, rows, text_columns=frozenset({1, 2, 3}))
+
+
+def facts(study: Study, spans: Sequence[Span], version: str | None) -> list[str]:
+    """Date, versions of the program and the workflow, and databases."""
+    date = study.date or (day(max(span.end for span in spans)) if spans else "")
+    databases = dict.fromkeys(
+        (
+            *study.databases,
+            *(key[1] for s in study.samples for key in s.files.paths if key[0] == "classification"),
+        )
+    )
+    names = [name for name in databases if name]
+    found = [date, f"ngsgpu {version}" if version else ""]
+    found.append(study.versions.get("workflow", ""))
+    if names:
+        found.append(f"{'databases' if len(names) > 1 else 'database'}: {words.listed(names)}")
+    return [fact for fact in found if fact]
+
+
+def _advice(values: Values, is_off: str, limit: float, shown: str, what: str) -> tuple[str, ...]:
+    """Advice on the samples beyond a limit, ``above`` or ``below`` it, the worst ones named.
+
+    ``shown`` is the limit in words; ``what`` follows the colon.
+    """
+    sign = 1 if is_off == "below" else -1
+    off = sorted((sign * value, label) for label, value in values if sign * (value - limit) < 0)
+    if not off:
+        return ()
+    names = [label for _, label in off[:_NAMED]]
+    rest = f" and {len(off) - len(names)} more" if len(off) > len(names) else ""
+    who = f" ({words.listed(names) if not rest else ', '.join(names) + rest})"
+    count = "" if len(values) == 1 else f"{len(off)} of {len(values)} samples{who} "
+    text = f"{count}{is_off} {shown}: {what}."
+    return (text[0].upper() + text[1:],)
+
+
+def _numbers(stats: Sequence[tuple[str, Json]], key: str, of: str = "") -> Values:
+    """Values, or their shares of others, of the samples that have them."""
+    found = []
+    for label, own in stats:
+        value, whole = own.number(key), own.number(of) if of else 1.0
+        if value is not None and whole:
+            found.append((label, value / whole))
+    return found
+
+
+def _total(stats: Sequence[tuple[str, Json]], key: str) -> float:
+    return sum(own.number(key) or 0.0 for _, own in stats)
+
+
+def _range(values: Values, unit: str = "") -> str:
+    """The median, and the range if there are several samples; per cent without a unit."""
+
+    def write(value: float) -> str:
+        return f"{value:,.1f}{unit}" if unit else words.percent(value, 1)
+
+    numbers = sorted(value for _, value in values)
+    if not numbers:
+        return words.NOTHING
+    text = write(statistics.median(numbers))
+    if write(numbers[0]) == write(numbers[-1]):
+        return text
+    return f"{text} ({write(numbers[0])} to {write(numbers[-1])})"
+
+
+def _quality(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
+    raw = [
+        (r.sample.label, own)
+        for r in samples
+        if (own := r.of(Quality).reads.get("raw")) is not None
+    ]
+    if not raw:
+        return
+    good = _numbers(raw, "summary.before_filtering.q30_rate")
+    twice = _numbers(raw, "duplication.rate")
+    cut = [(label, share) for label, own in raw if (share := adapters(own)) is not None]
+    did = f"Q30 or more: {_range(good)} of the bases; duplicates: {_range(twice)}"
+    yield Verdict(
+        "Read quality",
+        f"{did}; reads with adapter: {_range(cut)}" if cut else did,
+        advice=(
+            *_advice(good, "below", _LOW_Q30, "75 % of Q30", "look at the quality by position, "
+                     "and consider trimming or sequencing again"),
+            *_advice(twice, "above", _MANY_DUPLICATES, "50 % duplicates",
+                     "the library has few different fragments"),
+            *_advice(cut, "above", MANY_ADAPTERS, "1 % of reads with adapter", "trim it, for "
+                     "example with fastp, or merge the pairs with --trim-adapters"),
+        ),
+    )  # fmt: skip
+
+
+def _correction(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
+    having = [(r, own) for r in samples if (own := r.of(Correction).stats) is not None]
+    stats = [(r.sample.label, own) for r, own in having]
+    if not stats:
+        return
+    replaced = _total(stats, "corrected.bases")
+    changed = _numbers(stats, "corrected.reads", "reads.total")
+    did = f"{words.count(replaced)} bases ({words.share(replaced, _total(stats, 'reads.bases'))}) "
+    did += f"replaced; reads changed: {_range(changed)}"
+    coverage = _numbers(stats, "coverage.value")
+    what = "correction leaves many errors with so few reads of a locus; sequence deeper if you can"
+    yield Verdict(
+        "Correction",
+        did,
+        "; ".join(_errors([r for r, _ in having])),
+        _advice(coverage, "below", LOW_COVERAGE, f"{LOW_COVERAGE:.0f}x of coverage", what),
+    )
+
+
+def _errors(samples: Sequence[SampleResults]) -> Iterator[str]:
+    """How many errors correction removed: by the truth, or by k-mers."""
+    truths = [(r.sample.label, t) for r in samples if (t := r.of(Correction).truth) is not None]
+    rates = {when: _numbers(truths, f"rates.error_rate_{when}") for when in ("before", "after")}
+    if all(rates.values()):
+        before, after = (statistics.median(v for _, v in rates[w]) for w in ("before", "after"))
+        yield f"error rate {words.rate(before)} → {words.rate(after)}"
+        yield f"sensitivity {_range(_numbers(truths, 'rates.sensitivity'))}"
+    spectra = [kmers for r in samples if len(kmers := r.of(Correction).kmers) == 2]
+    before, after = (
+        sum(kmers[name].once / kmers[name].sampled for kmers in spectra)
+        for name in ("raw", "corrected")
+    )
+    if before:
+        yield f"k-mers that occur once: {words.count(before)} → {words.count(after)}"
+
+
+def _merging(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
+    stats = [(r.sample.label, s) for r in samples if (s := r.of(Merging).stats) is not None]
+    merged = _numbers(stats, "pairs.merged", "pairs.total")
+    if merged:
+        lengths = _numbers(stats, "insert_size.mean")
+        yield Verdict(
+            "Merging",
+            f"pairs merged: {_range(merged)}",
+            f"mean fragment: {_range(lengths, ' bases')}" if lengths else "",
+            _advice(merged, "below", _FEW, "50 % merged", "most fragments are longer than both "
+                    "reads together, or the reads are poor; extend the pairs instead"),
+        )  # fmt: skip
+
+
+def _extension(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
+    stats = [(r.sample.label, s) for r in samples if (s := r.of(Extension).stats) is not None]
+    connected = _numbers(stats, "pairs.connected", "pairs.total")
+    if connected:
+        lengths = _numbers(stats, "insert.mean")
+        yield Verdict(
+            "Extension",
+            f"pairs connected: {_range(connected)}",
+            f"mean insert size: {_range(lengths, ' bases')}" if lengths else "",
+            _advice(connected, "below", _FEW, "50 % connected", "the coverage is too low or the "
+                    "estimated insert size is wrong; give --insert-size if you know it"),
+        )  # fmt: skip
+
+
+def _assembly(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
+    ratios: Values = []
+    for results in samples:
+        quast = results.of(Assembly).quast
+        metric = contiguity(quast)
+        if quast is None or metric is None:
+            continue
+        before, after = quast.number(metric, "raw"), quast.number(metric, "corrected")
+        if before and after is not None:
+            ratios.append((results.sample.label, after / before))
+    if ratios:
+        longer = sum(ratio > 1 for _, ratio in ratios)
+        yield Verdict(
+            "Assembly",
+            f"{len(ratios)} of {len(samples)} samples with and without correction",
+            f"contiguity {_range(ratios, 'x')} of that without correction, more in {longer} "
+            f"of {len(ratios)}",
+            _advice(ratios, "below", 0.9, "90 % of the contiguity without correction", "compare "
+                    "misassemblies, and assemble the uncorrected reads if they have no more"),
+        )  # fmt: skip
+
+
+def _classification(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
+    found = [(r.sample.label, r.of(Classifications).found) for r in samples]
+    for database in dict.fromkeys(name for _, databases in found for name in databases):
+        counted = [
+            (label, own)
+            for label, of in found
+            if database in of and (own := of[database].composition) is not None and own.total
+        ]
+        shares = [(label, own.root.clade / own.total) for label, own in counted]
+        if not shares:
+            continue
+        species = {taxon.name for _, own in counted for taxon in own.root.walk()
+                   if taxon.code == "S" and taxon.clade >= own.total / 1000}  # fmt: skip
+        count = "one" if len(species) == 1 else words.count(len(species))
+        yield Verdict(
+            f"Classification{f' with {database}' if database else ''}",
+            f"classified: {_range(shares)}",
+            f"{count} species with at least 0.1 % of a sample",
+            _advice(shares, "below", _FEW, "50 % classified", "most reads are unlike anything in "
+                    "the database; add genomes (ngsgpu db add) or look for contamination"),
+        )  # fmt: skip
