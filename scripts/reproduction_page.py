@@ -281,7 +281,9 @@ class Comparison:
         if any(program == UNCORRECTED for _, program in measured.figures):
             self.titles[UNCORRECTED] = UNCORRECTED
         names = {own["title"]: own["name"] for own in programs}
-        given = {other: name for name, other in described["counterparts"].items()}
+        given = {
+            other: name for name, other in described["counterparts"].items() if name in self.titles
+        }
         self.ours = names | given
         if UNCORRECTED in self.titles:
             self.ours[UNCORRECTED] = UNCORRECTED

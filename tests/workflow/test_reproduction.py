@@ -230,7 +230,7 @@ def test_measured_stands_beside_published(tmp_path: Path) -> None:
     failed.write_text("#ngsgpu-failed\nlogs/x.log\nout of memory\n")
     described = {
         "title": "T", "source": "S", "scale": "small", "stage": "correct", "threads": 2,
-        "beside": {"one": ["A1"]}, "counterparts": {"ngsgpu": "CARE"},
+        "beside": {"one": ["A1"]}, "counterparts": {"ngsgpu": "CARE", "left_out": "Musket"},
         "programs": [
             {"name": "ngsgpu", "title": "ngsgpu", "is_installed": True},
             {"name": "bfc", "title": "BFC", "is_installed": True},
