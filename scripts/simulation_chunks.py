@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import io
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -193,7 +194,12 @@ def main(arguments: list[str] | None = None) -> int:
                 parser.error("--chunks and --fragment must be at least 1")
             cut(options.reference, options.chunks, options.fragment, options.directory)
         elif options.output.suffix == ".gz":
-            with gzip.open(options.output, "wt", compresslevel=1) as out:
+            # Without a name and a time stamp: the same bytes in each run.
+            with (
+                options.output.open("wb") as file,
+                gzip.GzipFile("", "wb", 1, file, mtime=0) as packed,
+                io.TextIOWrapper(packed) as out,
+            ):
                 join(options.reference, options.sam, out)
         else:
             with options.output.open("w") as out:

@@ -25,12 +25,16 @@ KMERS = "results/na12878_single/kmers/raw.tsv"
 # These hold times, paths or the machine.
 VOLATILE = re.compile(
     r"benchmarks/|stats\.json$|study\.json$|report\.html$|/quast\w*/(report\.html|details/)"
+    r"|^databases/\w+/jobs/|^tables/report/(costs|overview|stages)\.csv$"
+    r"|/multiqc_report_data/multiqc(\.log|\.parquet|_data\.json|_sources\.txt)$"
 )
 # Seconds until a check has failed, also on a machine with much other work.
 PATIENCE = 7200
 QUICK = [
     *("--slurm-init-seconds-before-status-checks", "2", "--seconds-between-status-checks", "2"),
     *("--slurm-status-command", "squeue", "--slurm-keep-successful-logs", "--latency-wait", "5"),
+    # Snakemake may wait for so long after its last job.
+    *("--max-jobs-per-timespan", "1000/1s"),
 ]
 
 

@@ -63,4 +63,5 @@ rule draw_krona:
         'texts+=("$file,$(basename "$file" .krona.txt)"); done; '
         'if ((${{#texts[@]}} == 0)); then note skipped "no sample was classified" {output.html:q}; '
         "exit 0; fi; "
-        'ktImportText -o {output.html:q} -n root "${{texts[@]}}" > {log:q} 2>&1'
+        # Perl's hashes, and so the order of taxa, differ from run to run otherwise.
+        'PERL_HASH_SEED=0 ktImportText -o {output.html:q} -n root "${{texts[@]}}" > {log:q} 2>&1'
