@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from ngsgpu.errors import NgsgpuError
-from ngsgpu.report.multiqc import write_content
+from ngsgpu.report.exports.multiqc import write_content
 
 
 def main(arguments: list[str] | None = None) -> int:

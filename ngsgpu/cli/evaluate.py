@@ -59,7 +59,7 @@ def correction(
         raise UsageError("--sample names the sample for MultiQC; it needs --mqc-prefix")
 
     from ngsgpu.evaluate.correction import evaluate_correction
-    from ngsgpu.report import multiqc
+    from ngsgpu.report.exports import multiqc
 
     paths = [] if mqc_prefix is None else multiqc.paths_of(mqc_prefix, multiqc.CORRECTION)
     with _outputs(json_path, paths) as write:

@@ -128,7 +128,7 @@ def files_of(command: str, values: Mapping[str, Any]) -> Files:
         elif role is Role.WRITTEN:
             patterns += paths
         elif role is Role.MULTIQC:
-            from ngsgpu.report.multiqc import CORRECTION, paths_of
+            from ngsgpu.report.exports.multiqc import CORRECTION, paths_of
 
             files.written += [str(own) for path in paths for own in paths_of(path, CORRECTION)]
         elif role is Role.SHEET:

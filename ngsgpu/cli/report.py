@@ -55,11 +55,11 @@ def report(
 
     from ngsgpu.io.output.atomic import write_texts
     from ngsgpu.io.paths import check_distinct
+    from ngsgpu.report.exports.software import software_versions
+    from ngsgpu.report.exports.tables import csv_tables
     from ngsgpu.report.layout import fill_from_layout, study_from_layout
     from ngsgpu.report.render import render_page, report_context
-    from ngsgpu.report.software import software_versions
     from ngsgpu.report.study import read_study
-    from ngsgpu.report.tables import csv_tables
 
     if manifest is None:
         assert results is not None

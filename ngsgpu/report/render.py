@@ -7,13 +7,13 @@ from typing import Any
 
 from ngsgpu._version import __version__
 from ngsgpu.report import summary, words
-from ngsgpu.report.methods import Methods
+from ngsgpu.report.exports.methods import Methods
+from ngsgpu.report.exports.software import read_runs
 from ngsgpu.report.model import Study
 from ngsgpu.report.sections import STAGES
 from ngsgpu.report.sections.correction import parameters
 from ngsgpu.report.sections.cost import all_costs, cost_figure, cost_table, rule_table, said
 from ngsgpu.report.sections.devices import devices_figure, devices_tables, read_spans
-from ngsgpu.report.software import read_runs
 from ngsgpu.report.spread import MANY_SAMPLES, main_results
 from ngsgpu.report.verdict import FINE, facts, verdict_table, verdicts
 

@@ -12,10 +12,10 @@ import yaml
 
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
+from ngsgpu.report.exports.tables import csv_tables
 from ngsgpu.report.page import SampleSection, Table
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
-from ngsgpu.report.tables import csv_tables
 from ngsgpu.report.words import NOTHING
 from tests.support.report import Page, fastp, statistics, write_json, write_text
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.errors import UsageError
-from ngsgpu.report import multiqc, words
+from ngsgpu.report import words
+from ngsgpu.report.exports import multiqc
 from ngsgpu.report.sections.correction import plots
 from ngsgpu.report.sections.correction.plots import Spectrum
 from tests.support.report import statistics

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from ngsgpu.report import words
+from ngsgpu.report.exports.software import Runs
 from ngsgpu.report.files import Json
 from ngsgpu.report.model import Study
-from ngsgpu.report.software import Runs
 
 SOURCES: Final = {
     "art": "Huang W. et al. ART: a next-generation sequencing read simulator. Bioinformatics 28, "

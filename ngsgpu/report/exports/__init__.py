@@ -1,0 +1,1 @@
+"""What a study gives to other pages: CSV tables, methods and software versions, MultiQC content."""
