@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ngsgpu.report.layout import fill_from_layout
+from ngsgpu.report.model import Study
+from ngsgpu.report.study import read_study
 from tests.support.report import QUAST, evaluation, statistics, write_json, write_text
 
 
@@ -50,3 +53,9 @@ def manifest(results: Path) -> Path:
             ],
         },
     )  # fmt: skip
+
+
+@pytest.fixture
+def study(manifest: Path, results: Path) -> Study:
+    """The study of ``results``."""
+    return fill_from_layout(read_study(manifest), results, results / "benchmarks")

@@ -14,7 +14,6 @@ from ngsgpu.report.layout import study_from_layout
 from ngsgpu.report.model import Study
 from ngsgpu.report.render import render_report, report_context
 from ngsgpu.report.spread import MANY_SAMPLES
-from tests.report.test_report import study as small_study  # noqa: F401
 from tests.support.report import Page, statistics, write_json, write_many
 
 NUMBER = MANY_SAMPLES + 1
@@ -107,12 +106,12 @@ def test_page_of_one_of_them(many: Study, tmp_path: Path) -> None:
 
 
 def test_verdict_of_simulated_reads_and_assemblies(
-    small_study: Study,  # noqa: F811
+    study: Study,
     results: Path,
 ) -> None:
-    rows = {row[0]: row for row in report_context(small_study)["verdict"].rows}
+    rows = {row[0]: row for row in report_context(study)["verdict"].rows}
     assert "error rate" in rows["Correction"][2] and rows["Correction"][3] == "OK"
     assert "more in 2 of 2" in rows["Assembly"][2]
     write_json(results / "sim/correct/stats.json", statistics(coverage={"value": 2.0}))
-    rows = {row[0]: row for row in report_context(small_study)["verdict"].rows}
+    rows = {row[0]: row for row in report_context(study)["verdict"].rows}
     assert rows["Correction"][3].startswith("1 of 2 samples (Simulated $x$ <b>) below 15x")

@@ -11,16 +11,10 @@ import pytest
 
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
-from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.model import Study
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
 from tests.support.report import Page, statistics, write_json, write_text
-
-
-@pytest.fixture
-def study(manifest: Path, results: Path) -> Study:
-    return fill_from_layout(read_study(manifest), results, results / "benchmarks")
 
 
 def test_page_loads_nothing_and_its_references_resolve(study: Study) -> None:
