@@ -24,7 +24,7 @@ setup:
 
 test: setup
 	@echo && echo "== Running the tests"
-	pytest -n $(WORKERS)
+	pytest -n $(WORKERS) --dist worksteal
 
 lint: setup
 	ruff check
