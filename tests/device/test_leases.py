@@ -431,8 +431,9 @@ def test_backend_leases(monkeypatch, caplog):
     with choose_backend("auto", 2, lease=True) as chosen:
         assert [gpu.uuid for gpu in chosen.gpus] == list(UUIDS[:2])
         assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(UUIDS[:2])
-        monkeypatch.delenv("NGSGPU_LEASE")
-        monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+        # Not by monkeypatch, which would set them to the lease's values at the end.
+        for name in ("NGSGPU_LEASE", "CUDA_VISIBLE_DEVICES"):
+            del os.environ[name]
         with choose_backend("auto", 2, lease=True) as other:
             assert (other.name, other.reason) == ("cpu", "all GPUs are in use")
             assert "continuing on the CPU: 2 GPUs of 3 could not be leased now" in caplog.text

@@ -222,6 +222,7 @@ def soak(jobs: int, seed: int) -> Counts:
         for workflow in workflows:
             workflow.start()
         _attack(workflows, dice, counts)
+        os.environ.clear()
         os.environ.update(environment)
         # Jobs that were left behind may still hold some.
         lease_gpus(GPUS, wait=PATIENCE).release()
