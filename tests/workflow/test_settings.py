@@ -98,6 +98,7 @@ def test_wrong_columns(snakemake: Snakemake, own: Path, row: str, said: str) -> 
         ("merge: {reads: none}", "classify_reads: 'merged', but merge.reads is 'none'"),
         ("correct: {enabled: false}", "classify_reads: 'corrected', but correct.enabled is false"),
         ("groups: {gut: {clasify_reads: raw}}", "did you mean groups.gut.classify_reads?"),
+        ("datasets: ''", "datasets: '' should be non-empty"),
     ],
 )
 def test_wrong_config(snakemake: Snakemake, own: Path, change: str, said: str) -> None:
