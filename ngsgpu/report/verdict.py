@@ -190,30 +190,32 @@ def _errors(samples: Sequence[SampleResults]) -> Iterator[str]:
 
 def _merging(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     stats = [(r.sample.label, s) for r in samples if (s := r.of(Merging).stats) is not None]
-    merged = _numbers(stats, "pairs.merged", "pairs.total")
-    if merged:
-        lengths = _numbers(stats, "insert_size.mean")
-        yield Verdict(
-            "Merging",
-            f"pairs merged: {_range(merged)}",
-            f"mean fragment: {_range(lengths, ' bases')}" if lengths else "",
-            _advice(merged, "below", _FEW, "50 % merged", "most fragments are longer than both "
-                    "reads together, or the reads are poor; extend the pairs instead"),
-        )  # fmt: skip
+    what = "most fragments are longer than both reads together, or the reads are poor; extend the "
+    what += "pairs instead"
+    yield from _joined("Merging", "merged", stats, ("mean fragment", "insert_size.mean"), what)
 
 
 def _extension(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     stats = [(r.sample.label, s) for r in samples if (s := r.of(Extension).stats) is not None]
-    connected = _numbers(stats, "pairs.connected", "pairs.total")
-    if connected:
-        lengths = _numbers(stats, "insert.mean")
+    what = "the coverage is too low or the estimated insert size is wrong; give --insert-size if "
+    what += "you know it"
+    yield from _joined("Extension", "connected", stats, ("mean insert size", "insert.mean"), what)
+
+
+def _joined(
+    step: str, done: str, stats: Sequence[tuple[str, Json]], length: tuple[str, str], what: str
+) -> Iterator[Verdict]:
+    """How many pairs became one read, and the mean of a length, given by its name and key."""
+    shares = _numbers(stats, f"pairs.{done}", "pairs.total")
+    if shares:
+        name, key = length
+        lengths = _numbers(stats, key)
         yield Verdict(
-            "Extension",
-            f"pairs connected: {_range(connected)}",
-            f"mean insert size: {_range(lengths, ' bases')}" if lengths else "",
-            _advice(connected, "below", _FEW, "50 % connected", "the coverage is too low or the "
-                    "estimated insert size is wrong; give --insert-size if you know it"),
-        )  # fmt: skip
+            step,
+            f"pairs {done}: {_range(shares)}",
+            f"{name}: {_range(lengths, ' bases')}" if lengths else "",
+            _advice(shares, "below", _FEW, f"50 % {done}", what),
+        )
 
 
 def _assembly(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
