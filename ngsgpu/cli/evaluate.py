@@ -215,6 +215,84 @@ def extension(
         write(evaluation)
 
 
+def mapped(
+    reference: Path = option(..., "FILE", "FASTA of the reads' genome, or of one like it."),
+    in1: list[Path] = option(
+        ..., "FILE", "Raw reads or first mates; repeat for lanes.", "-i", "--in1"
+    ),
+    in2: list[Path] | None = option(None, "FILE", "Second mates.", "-I", "--in2"),
+    out1: list[Path] | None = option(
+        None, "FILE", "The same reads after correction, in the same order.", "-o", "--out1"
+    ),
+    out2: list[Path] | None = option(
+        None, "FILE", "Second mates after correction.", "-O", "--out2"
+    ),
+    merged: list[Path] | None = option(
+        None, "FILE", "Reads merged from these pairs, in their order.", "-m", "--merged"
+    ),
+    known: Path | None = option(
+        None, "FILE", "VCF or BCF of known variants, whose positions are not counted as errors."
+    ),
+    alignments: list[Path] | None = option(
+        None,
+        "FILE",
+        "SAM, BAM or CRAM of the raw reads in their order, as aligners write it; aligned here "
+        "without it.",
+    ),
+    aligner: str = option("bwa", "NAME", "Program that aligns the raw reads: bwa or minimap2."),
+    min_mapq: int = option(20, "N", "Lowest mapping quality of an alignment.", min=0),
+    min_quality: int = option(20, "N", "Lowest quality of bases at variant sites.", min=0),
+    min_depth: int = option(8, "N", "Fewest bases of a heterozygous site.", min=1),
+    allele_fraction: float = option(
+        0.25, "F", "Lowest fraction of each of the two alleles of a heterozygous site."
+    ),
+    min_frequency: float = option(0.01, "F", "Lowest frequency of a minority variant."),
+    min_pairs: int = option(
+        3, "N", "Fewest pairs with agreeing mates of a minority variant.", min=1
+    ),
+    min_overlap: int = option(
+        10, "N", "Pairs sharing at least this many bases count as overlapping.", min=1
+    ),
+    json_path: JsonFile = None,
+    threads: int = option(1, "N", "Threads of the aligner.", "-t", "--threads", min=1),
+) -> None:
+    """Compare corrected or merged real reads with a reference.
+
+    The raw reads are aligned once; each corrected base is compared where its raw base lies. Prints
+    mismatches, errors mended and introduced, alleles and minority variants lost, the lengths of
+    merged reads against those of the aligned fragments, and stated against seen errors.
+    """
+    if out1 is None and merged is None:
+        raise UsageError("nothing to compare; give --out1, --merged or both")
+
+    from ngsgpu.evaluate.mapped import Thresholds, evaluate_mapped_reads
+
+    limits = Thresholds(
+        min_mapq=min_mapq,
+        min_quality=min_quality,
+        min_depth=min_depth,
+        allele_fraction=allele_fraction,
+        min_frequency=min_frequency,
+        min_pairs=min_pairs,
+        min_overlap=min_overlap,
+    )
+    with _outputs(json_path) as write:
+        evaluation = evaluate_mapped_reads(
+            reference,
+            in1,
+            in2,
+            out1=out1,
+            out2=out2,
+            merged=merged,
+            known=known,
+            alignments=alignments,
+            aligner=aligner,
+            limits=limits,
+            threads=threads,
+        )
+        write(evaluation)
+
+
 @contextlib.contextmanager
 def _outputs(json_path: Path | None, others: Sequence[Path] = ()) -> Iterator[Callable[..., None]]:
     """Open the outputs before the evaluation; yield the function that prints and writes it.
@@ -241,4 +319,4 @@ def _outputs(json_path: Path | None, others: Sequence[Path] = ()) -> Iterator[Ca
 
 
 app = typer.Typer(no_args_is_help=True, help="Compare results with the truth.")
-add_commands(app, correction, classification, merging, extension)
+add_commands(app, correction, classification, merging, extension, mapped)

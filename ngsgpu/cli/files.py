@@ -82,6 +82,9 @@ FILES: Mapping[str, Mapping[str, Role]] = {
         "classified", "taxonomy", "truth", "references", "composition"
     ),
     "evaluate merging": _compared("truth", "in1", "in2", "merged"),
+    "evaluate mapped": _compared(
+        "reference", "in1", "in2", "out1", "out2", "merged", "known", "alignments"
+    ),
     "evaluate extension": _compared("reference", "extended", "truth", "alignments"),
     "report": dict.fromkeys(("manifest", "study"), Role.READ)
     | _written("output", "write_study", "methods", "software")

@@ -21,7 +21,7 @@ from ngsgpu.cli.files import FILES, Role, check_files
 from ngsgpu.errors import UsageError
 
 NO_FILES = {
-    "abundance_rank", "ambiguous_rank", "columns", "gpu_memory", "highest", "lowest",
+    "abundance_rank", "aligner", "ambiguous_rank", "columns", "gpu_memory", "highest", "lowest",
     "max_locations", "max_overlap", "memory", "name", "partition_memory", "profile", "rank",
     "ranks", "sample", "ties",
 }  # fmt: skip

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.extension.cpu import compare_pairs, positions_of
-from ngsgpu.evaluate.extension.positions import TruePairs, read_reference, read_true_pairs
+from ngsgpu.evaluate.extension.positions import TruePairs, read_true_pairs
 from ngsgpu.evaluate.extension.result import ExtensionEvaluation
 from ngsgpu.evaluate.truth.matching import hashes_of, names_of
+from ngsgpu.evaluate.truth.reference import read_reference
 from ngsgpu.evaluate.truth.streams import unwrapped
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import read_batches

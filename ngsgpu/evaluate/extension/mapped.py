@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.extension.cpu import edit_distance, positions_of
-from ngsgpu.evaluate.extension.positions import Reference, read_reference
 from ngsgpu.evaluate.extension.result import ExtensionEvaluation
+from ngsgpu.evaluate.truth.reference import Reference, read_reference
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.sequence.codec import CODES

@@ -1,0 +1,207 @@
+"""Alignments of reads on a reference: those of bwa or minimap2, run here, or a file's."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError, NgsgpuError, UsageError
+from ngsgpu.evaluate.truth.matching import hashes_of
+from ngsgpu.evaluate.truth.reference import Reference
+
+ALIGNERS = ("bwa", "minimap2")
+
+SECONDARY_OR_SUPPLEMENTARY = 0x900
+REVERSE = 0x10
+
+_INDEX = (".amb", ".ann", ".bwt", ".pac", ".sa")
+_NAMES = 4096
+
+
+class Alignments(NamedTuple):
+    """Where reads align, as kernels take it; of pairs, first and second mates alternate.
+
+    Attributes:
+        place: int64[n], first aligned base in ``Reference.codes``, -1 for a read without an
+            alignment that counts.
+        sequence: int32[n], number of the reference's sequence.
+        reverse: bool[n], whether the read lies on the reverse strand.
+        cigar_start: int64[n + 1], where the operations of each read begin.
+        cigar: uint32, operations as in BAM (length << 4 | kind), in the reference's direction.
+    """
+
+    place: NDArray[np.int64]
+    sequence: NDArray[np.int32]
+    reverse: NDArray[np.bool_]
+    cigar_start: NDArray[np.int64]
+    cigar: NDArray[np.uint32]
+
+    def part(self, begin: int, end: int) -> Alignments:
+        """Some of the reads, without copying operations."""
+        rows = slice(begin, end)
+        return Alignments(
+            self.place[rows],
+            self.sequence[rows],
+            self.reverse[rows],
+            self.cigar_start[begin : end + 1],
+            self.cigar,
+        )
+
+
+class AlignedReads(NamedTuple):
+    """All alignments of a run.
+
+    Attributes:
+        rows: the alignments.
+        hashes: uint64[n], of the names of the reads.
+        path: where they come from, for messages.
+    """
+
+    rows: Alignments
+    hashes: NDArray[np.uint64]
+    path: str
+
+
+def align_reads(
+    reference: str | Path, files: Sequence[Sequence[str | Path]], aligner: str, threads: int
+) -> contextlib.AbstractContextManager[list[Path]]:
+    """Run an aligner on each lane; the context's value are its outputs, a SAM file a lane.
+
+    Args:
+        reference: FASTA, plain or gzip.
+        files: files of each lane, one or two.
+        aligner: one of ``ALIGNERS``.
+        threads: threads of the aligner.
+
+    Raises:
+        UsageError: the aligner is not installed, or a file is standard input.
+        NgsgpuError: the aligner failed; with the last line that it said.
+    """
+    if aligner not in ALIGNERS:
+        raise UsageError(f"--aligner must be one of {', '.join(ALIGNERS)}, not {aligner}")
+    if shutil.which(aligner) is None:
+        raise UsageError(
+            f"--aligner {aligner}: there is no program {aligner} on the PATH; install it, choose "
+            "the other aligner, or give --alignments"
+        )
+    if any(str(path) == "-" for lane in files for path in [reference, *lane]):
+        raise UsageError("reads and reference are read more than once; give files, not -")
+    return _aligned(Path(reference), files, aligner, threads)
+
+
+@contextlib.contextmanager
+def _aligned(
+    reference: Path, files: Sequence[Sequence[str | Path]], aligner: str, threads: int
+) -> Iterator[list[Path]]:
+    with tempfile.TemporaryDirectory(prefix="ngsgpu-align-") as folder:
+        target = str(reference)
+        if aligner == "bwa" and not all(Path(target + end).exists() for end in _INDEX):
+            target = str(Path(folder) / "reference")
+            _run(["bwa", "index", "-p", target, str(reference)], folder, None)
+        outputs = []
+        for number, lane in enumerate(files):
+            sam = Path(folder) / f"{number}.sam"
+            # Batches of a fixed size, so that the number of threads does not change the result.
+            command = {
+                "bwa": ["bwa", "mem", "-K", "10000000", "-t", str(threads), target],
+                "minimap2": ["minimap2", "-a", "-x", "sr", "-t", str(threads), target],
+            }[aligner]
+            with sam.open("wb") as output:
+                _run([*command, *map(str, lane)], folder, output)
+            outputs.append(sam)
+        yield outputs
+
+
+def _run(command: list[str], folder: str, output: IO[bytes] | None) -> None:
+    """Run a program; what it says goes to a file, of which an error quotes the last line."""
+    with (Path(folder) / "log").open("w+b") as log:
+        target = subprocess.DEVNULL if output is None else output
+        status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=target, stderr=log)
+        if status.returncode:
+            log.seek(0)
+            said = log.read().decode("utf-8", "replace").strip().splitlines()
+            raise NgsgpuError(
+                f"{' '.join(command[:2])} ended with status {status.returncode}"
+                f"{f' ({said[-1]})' if said else ''}; check the reference and the reads, or give "
+                "--alignments"
+            )
+
+
+def read_alignments(paths: Sequence[str | Path], genome: Reference, min_mapq: int) -> AlignedReads:
+    """Read the primary alignments of all reads.
+
+    Args:
+        paths: SAM, BAM or CRAM, one a lane.
+        genome: the reference; its names are those of the alignments.
+        min_mapq: alignments of lower quality do not count.
+
+    Raises:
+        InputError: pysam cannot read them, or a read lies in another reference.
+    """
+    import pysam
+
+    place, sequence, reverse = array("q"), array("i"), array("b")
+    starts, cigar = array("q", [0]), array("I")
+    hashes: list[NDArray[np.uint64]] = []
+    names: list[bytes] = []
+
+    def hash_names() -> None:
+        sizes = np.array([len(name) for name in names], dtype=np.int64)
+        ends = np.cumsum(sizes)
+        text = np.frombuffer(b"".join(names) + b" ", np.uint8)
+        hashes.append(hashes_of(text, ends - sizes, ends))
+        names.clear()
+
+    for path in paths:
+        try:
+            with pysam.AlignmentFile(str(path), check_sq=False) as file:
+                numbers = [genome.numbers.get(name, -1) for name in file.references]
+                for record in file:
+                    flag = record.flag
+                    if flag & SECONDARY_OR_SUPPLEMENTARY:
+                        continue
+                    names.append(_without_mate((record.query_name or "").encode()))
+                    if len(names) == _NAMES:
+                        hash_names()
+                    reverse.append((flag & REVERSE) != 0)
+                    own = record.reference_id
+                    number = numbers[own] if own >= 0 else 0
+                    if number < 0:
+                        raise InputError(
+                            path,
+                            f"read {record.query_name!r} lies in {record.reference_name!r}, which "
+                            "is not in the reference",
+                            "give the reference of these alignments",
+                        )
+                    sequence.append(number)
+                    if flag & 4 or record.mapping_quality < min_mapq or not record.cigartuples:
+                        place.append(-1)
+                    else:
+                        place.append(int(genome.start[number]) + record.reference_start)
+                        cigar.extend(size << 4 | kind for kind, size in record.cigartuples)
+                    starts.append(len(cigar))
+        except (OSError, ValueError) as error:
+            raise InputError(path, f"pysam cannot read it ({error})", "check the file") from error
+    hash_names()
+    rows = Alignments(
+        np.array(place, dtype=np.int64),
+        np.array(sequence, dtype=np.int32),
+        np.array(reverse, dtype=np.bool_),
+        np.array(starts, dtype=np.int64),
+        np.array(cigar, dtype=np.uint32),
+    )
+    return AlignedReads(rows, np.concatenate(hashes), str(paths[-1]))
+
+
+def _without_mate(name: bytes) -> bytes:
+    """A name without ``/1`` or ``/2``, which aligners cut off from pairs only."""
+    return name[:-2] if name[-2:] in (b"/1", b"/2") else name
