@@ -293,6 +293,54 @@ def mapped(
         write(evaluation)
 
 
+def kmers(
+    in1: list[Path] = option(
+        ..., "FILE", "Reads before correction; repeat for lanes.", "-i", "--in1"
+    ),
+    out1: list[Path] = option(..., "FILE", "The same reads after correction.", "-o", "--out1"),
+    in2: list[Path] | None = option(None, "FILE", "Second mates before correction.", "-I", "--in2"),
+    out2: list[Path] | None = option(
+        None, "FILE", "Second mates after correction.", "-O", "--out2"
+    ),
+    reference: list[Path] | None = option(
+        None, "FILE", "FASTA of the genome, or FASTA or FASTQ of error-free reads; repeat for more."
+    ),
+    truth: list[Path] | None = option(
+        None, "FILE", "SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
+    ),
+    minority: list[Path] | None = option(
+        None, "FILE", "FASTA of a rarer strain, whose own k-mers are followed."
+    ),
+    kmer: int = option(21, "K", "k-mer length, 1 to 32.", "-k", "--kmer"),
+    min_before: int = option(4, "N", "Raw reads with an own k-mer that counts.", min=1),
+    min_after: int = option(3, "N", "Corrected reads with one that remains.", min=1),
+    exact: bool = flag("Count all k-mers instead of a sample, where they are many.", "--exact"),
+    json_path: JsonFile = None,
+    threads: Threads = 1,
+) -> None:
+    """Count true k-mers lost by correction, by their coverage, and false ones introduced.
+
+    With --minority, also the k-mers of a rarer strain of a mixture that remain. Of many k-mers a
+    sample is counted, each with all its occurrences.
+    """
+    from ngsgpu.evaluate.kmers import evaluate_kmers
+
+    with _outputs(json_path) as write:
+        evaluation = evaluate_kmers(
+            [*in1, *(in2 or [])],
+            [*out1, *(out2 or [])],
+            reference=reference,
+            truth=truth,
+            minority=minority,
+            k=kmer,
+            min_before=min_before,
+            min_after=min_after,
+            exact=exact,
+            threads=threads,
+        )
+        write(evaluation)
+
+
 @contextlib.contextmanager
 def _outputs(json_path: Path | None, others: Sequence[Path] = ()) -> Iterator[Callable[..., None]]:
     """Open the outputs before the evaluation; yield the function that prints and writes it.
@@ -319,4 +367,4 @@ def _outputs(json_path: Path | None, others: Sequence[Path] = ()) -> Iterator[Ca
 
 
 app = typer.Typer(no_args_is_help=True, help="Compare results with the truth.")
-add_commands(app, correction, classification, merging, extension, mapped)
+add_commands(app, correction, classification, merging, extension, mapped, kmers)

@@ -85,6 +85,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "evaluate mapped": _compared(
         "reference", "in1", "in2", "out1", "out2", "merged", "known", "alignments"
     ),
+    "evaluate kmers": _compared("in1", "in2", "out1", "out2", "reference", "truth", "minority"),
     "evaluate extension": _compared("reference", "extended", "truth", "alignments"),
     "report": dict.fromkeys(("manifest", "study"), Role.READ)
     | _written("output", "write_study", "methods", "software")

@@ -37,11 +37,14 @@ TOTALS = (
     "allele_bases",
     "alleles_switched",
     "alleles_spoilt",
+    "indels_undone",
+    "errors_after_in_undone",
+    "introduced_in_undone",
 )
 (
     READS, UNALIGNED, CHANGED_LENGTH, BASES, ERRORS_BEFORE, ERRORS_AFTER, N_BEFORE, N_AFTER, MENDED,
     INTRODUCED, WRONG_TO_WRONG, PERFECT_BEFORE, PERFECT_AFTER, MADE_PERFECT, MADE_IMPERFECT,
-    ALLELE_BASES, SWITCHED, SPOILT,
+    ALLELE_BASES, SWITCHED, SPOILT, UNDONE, AFTER_IN_UNDONE, INTRODUCED_IN_UNDONE,
 ) = range(len(TOTALS))  # fmt: skip
 
 KINDS = ("gaps_or_clipped", "many_mismatches", "others")
@@ -64,6 +67,38 @@ class Counters(NamedTuple):
     quality: NDArray[np.int64]
     counts: NDArray[np.uint32]
     agreeing: NDArray[np.uint32]
+
+
+@njit(nogil=True, cache=True)
+def _is_undone(
+    codes: NDArray[np.uint8],
+    genome: NDArray[np.uint8],
+    out: Reads,
+    i: int,
+    reverse: bool,
+    where: NDArray[np.int64],
+) -> bool:
+    """Whether a corrected read fits the reference better without the indels of the raw one.
+
+    Bases behind the shift are then those of the genome there, although they differ from those
+    under the raw read's alignment.
+    """
+    length = out.length[i]
+    first, last = 0, length - 1
+    while first < length and where[first] < 0:
+        first += 1
+    while last > first and where[last] < 0:
+        last -= 1
+    if first >= last or where[last] - where[first] == last - first:
+        return False
+    gapped = from_left = from_right = 0
+    for q in range(first, last + 1):
+        base = oriented_code(codes, out.data, out.start[i], length, reverse, q)
+        left, right = where[first] + q - first, where[last] + q - last
+        from_left += left >= len(genome) or base != genome[left]
+        from_right += right < 0 or base != genome[right]
+        gapped += where[q] >= 0 and base != genome[where[q]]
+    return min(from_left, from_right) < gapped
 
 
 @njit(nogil=True, cache=True)
@@ -126,6 +161,10 @@ def _compare_read(
     counters.kinds[kind, KIND_BEFORE] += before
     counters.kinds[kind, KIND_AFTER] += after
     counters.kinds[kind, KIND_INTRODUCED] += introduced
+    if is_gapped and after > 0 and _is_undone(codes, genome, out, i, reverse, where):
+        totals[UNDONE] += 1
+        totals[AFTER_IN_UNDONE] += after
+        totals[INTRODUCED_IN_UNDONE] += introduced
 
 
 @njit(nogil=True, cache=True)

@@ -255,6 +255,7 @@ def _correction_tables(document: dict[str, Any]) -> list[TextTable]:
         ("mismatches per kb, corrected reads", fixed(rates["mismatches_per_kb_after"], 3)),
         ("errors mended", f"{totals['mended']:,}"),
         ("errors introduced", f"{totals['introduced']:,}"),
+        ("    in reads whose indel was undone", f"{totals['introduced_in_undone']:,}"),
         ("errors that stay", f"{totals['errors_after'] - totals['introduced']:,}"),
         ("reads made perfect", f"{totals['made_perfect']:,}"),
         ("reads no longer perfect", f"{totals['made_imperfect']:,}"),
