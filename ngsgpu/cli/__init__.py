@@ -91,6 +91,7 @@ def _register() -> None:
         kmers,
         merge,
         report,
+        train,
         workflow,
     )
     from ngsgpu.cli.files import guard
@@ -99,7 +100,7 @@ def _register() -> None:
     add_commands(app, correct.correct, extend.extend, merge.merge, kmers.kmers)
     add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
     add_commands(app, report.report, doctor.doctor)
-    groups = {"db": db, "evaluate": evaluate, "gpu": gpu, "workflow": workflow}
+    groups = {"db": db, "evaluate": evaluate, "gpu": gpu, "train": train, "workflow": workflow}
     for name, group in groups.items():
         app.add_typer(group.app, name=name)
     guard(app)

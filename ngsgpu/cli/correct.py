@@ -34,6 +34,24 @@ def correct(
         "(10 bytes per read and table).",
     ),
     quality_bits: QualityBits = 8,
+    model: str = option(
+        "none",
+        "none|default|FILE",
+        "Trained forests that decide where an alignment is unclear: none (fixed thresholds), "
+        "default (those that come with ngsgpu), or a file of ngsgpu train export.",
+    ),
+    anchor_threshold: float | None = option(
+        None,
+        "P",
+        "With --model, least probability at which a base of the read itself is changed.",
+        show_default="the model's",
+    ),
+    candidate_threshold: float | None = option(
+        None,
+        "P",
+        "The same for a base of an overlapping read.",
+        show_default="the model's",
+    ),
     run: StageRun,
 ) -> None:
     """Correct substitution errors in Illumina reads (CARE).
@@ -67,6 +85,9 @@ def correct(
             coverage=number_or("auto", coverage, float, "--coverage"),
             minhash=MinhashParameters(kmer=kmer, hashes=hashes, seed=run.seed),
             quality_bits=quality_bits,
+            model=model,
+            anchor_threshold=anchor_threshold,
+            candidate_threshold=candidate_threshold,
         )
         settings: dict[str, Any] = {
             "interleaved": interleaved,

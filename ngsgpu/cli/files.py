@@ -87,6 +87,9 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     ),
     "evaluate kmers": _compared("in1", "in2", "out1", "out2", "reference", "truth", "minority"),
     "evaluate extension": _compared("reference", "extended", "truth", "alignments"),
+    "train extract": _READS | {"truth": Role.READ} | _written("out"),
+    "train fit": {"samples": Role.READ} | _written("out"),
+    "train export": {"forests": Role.READ} | _written("out"),
     "report": dict.fromkeys(("manifest", "study"), Role.READ)
     | _written("output", "write_study", "methods", "software")
     | dict.fromkeys(("results", "benchmarks", "tables"), Role.CHECKED_LATER),

@@ -35,7 +35,8 @@ class Corrections:
         completed: reads where all candidate corrections equal the whole consensus of the anchor's
             low-quality MSA, which is then used.
         anchor_only: reads with a low-quality one and at most one candidate correction.
-        rejected: reads whose low-quality one is contradicted; they are unchanged.
+        rejected: reads whose low-quality one is contradicted; they are unchanged, or with forests
+            changed where these are sure.
     """
 
     edit_start: NDArray[np.int64]
@@ -60,9 +61,15 @@ class CorrectionCollector:
     Candidate corrections need 9 bytes per read: the hash of one of them, their number, and whether
     they disagree. That suffices, because they only confirm or reject sequences that the read's
     own MSA proposes: the correction of its certain positions, or its whole consensus.
+
+    Args:
+        reads: number of reads.
+        by_forest: whether a forest decided; then the second correction of an anchor is what that
+            is sure of, and remains where candidate corrections contradict the first.
     """
 
-    def __init__(self, reads: int) -> None:
+    def __init__(self, reads: int, by_forest: bool = False) -> None:
+        self._by_forest = by_forest
         self._classes = np.zeros(reads, dtype=np.uint8)
         self._vote_hashes = np.zeros(reads, dtype=np.uint64)
         self._vote_states = np.zeros(reads, dtype=np.uint8)
@@ -109,9 +116,10 @@ class CorrectionCollector:
         confirmed = decided & agreed & (votes == hashes[:, 0])
         completed = decided & agreed & ~confirmed & (votes == hashes[:, 1])
         rejected = decided & ~confirmed & ~completed
+        second = completed | (rejected & self._by_forest)
         self._edit_count[reads[rejected]] = 0
-        self._edit_start[reads[completed]] = ends[completed, 0]
-        self._edit_count[reads[completed]] = ends[completed, 1] - ends[completed, 0]
+        self._edit_start[reads[second]] = ends[second, 0]
+        self._edit_count[reads[second]] = ends[second, 1] - ends[second, 0]
         return Corrections(
             edit_start=self._edit_start,
             edit_count=self._edit_count,

@@ -22,11 +22,14 @@ from ngsgpu.align.alignment import (
 )
 from ngsgpu.align.msa import Columns, support_of
 from ngsgpu.align.rules import Rules
+from ngsgpu.correct import forest_features as features
+from ngsgpu.correct.forest import NO_FOREST, Forests, accepts, without_forests
+from ngsgpu.correct.forest_features import MOST_FEATURES, Samples
 from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.cpu import MAX_ENTRIES, FoundArrays, TableArrays, find_candidates
 from ngsgpu.readset import AmbiguousBases, ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
-from ngsgpu.sequence.codec import set_base
+from ngsgpu.sequence.codec import base_at, popcount, set_base
 from ngsgpu.sequence.hashing import mix64
 
 # Class of a read's own (anchor) correction; 0: none.
@@ -52,7 +55,7 @@ class Workspace(NamedTuple):
         ambiguous: uint8[max length], 1 where the anchor's own base is ambiguous.
         consensus: uint64, planes of a candidate's corrected sequence.
         edits: uint32, position << 2 | base; for each anchor its correction, followed, for low
-            quality, by its complete one.
+            quality, by its complete one or, with a forest, what that is sure of.
         edit_reads: uint32, anchors with a correction record, in the order of ``edits``.
         edit_ends: int64[., 2], ends in ``edits`` of the two corrections of each of them.
         edit_hashes: uint64[., 2], hashes of the two corrected sequences (low quality only).
@@ -60,6 +63,9 @@ class Workspace(NamedTuple):
         vote_reads: uint32, reads voted on.
         vote_hashes: uint64, hash of the sequence each vote is for.
         counters: int64[COUNTERS].
+        forests: what decides where columns do not; none: as without them.
+        features: int64[MOST_FEATURES], what a forest sees of a position.
+        samples: positions recorded for training.
     """
 
     found: FoundArrays
@@ -78,10 +84,20 @@ class Workspace(NamedTuple):
     vote_reads: NDArray[np.uint32]
     vote_hashes: NDArray[np.uint64]
     counters: NDArray[np.int64]
+    forests: Forests
+    features: NDArray[np.int64]
+    samples: Samples
 
     @classmethod
-    def allocate(cls, max_length: int, hashes: int, margin: int) -> Workspace:
-        """Workspace for anchors of up to ``max_length`` bases."""
+    def allocate(
+        cls,
+        max_length: int,
+        hashes: int,
+        margin: int,
+        forests: Forests | None = None,
+        samples: Samples | None = None,
+    ) -> Workspace:
+        """Workspace for anchors of up to ``max_length`` bases; by default without forests."""
         planes = 2 * ((max_length + 63) // 64) + 2
         records = 1 << 14
         votes = 2 * MAX_ENTRIES + (1 << 17)
@@ -102,6 +118,9 @@ class Workspace(NamedTuple):
             vote_reads=np.zeros(votes, dtype=np.uint32),
             vote_hashes=np.zeros(votes, dtype=np.uint64),
             counters=np.zeros(COUNTERS, dtype=np.int64),
+            forests=forests or without_forests(),
+            features=np.zeros(MOST_FEATURES, dtype=np.int64),
+            samples=samples or Samples.allocate(0),
         )
 
 
@@ -180,6 +199,38 @@ def classify(
 
 
 @njit(nogil=True, cache=True)
+def chosen_by_forest(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    candidates: Alignments,
+    count: Integer,
+    crowded: bool,
+    work: Workspace,
+    position: Integer,
+    threshold: int,
+) -> bool:
+    """Whether the anchor forest changes a position; ``features.describe_msa`` was called."""
+    features.describe_anchor_position(
+        reads,
+        weights,
+        rules,
+        anchor,
+        candidates,
+        count,
+        crowded,
+        work.columns,
+        position,
+        work.forests.coverage,
+        work.features,
+    )
+    base = work.columns.consensus[position + rules.margin]
+    features.record(work.samples, 0, anchor, position, base, work.features)
+    return accepts(work.forests.anchor, work.features, threshold)
+
+
+@njit(nogil=True, cache=True)
 def decide(
     reads: ReadArrays,
     weights: NDArray[np.int32],
@@ -189,6 +240,10 @@ def decide(
     crowded: bool,
     work: Workspace,
     edit: Integer,
+    candidates: Alignments,
+    count: Integer,
+    high: bool | np.bool,
+    threshold: int,
 ) -> Integer:
     """Write an anchor's edits from index ``edit`` of ``work.edits``; return the index after them.
 
@@ -196,6 +251,9 @@ def decide(
     whose base has hardly any Q20 reads. An ambiguous base is treated like an error, but only
     replaced by a base that another read has at Q20, not by its own placeholder. A crowded anchor
     sees only some reads of a repeat, perhaps none of its own copy, so its Q20 bases are kept.
+
+    With a ``threshold`` the anchor forest decides instead: on all known bases of MSAs that are not
+    of ``high`` quality, and on the Q20 bases of crowded anchors.
     """
     columns = work.columns
     quality = quality_start(reads, anchor)
@@ -206,19 +264,26 @@ def decide(
         if base == columns.anchor[position] and known:
             continue
         q20 = weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
-        if known and crowded and q20:
+        guarded = known and crowded and q20
+        if known and threshold != NO_FOREST and (guarded or not high):
+            if not chosen_by_forest(
+                reads, weights, rules, anchor, candidates, count, crowded, work, position, threshold
+            ):
+                continue
+        elif guarded:
             continue
-        if not known:
-            # Without qualities the placeholder counts as Q20.
-            own = np.int64(q20 and base == columns.anchor[position])
-            if msa.q20_reads(columns.sums, column, base) == own:
-                continue
-        if not replace:
-            own = msa.q20_reads(columns.sums, column, columns.anchor[position])
-            if known and own > rules.position_max_reads:
-                continue
-            if support_of(columns.sums, column, base) < rules.position_support:
-                continue
+        else:
+            if not known:
+                # Without qualities the placeholder counts as Q20.
+                own = np.int64(q20 and base == columns.anchor[position])
+                if msa.q20_reads(columns.sums, column, base) == own:
+                    continue
+            if not replace:
+                own = msa.q20_reads(columns.sums, column, columns.anchor[position])
+                if known and own > rules.position_max_reads:
+                    continue
+                if support_of(columns.sums, column, base) < rules.position_support:
+                    continue
         work.edits[edit] = np.uint32((position << 2) | base)
         edit += 1
     return edit
@@ -240,9 +305,69 @@ def edited_hash(
 
 
 @njit(nogil=True, cache=True)
+def keep_by_forest(
+    work: Workspace,
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    length: Integer,
+    candidates: Alignments,
+    entry: Integer,
+) -> None:
+    """Put back into ``work.consensus`` the bases of a candidate that its forest does not change."""
+    read = candidates.read[entry]
+    own_length = read_length(reads, read)
+    start = plane_start(reads, read)
+    quality = quality_start(reads, read)
+    words = (own_length + 63) >> 6
+    differing = np.int64(0)
+    for word in range(words):
+        differing += np.int64(
+            popcount(
+                (work.consensus[word] ^ reads.planes[start + word])
+                | (work.consensus[words + word] ^ reads.planes[start + words + word])
+            )
+        )
+    if differing == 0:
+        return
+    shift = candidates.shift[entry]
+    reverse_complemented = candidates.reverse_complemented[entry]
+    features.describe_candidate(
+        length, own_length, shift, candidates.weight[entry], differing, work.features
+    )
+    for word in range(words):
+        left = (work.consensus[word] ^ reads.planes[start + word]) | (
+            work.consensus[words + word] ^ reads.planes[start + words + word]
+        )
+        while left:
+            lowest = left & (~left + np.uint64(1))
+            left ^= lowest
+            position = 64 * word + np.int64(popcount(lowest - np.uint64(1)))
+            offset = own_length - 1 - position if reverse_complemented else position
+            own = base_at(reads.planes, start, words, position)
+            features.describe_candidate_position(
+                rules,
+                work.columns,
+                length,
+                own_length,
+                offset + shift + rules.margin,
+                position,
+                3 - own if reverse_complemented else own,
+                weights[quality_code(reads, quality, position)],
+                work.forests.coverage,
+                work.features,
+            )
+            base = base_at(work.consensus, 0, words, position)
+            features.record(work.samples, 1, read, position, base, work.features)
+            if not accepts(work.forests.candidate, work.features, work.forests.candidate.threshold):
+                set_base(work.consensus, 0, words, position, own)
+
+
+@njit(nogil=True, cache=True)
 def vote_for_candidates(
     work: Workspace,
     reads: ReadArrays,
+    weights: NDArray[np.int32],
     rules: Rules,
     length: Integer,
     candidates: Alignments,
@@ -251,6 +376,7 @@ def vote_for_candidates(
 ) -> Integer:
     """Vote for the consensus of each candidate that hardly reaches beyond the anchor."""
     consensus = work.columns.consensus
+    by_forest = work.forests.candidate.threshold != NO_FOREST
     for i in range(count):
         read = candidates.read[i]
         own_length = read_length(reads, read)
@@ -270,6 +396,8 @@ def vote_for_candidates(
             bit = np.uint64(position & 63)
             work.consensus[position >> 6] |= (code & np.uint64(1)) << bit
             work.consensus[words + (position >> 6)] |= (code >> np.uint64(1)) << bit
+        if by_forest:
+            keep_by_forest(work, reads, weights, rules, length, candidates, i)
         work.vote_reads[vote] = read
         work.vote_hashes[vote] = hash_sequence(work.consensus, 0, own_length)
         vote += 1
@@ -318,14 +446,43 @@ def correct_anchor(
         return at
     replace, high = classify(rules, work.columns, length)
     mark_ambiguous(ambiguous_bases, anchor, 1, work.ambiguous)
-    end = decide(reads, weights, rules, anchor, replace, crowded, work, edit)
+    forest = work.forests.anchor
+    if forest.threshold != NO_FOREST or work.forests.candidate.threshold != NO_FOREST:
+        features.describe_msa(rules, work.columns, length, work.forests.coverage, work.features)
+    end = decide(
+        reads,
+        weights,
+        rules,
+        anchor,
+        replace,
+        crowded,
+        work,
+        edit,
+        candidates,
+        count,
+        high,
+        forest.threshold,
+    )
     complete = end
     if high:
         work.counters[HIGH] += 1
-        vote = vote_for_candidates(work, reads, rules, length, candidates, count, vote)
+        vote = vote_for_candidates(work, reads, weights, rules, length, candidates, count, vote)
     else:
         work.counters[LOW] += 1
-        complete = decide(reads, weights, rules, anchor, True, crowded, work, end)
+        complete = decide(
+            reads,
+            weights,
+            rules,
+            anchor,
+            replace or forest.sure == NO_FOREST,
+            crowded,
+            work,
+            end,
+            candidates,
+            count,
+            high,
+            forest.sure,
+        )
         work.edit_hashes[record, 0] = edited_hash(work, reads, anchor, edit, end)
         work.edit_hashes[record, 1] = edited_hash(work, reads, anchor, end, complete)
     mark_ambiguous(ambiguous_bases, anchor, 0, work.ambiguous)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
+from ngsgpu.correct.forest import NO_FOREST
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.patch import EditCounts, replace_bases
@@ -246,10 +247,16 @@ def correct_on_cpu(
     anchors = anchors_in_bucket_order(reads, tables)
     weights = quality_weights(reads.arrays.quality_bits)
     rules = parameters.rules(coverage, paired=reads.paired)
-    collector = CorrectionCollector(reads.reads)
+    forests = parameters.forests(coverage)
+    collector = CorrectionCollector(reads.reads, forests.anchor.sure != NO_FOREST)
     lock = threading.Lock()
     spaces = Shared(
-        cpu.Workspace.allocate(reads.max_length, parameters.minhash.hashes, parameters.margin)
+        cpu.Workspace.allocate(
+            reads.max_length,
+            parameters.minhash.hashes,
+            parameters.margin,
+            forests,
+        )
         for _ in range(threads)
     )
 

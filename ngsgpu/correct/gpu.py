@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES
 from ngsgpu.correct import cpu
+from ngsgpu.correct.gpu_forest import DeviceForests
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import persistent
 from ngsgpu.device.cuda.kernels import KernelModule
@@ -278,6 +279,7 @@ class AnchorCorrector:
             }
             rules = parameters.rules(coverage, paired=reads.paired)
             self.rules = RULES.on_device(**rules._asdict())
+            self.forests = DeviceForests(parameters.forests(coverage))
             self.weights = cupy.asarray(quality_weights(reads.quality_bits))
             self.counters = cupy.zeros(cpu.COUNTERS, dtype=cupy.uint64)
             self._tier_numbers = [
@@ -369,6 +371,7 @@ class AnchorCorrector:
                 self.tables.struct,
                 self.weights,
                 self.rules,
+                self.forests.struct,
                 struct,
                 self._tier_numbers[tier],
                 anchors,

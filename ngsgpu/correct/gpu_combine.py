@@ -38,7 +38,7 @@ def combine(correctors: Sequence[AnchorCorrector]) -> Corrections:
     for begin in range(0, count, step):
         part = slice(begin, min(begin + step, count))
         results = _joined(correctors, part)
-        start, length, counted = decide(results)
+        start, length, counted = decide(results, correctors[0].forests.are_sure)
         start.get(out=edit_start[part])
         length.get(out=edit_count[part])
         numbers += counted.get()
@@ -94,8 +94,10 @@ def _module_of(array: Any) -> Any:
     return cupy
 
 
-def decide(results: dict[str, Any]) -> tuple[Any, Any, Any]:
+def decide(results: dict[str, Any], by_forest: bool = False) -> tuple[Any, Any, Any]:
     """First edit and number of edits of each read; int64[5], the reads of each kind.
+
+    ``by_forest``: a forest decided, and the second correction stays if the first is contradicted.
 
     The kinds are those of ``Corrections``, in its order; arrays are NumPy's or CuPy's.
     """
@@ -107,9 +109,10 @@ def decide(results: dict[str, Any]) -> tuple[Any, Any, Any]:
     confirmed = agreed & (votes == results["edit_hash"])
     completed = agreed & ~confirmed & (votes == results["complete_hash"])
     rejected = decided & ~confirmed & ~completed
-    start = module.where(completed, results["complete_start"], results["edit_start"])
-    length = module.where(completed, results["complete_count"], results["edit_count"])
-    length = length * ~rejected
+    second = completed | (rejected & by_forest)
+    start = module.where(second, results["complete_start"], results["edit_start"])
+    length = module.where(second, results["complete_count"], results["edit_count"])
+    length = length * (second | ~rejected)
     high = results["classes"] == cpu.HIGH_QUALITY
     kinds = [high, confirmed, completed, low & ~decided, rejected]
     counted = module.stack([kind.sum(dtype=np.int64) for kind in kinds])

@@ -2,6 +2,7 @@
 #include "ngsgpu/align/candidates.cuh"
 #include "ngsgpu/align/msa.cuh"
 #include "ngsgpu/align/rules.cuh"
+#include "ngsgpu/correct/forest.cuh"
 #include "ngsgpu/correct/gpu.structs"
 #include "ngsgpu/correct/planes.cuh"
 #include "ngsgpu/readset/reads.cuh"
@@ -20,6 +21,9 @@ struct Block {
     int64_t edit_at;
     int64_t ambiguous_begin, ambiguous_end;
     unsigned long long counters[COUNTERS];
+    Forest forests[2];  // of anchors, of candidates
+    MsaFeatures shared_features;
+    int features[MAX_THREADS / 32][MOST_FEATURES];
 };
 
 // Bytes of dynamic memory for one mate's candidates, and for the MSA.
@@ -87,10 +91,12 @@ __device__ void mark_ambiguous(const AmbiguousBases& all, int64_t anchor, int le
         atomicOr(&ambiguous[all.positions[i] >> 5], 1u << (all.positions[i] & 31));
 }
 
-// Whether a position of the anchor is changed to the consensus.
+// Whether a position of the anchor is changed to the consensus; ``chosen``, if a forest decides,
+// has the positions that it changes.
 __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weights,
                                         const Rules& rules, const Msa& msa, const uint8_t* qualities,
-                                        bool replace, bool crowded, const uint32_t* ambiguous,
+                                        bool replace, bool crowded, bool high,
+                                        const uint32_t* ambiguous, const uint32_t* chosen,
                                         int position) {
     const int column = position + msa.margin;
     const int base = msa.consensus[column], own = msa.anchor[position];
@@ -98,7 +104,9 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
     if (base == own && known) return false;
     const bool q20 =
         weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
-    if (known && crowded && q20) return false;
+    const bool guarded = known && crowded && q20;
+    if (known && chosen && (guarded || !high)) return (chosen[position >> 5] >> (position & 31)) & 1;
+    if (guarded) return false;
     // Without qualities, the placeholder of an ambiguous base counts as Q20.
     if (!known && q20_reads(msa, column, base) == int(q20 && base == own)) return false;
     if (replace) return true;
@@ -110,15 +118,15 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
 // ``block.edit_at`` is where they begin. The block calls it together.
 __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights, const Rules& rules,
                       const Msa& msa, const uint8_t* qualities, bool replace, bool crowded,
-                      const uint32_t* ambiguous, const Planes& edited, const Results& results,
-                      Block& block, int thread) {
+                      bool high, const uint32_t* ambiguous, const uint32_t* chosen, const Planes& edited,
+                      const Results& results, Block& block, int thread) {
     int total = 0;
     const int step = blockDim.x;
     const int rounded = (msa.length + step - 1) / step * step;
     for (int position = thread; position < rounded; position += blockDim.x) {
         const bool inside = position < msa.length;
         const bool change = inside && changes(reads, weights, rules, msa, qualities, replace,
-                                              crowded, ambiguous, position);
+                                              crowded, high, ambiguous, chosen, position);
         total += __syncthreads_count(change);
         int code = 0;
         if (inside) code = change ? msa.consensus[position + msa.margin] : msa.anchor[position];
@@ -135,9 +143,8 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
     int64_t at = block.edit_at;
     for (int position = thread; total && position < rounded; position += blockDim.x) {
         const bool change = position < msa.length &&
-                            changes(reads, weights, rules, msa, qualities, replace, crowded,
-                                    ambiguous,
-                                    position);
+                            changes(reads, weights, rules, msa, qualities, replace, crowded, high,
+                                    ambiguous, chosen, position);
         const uint32_t mask = __ballot_sync(~0u, change);
         if ((thread & 31) == 0) block.warp_sum[thread >> 5] = __popc(mask);
         __syncthreads();
@@ -156,8 +163,10 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
 }
 
 // Vote for the consensus of each kept candidate that hardly reaches beyond the anchor.
-__device__ void vote_for_candidates(const Reads& reads, const Candidates& c, const Msa& msa,
-                                    const Planes& planes, const Results& results, int thread) {
+__device__ void vote_for_candidates(const Reads& reads, const Weight* weights,
+                                    const Candidates& c, const Msa& msa, const Planes& planes,
+                                    const Results& results, bool by_forest, Block& block,
+                                    int thread) {
     const int rounded = planes.words * 64;
     for (int column = thread; column < rounded; column += blockDim.x) {
         const int code = column < msa.columns ? msa.consensus[column] : 0;
@@ -168,13 +177,32 @@ __device__ void vote_for_candidates(const Reads& reads, const Candidates& c, con
         }
     }
     __syncthreads();
-    for (int k = thread; k < *c.kept_count; k += blockDim.x) {
-        if (c.weight[k] == 0) continue;
-        const Row row = row_of(reads, c, k);
-        if (row.shift < -msa.margin || row.shift + row.length > msa.length + msa.margin) continue;
-        const unsigned long long hash =
-            hash_bits(planes, row.shift + msa.margin, row.length, row.reverse_complemented);
-        const int64_t read = entry_read(c.entry[c.kept[k]]);
+    const int lane = thread & 31;
+    for (int base = thread - lane; base < *c.kept_count; base += blockDim.x) {
+        const int k = base + lane;
+        Vote vote = {};
+        int64_t read = 0;
+        if (k < *c.kept_count && c.weight[k] != 0) {
+            const Row row = row_of(reads, c, k);
+            if (row.shift >= -msa.margin && row.shift + row.length <= msa.length + msa.margin) {
+                read = entry_read(c.entry[c.kept[k]]);
+                vote.own = (const uint64_t*)row.planes;
+                vote.shift = row.shift;
+                vote.length = row.length;
+                vote.reverse_complemented = row.reverse_complemented;
+                vote.weight = row.weight;
+                vote.words = (row.length + 63) >> 6;
+                vote.qualities = quality_start(reads, read);
+            }
+        }
+        unsigned long long hash = 0;
+        if (by_forest)
+            hash = hash_by_forest(reads, weights, msa, planes, block.forests[1],
+                                  block.shared_features, vote, block.features[thread >> 5], lane);
+        if (vote.length == 0) continue;
+        if (!by_forest)
+            hash = hash_bits(planes, vote.shift + msa.margin, vote.length,
+                             vote.reverse_complemented);
         const unsigned long long seen =
             atomicCAS((unsigned long long*)&results.vote_hash[read], 0ull, hash);
         if (seen != 0 && seen != hash) atomicOr(&results.vote_state[read], VOTE_CONFLICT);
@@ -265,8 +293,19 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
     const bool high = replace && block.support_sum >= rules.high_mean_support * length &&
                       block.smallest >= rules.high_min_support;
     const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
-    const int edits = decide(reads, weights, rules, msa, qualities, replace, crowded,
-                             msa.ambiguous, planes,
+    const bool by_forest = (!high || crowded) && block.forests[0].threshold != NO_FOREST;
+    const bool vote_by_forest = high && block.forests[1].threshold != NO_FOREST;
+    // The masks are not needed any more.
+    uint32_t* chosen = by_forest ? msa.masks : nullptr;
+    uint32_t* sure = by_forest ? msa.masks + msa.words() : nullptr;
+    if (by_forest || vote_by_forest)
+        describe_msa(msa, block.forests[0].coverage, block.shared_features, thread, blockDim.x);
+    if (by_forest)
+        choose_positions(reads, weights, anchor, c, crowded, msa, block.forests[0],
+                         block.shared_features, block.features[thread >> 5], chosen, sure,
+                         thread, blockDim.x);
+    const int edits = decide(reads, weights, rules, msa, qualities, replace, crowded, high,
+                             msa.ambiguous, chosen, planes,
                              results, block, thread);
     if (thread == 0) {
         results.classes[anchor] = high ? HIGH_QUALITY : LOW_QUALITY;
@@ -276,13 +315,13 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
     }
     __syncthreads();
     if (high) {
-        vote_for_candidates(reads, c, msa, planes, results, thread);
+        vote_for_candidates(reads, weights, c, msa, planes, results, vote_by_forest, block, thread);
         return;
     }
     if (thread == 0) results.edit_hash[anchor] = hash_bits(planes, 0, msa.length, 0);
     __syncthreads();
-    const int complete = decide(reads, weights, rules, msa, qualities, true, crowded,
-                                msa.ambiguous, planes,
+    const int complete = decide(reads, weights, rules, msa, qualities, by_forest ? replace : true,
+                                crowded, high, msa.ambiguous, sure, planes,
                                 results, block, thread);
     __syncthreads();
     if (thread == 0) {
@@ -305,8 +344,8 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
 extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
     correct_anchors(const Reads* reads_in, const AmbiguousBases* ambiguous_in,
                     const Tables* tables_in,
-                    const int32_t* weights_in, const Rules* rules_in, const Results* results_in,
-                    const Sizes* sizes_in, const uint32_t* anchors, int64_t count, char* workspace,
+                    const int32_t* weights_in, const Rules* rules_in, const Forest* forests_in,
+                    const Results* results_in, const Sizes* sizes_in, const uint32_t* anchors, int64_t count, char* workspace,
                     int64_t workspace_bytes) {
     extern __shared__ char shared[];
     // Values common to all threads are in shared memory, since registers are scarce.
@@ -327,6 +366,8 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
         rules = *rules_in;
         results = *results_in;
         sizes = *sizes_in;
+        block.forests[0] = forests_in[0];
+        block.forests[1] = forests_in[1];
     }
     for (int code = thread; code < 1 << reads_in->quality_bits; code += blockDim.x)
         weights[code] = Weight(weights_in[code]);

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ngsgpu.align.alignment import WEIGHT_BITS
 from ngsgpu.align.rules import SUPPORT_BITS, Rules
+from ngsgpu.correct.forest import Forests, check_threshold, load_model, without_forests
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash import MinhashParameters
 
@@ -38,6 +39,10 @@ class CorrectionParameters:
         position_support: support at which single positions of a low-quality MSA are corrected.
         position_max_reads: how many reads may have the original base there, the anchor included.
         margin: how far a candidate may reach beyond the anchor to be corrected too, in bases.
+        model: forests that decide on single positions: ``none``, ``default`` or a file.
+        anchor_threshold: probability from which the forest changes a base of a low-quality MSA;
+            None: the model's.
+        candidate_threshold: the same for bases of candidates.
     """
 
     coverage: float | None = None
@@ -54,12 +59,25 @@ class CorrectionParameters:
     position_support: float = 0.90
     position_max_reads: int = 2
     margin: int = 15
+    model: str = "none"
+    anchor_threshold: float | None = None
+    candidate_threshold: float | None = None
 
     def __post_init__(self) -> None:
         if self.coverage is not None and not 0 < self.coverage <= 1_000_000:
             raise UsageError(f"--coverage must be auto or above 0, not {self.coverage:g}")
         if self.quality_bits not in (8, 2, 1, 0):
             raise UsageError(f"--quality-bits must be 8, 2, 1 or 0, not {self.quality_bits}")
+        check_threshold("--anchor-threshold", self.anchor_threshold)
+        check_threshold("--candidate-threshold", self.candidate_threshold)
+        load_model(self.model)
+
+    def forests(self, coverage: float) -> Forests:
+        """What decides on single positions, for a coverage (reads per position)."""
+        model = load_model(self.model)
+        if model is None:
+            return without_forests()
+        return model.forests(coverage, self.anchor_threshold, self.candidate_threshold)
 
     def rules(self, coverage: float, *, paired: bool) -> Rules:
         """The integers for a coverage (reads per position)."""

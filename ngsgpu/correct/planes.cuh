@@ -19,28 +19,34 @@ struct Planes {
     }
 };
 
+// A word of the ``length`` bases from ``first`` on, or of their reverse complement.
+__device__ __forceinline__ uint64_t oriented_word(const Planes& planes, int first, int length,
+                                                  int reverse_complemented, int plane, int i) {
+    const int words = (length + 63) >> 6, surplus = words * 64 - length;
+    uint64_t word;
+    if (reverse_complemented) {
+        word = ~__brevll(planes.bits(plane, first + 64 * (words - 1 - i)));
+        if (surplus) {
+            word >>= surplus;
+            if (i + 1 < words)
+                word |= ~__brevll(planes.bits(plane, first + 64 * (words - 2 - i)))
+                        << (64 - surplus);
+        }
+    } else {
+        word = planes.bits(plane, first + 64 * i);
+        if (i == words - 1 && surplus) word &= ~0ull >> surplus;
+    }
+    return word;
+}
+
 // Hash of the ``length`` bases from ``first`` on; never 0.
 __device__ __noinline__ uint64_t hash_bits(const Planes& planes, int first, int length,
                                              int reverse_complemented) {
-    const int words = (length + 63) >> 6, surplus = words * 64 - length;
+    const int words = (length + 63) >> 6;
     uint64_t value = uint64_t(length);
-    for (int plane = 0; plane < 2; ++plane) {
-        for (int i = 0; i < words; ++i) {
-            uint64_t word;
-            if (reverse_complemented) {
-                word = ~__brevll(planes.bits(plane, first + 64 * (words - 1 - i)));
-                if (surplus) {
-                    word >>= surplus;
-                    if (i + 1 < words)
-                        word |= ~__brevll(planes.bits(plane, first + 64 * (words - 2 - i)))
-                                << (64 - surplus);
-                }
-            } else {
-                word = planes.bits(plane, first + 64 * i);
-                if (i == words - 1 && surplus) word &= ~0ull >> surplus;
-            }
-            value = mix64(value ^ word);
-        }
-    }
+    for (int plane = 0; plane < 2; ++plane)
+        for (int i = 0; i < words; ++i)
+            value = mix64(value ^ oriented_word(planes, first, length, reverse_complemented,
+                                                plane, i));
     return value ? value : 1;
 }

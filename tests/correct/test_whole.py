@@ -7,42 +7,14 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
-from ngsgpu.correct import CorrectionParameters, RunOptions, correct_reads, cpu
+from ngsgpu.correct import CorrectionParameters, RunOptions, cpu
 from ngsgpu.correct.cpu_run import anchors_in_bucket_order, correct_on_cpu
+from ngsgpu.correct.forest import Forests
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
-from tests.support.correct.bench import edits_of
 from tests.support.correct.scenarios import Scenario, scenarios
+from tests.support.correct.whole import assert_equal
 from tests.support.properties import examples
-
-
-def assert_equal(scenario: Scenario, options: RunOptions | None = None) -> Counter[str]:
-    """Correct on both sides; return how many reads came out in each way."""
-    expected = scenario.oracle().correct()
-    corrections, coverage = correct_reads(scenario.read_set(), scenario.parameters, options)
-    assert coverage == scenario.coverage
-    reads = range(len(scenario.letters))
-    assert [edits_of(corrections, read) for read in reads] == expected.edits
-    outcomes = Counter(expected.outcomes)
-    assert corrections.high_quality == outcomes["high"]
-    assert corrections.confirmed == outcomes["confirmed"]
-    assert corrections.completed == outcomes["completed"]
-    assert corrections.anchor_only == outcomes["anchor only"]
-    assert corrections.rejected == outcomes["rejected"]
-    counters = corrections.counters
-    assert counters[cpu.ANCHORS] == len(reads)
-    assert counters[cpu.ALONE] == outcomes["none"]
-    assert counters[cpu.HIGH] == outcomes["high"]
-    assert counters[cpu.LOW] == len(reads) - outcomes["none"] - outcomes["high"]
-    for counter, name in (
-        (cpu.CROWDED, "crowded"),
-        (cpu.FOUND, "found"),
-        (cpu.ALIGNED, "aligned"),
-        (cpu.KEPT, "kept"),
-        (cpu.REFINED_AWAY, "refined_away"),
-    ):
-        assert counters[counter] == expected.counts.get(name, 0), name
-    return outcomes
 
 
 def test_corrections_equal_the_oracle(backend: str) -> None:
@@ -73,8 +45,8 @@ def test_full_buffers_decide_nothing(scenario: Scenario) -> None:
     """Results are handed over whenever a buffer might not hold those of the next anchor."""
     allocate = cpu.Workspace.allocate
 
-    def small(max_length: int, hashes: int, margin: int) -> cpu.Workspace:
-        space = allocate(max_length, hashes, margin)
+    def small(max_length: int, hashes: int, margin: int, forests: Forests) -> cpu.Workspace:
+        space = allocate(max_length, hashes, margin, forests)
         return space._replace(
             edits=space.edits[: 8 * max_length],
             edit_reads=space.edit_reads[:2],

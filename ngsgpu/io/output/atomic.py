@@ -277,8 +277,8 @@ def _for_writing(number: int) -> int:
     return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
-def write_texts(texts: Mapping[str | Path, str]) -> None:
-    """Write small text files (UTF-8) atomically, all or none.
+def write_texts(texts: Mapping[str | Path, str | bytes]) -> None:
+    """Write small files (text as UTF-8) atomically, all or none.
 
     Args:
         texts: content by path; ``-`` is standard output.
@@ -291,7 +291,7 @@ def write_texts(texts: Mapping[str | Path, str]) -> None:
         for path in texts:
             files.append(AtomicFile(path))
         for file, text in zip(files, texts.values(), strict=True):
-            file.write(text.encode())
+            file.write(text.encode() if isinstance(text, str) else text)
         commit_all(files)
     finally:
         for file in files:

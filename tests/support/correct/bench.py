@@ -7,6 +7,7 @@ import numpy as np
 from ngsgpu.align import msa
 from ngsgpu.align.alignment import Alignments, filter_candidates, mark_mates, quality_weights
 from ngsgpu.correct import Corrections, cpu
+from ngsgpu.correct.forest import NO_FOREST
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.cpu import read_length
@@ -89,7 +90,18 @@ class Bench:
         ambiguous = self.work.ambiguous
         cpu.mark_ambiguous(self.reads.ambiguous, anchor, 1, ambiguous)
         end = cpu.decide(
-            self.reads.arrays, self.weights, self.rules, anchor, replace, crowded, self.work, 5
+            self.reads.arrays,
+            self.weights,
+            self.rules,
+            anchor,
+            replace,
+            crowded,
+            self.work,
+            5,
+            self.work.first,
+            0,
+            False,
+            NO_FOREST,
         )
         cpu.mark_ambiguous(self.reads.ambiguous, anchor, 0, ambiguous)
         assert not ambiguous.any()
@@ -98,7 +110,14 @@ class Bench:
     def vote_hashes(self, anchor: int, candidates: Alignments, count: int) -> list[tuple[int, int]]:
         length = read_length(self.reads.arrays, anchor)
         end = cpu.vote_for_candidates(
-            self.work, self.reads.arrays, self.rules, length, candidates, count, 3
+            self.work,
+            self.reads.arrays,
+            self.weights,
+            self.rules,
+            length,
+            candidates,
+            count,
+            3,
         )
         reads, hashes = self.work.vote_reads[3:end], self.work.vote_hashes[3:end]
         return list(zip(reads.tolist(), hashes.tolist(), strict=True))

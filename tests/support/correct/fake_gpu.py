@@ -368,8 +368,8 @@ class FakeGpus:
         )
 
     def _correct_anchors(
-        self, reads: Any, ambiguous: Any, tables: Any, weights: Any, rules: Any, results: Any,
-        numbers: Any, anchors: Any, count: Any, workspace: Any, size: Any,
+        self, reads: Any, ambiguous: Any, tables: Any, weights: Any, rules: Any, forests: Any,
+        results: Any, numbers: Any, anchors: Any, count: Any, workspace: Any, size: Any,
     ) -> None:  # fmt: skip
         assert count == len(anchors)
         result = _Results(correct_gpu.RESULT_ARRAYS.unpack(results), self.reads.reads)
@@ -389,7 +389,10 @@ class FakeGpus:
     ) -> None:
         parameters, host = self.parameters, self.reads
         space = cpu.Workspace.allocate(
-            host.max_length, parameters.minhash.hashes, parameters.margin
+            host.max_length,
+            parameters.minhash.hashes,
+            parameters.margin,
+            parameters.forests(self.coverage),
         )
         rules = parameters.rules(self.coverage, paired=host.paired)
         weights = quality_weights(reads.quality_bits)

@@ -1,0 +1,49 @@
+"""The forests of a correction on the GPU."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ngsgpu.correct.forest import NO_FOREST, ForestArrays, Forests
+from ngsgpu.device.cuda.structs import Struct
+
+FOREST: Final = Struct(__name__, "Forest", {
+    "roots": "const int64_t*",
+    "nodes": "const int64_t*",
+    "trees": "int64_t",
+    "threshold": "int64_t",
+    "sure": "int64_t",
+    "coverage": "int64_t",
+})  # fmt: skip
+"""A forest of ``ngsgpu.correct.forest.Forests``, and the coverage."""
+
+
+class DeviceForests:
+    """Both forests on the current GPU.
+
+    Attributes:
+        are_sure: whether a forest decides where candidate corrections contradict.
+        struct: the structs ``FOREST`` of the anchors' and the candidates', for kernels.
+    """
+
+    def __init__(self, forests: Forests) -> None:
+        import cupy
+
+        self.are_sure = forests.anchor.sure != NO_FOREST
+        self._arrays: list[Any] = []
+        parts = [self._placed(one, forests.coverage) for one in (forests.anchor, forests.candidate)]
+        self.struct = cupy.concatenate(parts)
+
+    def _placed(self, forest: ForestArrays, coverage: int) -> Any:
+        import cupy
+
+        roots, nodes = cupy.asarray(forest.roots), cupy.asarray(forest.nodes)
+        self._arrays += [roots, nodes]
+        return FOREST.on_device(
+            roots=roots,
+            nodes=nodes,
+            trees=len(forest.rest),
+            threshold=forest.threshold,
+            sure=forest.sure,
+            coverage=coverage,
+        )
