@@ -158,14 +158,14 @@ def tadpole(work: Work) -> Job:
     return Job(command, ("tadpole_1.fq", "tadpole_2.fq"))
 
 
-def ngsgpu_merge(quality: str) -> Callable[[Work], Job]:
-    """Our own merging, by FLASH's rules, to the files that FLASH writes."""
+def ngsgpu_merge(options: str) -> Callable[[Work], Job]:
+    """Our own merging with further options, to files with the names of FLASH's."""
 
     def job(work: Work) -> Job:
         prefix = f"{work.backend}_merged"
         command = (
             f"ngsgpu merge -q --backend {work.backend} -t {work.threads} -i r1.fq -I r2.fq "
-            f"--quality {quality} --flash-prefix {prefix} --stats {NGSGPU_STATISTICS}"
+            f"--flash-prefix {prefix} --stats {NGSGPU_STATISTICS}{options}"
         )
         names = ("extendedFrags", "notCombined_1", "notCombined_2")
         return Job(command, tuple(f"{prefix}.{name}.fastq" for name in names))
@@ -261,8 +261,8 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "tadpole": Command("Tadpole", "tadpole.sh --version", tadpole, environment="bbmap"),
     },
     "merge": {
-        NGSGPU: ours("ngsgpu, FLASH's qualities", ngsgpu_merge("flash")),
-        "ngsgpu-edgar": ours("ngsgpu", ngsgpu_merge("edgar")),
+        NGSGPU: ours("ngsgpu, as FLASH", ngsgpu_merge(" --flash")),
+        "ngsgpu-edgar": ours("ngsgpu", ngsgpu_merge("")),
         "flash": Command("FLASH", "flash --version", flash, orders=False, environment="flash"),
         "vsearch": Command("vsearch", "vsearch --version", vsearch, environment="vsearch"),
         "bbmerge": Command("BBMerge", "bbmerge.sh --version", bbmerge, environment="bbmap"),

@@ -164,8 +164,9 @@ def evaluate_merging(bench: Bench, program: Program) -> dict[str, Any]:
     found = _against_fragments(bench, job)
     with (bench.directory / job.outputs[0]).open("rb") as merged:
         found["sha256"] = hashlib.file_digest(merged, "sha256").hexdigest()
-    if "--quality flash" in job.command:
-        other = replace(job, command=job.command.replace("--quality flash", "--quality edgar"))
+    if job.command.endswith(" --flash"):
+        options = "--overlap flash --max-overlap 65"
+        other = replace(job, command=job.command.removesuffix("--flash") + options)
         bench.run(other)
         found["edgar"] = _against_fragments(bench, other)
     return found

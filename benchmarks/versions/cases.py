@@ -36,7 +36,7 @@ extend/strict-2 extend -i @correct/pairs:1.fq -I @correct/pairs:2.fq -o OUT/e.fq
     --include-remaining --outward --insert-size 350 --insert-sd 60 --quality-bits 1
 merge/edgar     merge -i R1.fq -I R2.fq -o OUT/m.fq --unmerged1 OUT/1.fq --unmerged2 OUT/2.fq
     --hist OUT/hist --ihist OUT/ihist --trim-adapters --stats OUT/s.json
-merge/flash     merge -i R1.fq -I R2.fq --quality flash --flash-prefix OUT/f -z --allow-outies
+merge/flash     merge -i R1.fq -I R2.fq --flash --flash-prefix OUT/f -z --allow-outies
 merge/gzip      merge -i R1.fq.gz -I R2.fq.gz --correct-only --interleaved-out --unmerged1 OUT/u.fq
 classify/pairs  classify -d @/db/one:db -i R1.fq -I R2.fq ALL --coverage OUT/coverage.tsv
 classify/part-0 classify -d @/db/add:db -i R1.fq.gz -I R2.fq.gz --only-partition 0 --candidates
@@ -46,7 +46,7 @@ classify/rest   classify -d @/db/add:db -i R1.fq.gz -I R2.fq.gz --metacache -o O
 *correct/mixed  correct -i IN/mixed.fq --interleaved -o OUT/m.fq.gz --stats OUT/s.json
 *extend/mixed   extend -i IN/mixed.fq --interleaved -o OUT/e.fq --remaining1 OUT/r.fq
 *merge/mixed    merge -i IN/mixed.fq --interleaved-in -o OUT/m.fq.gz --unmerged1 OUT/1.fq.gz
-    --unmerged2 OUT/2.fq.gz --max-overlap auto --fragment-length 220
+    --unmerged2 OUT/2.fq.gz --overlap flash --max-overlap auto --fragment-length 220
 *classify/mixed classify -d @/db/parts:db -i IN/mixed.fq --interleaved ALL --species-evidence 0
 *classify/part-1 classify -d @/db/parts:db -i R1.fq -I R2.fq --only-partition 1 --candidates OUT/c
 *classify/part-2 classify -d @/db/parts:db -i R1.fq -I R2.fq --only-partition 2 --candidates OUT/c

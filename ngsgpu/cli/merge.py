@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 from ngsgpu.cli.options import (
     BackendChoice,
@@ -22,9 +23,17 @@ from ngsgpu.cli.run import number_or, open_run, phred, say
 from ngsgpu.errors import UsageError
 
 
+class OverlapChoice(StrEnum):
+    """Values of ``--overlap``."""
+
+    likelihood = "likelihood"
+    flash = "flash"
+
+
 class QualityChoice(StrEnum):
     """Values of ``--quality``."""
 
+    calibrated = "calibrated"
     edgar = "edgar"
     flash = "flash"
 
@@ -48,22 +57,37 @@ def merge(
     interleaved_out: bool = flag(
         "Write unmerged pairs interleaved to --unmerged1.", "--interleaved-out"
     ),
+    flash: bool = flag(
+        "FLASH's method and defaults: --overlap flash --quality flash -M 65; with --flash-prefix, "
+        "files byte-identical to FLASH's.",
+        "--flash",
+    ),
+    overlap: OverlapChoice | None = option(
+        None,
+        "likelihood|flash",
+        "Overlap that counts: likelier than chance and than the next-best one, by qualities, base "
+        "composition and fragment lengths (likelihood), or with the lowest mismatch density.",
+        show_default="likelihood",
+    ),
     min_overlap: int = option(
         10, "N", "Minimum overlap, in bases without N.", "-m", "--min-overlap"
     ),
-    max_overlap: str = option(
-        "65",
+    max_overlap: str | None = option(
+        None,
         "N|auto",
-        "Score longer overlaps as if they had this length; auto: see --fragment-length.",
+        "With --overlap flash: score longer overlaps as if they had this length; auto: see "
+        "--fragment-length.",
         "-M",
         "--max-overlap",
+        show_default="auto; with --flash 65",
     ),
-    max_mismatch_density: float = option(
-        0.25,
+    max_mismatch_density: float | None = option(
+        None,
         "X",
-        "Maximum mismatches as a fraction of the scored overlap length.",
+        "Maximum mismatches as a fraction of the (scored) overlap length.",
         "-x",
         "--max-mismatch-density",
+        show_default="0.3; with --overlap flash 0.25",
     ),
     read_length: int | None = option(
         None,
@@ -85,20 +109,29 @@ def merge(
     ),
     allow_outies: bool = flag("Also merge outward-facing pairs.", "--allow-outies"),
     trim_adapters: bool = flag(
-        "Trim reads that run past the end of their fragment into the adapter.", "--trim-adapters"
+        "With --overlap flash: trim reads that run past the end of their fragment into the "
+        "adapter; likelihood always does, except with --allow-outies.",
+        "--trim-adapters",
     ),
     correct_only: bool = flag(
         "Do not merge: write all pairs to --unmerged1 and --unmerged2, corrected where the reads "
         "overlap.",
         "--correct-only",
     ),
-    quality: QualityChoice = option(
-        QualityChoice.edgar,
-        "edgar|flash",
-        "Qualities of merged bases: posterior error probabilities (edgar), or FLASH's rule with "
-        "output byte-identical to FLASH's.",
+    quality: QualityChoice | None = option(
+        None,
+        "calibrated|edgar|flash",
+        "Qualities of merged bases: posterior error probabilities, from qualities that the "
+        "overlaps of the first pairs confirm (calibrated) or as stated (edgar), or FLASH's rule.",
+        show_default="calibrated; with --overlap flash edgar",
     ),
-    max_quality: int = option(41, "Q", "With edgar: maximum quality in overlaps, 2 to 93."),
+    max_quality: int = option(
+        41, "Q", "With calibrated and edgar: maximum quality in overlaps, 2 to 93."
+    ),
+    mask_ties: bool = flag(
+        "Write N where the mates disagree with equal quality, instead of the first mate's base.",
+        "--mask-ties",
+    ),
     cap_mismatch_quals: bool = flag(
         "With flash: cap qualities at 2 where the reads disagree.", "--cap-mismatch-quals"
     ),
@@ -117,26 +150,35 @@ def merge(
     ),
     quiet: Quiet = False,
 ) -> None:
-    """Merge overlapping read pairs (FLASH).
+    """Merge overlapping read pairs.
 
-    Among all sufficiently long overlaps of a pair, the one with the lowest mismatch density wins.
+    Of all overlaps of a pair the likeliest is taken if it is likely enough; reads that run into the
+    adapter are trimmed. --flash merges as FLASH does.
     Input is FASTQ, plain, gzip, BGZF, bzip2 or xz; output names ending in .gz are compressed
     (BGZF). - is standard input or output. The order of the pairs is kept.
 
     Merge:    ngsgpu merge -i R1.fq -I R2.fq -o M.fq --unmerged1 U1.fq --unmerged2 U2.fq
 
-    FLASH:    ngsgpu merge -i R1.fq -I R2.fq --flash-prefix out --quality flash
+    FLASH:    ngsgpu merge -i R1.fq -I R2.fq --flash-prefix out --flash
     """
     from ngsgpu.merge import MergeOutputs, MergeParameters, merge_files
 
-    parameters = MergeParameters(
+    given: dict[str, Any] = {
+        "overlap": overlap and overlap.value,
+        "max_overlap": max_overlap,
+        "max_mismatch_density": max_mismatch_density,
+        "quality": quality and quality.value,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if max_overlap is not None:
+        given["max_overlap"] = number_or("auto", max_overlap, int, "--max-overlap")
+    parameters = (MergeParameters.flash if flash else MergeParameters)(
+        **given,
         min_overlap=min_overlap,
-        max_overlap=number_or("auto", max_overlap, int, "--max-overlap"),
-        max_mismatch_density=max_mismatch_density,
         allow_outies=allow_outies,
-        quality=quality.value,
         cap_mismatch_quals=cap_mismatch_quals,
         max_quality=max_quality,
+        mask_ties=mask_ties,
         trim_adapters=trim_adapters,
         correct_only=correct_only,
         read_length=read_length,

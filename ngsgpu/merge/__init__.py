@@ -1,7 +1,8 @@
-"""Merging of overlapping pairs: both reads of a short fragment become one longer read (FLASH).
+"""Merging of overlapping pairs: both reads of a short fragment become one longer read.
 
-Read in this order: ``params`` (parameters, and merging two bases and their qualities),
-``overlap`` (finding the overlap), ``records`` (bytes of reads, records in and out),
+Read in this order: ``params`` (parameters), ``qualities`` (tables of what two bases say),
+``overlap`` and ``likelihood`` (finding the overlap, as FLASH or by likelihood), ``sample`` and
+``calibration`` (what the first pairs teach), ``records`` (bytes of reads, records in and out),
 ``cpu`` (the kernel), ``cpu_run`` (batches on threads), ``kernels.cu`` and ``gpu`` (the same on a
 GPU), ``outputs`` (files), ``pipeline`` (files to files), ``stats``. The method is
 described in ``docs/merge.md``.

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
+from ngsgpu.merge.likelihood import UNDECIDED, likeliest
 from ngsgpu.merge.overlap import TOO_SHORT, best_overlap, pack
-from ngsgpu.merge.params import SCORES, Outward, QualityTables, Rules
+from ngsgpu.merge.params import Outward, Rules
+from ngsgpu.merge.qualities import SCORES, Tables
 from ngsgpu.merge.records import (
     Read,
     load,
@@ -23,6 +25,7 @@ from ngsgpu.merge.records import (
     put_corrected,
     put_merged,
     put_unchanged,
+    recalibrate,
     room_for,
 )
 
@@ -33,6 +36,7 @@ COUNTERS = (
     "outward",
     "too_short",
     "dissimilar",
+    "undecided",
     "beyond_max_overlap",
     "overlap_bases",
     "overlap_mismatches",
@@ -43,13 +47,15 @@ COUNTERS = (
     "corrected_bases_2",
 )
 (
-    PAIRS, INWARD, OUTWARD, SHORT, DISSIMILAR, BEYOND, OVERLAP_BASES, MISMATCHES, AMBIGUOUS, MERGED,
-    TRIMMED, CORRECTED_1, CORRECTED_2,
+    PAIRS, INWARD, OUTWARD, SHORT, DISSIMILAR, UNSURE, BEYOND, OVERLAP_BASES, MISMATCHES, AMBIGUOUS,
+    MERGED, TRIMMED, CORRECTED_1, CORRECTED_2,
 ) = range(len(COUNTERS))  # fmt: skip
 
 _IGNORE = int(Outward.IGNORE)
 _TRIM = int(Outward.TRIM)
 _N = 78
+_MASKED = 2
+"""Score of an N where two bases are equally likely: Illumina's."""
 
 MERGED_OUTPUT, FIRST_OUTPUT, SECOND_OUTPUT = range(3)
 
@@ -96,9 +102,10 @@ def _consensus(
     start: Integer,
     second: Read,
     length: Integer,
-    tables: QualityTables,
+    tables: Tables,
     prefer_first: bool,
     never_ambiguous: bool,
+    mask_ties: bool,
     letters: NDArray[np.uint8],
     scores: NDArray[np.uint8],
 ) -> tuple[int, int]:
@@ -106,7 +113,8 @@ def _consensus(
 
     Of two bases the one with the higher score is taken; of two with the same score the first
     read's if ``prefer_first``, else the second's unless that is N. With ``never_ambiguous`` a known
-    base is taken, with its own score, where the other is N, and of two Ns the lower score.
+    base is taken, with its own score, where the other is N, and of two Ns the lower score. With
+    ``mask_ties`` two different bases with the same score are N.
 
     Args:
         first: the read that begins first.
@@ -116,6 +124,7 @@ def _consensus(
         tables: of scores.
         prefer_first: see above.
         never_ambiguous: see above.
+        mask_ties: see above.
         letters: uint8[length], the decided bases.
         scores: uint8[length], their scores.
     """
@@ -144,13 +153,43 @@ def _consensus(
             letters[k] = base1 if takes_first else base2
             scores[k] = tables.differ[score1 * SCORES + score2]
             mismatches += not is_ambiguous
+            if mask_ties and score1 == score2:
+                letters[k], scores[k] = _N, _MASKED
     return mismatches, ambiguous
+
+
+@njit(nogil=True, cache=True)
+def _fewest_mismatches(
+    first: Read,
+    length1: Integer,
+    second: Read,
+    length2: Integer,
+    known: bool,
+    rules: Rules,
+    best: NDArray[np.float32],
+) -> int:
+    """FLASH's overlap, as ``likelihood.likeliest`` returns it; ``best`` is room for two numbers."""
+    best[0] = rules.max_mismatch_density
+    best[1] = -1
+    place = best_overlap(
+        first.planes, length1, second.planes, length2, known, first.scores, second.scores,
+        rules.min_overlap, rules.max_overlap, best,
+    )  # fmt: skip
+    if rules.outward != _IGNORE and not (place >= 0 and best[0] == 0):
+        other = best_overlap(
+            second.planes, length2, first.planes, length1, known, second.scores, first.scores,
+            rules.min_outward, rules.max_overlap, best,
+        )  # fmt: skip
+        if other >= 0:
+            return 2 * other + 1
+        place = max(place, other)
+    return place if place < 0 else 2 * place
 
 
 @njit(nogil=True, cache=True)
 def merge_records(
     rules: Rules,
-    tables: QualityTables,
+    tables: Tables,
     mates1: Mates,
     mates2: Mates,
     begin: int,
@@ -175,6 +214,7 @@ def merge_records(
         longest = max(longest, mates1.seq_len[i], mates2.seq_len[i])
     first, second, overlap = room_for(longest), room_for(longest), room_for(longest)
     best = np.empty(2, dtype=np.float32)
+    found = np.empty(3, dtype=np.int64)
     offset = rules.phred_offset
     counters = counts.counters
     at0 = at1 = at2 = 0
@@ -185,23 +225,20 @@ def merge_records(
         known1 = pack(first.words, length1, first.planes)
         known2 = pack(second.words, length2, second.planes)
         known = known1 and known2
-        best[0] = rules.max_mismatch_density
-        best[1] = -1
-        place = best_overlap(
-            first.planes, length1, second.planes, length2, known, first.scores, second.scores,
-            rules.min_overlap, rules.max_overlap, best,
-        )  # fmt: skip
-        outward = False
-        if rules.outward != _IGNORE and not (place >= 0 and best[0] == 0):
-            other = best_overlap(
-                second.planes, length2, first.planes, length1, known, second.scores, first.scores,
-                rules.min_outward, rules.max_overlap, best,
-            )  # fmt: skip
-            outward = bool(other >= 0)
-            place = other if outward else max(place, other)
+        if rules.likelihood != 0:
+            recalibrate(first, length1, tables, 0, False)
+            recalibrate(second, length2, tables, 1, True)
+            code = likeliest(first, length1, second, length2, known, rules, tables, found)
+        else:
+            code = _fewest_mismatches(first, length1, second, length2, known, rules, best)
+        place = code if code < 0 else code >> 1
+        outward = code >= 0 and (code & 1) == 1
         counters[PAIRS] += 1
         if place < 0:
-            counters[SHORT if place == TOO_SHORT else DISSIMILAR] += 1
+            if place == TOO_SHORT:
+                counters[SHORT] += 1
+            else:
+                counters[UNSURE if place == UNDECIDED else DISSIMILAR] += 1
             if outputs.wanted:
                 at1 = put_unchanged(mates1, i, outputs.first, at1)
                 if outputs.interleaved:
@@ -209,53 +246,53 @@ def merge_records(
                 else:
                     at2 = put_unchanged(mates2, i, outputs.second, at2)
             continue
-        length = (length2 if outward else length1) - place
-        if outward:
-            mismatches, ambiguous = _consensus(
-                second, place, first, length, tables, False, rules.never_ambiguous != 0,
-                overlap.letters, overlap.scores,
-            )  # fmt: skip
-        else:
-            mismatches, ambiguous = _consensus(
-                first, place, second, length, tables, rules.prefer_first != 0,
-                rules.never_ambiguous != 0, overlap.letters, overlap.scores,
-            )  # fmt: skip
-        cut = outward and rules.outward == _TRIM
-        total = length if cut else length1 + length2 - length
+        left, right = (second, first) if outward else (first, second)
+        left_length, right_length = (length2, length1) if outward else (length1, length2)
+        length = min(left_length - place, right_length)
+        mismatches, ambiguous = _consensus(
+            left, place, right, length, tables, rules.prefer_first != 0 and not outward,
+            rules.never_ambiguous != 0, rules.mask_ties != 0, overlap.letters, overlap.scores,
+        )  # fmt: skip
+        fragment = length2 - place if outward else place + length2
+        # The first mate is kept up to the end of the fragment, the second from its begin on.
+        cut = rules.outward == _TRIM and (outward or fragment < length1)
+        end1 = min(length1, fragment) if cut else length1
+        begin2 = place if cut and outward else 0
+        total = fragment if cut or not outward else length1 + length2 - length
         counters[OUTWARD if outward else INWARD] += 1
         counters[BEYOND] += length > rules.max_overlap
         counters[OVERLAP_BASES] += length
         counters[MISMATCHES] += mismatches
         counters[AMBIGUOUS] += ambiguous
         counters[MERGED] += total
-        counters[TRIMMED] += length1 + length2 - 2 * length if cut else 0
+        counters[TRIMMED] += length1 - end1 + begin2
         counts.lengths[1 if outward else 0, total] += 1
-        counts.inserts[length if outward else total] += 1
+        counts.inserts[fragment] += 1
         counts.overlaps[length] += 1
         counts.densities[100 * mismatches // max(1, length - ambiguous)] += 1
         if rules.correct_only == 0:
-            if outward:
+            if cut and outward:
                 at0 = put_merged(
-                    mates1, i, second, 0 if cut else place, overlap, length, first,
-                    length, length if cut else length1, offset, outputs.merged, at0,
+                    mates1, i, second, 0, overlap, length, second, place + length, length2,
+                    offset, outputs.merged, at0,
                 )  # fmt: skip
             else:
                 at0 = put_merged(
-                    mates1, i, first, place, overlap, length, second, length, length2, offset,
-                    outputs.merged, at0,
+                    mates1, i, left, place, overlap, length, right, length, right_length,
+                    offset, outputs.merged, at0,
                 )  # fmt: skip
             continue
         if outputs.wanted:
             at1, changed1 = put_corrected(
-                mates1, i, first, length1, overlap, 0 if outward else place, length, cut, False,
+                mates1, i, first, overlap, 0 if outward else place, length, 0, end1, False,
                 offset, outputs.first, at1,
             )  # fmt: skip
             target, at = outputs.second, at2
             if outputs.interleaved:
                 target, at = outputs.first, at1
             at, changed2 = put_corrected(
-                mates2, i, second, length2, overlap, place if outward else 0, length, cut, True,
-                offset, target, at,
+                mates2, i, second, overlap, place if outward else 0, length, begin2, length2,
+                True, offset, target, at,
             )  # fmt: skip
             if outputs.interleaved:
                 at1 = at

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.merge.cpu import Counts, Outputs, Tally, Wanted, merge_records, new_counts
-from ngsgpu.merge.params import QualityTables, Rules
+from ngsgpu.merge.params import Rules
+from ngsgpu.merge.qualities import Tables
 from ngsgpu.pool import working
 
 PAIRS_PER_TASK = 65536
@@ -24,7 +25,7 @@ Pieces = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
 def merge_on_cpu(
     batches: Iterator[tuple[Mates, Mates]],
     rules: Rules,
-    tables: QualityTables,
+    tables: Tables,
     wanted: Wanted,
     write: Callable[[Pieces], None],
     *,
@@ -66,7 +67,7 @@ def merge_on_cpu(
 
 def merge_some(
     rules: Rules,
-    tables: QualityTables,
+    tables: Tables,
     mates1: Mates,
     mates2: Mates,
     begin: int,

@@ -31,7 +31,8 @@ from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.merge.cpu import COUNTERS, DENSITIES, Counts, Tally, Wanted
-from ngsgpu.merge.params import QualityTables, Rules
+from ngsgpu.merge.params import Rules
+from ngsgpu.merge.qualities import Tables
 
 logger = logging.getLogger("ngsgpu")
 
@@ -58,7 +59,7 @@ _MAX_BINS: Final = 2 * MAX_READ_LENGTH + 1
 def merge_on_gpu(
     lanes: Sequence[ReadFiles],
     rules: Rules,
-    tables: QualityTables,
+    tables: Tables,
     wanted: Wanted,
     files: OutputSet,
     file_numbers: Mapping[int, int],
@@ -144,7 +145,7 @@ class _Run:
     def __init__(
         self,
         rules: Rules,
-        tables: QualityTables,
+        tables: Tables,
         wanted: Wanted,
         writer: DeviceWriter,
         file_numbers: Mapping[int, int],
@@ -160,7 +161,7 @@ class _Run:
         self._rules = RULES.on_device(
             **rules._asdict(), wanted=wanted.unmerged, interleaved=wanted.interleaved
         )
-        self._agree, self._differ = (cupy.asarray(table) for table in tables)
+        self._agree, self._differ = map(cupy.asarray, (tables.agree, tables.differ))
         self._classes = device_classes()
         # The kernel has about a kilobyte besides the planes.
         limit = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]

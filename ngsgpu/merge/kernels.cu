@@ -20,6 +20,7 @@ enum Counter {
     kOutward,
     kShort,
     kDissimilar,
+    kUnsure,
     kBeyond,
     kOverlapBases,
     kMismatches,

@@ -59,7 +59,7 @@ def pack(letters: NDArray[np.uint64], length: Integer, planes: NDArray[np.uint64
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _shifted(plane: NDArray[np.uint64], word: Integer, shift: np.uint64) -> np.uint64:
+def shifted(plane: NDArray[np.uint64], word: Integer, shift: np.uint64) -> np.uint64:
     """64 bits from ``shift`` (below 64) bits into a word on."""
     return (plane[word] >> shift) | ((plane[word + 1] << np.uint64(1)) << (np.uint64(63) - shift))
 
@@ -116,14 +116,14 @@ def best_overlap(
         overlap = np.int64(length)
         word = 0
         while word < words and mismatches <= limit:
-            different = (_shifted(first[LOW], at + word, shift) ^ second[LOW, word]) | (
-                _shifted(first[HIGH], at + word, shift) ^ second[HIGH, word]
+            different = (shifted(first[LOW], at + word, shift) ^ second[LOW, word]) | (
+                shifted(first[HIGH], at + word, shift) ^ second[HIGH, word]
             )
             inside = ~np.uint64(0)
             if word == words - 1:
                 inside >>= np.uint64(63 - ((length - 1) & 63))
             if not known:
-                hidden = _shifted(first[HIDDEN], at + word, shift) | second[HIDDEN, word]
+                hidden = shifted(first[HIDDEN], at + word, shift) | second[HIDDEN, word]
                 hidden &= inside
                 overlap -= np.int64(popcount(hidden))
                 inside &= ~hidden
@@ -168,7 +168,7 @@ def _known(
     """Bases of an overlap that are known in both reads."""
     count = np.int64(length)
     for word in range((length + 63) >> 6):
-        hidden = _shifted(first[HIDDEN], (start >> 6) + word, np.uint64(start & 63))
+        hidden = shifted(first[HIDDEN], (start >> 6) + word, np.uint64(start & 63))
         hidden |= second[HIDDEN, word]
         left = length - 64 * word
         if left < 64:
@@ -191,10 +191,10 @@ def _mismatch_scores(
     shift = np.uint64(start & 63)
     for word in range((length + 63) >> 6):
         at = (start >> 6) + word
-        different = (_shifted(first[LOW], at, shift) ^ second[LOW, word]) | (
-            _shifted(first[HIGH], at, shift) ^ second[HIGH, word]
+        different = (shifted(first[LOW], at, shift) ^ second[LOW, word]) | (
+            shifted(first[HIGH], at, shift) ^ second[HIGH, word]
         )
-        different &= ~(_shifted(first[HIDDEN], at, shift) | second[HIDDEN, word])
+        different &= ~(shifted(first[HIDDEN], at, shift) | second[HIDDEN, word])
         left = length - 64 * word
         if left < 64:
             different &= (np.uint64(1) << np.uint64(left)) - np.uint64(1)

@@ -1,33 +1,34 @@
 """Parameters of merging, and their form for the kernels.
 
-Names and defaults are those of FLASH 1.2.11 (Magoč and Salzberg 2011), which the mode ``flash``
-matches to the byte; additions are off or harmless by default.
-
-Qualities of two overlapping bases are tables of their two scores. ``flash`` (Magoč and Salzberg
-2011, and FLASH 1.2.11): equal bases get the higher score, different ones the difference of the
-scores, at least 2; or, capped, the lower score, at most 2.
-
-``edgar``: the posterior probability that the base is wrong, given two independent calls with
-error probabilities x and y and errors that are equally likely to be any of the other three bases
-(Edgar and Flyvbjerg 2015, as in Tynes 2018, section 2.5.1). Error probabilities are capped at 3/4,
-which means no information: such a base leaves the other one unchanged.
+``MergeParameters.flash`` has the values of FLASH 1.2.11 (Magoč and Salzberg 2011), with which the
+output is FLASH's to the byte; the names of its options are kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
 
-QualityModel = Literal["edgar", "flash"]
+OverlapModel = Literal["likelihood", "flash"]
+QualityModel = Literal["calibrated", "edgar", "flash"]
 
 MIN_TRIMMED = 30
-"""Shortest fragment that adapters are trimmed from: shorter overlaps occur by chance."""
+"""With FLASH's overlaps, shortest fragment that adapters are trimmed from: shorter overlaps occur
+by chance."""
+
+FLASH_MAX_OVERLAP = 65
+"""FLASH's default, for reads of 100 bases."""
+
+ACCEPT_BITS = 5.0
+"""Evidence that an overlap needs, in bits: it is this much likelier than none."""
+
+LEAD_BITS = 6.0
+"""By how much it must be likelier than the next-best."""
 
 SAMPLED_PAIRS = 10_000
 """Number of pairs sampled for ``auto``: fixed, regardless of the batches."""
@@ -51,7 +52,11 @@ class Outward(IntEnum):
 
 
 class Rules(NamedTuple):
-    """What the kernels compare with."""
+    """What the kernels compare with.
+
+    The last ones are those of overlaps by likelihood: ``density`` is in 1024ths, evidence in
+    ``qualities.UNIT``, and ``contained`` tells whether a read may lie within the other one.
+    """
 
     min_overlap: int
     max_overlap: int
@@ -61,7 +66,16 @@ class Rules(NamedTuple):
     phred_offset: int
     prefer_first: int
     never_ambiguous: int
+    mask_ties: int
     correct_only: int
+    likelihood: int
+    density: int
+    accept: int
+    lead: int
+    related: int
+    contained: int
+    most_match: int
+    most_mismatch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +83,23 @@ class MergeParameters:
     """How pairs are merged.
 
     Attributes:
+        overlap: ``likelihood`` takes the overlap that is likelier than chance and than the
+            next-best one, ``flash`` the one with the fewest mismatches a base.
         min_overlap: minimum overlap, in unambiguous bases.
-        max_overlap: longer overlaps are scored as if they had this length; None to derive it from
-            the reads (see ``automatic_max_overlap``).
-        max_mismatch_density: maximum mismatches as a fraction of the (scored) overlap length.
+        max_overlap: with ``flash``, longer overlaps are scored as if they had this length; None to
+            derive it from the reads (see ``automatic_max_overlap``).
+        max_mismatch_density: maximum mismatches as a fraction of the (scored) overlap length; None
+            for 0.25 with ``flash``, 0.3 with ``likelihood``.
         allow_outies: also merge outward-facing pairs.
-        quality: ``edgar`` gives merged bases their posterior error probabilities (Edgar and
-            Flyvbjerg 2015), ``flash`` FLASH's qualities.
+        quality: ``calibrated`` gives merged bases the posterior error probabilities (Edgar and
+            Flyvbjerg 2015) of qualities that the overlaps of the first pairs confirm, ``edgar``
+            those of the qualities as stated, ``flash`` FLASH's qualities; None for ``calibrated``
+            with overlaps by likelihood, else ``edgar``.
         cap_mismatch_quals: with ``flash``: cap the qualities of mismatches at 2.
-        max_quality: with ``edgar``: maximum score of agreeing bases.
-        trim_adapters: trim reads at the end of their fragment.
+        max_quality: unless ``flash``: maximum score of agreeing bases.
+        mask_ties: unless ``flash``: write N where mates disagree with the same quality.
+        trim_adapters: trim reads at the end of their fragment; overlaps by likelihood always do,
+            unless outward-facing pairs are merged.
         correct_only: write both reads with their overlap corrected, instead of merged reads.
         read_length: mean read length for the automatic ``max_overlap``, in bases; None for that of
             the reads.
@@ -86,33 +107,62 @@ class MergeParameters:
         fragment_deviation: its standard deviation; None for a tenth of it.
     """
 
+    overlap: OverlapModel = "likelihood"
     min_overlap: int = 10
-    max_overlap: int | None = 65
-    max_mismatch_density: float = 0.25
+    max_overlap: int | None = None
+    max_mismatch_density: float | None = None
     allow_outies: bool = False
-    quality: QualityModel = "edgar"
+    quality: QualityModel | None = None
     cap_mismatch_quals: bool = False
     max_quality: int = 41
+    mask_ties: bool = False
     trim_adapters: bool = False
     correct_only: bool = False
     read_length: int | None = None
     fragment_length: int | None = None
     fragment_deviation: int | None = None
 
+    @classmethod
+    def flash(cls, **changed: Any) -> MergeParameters:
+        """FLASH's parameters, except for some.
+
+        Args:
+            **changed: attributes with other values.
+        """
+        own: dict[str, Any] = {"overlap": "flash", "quality": "flash"}
+        if changed.get("fragment_length") is None:
+            own["max_overlap"] = FLASH_MAX_OVERLAP
+        return cls(**{**own, **changed})
+
     def __post_init__(self) -> None:
+        if self.overlap not in ("likelihood", "flash"):
+            raise UsageError(f"--overlap must be likelihood or flash, not {self.overlap!r}")
+        likelihood = self.overlap == "likelihood"
+        if self.quality is None:
+            object.__setattr__(self, "quality", "calibrated" if likelihood else "edgar")
+        if self.max_mismatch_density is None:
+            object.__setattr__(self, "max_mismatch_density", 0.3 if likelihood else 0.25)
         if self.min_overlap < 1:
             raise UsageError(f"--min-overlap must be 1 or more, not {self.min_overlap}")
+        if self.max_overlap is not None and likelihood:
+            raise UsageError(
+                "--max-overlap requires --overlap flash; likelihood scores overlaps in full"
+            )
         if self.max_overlap is not None and self.max_overlap < self.min_overlap:
             raise UsageError(
                 f"--max-overlap {self.max_overlap} is below --min-overlap {self.min_overlap}; "
                 "raise one, lower the other, or give --max-overlap auto"
             )
-        if not 0 <= self.max_mismatch_density <= 1:
+        if not 0 <= self.density <= 1:
+            raise UsageError(f"--max-mismatch-density must be from 0 to 1, not {self.density:g}")
+        if self.quality not in ("calibrated", "edgar", "flash"):
+            raise UsageError(f"--quality must be calibrated, edgar or flash, not {self.quality!r}")
+        if self.quality == "calibrated" and not likelihood:
             raise UsageError(
-                f"--max-mismatch-density must be from 0 to 1, not {self.max_mismatch_density:g}"
+                "--quality calibrated requires --overlap likelihood; give --quality edgar"
             )
-        if self.quality not in ("edgar", "flash"):
-            raise UsageError(f"--quality must be edgar or flash, not {self.quality!r}")
+        if self.mask_ties and self.quality == "flash":
+            raise UsageError("--mask-ties requires --quality calibrated or edgar")
         if self.cap_mismatch_quals and self.quality != "flash":
             raise UsageError("--cap-mismatch-quals requires --quality flash")
         if not 2 <= self.max_quality <= MAX_SCORE:
@@ -132,15 +182,26 @@ class MergeParameters:
                 raise UsageError(f"{option} must be 1 or more, not {value}")
             if value is not None and self.max_overlap is not None:
                 raise UsageError(f"{option} requires --max-overlap auto")
+            if value is not None and likelihood:
+                raise UsageError(
+                    f"{option} requires --overlap flash; likelihood learns lengths from the reads"
+                )
         if self.fragment_length is None and (self.fragment_deviation or self.read_length):
             raise UsageError("--read-length and --fragment-deviation need --fragment-length")
 
     @property
     def outward(self) -> Outward:
         """Handling of reads that extend beyond each other's beginnings."""
-        if self.trim_adapters:
-            return Outward.TRIM
-        return Outward.MERGE if self.allow_outies else Outward.IGNORE
+        if self.allow_outies:
+            return Outward.MERGE
+        trim = self.trim_adapters or self.overlap == "likelihood"
+        return Outward.TRIM if trim else Outward.IGNORE
+
+    @property
+    def density(self) -> float:
+        """Maximum mismatches a base."""
+        assert self.max_mismatch_density is not None
+        return self.max_mismatch_density
 
     def automatic_max_overlap(self, mean_length: float, longest: int) -> int:
         """The ``max_overlap`` for reads of some lengths.
@@ -178,81 +239,28 @@ class MergeParameters:
             max_overlap: in bases, ``auto`` resolved.
             phred_offset: offset of the quality characters.
         """
-        outward = self.outward
+        outward, likelihood = self.outward, self.overlap == "likelihood"
         min_outward = self.min_overlap
-        if outward is Outward.TRIM:
+        if outward is Outward.TRIM and not likelihood:
             min_outward = max(min_outward, MIN_TRIMMED)
+        own_rule = self.quality != "flash"
         return Rules(
             min_overlap=self.min_overlap,
             max_overlap=max_overlap,
-            max_mismatch_density=np.float32(self.max_mismatch_density),
+            max_mismatch_density=np.float32(self.density),
             outward=int(outward),
             min_outward=min_outward,
             phred_offset=phred_offset,
-            prefer_first=int(self.quality == "edgar"),
-            never_ambiguous=int(self.quality == "edgar"),
+            prefer_first=int(own_rule),
+            never_ambiguous=int(own_rule),
+            mask_ties=int(self.mask_ties),
             correct_only=int(self.correct_only),
+            likelihood=int(likelihood),
+            density=round(1024 * self.density),
+            accept=0,
+            lead=0,
+            related=0,
+            contained=int(outward is Outward.TRIM),
+            most_match=0,
+            most_mismatch=0,
         )
-
-
-SCORES = 128
-"""Rows and columns of the tables: a power of two, so that an index is a shift and a sum."""
-
-_NOTHING_KNOWN = 0.75
-
-
-class QualityTables(NamedTuple):
-    """Scores of merged bases, by the scores of the first and the second read's base.
-
-    Attributes:
-        agree: uint8[SCORES * SCORES], where the bases are equal.
-        differ: uint8[SCORES * SCORES], where they are not.
-    """
-
-    agree: NDArray[np.uint8]
-    differ: NDArray[np.uint8]
-
-
-def quality_tables(parameters: MergeParameters, phred_offset: int) -> QualityTables:
-    """The tables of a model.
-
-    Args:
-        parameters: which model, and its caps.
-        phred_offset: 33 or 64; scores are such that their characters can be printed.
-    """
-    first, second = np.indices((SCORES, SCORES))
-    highest = 126 - phred_offset
-    if parameters.quality == "flash":
-        agree = np.maximum(first, second)
-        if parameters.cap_mismatch_quals:
-            differ = np.minimum(np.minimum(first, second), 2)
-        else:
-            differ = np.maximum(np.abs(first - second), 2)
-    else:
-        agree, differ = _posterior_scores(first, second)
-        highest = min(highest, parameters.max_quality)
-    return QualityTables(*(_table(scores, highest) for scores in (agree, differ)))
-
-
-def _posterior_scores(
-    first: NDArray[np.int64], second: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Scores of equal bases, and of the better one of two that differ."""
-    better = _error_probability(np.maximum(first, second))
-    worse = _error_probability(np.minimum(first, second))
-    product = better * worse
-    agree = product / 3 / (1 - better - worse + 4 * product / 3)
-    differ = better * (1 - worse / 3) / (better + worse - 4 * product / 3)
-    return _score(agree), _score(differ)
-
-
-def _error_probability(score: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.minimum(_NOTHING_KNOWN, 10 ** (-score / 10))
-
-
-def _score(probability: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.floor(-10 * np.log10(probability) + 0.5).astype(np.int64)
-
-
-def _table(scores: NDArray[np.int64], highest: int) -> NDArray[np.uint8]:
-    return np.minimum(scores, highest).astype(np.uint8).ravel()

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Literal
-
-import numpy as np
 
 from ngsgpu.errors import InputError, UnsuitableError, UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, warn_of_mates
@@ -23,7 +20,9 @@ from ngsgpu.merge import cpu
 from ngsgpu.merge.cpu import Tally
 from ngsgpu.merge.cpu_run import PAIRS_PER_TASK, Pieces, merge_on_cpu
 from ngsgpu.merge.outputs import MergeOutputs
-from ngsgpu.merge.params import SAMPLED_PAIRS, MergeParameters, QualityTables, Rules, quality_tables
+from ngsgpu.merge.params import MergeParameters, Rules
+from ngsgpu.merge.qualities import Tables
+from ngsgpu.merge.sample import Learned, Sample, learn, take_sample, unlearned
 from ngsgpu.merge.stats import MergeStatistics
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
@@ -85,34 +84,6 @@ def merge_files(
     return run.run()
 
 
-def sample_lengths(
-    batches: Iterator[tuple[Mates, Mates]],
-) -> tuple[float, int, Iterator[tuple[Mates, Mates]]]:
-    """Look at the first pairs.
-
-    Args:
-        batches: of pairs.
-
-    Returns:
-        Mean length and length of the longest of the first ``SAMPLED_PAIRS`` pairs' reads (0 if
-        there are none), and all batches.
-    """
-    held: list[tuple[Mates, Mates]] = []
-    left = SAMPLED_PAIRS
-    bases = reads = longest = 0
-    for mates in batches:
-        held.append(mates)
-        for mate in mates:
-            lengths = mate.seq_len[:left]
-            reads += len(lengths)
-            bases += int(lengths.sum(dtype=np.int64))
-            longest = max(longest, int(lengths.max(initial=0)))
-        left = max(0, left - len(mates[0].seq_len))
-        if left == 0:
-            break
-    return bases / max(1, reads), longest, chain(held, batches)
-
-
 @dataclass(slots=True)
 class _Run:
     """One run of ``merge_files``."""
@@ -124,6 +95,7 @@ class _Run:
     options: RunOptions
     progress: Progress = field(default_factory=lambda: Progress(enabled=False))
     max_overlap: int = 0
+    learned: Learned | None = None
     backend: str = "cpu"
 
     def run(self) -> MergeStatistics:
@@ -140,6 +112,10 @@ class _Run:
         """
         from ngsgpu.io.gpu.feed import IrregularInputError
 
+        if self.parameters.overlap == "likelihood":
+            raise UnsuitableError(
+                "overlaps by likelihood are found on the CPU; use --backend cpu or --flash"
+            )
         streams = any(map(is_stream, self.outputs.reads.values()))
         if streams or not all(lane.is_regular for lane in self.inputs):
             raise UnsuitableError(
@@ -191,8 +167,8 @@ class _Run:
                 if len(pieces[number]):
                     files.write(index, pieces[number])
 
-        mean, longest, batches = sample_lengths(self._batches(self.options.chunk_bytes))
-        rules, tables = self.rules(mean, longest)
+        sample, batches = take_sample(self._batches(self.options.chunk_bytes))
+        rules, tables = self.rules(sample)
         with self.progress.stage("merging", unit="pairs") as stage:
             return merge_on_cpu(
                 batches,
@@ -210,11 +186,11 @@ class _Run:
         from ngsgpu.device.team import limited_gpu_memory
         from ngsgpu.merge.gpu import merge_on_gpu
 
-        mean, longest = 0.0, 0
+        sample = Sample([], 0.0, 0)
         if self.parameters.max_overlap is None:
             with closing(self._batches(_SAMPLE_CHUNK_BYTES)) as batches:
-                mean, longest, _ = sample_lengths(batches)
-        rules, tables = self.rules(mean, longest)
+                sample, _ = take_sample(batches)
+        rules, tables = self.rules(sample)
         with (
             limited_gpu_memory(self.options.gpu_memory),
             cuda_errors("merging"),
@@ -252,18 +228,22 @@ class _Run:
                         )
                 yield Mates.of_pairs(batches)
 
-    def rules(self, mean_length: float, longest: int) -> tuple[Rules, QualityTables]:
-        """What decides, for reads of some lengths."""
+    def rules(self, sample: Sample) -> tuple[Rules, Tables]:
+        """What decides, for reads such as the first ones."""
         offset = 33 if self.phred_offset == "auto" else self.phred_offset
+        if self.parameters.overlap == "likelihood":
+            self.max_overlap = sample.longest
+            rules = self.parameters.rules(self.max_overlap, offset)
+            rules, tables, self.learned = learn(sample, self.parameters, rules)
+            return rules, tables
         if self.parameters.max_overlap is None:
-            self.max_overlap = self.parameters.automatic_max_overlap(mean_length, longest)
+            self.max_overlap = self.parameters.automatic_max_overlap(
+                sample.mean_length, sample.longest
+            )
             logger.info("max-overlap: %d bases", self.max_overlap)
         else:
             self.max_overlap = self.parameters.max_overlap
-        return (
-            self.parameters.rules(self.max_overlap, offset),
-            quality_tables(self.parameters, offset),
-        )
+        return self.parameters.rules(self.max_overlap, offset), unlearned(self.parameters, offset)
 
     def _warn(self, tally: Tally) -> None:
         """Warn if most overlaps exceed the scored length."""
@@ -283,6 +263,7 @@ class _Run:
             self.backend,
             self.parameters,
             parameters={"phred_offset": self.phred_offset},
+            learned={} if self.learned is None else self.learned.for_statistics(),
             max_overlap={
                 "value": self.max_overlap,
                 "automatic": self.parameters.max_overlap is None,

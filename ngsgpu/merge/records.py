@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
+from ngsgpu.merge.qualities import CYCLE_BITS, CYCLES, SCORES, Tables
 
 _N = np.uint8(ord("N"))
 _UPPER = np.uint8(0xDF)
@@ -137,7 +138,7 @@ def room_for(longest: int) -> Read:
 @njit(nogil=True, cache=True)
 def load(mates: Mates, i: Integer, offset: Integer, read: Read) -> None:
     """Load a first read unchanged."""
-    length = mates.seq_len[i]
+    length = np.int64(mates.seq_len[i])
     copy_letters(mates.data, mates.seq_start[i], length, read.letters, 0)
     copy_scores(mates.data, mates.qual_start[i], length, offset, read.scores)
 
@@ -148,6 +149,28 @@ def load_reversed(mates: Mates, i: Integer, offset: Integer, read: Read) -> None
     length = np.int64(mates.seq_len[i])
     copy_complement(mates.data, mates.seq_start[i] + length - 1, length, read.letters, 0)
     copy_scores_back(mates.data, mates.qual_start[i] + length - 1, length, offset, read.scores)
+
+
+@njit(nogil=True, cache=True)
+def recalibrate(
+    read: Read, length: Integer, tables: Tables, mate: Integer, backwards: bool
+) -> None:
+    """Replace the scores of a read by calibrated ones.
+
+    Args:
+        read: in the direction of its fragment; changed.
+        length: its bases.
+        tables: with ``scores``.
+        mate: 0 or 1.
+        backwards: whether the base sequenced first is its last one.
+    """
+    for part in range((length + (1 << CYCLE_BITS) - 1) >> CYCLE_BITS):
+        row = (mate * CYCLES + min(part, CYCLES - 1)) * SCORES
+        begin, end = part << CYCLE_BITS, min((part + 1) << CYCLE_BITS, length)
+        if backwards:
+            begin, end = length - end, length - begin
+        for i in range(begin, end):
+            read.scores[i] = tables.scores[row + (np.int64(read.scores[i]) & (SCORES - 1))]
 
 
 @njit(nogil=True, cache=True)
@@ -231,11 +254,11 @@ def put_corrected(
     mates: Mates,
     i: Integer,
     read: Read,
-    length: Integer,
     overlap: Read,
     start: Integer,
     overlap_length: Integer,
-    cut: bool,
+    begin: Integer,
+    end: Integer,
     is_reverse: bool,
     offset: Integer,
     out: NDArray[np.uint8],
@@ -247,11 +270,11 @@ def put_corrected(
         mates: the records.
         i: the record.
         read: the read in the direction of the fragment; changed.
-        length: its bases.
         overlap: the decided bases.
         start: where in ``read`` they belong.
         overlap_length: how many.
-        cut: whether nothing but the overlap is kept.
+        begin: first base of ``read`` that is kept.
+        end: end of these.
         is_reverse: whether ``read`` is the reverse complement of the record's.
         offset: of quality characters.
         out: where to write.
@@ -265,8 +288,6 @@ def put_corrected(
         changed += read.letters[start + k] != overlap.letters[k]
         read.letters[start + k] = overlap.letters[k]
         read.scores[start + k] = overlap.scores[k]
-    begin = start if cut else 0
-    end = start + overlap_length if cut else length
     at = _header(mates, i, out, at, False)
     size = end - begin
     if is_reverse:

@@ -20,6 +20,9 @@ class MergeStatistics(RunStatistics):
 
     Attributes:
         max_overlap: ``value`` in bases, and whether it is ``automatic``.
+        learned: what the first pairs said: ``pairs`` looked at, how many were certain to be
+            ``overlapping`` or seem to be ``related`` (mates from copies of a repeat), frequencies
+            of ``bases``, and what ``qualities`` are worth.
         pairs: how many were merged, and why the others were not.
         overlaps: bases, mismatches and ambiguous bases of the overlaps.
         trimmed: bases of adapters taken away.
@@ -32,6 +35,7 @@ class MergeStatistics(RunStatistics):
 
     SCHEMA = "ngsgpu.merge"
     max_overlap: dict[str, Any] = field(default_factory=dict)
+    learned: dict[str, Any] = field(default_factory=dict)
     pairs: dict[str, int] = field(default_factory=dict)
     overlaps: dict[str, Any] = field(default_factory=dict)
     trimmed: dict[str, int] = field(default_factory=dict)
@@ -51,6 +55,7 @@ class MergeStatistics(RunStatistics):
             "not_merged": pairs - inward - outward,
             "too_short": tally[cpu.SHORT],
             "dissimilar": tally[cpu.DISSIMILAR],
+            "undecided": tally[cpu.UNSURE],
             "beyond_max_overlap": tally[cpu.BEYOND],
         }
         known = tally[cpu.OVERLAP_BASES] - tally[cpu.AMBIGUOUS]
@@ -84,7 +89,7 @@ class MergeStatistics(RunStatistics):
         lines = [
             f"{pairs['total']:,} pairs, {pairs['merged']:,} {done} ({share:.1f} %)",
             f"{pairs['dissimilar']:,} without a similar overlap, "
-            f"{pairs['too_short']:,} too short for one",
+            f"{pairs['undecided']:,} with several, {pairs['too_short']:,} too short for one",
             f"fragments of {self.insert_size['mean']:.0f} ± {self.insert_size['deviation']:.0f} "
             f"bases, {100 * self.overlaps['mismatch_rate']:.2f} % mismatches in overlaps",
         ]

@@ -39,8 +39,8 @@ PROGRAMS = {
         correct) cp r1.fq "${{12}}"; cp r2.fq "${{14}}"
             echo '{json.dumps(STATISTICS)}' > "${{16}}"
             [ $4 = "$SPOILED" ] && echo >> "${{12}}"; true;;
-        merge) cp r1.fq "${{14}}.extendedFrags.fastq"
-            echo '{json.dumps(STATISTICS)}' > "${{16}}";;
+        merge) cp r1.fq "${{12}}.extendedFrags.fastq"
+            echo '{json.dumps(STATISTICS)}' > "${{14}}";;
         evaluate) [ $2 = merging ] && echo '{json.dumps(MERGING)}' > e.json && exit
             grep -q . $4 && echo '{json.dumps(EVALUATION)}' > e.json;;
         esac""",

@@ -53,12 +53,15 @@ def test_all_outputs(tmp_path: Path, ngsgpu: Commands, inputs: list[str]) -> Non
     assert pairs["total"] == 200
     assert pairs["merged"] == len(fields(merged)) // 4 > 80
     assert pairs["not_merged"] == len(fields(one)) // 4 == len(fields(two)) // 4 > 20
-    assert pairs["not_merged"] == pairs["dissimilar"] + pairs["too_short"]
+    assert pairs["not_merged"] == sum(
+        pairs[why] for why in ("dissimilar", "undecided", "too_short")
+    )
     counted = dict(document["histograms"]["merged_lengths"])
     assert sum(counted.values()) == pairs["merged"]
     assert [f"{length}\t{n}" for length, n in counted.items()] == numbers.read_text().splitlines()
     assert bars.read_text().count("\n") == max(counted) - min(counted) + 1
-    assert document["max_overlap"] == {"value": 65, "automatic": False}
+    assert document["max_overlap"] == {"value": 100, "automatic": True}
+    assert document["learned"]["overlapping"] > 80
     assert document["schema"] == "ngsgpu.merge"
     lines = sizes.read_text().splitlines()
     assert lines[0] == f"#Mean\t{document['insert_size']['mean']:.3f}"
@@ -79,10 +82,10 @@ def test_merged_reads_alone_to_standard_output(inputs: list[str], tmp_path: Path
 
 
 def test_lanes_follow_one_another(tmp_path: Path, ngsgpu: Commands, inputs: list[str]) -> None:
-    merge(ngsgpu, *inputs, "-o", tmp_path / "once.fq")
+    merge(ngsgpu, "--flash", *inputs, "-o", tmp_path / "once.fq")
     again = [write(tmp_path / f"again{mate}.fq", (tmp_path / f"{mate}.fq").read_bytes())
              for mate in (1, 2)]  # fmt: skip
-    merge(ngsgpu, *inputs, "-i", again[0], "-I", again[1], "-o", tmp_path / "twice.fq")
+    merge(ngsgpu, "--flash", *inputs, "-i", again[0], "-I", again[1], "-o", tmp_path / "twice.fq")
     assert (tmp_path / "twice.fq").read_bytes() == 2 * (tmp_path / "once.fq").read_bytes()
 
 
@@ -99,7 +102,8 @@ def test_interleaved_out(tmp_path: Path, ngsgpu: Commands, inputs: list[str]) ->
 def test_automatic_overlap(tmp_path: Path, ngsgpu: Commands, inputs: list[str]) -> None:
     def used(*options: object) -> int:
         path = tmp_path / "stats.json"
-        merge(ngsgpu, *inputs, "-o", tmp_path / "m.fq", "-M", "auto", *options, "--stats", path)
+        merge(ngsgpu, *inputs, "-o", tmp_path / "m.fq", "--overlap", "flash", *options,
+              "--stats", path)  # fmt: skip
         found = json.loads(path.read_text())["max_overlap"]
         assert found["automatic"]
         return int(found["value"])
@@ -112,7 +116,7 @@ def test_automatic_overlap(tmp_path: Path, ngsgpu: Commands, inputs: list[str]) 
 
 def test_many_long_overlaps_are_told(tmp_path: Path, ngsgpu: Commands) -> None:
     files = write_pairs(tmp_path, simulated_pairs(1, 50, inserts=(100, 110)))
-    said = merge(ngsgpu, "-i", files[0], "-I", files[1], "-o", tmp_path / "m.fq")
+    said = merge(ngsgpu, "--flash", "-i", files[0], "-I", files[1], "-o", tmp_path / "m.fq")
     assert "give --max-overlap auto" in said
 
 
@@ -146,8 +150,8 @@ def test_only_corrected(tmp_path: Path, ngsgpu: Commands) -> None:
     files = write_pairs(tmp_path, pairs)
     outputs = [tmp_path / "1.out", tmp_path / "2.out"]
     stats = tmp_path / "s.json"
-    merge(ngsgpu, "-i", files[0], "-I", files[1], "--correct-only", "--unmerged1", outputs[0],
-          "--unmerged2", outputs[1], "--stats", stats)  # fmt: skip
+    merge(ngsgpu, "--overlap", "flash", "-i", files[0], "-I", files[1], "--correct-only",
+          "--unmerged1", outputs[0], "--unmerged2", outputs[1], "--stats", stats)  # fmt: skip
     corrected = json.loads(stats.read_text())["corrected"]
     for mate, name in enumerate(("first_bases", "second_bases")):
         before = [pair[mate].bases.upper() for pair in pairs]
@@ -201,15 +205,22 @@ def test_phred64_is_noticed(tmp_path: Path, ngsgpu: Commands) -> None:
         (["-o", "m", "--correct-only"], "merges nothing; omit -o"),
         (["--correct-only"], "needs an output for the reads"),
         (["-o", "m", "-m", "0"], "--min-overlap must be 1 or more"),
-        (["-o", "m", "-m", "70"], "--max-overlap 65 is below --min-overlap 70"),
+        (["-o", "m", "--flash", "-m", "70"], "--max-overlap 65 is below --min-overlap 70"),
         (["-o", "m", "-M", "much"], "--max-overlap must be auto or a number, not 'much'"),
         (["-o", "m", "-x", "1.5"], "--max-mismatch-density must be from 0 to 1"),
         (["-o", "m", "--max-quality", "1"], "--max-quality must be from 2 to 93"),
         (["-o", "m", "--cap-mismatch-quals"], "requires --quality flash"),
         (["-o", "m", "--allow-outies", "--trim-adapters"], "give one of them"),
-        (["-o", "m", "--fragment-length", "200"], "requires --max-overlap auto"),
-        (["-o", "m", "-M", "auto", "--read-length", "100"], "need --fragment-length"),
-        (["-o", "m", "-M", "auto", "--fragment-length", "0"], "must be 1 or more"),
+        (["-o", "m", "--fragment-length", "200"], "requires --overlap flash"),
+        (["-o", "m", "-M", "65"], "--max-overlap requires --overlap flash"),
+        (["-o", "m", "--overlap", "flash", "--quality", "calibrated"], "give --quality edgar"),
+        (["-o", "m", "--flash", "--mask-ties"], "requires --quality calibrated or edgar"),
+        (
+            ["-o", "m", "--flash", "-M", "65", "--fragment-length", "200"],
+            "requires --max-overlap auto",
+        ),
+        (["-o", "m", "--overlap", "flash", "--read-length", "100"], "need --fragment-length"),
+        (["-o", "m", "--overlap", "flash", "--fragment-length", "0"], "must be 1 or more"),
         (["-o", "m", "-t", "-1"], "--threads must be 0 or more"),
         (["-i", "1.fq", "-I", "2.fq", "-o", "1.fq"], "is named as input and output"),
     ],
@@ -221,7 +232,7 @@ def test_refusals(tmp_path: Path, ngsgpu: Commands, arguments: list[str], told: 
 
 
 def test_fragments_too_long_to_overlap(tmp_path: Path, ngsgpu: Commands, inputs: list[str]) -> None:
-    said = refused(ngsgpu, *inputs, "-o", tmp_path / "m", "-M", "auto", "--fragment-length", 400)
+    said = refused(ngsgpu, *inputs, "-o", tmp_path / "m", "--flash", "--fragment-length", 400)
     assert "overlap by at most" in said
 
 
@@ -238,11 +249,17 @@ def test_ties_and_unknown_bases(tmp_path: Path, ngsgpu: Commands) -> None:
     first = Record(b"r", b"ACGTACGTTGCATTGACCAGTCATN", b"I" * 18 + b"IIIIII#")
     second = Record(b"r", b"CATGACTGGTCAATGCAACG", b"I" * 20)
     one, two = write(tmp_path / "1.fq", fastq([first])), write(tmp_path / "2.fq", fastq([second]))
-    merge(ngsgpu, "-i", one, "-I", two, "-o", tmp_path / "m.fq")
+    merge(ngsgpu, "--overlap", "flash", "-i", one, "-I", two, "-o", tmp_path / "m.fq")
     _, bases, _, qualities, _ = fields(tmp_path / "m.fq")
     assert bases == b"ACGTACGTTGCATTGACCAGTCATG"
     assert qualities[24:] == b"I"
     changed = first._replace(bases=first.bases.replace(b"AGTCAT", b"AGTTAT"))
     write(one, fastq([changed]))
-    merge(ngsgpu, "-i", one, "-I", two, "-o", tmp_path / "m.fq")
+    merge(ngsgpu, "--overlap", "flash", "-i", one, "-I", two, "-o", tmp_path / "m.fq")
     assert fields(tmp_path / "m.fq")[1] == b"ACGTACGTTGCATTGACCAGTTATG"
+    merge(
+        ngsgpu, "--overlap", "flash", "--mask-ties", "-i", one, "-I", two, "-o", tmp_path / "m.fq"
+    )
+    _, bases, _, qualities, _ = fields(tmp_path / "m.fq")
+    assert bases == b"ACGTACGTTGCATTGACCAGTNATG"
+    assert qualities[21:22] == b"#"

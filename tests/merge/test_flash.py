@@ -28,7 +28,7 @@ class Setting:
 def setting(flash: str = "", *, interleaved_out: bool = False, **parameters: object) -> Setting:
     return Setting(
         flash,
-        MergeParameters(quality="flash", **parameters),  # type: ignore[arg-type]
+        MergeParameters.flash(**parameters),  # type: ignore[arg-type]
         interleaved_out,
     )
 

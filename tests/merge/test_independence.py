@@ -46,6 +46,8 @@ def test_random_pairs(tmp_path: Path, backend: str, seed: int) -> None:
     parameters = random_parameters(rng)
     if rng.random() < 0.3:
         parameters = replace(parameters, max_overlap=None)
+    if parameters.quality != "flash" and rng.random() < 0.3:
+        parameters = replace(parameters, mask_ties=True)
     interleaved = rng.random() < 0.3
     first, second = [], []
     for number in range(rng.choice([1, 1, 2])):
@@ -75,12 +77,14 @@ def test_random_pairs(tmp_path: Path, backend: str, seed: int) -> None:
     )
 
 
-@pytest.mark.parametrize("quality", ["edgar", "flash"])
+@pytest.mark.parametrize("overlap", ["likelihood", "flash"])
 @pytest.mark.parametrize("reads", REAL)
-def test_real_reads(tmp_path: Path, backend: str, reads: str, quality: str) -> None:
+def test_real_reads(tmp_path: Path, backend: str, reads: str, overlap: str) -> None:
     files = [DATA / "reads" / f"{reads}_R{mate}.fastq.gz" for mate in (1, 2)]
     plain = [write(tmp_path / path.stem, gzip.decompress(path.read_bytes())) for path in files]
-    parameters = MergeParameters(quality=quality, allow_outies=True)  # type: ignore[arg-type]
+    parameters = MergeParameters()
+    if overlap == "flash":
+        parameters = MergeParameters.flash(allow_outies=True)
     assert_same(backend, tmp_path, plain[:1], plain[1:], parameters)
 
 

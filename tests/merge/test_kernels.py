@@ -13,13 +13,20 @@ from ngsgpu.merge import MergeParameters, RunOptions
 from tests.support.io.records import Record, fastq
 from tests.support.merge import oracle
 from tests.support.merge.data import merge_to_bytes, random_parameters, simulated_pairs, write_pairs
+from tests.support.merge.likelihood import learn_from
 from tests.support.properties import examples
 
 
 def expected(
-    pairs: list[tuple[Record, Record]], parameters: MergeParameters, offset: int = 33
+    files: tuple[Path, Path],
+    pairs: list[tuple[Record, Record]],
+    parameters: MergeParameters,
+    offset: int = 33,
 ) -> tuple[bytes, bytes, bytes]:
-    result = oracle.merge(pairs, parameters, offset=offset)
+    learnt = None
+    if parameters.overlap == "likelihood":
+        learnt = learn_from(files[:1], files[1:], parameters, offset)
+    result = oracle.merge(pairs, parameters, offset=offset, learnt=learnt)
     return fastq(result.merged), fastq(result.first), fastq(result.second)
 
 
@@ -40,14 +47,15 @@ def test_equals_the_oracle(tmp_path: Path, backend: str, seed: int) -> None:
         offset=offset,
     )
     parameters = random_parameters(rng)
+    files = write_pairs(tmp_path, pairs)
     found = merge_to_bytes(
         tmp_path,
-        write_pairs(tmp_path, pairs),
+        files,
         parameters,
         RunOptions(backend=backend),
         phred_offset=offset,
     )
-    assert found == expected(pairs, parameters, offset)
+    assert found == expected(files, pairs, parameters, offset)
 
 
 def bases(most: int) -> st.SearchStrategy[str]:
@@ -73,8 +81,9 @@ def test_equals_the_oracle_on_any_reads(
     parameters = random_parameters(random.Random(data.draw(st.integers(0, 1000))))
     folder = tmp_path_factory.mktemp("any")
     options = RunOptions(backend=backend)
-    found = merge_to_bytes(folder, write_pairs(folder, pairs), parameters, options)
-    assert found == expected(pairs, parameters)
+    files = write_pairs(folder, pairs)
+    found = merge_to_bytes(folder, files, parameters, options)
+    assert found == expected(files, pairs, parameters)
 
 
 @pytest.mark.parametrize("length", [5_000, 16_385])
@@ -90,10 +99,11 @@ def test_long_reads(tmp_path: Path, backend: str, length: int) -> None:
             qualities = bytes(33 + rng.randint(2, 41) for _ in range(length))
             mates.append(Record(b"%d" % number, called[:length].encode(), qualities))
         pairs.append((mates[0], mates[1]))
-    parameters = MergeParameters(min_overlap=length - 31, max_overlap=length)
+    parameters = MergeParameters(overlap="flash", min_overlap=length - 31, max_overlap=length)
     options = RunOptions(backend=backend)
-    found = merge_to_bytes(tmp_path, write_pairs(tmp_path, pairs), parameters, options)
-    assert found == expected(pairs, parameters)
+    files = write_pairs(tmp_path, pairs)
+    found = merge_to_bytes(tmp_path, files, parameters, options)
+    assert found == expected(files, pairs, parameters)
     assert len(found[0]) > 2 * length
 
 
@@ -105,5 +115,6 @@ def test_threads_and_batches_decide_nothing(
     pairs = simulated_pairs(3, 300, mixed=True, ambiguous=0.01)
     parameters = MergeParameters()
     options = RunOptions(threads=threads, units_per_task=pairs_per_task, chunk_bytes=chunk)
-    found = merge_to_bytes(tmp_path, write_pairs(tmp_path, pairs), parameters, options)
-    assert found == expected(pairs, parameters)
+    files = write_pairs(tmp_path, pairs)
+    found = merge_to_bytes(tmp_path, files, parameters, options)
+    assert found == expected(files, pairs, parameters)

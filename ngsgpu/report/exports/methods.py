@@ -118,9 +118,14 @@ class Methods:
         if runs := self._ran("merge"):
             yield (
                 f"Overlapping pairs of {self._which('merge')} were merged with `ngsgpu merge`, "
-                f"which makes the decisions of FLASH {self._cite('flash')} "
+                f"which {self._chooses(runs)} "
                 f"({_said(runs, _MERGING)}{self._extra('merge')})."
             )
+
+    def _chooses(self, runs: Sequence[Json]) -> str:
+        if all(run.get("parameters.overlap") == "likelihood" for run in runs):
+            return "takes the likeliest overlap by qualities, base composition and fragment lengths"
+        return f"makes the decisions of FLASH {self._cite('flash')}"
 
     def _extension(self) -> Iterator[str]:
         if runs := self._ran("extend"):

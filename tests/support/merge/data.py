@@ -120,9 +120,19 @@ REAL = (
 
 def random_parameters(rng: random.Random) -> MergeParameters:
     shortest = rng.choice([1, 3, 10, 20])
+    if rng.random() < 0.5:
+        return MergeParameters(
+            min_overlap=shortest,
+            max_mismatch_density=rng.choice([None, 0.1, 1]),
+            quality=rng.choice(["calibrated", "edgar", "flash"]),  # type: ignore[arg-type]
+            max_quality=rng.choice([41, 20, 93]),
+            correct_only=rng.random() < 0.3,
+            **rng.choice([{}, {}, {"allow_outies": True}]),  # type: ignore[arg-type]
+        )
     quality = rng.choice(["edgar", "flash"])
     outward = rng.choice([{}, {}, {"allow_outies": True}, {"trim_adapters": True}])
     return MergeParameters(
+        overlap="flash",
         min_overlap=shortest,
         max_overlap=max(shortest, rng.choice([10, 30, 65, 300])),
         max_mismatch_density=rng.choice([0, 0.1, 0.25, 0.333333, 1]),

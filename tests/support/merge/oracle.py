@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,29 +10,8 @@ import numpy as np
 from ngsgpu.merge import MergeParameters
 from ngsgpu.merge.params import MIN_TRIMMED
 from tests.support.io.records import Record
-
-COMPLEMENT = {"A": "T", "C": "G", "G": "C", "T": "A", "N": "N"}
-
-
-@dataclass(frozen=True)
-class Read:
-    """Bases and scores in the direction of the fragment."""
-
-    bases: str
-    scores: list[int]
-
-    def part(self, start: int, end: int) -> Read:
-        return Read(self.bases[start:end], self.scores[start:end])
-
-    def joined(self, *others: Read) -> Read:
-        bases, scores = self.bases, list(self.scores)
-        for other in others:
-            bases += other.bases
-            scores += other.scores
-        return Read(bases, scores)
-
-    def reversed(self) -> Read:
-        return Read("".join(COMPLEMENT[base] for base in reversed(self.bases)), self.scores[::-1])
+from tests.support.merge.likelihood import Learnt, calibrated, decide
+from tests.support.merge.reads import Read, read_of
 
 
 class Overlap(NamedTuple):
@@ -43,13 +21,6 @@ class Overlap(NamedTuple):
     penalty: np.float32
     outward: bool
     place: int
-
-
-def read_of(record: Record, offset: int) -> Read:
-    assert record.qualities is not None
-    letters = record.bases.decode().upper()
-    bases = "".join(letter if letter in "ACGT" else "N" for letter in letters)
-    return Read(bases, [max(0, byte - offset) for byte in record.qualities])
 
 
 def overlaps(first: Read, second: Read, shortest: int, scored: int) -> list[Overlap]:
@@ -83,7 +54,7 @@ def best_overlap(
             shortest = max(shortest, MIN_TRIMMED)
         found += [one._replace(outward=True) for one in overlaps(second, first, shortest, scored)]
     best = min(found, default=None)
-    if best is None or best.density > np.float32(parameters.max_mismatch_density):
+    if best is None or best.density > np.float32(parameters.density):
         return None
     return best
 
@@ -92,18 +63,23 @@ def probability(score: int) -> float:
     return min(0.75, 10 ** (-score / 10))
 
 
-def posterior(base1: str, score1: int, base2: str, score2: int) -> int:
+def posterior(base1: str, score1: int, base2: str, score2: int, shared: float) -> int:
     better, worse = probability(max(score1, score2)), probability(min(score1, score2))
     denominator = better + worse - 4 * better * worse / 3
     if base1 == base2:
-        wrong = better * worse / 3 / (1 - denominator)
+        wrong = better * worse / 3 / (1 - denominator) + shared
     else:
         wrong = better * (1 - worse / 3) / denominator
     return round(-10 * math.log10(wrong))
 
 
 def consensus(
-    first: Read, second: Read, parameters: MergeParameters, outward: bool, highest: int
+    first: Read,
+    second: Read,
+    parameters: MergeParameters,
+    outward: bool,
+    highest: int,
+    shared: float = 0,
 ) -> Read:
     bases, scores = "", []
     for base1, score1, base2, score2 in zip(
@@ -124,10 +100,12 @@ def consensus(
         elif base2 == "N":
             base, score = base1, score1
         else:
-            score = min(posterior(base1, score1, base2, score2), parameters.max_quality)
+            score = min(posterior(base1, score1, base2, score2, shared), parameters.max_quality)
             # The mate that is read first is the second here where the pair points outwards.
             takes_first = score1 > score2 or (score1 == score2 and not outward)
             base = base1 if takes_first else base2
+            if parameters.mask_ties and base1 != base2 and score1 == score2:
+                base, score = "N", 2
         bases += base
         scores.append(min(score, highest))
     return Read(bases, scores)
@@ -160,38 +138,57 @@ def merge(
     *,
     offset: int = 33,
     scored: int | None = None,
+    learnt: Learnt | None = None,
 ) -> Result:
-    """Merge pairs, or correct them only."""
+    """Merge pairs, or correct them only; overlaps by likelihood are those of what was learnt."""
     scored = parameters.max_overlap if scored is None else scored
-    assert scored is not None
     result = Result([], [], [], [])
     for record1, record2 in pairs:
         header1, header2 = (one.header.decode().rstrip() for one in (record1, record2))
         read1, read2 = read_of(record1, offset), read_of(record2, offset).reversed()
-        best = best_overlap(read1, read2, parameters, scored)
-        if best is None:
+        before_calibration = read1, read2
+        shared = 0.0
+        if learnt is not None:
+            if learnt.learned.calibration is not None:
+                shared = learnt.learned.calibration.shared
+            read1, read2 = (
+                calibrated(read, mate, learnt.tables) for mate, read in enumerate((read1, read2))
+            )
+            shift = decide(read1, read2, learnt)
+        else:
+            assert scored is not None
+            best = best_overlap(read1, read2, parameters, scored)
+            shift = None if best is None else -best.place if best.outward else best.place
+        if shift is None:
+            read1, read2 = before_calibration
             for header, read, one, to in (
                 (header1, read1, record1, result.first),
                 (header2, read2.reversed(), record2, result.second),
             ):
                 to.append(Record(header.encode(), read.bases.encode(), one.qualities))
             continue
-        left, right = (read2, read1) if best.outward else (read1, read2)
-        end = len(left.bases)
-        size = end - best.place
-        middle = consensus(
-            left.part(best.place, end), right.part(0, size), parameters, best.outward, 126 - offset
+        begin, end = max(0, shift), min(len(read1.bases), shift + len(read2.bases))
+        outward = shift < 0
+        trims = (learnt is not None and not parameters.allow_outies) or parameters.trim_adapters
+        one, two = read1.part(begin, end), read2.part(begin - shift, end - shift)
+        left, right = (two, one) if outward else (one, two)
+        highest = 126 - offset
+        middle = consensus(left, right, parameters, outward, highest, shared)
+        read1 = Read("", []).joined(read1.part(0, begin), middle, read1.part(end, len(read1.bases)))
+        read2 = Read("", []).joined(
+            read2.part(0, begin - shift), middle, read2.part(end - shift, len(read2.bases))
         )
-        before, after = left.part(0, best.place), right.part(size, len(right.bases))
-        if best.outward and parameters.trim_adapters:
-            before = after = Read("", [])
-        whole = before.joined(middle, after)
-        result.inserts.append(size if best.outward else len(whole.bases))
+        fragment = shift + len(read2.bases)
+        result.inserts.append(fragment)
+        if trims:
+            read1, read2 = read1.part(0, fragment), read2.part(max(0, -shift), len(read2.bases))
+            shift = max(0, shift)
+        whole = read1.joined(read2.part(len(read1.bases) - shift, len(read2.bases)))
+        if shift < 0:
+            whole = read2.joined(read1.part(fragment, len(read1.bases)))
         if not parameters.correct_only:
             result.merged.append(record(merged_name(header1), whole, offset))
             continue
-        left, right = before.joined(middle), middle.joined(after)
-        read1, read2 = (right, left) if best.outward else (left, right)
         result.first.append(record(header1, read1, offset))
         result.second.append(record(header2, read2.reversed(), offset))
     return result

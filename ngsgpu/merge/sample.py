@@ -1,0 +1,324 @@
+"""What the first pairs say about all: bases, lengths of fragments, and errors by quality.
+
+A pair's overlap shows which of its bases are wrong at least once, without a reference. The first
+``SAMPLED_PAIRS`` pairs are looked at twice: for overlaps that are certain without knowing how long
+fragments are and what qualities are worth, from which both are learned; and again, knowing them.
+Neither batches nor threads nor the backend matter: the pairs are always the same, and are always
+looked at here, by the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.io.text.pairs import Mates
+from ngsgpu.jit import njit
+from ngsgpu.merge.calibration import Calibration, calibrate
+from ngsgpu.merge.likelihood import BEST, RELATED, likeliest
+from ngsgpu.merge.overlap import pack
+from ngsgpu.merge.params import (
+    ACCEPT_BITS,
+    LEAD_BITS,
+    SAMPLED_PAIRS,
+    MergeParameters,
+    Rules,
+)
+from ngsgpu.merge.qualities import (
+    CYCLE_BITS,
+    CYCLES,
+    SCORES,
+    UNIT,
+    Tables,
+    as_stated,
+    evidence,
+    in_units,
+    quality_tables,
+)
+from ngsgpu.merge.records import Read, load, load_reversed, recalibrate, room_for
+
+_CERTAIN_BITS = 20.0
+_CERTAIN_LEAD_BITS = 10.0
+_ROUNDS = 2
+"""How often calibrated qualities, and the lengths found, are used to find overlaps again."""
+_RELATED_BITS = 1.5
+_LEAST_RELATED_BITS = -10.0
+"""Odds against copies of a repeat that an overlap needs, where these are as frequent as overlaps,
+and at least."""
+_STATES = CYCLES * SCORES
+_N = 78
+
+_NARROW, _WIDE = 1.0, 16.0
+"""Bases by which the lengths of fragments are smoothed: amplicons', and sheared fragments'."""
+_WIDE_SHARE, _ANY_SHARE = 0.4, 0.02
+_LEAST_APART = 0.02
+"""Part of the pairs that is taken not to overlap, at least."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first pairs of a run.
+
+    Attributes:
+        batches: of pairs, and how many of each batch are in the sample.
+        mean_length: of their reads, in bases; 0 if there are none.
+        longest: of their reads, in bases.
+    """
+
+    batches: list[tuple[Mates, Mates, int]]
+    mean_length: float
+    longest: int
+
+    @property
+    def pairs(self) -> int:
+        """How many there are."""
+        return sum(count for _, _, count in self.batches)
+
+
+def take_sample(
+    batches: Iterator[tuple[Mates, Mates]],
+) -> tuple[Sample, Iterator[tuple[Mates, Mates]]]:
+    """The first ``SAMPLED_PAIRS`` pairs, and all batches."""
+    held: list[tuple[Mates, Mates, int]] = []
+    left = SAMPLED_PAIRS
+    bases = reads = longest = 0
+    for first, second in batches:
+        count = min(left, len(first.seq_len))
+        held.append((first, second, count))
+        for mate in (first, second):
+            lengths = mate.seq_len[:count]
+            reads += count
+            bases += int(lengths.sum(dtype=np.int64))
+            longest = max(longest, int(lengths.max(initial=0)))
+        left -= count
+        if left == 0:
+            break
+    again = ((first, second) for first, second, _ in held)
+    return Sample(held, bases / max(1, reads), longest), chain(again, batches)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a sample says.
+
+    Attributes:
+        pairs: in the sample.
+        overlapping: pairs of these with a certain overlap.
+        related: pairs whose mates seem to be from copies of a repeat.
+        bases: float64[4], frequencies of A, C, G and T.
+        calibration: of qualities; None if they are taken as stated.
+    """
+
+    pairs: int
+    overlapping: int
+    related: int
+    bases: NDArray[np.float64]
+    calibration: Calibration | None
+
+    def for_statistics(self) -> dict[str, Any]:
+        """As in the statistics of a run."""
+        document: dict[str, Any] = {
+            "pairs": self.pairs,
+            "overlapping": self.overlapping,
+            "related": self.related,
+            "bases": {
+                base: round(float(share), 4) for base, share in zip("ACGT", self.bases, strict=True)
+            },
+        }
+        if self.calibration is not None:
+            document |= self.calibration.for_statistics()
+        return document
+
+
+def learn(
+    sample: Sample, parameters: MergeParameters, rules: Rules
+) -> tuple[Rules, Tables, Learned]:
+    """Rules and tables of overlaps by likelihood, from a sample.
+
+    Args:
+        sample: the first pairs.
+        parameters: of merging.
+        rules: what does not depend on the sample.
+    """
+    longest = 2 * sample.longest
+    bases = _frequencies(sample)
+    stated = as_stated()
+    agree, differ = quality_tables(parameters, rules.phred_offset)
+    match, mismatch, alike, unlike, base = evidence(bases)
+    flat = np.zeros(longest + 1, dtype=np.int32)
+    tables = Tables(agree, differ, stated, match, mismatch, alike, unlike, base, flat, flat)
+    rules = rules._replace(
+        most_match=int(match.max() + base.max()), most_mismatch=int(mismatch.max())
+    )
+    certain = _with_threshold(rules, _CERTAIN_BITS, _CERTAIN_LEAD_BITS)
+    found = _survey_all(sample, certain, tables, longest)
+    calibration = None
+    for _ in range(_ROUNDS):
+        _, usual = prior_of(found.fragments, sample.pairs)
+        tables = tables._replace(usual=usual)
+        if parameters.quality == "calibrated":
+            tables = tables._replace(scores=calibrate(found.columns).scores)
+        found = _survey_all(sample, certain, tables, longest)
+    if parameters.quality == "calibrated":
+        calibration = calibrate(found.columns)
+        agree, differ = quality_tables(parameters, rules.phred_offset, calibration.shared)
+        tables = tables._replace(scores=calibration.scores, agree=agree, differ=differ)
+    prior, usual = prior_of(found.fragments, sample.pairs)
+    tables = tables._replace(prior=prior, usual=usual)
+    overlapping, related = int(found.fragments.sum()), int(found.related[0])
+    # Sequences that are related are as much more frequent than overlaps, or less.
+    odds = float(np.log2((related + 1) / (overlapping + 1)))
+    rules = _with_threshold(rules, ACCEPT_BITS, LEAD_BITS)._replace(
+        related=round(UNIT * max(_LEAST_RELATED_BITS, _RELATED_BITS + odds))
+    )
+    return rules, tables, Learned(sample.pairs, overlapping, related, bases, calibration)
+
+
+def unlearned(parameters: MergeParameters, phred_offset: int) -> Tables:
+    """The tables of FLASH's overlaps, which need no sample."""
+    nothing = np.zeros(1, dtype=np.int32)
+    agree, differ = quality_tables(parameters, phred_offset)
+    return Tables(agree, differ, as_stated(), *[nothing] * 7)
+
+
+def _with_threshold(rules: Rules, accept: float, lead: float) -> Rules:
+    return rules._replace(accept=round(UNIT * accept), lead=round(UNIT * lead))
+
+
+def prior_of(
+    fragments: NDArray[np.int64], pairs: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """``Tables.prior`` and ``Tables.usual``.
+
+    Args:
+        fragments: int64[longest fragment + 1], certain ones of each length.
+        pairs: how many were looked at.
+    """
+    lengths = np.arange(len(fragments))
+    shares = (1 - _WIDE_SHARE - _ANY_SHARE, _WIDE_SHARE)
+    seen = np.zeros(len(fragments))
+    for share, width in zip(shares, (_NARROW, _WIDE), strict=True):
+        reach = np.arange(-int(8 * width), int(8 * width) + 1)
+        kernel = np.exp(-np.abs(reach) / width)
+        seen += (
+            share
+            * np.convolve(fragments, kernel / kernel.sum(), "full")[
+                int(8 * width) : int(8 * width) + len(lengths)
+            ]
+        )
+    total = float(fragments.sum())
+    seen += (_ANY_SHARE * total + 1) / len(fragments)
+    apart = max(pairs - total + 1, _LEAST_APART * (pairs + 1))
+    return in_units(seen / apart), in_units(np.maximum(seen / seen.mean(), 1))
+
+
+def _frequencies(sample: Sample) -> NDArray[np.float64]:
+    """Frequencies of A, C, G and T in the direction of the fragments."""
+    counts = np.zeros(5, dtype=np.int64)
+    for first, second, count in sample.batches:
+        if count:
+            _count_bases(first, second, count, counts)
+    known = counts[:4] + 1.0
+    return np.maximum(known / known.sum(), 0.02)
+
+
+@njit(nogil=True, cache=True)
+def _count_bases(first: Mates, second: Mates, pairs: int, counts: NDArray[np.int64]) -> None:
+    """Count A, C, G and T, and others."""
+    codes = np.full(256, 4, dtype=np.uint8)
+    for code in range(4):
+        for letter in (np.int64(b"ACGT"[code]), np.int64(b"acgt"[code])):
+            codes[letter] = code
+    for i in range(pairs):
+        for k in range(first.seq_len[i]):
+            counts[codes[first.data[first.seq_start[i] + k]]] += 1
+        for k in range(second.seq_len[i]):
+            code = codes[second.data[second.seq_start[i] + k]]
+            counts[code if code == 4 else 3 - code] += 1
+
+
+class _Found(NamedTuple):
+    """Certain overlaps of a sample.
+
+    Attributes:
+        fragments: int64[longest fragment + 1], how many fragments have each length.
+        columns: int32[2, states, states], as ``calibrate`` takes them.
+        related: int64[1], pairs whose mates seem to be from copies of a repeat.
+    """
+
+    fragments: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    related: NDArray[np.int64]
+
+
+def _survey_all(sample: Sample, rules: Rules, tables: Tables, longest: int) -> _Found:
+    """Certain overlaps of a sample, of fragments of at most ``longest`` bases."""
+    found = _Found(
+        np.zeros(longest + 1, dtype=np.int64),
+        np.zeros((2, _STATES, _STATES), dtype=np.int32),
+        np.zeros(1, dtype=np.int64),
+    )
+    for first, second, count in sample.batches:
+        if count:
+            _survey(first, second, count, sample.longest, rules, tables, found)
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _survey(
+    mates1: Mates,
+    mates2: Mates,
+    pairs: int,
+    longest: int,
+    rules: Rules,
+    tables: Tables,
+    counts: _Found,
+) -> None:
+    """Count the fragments and columns of certain overlaps."""
+    first, second = room_for(longest), room_for(longest)
+    found = np.empty(3, dtype=np.int64)
+    for i in range(pairs):
+        length1, length2 = np.int64(mates1.seq_len[i]), np.int64(mates2.seq_len[i])
+        load(mates1, i, rules.phred_offset, first)
+        load_reversed(mates2, i, rules.phred_offset, second)
+        known1 = pack(first.words, length1, first.planes)
+        known2 = pack(second.words, length2, second.planes)
+        recalibrate(first, length1, tables, 0, False)
+        recalibrate(second, length2, tables, 1, True)
+        known = known1 and known2
+        code = likeliest(first, length1, second, length2, known, rules, tables, found)
+        if code < 0:
+            counts.related[0] += found[BEST] < rules.accept <= found[RELATED]
+            continue
+        shift = -(code >> 1) if code & 1 else code >> 1
+        counts.fragments[shift + length2] += 1
+        # What is counted is as stated.
+        load(mates1, i, rules.phred_offset, first)
+        load_reversed(mates2, i, rules.phred_offset, second)
+        _count_columns(first, length1, second, length2, shift, counts.columns)
+
+
+@njit(nogil=True, cache=True)
+def _count_columns(
+    first: Read,
+    length1: int,
+    second: Read,
+    length2: int,
+    shift: int,
+    columns: NDArray[np.int32],
+) -> None:
+    """Count the columns of an overlap by the states of both bases, and whether they are equal."""
+    for i in range(max(0, shift), min(length1, shift + length2)):
+        one, two = first.letters[i], second.letters[i - shift]
+        if one == _N or two == _N:
+            continue
+        cycle1 = min(i >> CYCLE_BITS, CYCLES - 1)
+        cycle2 = min((length2 - 1 - (i - shift)) >> CYCLE_BITS, CYCLES - 1)
+        state1 = cycle1 * SCORES + (np.int64(first.scores[i]) & (SCORES - 1))
+        state2 = cycle2 * SCORES + (np.int64(second.scores[i - shift]) & (SCORES - 1))
+        columns[0 if one == two else 1, state1, state2] += 1

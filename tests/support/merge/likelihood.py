@@ -1,0 +1,85 @@
+"""Overlaps by likelihood as obvious as can be: every shift, base by base, from the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ngsgpu.io.inputs import pair_inputs
+from ngsgpu.io.text.pairs import Mates
+from ngsgpu.merge import MergeParameters
+from ngsgpu.merge.params import Rules
+from ngsgpu.merge.qualities import Tables
+from ngsgpu.merge.sample import Learned, learn, take_sample
+from tests.support.merge.reads import Read
+
+SCORES = 128
+PART = 32
+
+
+class Learnt(NamedTuple):
+    """What decides."""
+
+    rules: Rules
+    tables: Tables
+    learned: Learned
+
+
+def learn_from(
+    first: Sequence[Path], second: Sequence[Path], parameters: MergeParameters, offset: int = 33
+) -> Learnt:
+    """Learn from files, as a run does."""
+
+    def batches():  # type: ignore[no-untyped-def]
+        for lane in pair_inputs(first, second, interleaved=not second, option=""):
+            for batch in lane.batches(threads=1, phred_offset=offset, chunk_bytes=1 << 20):
+                yield Mates.of_pairs(batch)
+
+    sample, _ = take_sample(batches())
+    return Learnt(*learn(sample, parameters, parameters.rules(sample.longest, offset)))
+
+
+def calibrated(read: Read, mate: int, tables: Tables) -> Read:
+    """A read with the scores that the tables have for it; the second is reversed."""
+    scores = []
+    for i, score in enumerate(read.scores):
+        cycle = i if mate == 0 else len(read.scores) - 1 - i
+        part = min(cycle // PART, 9)
+        scores.append(int(tables.scores[(10 * mate + part) * SCORES + score]))
+    return Read(read.bases, scores)
+
+
+def decide(first: Read, second: Read, learnt: Learnt) -> int | None:
+    """Where the second read begins in the first one (negative: before it), if they overlap."""
+    rules, tables, _ = learnt
+    found = []
+    for shift in range(1 - len(second.bases), len(first.bases)):
+        begin, end = max(0, shift), min(len(first.bases), shift + len(second.bases))
+        one, two = first.part(begin, end), second.part(begin - shift, end - shift)
+        within = (shift > 0 and end < len(first.bases)) or (
+            shift < 0 and end == len(first.bases) and shift + len(second.bases) > end
+        )
+        same_start = shift == 0 and end < len(first.bases)
+        if (within or same_start) and not rules.contained:
+            continue
+        columns = [
+            (a, b, SCORES * p + q)
+            for a, p, b, q in zip(one.bases, one.scores, two.bases, two.scores, strict=True)
+            if "N" not in (a, b)
+        ]
+        differ = sum(a != b for a, b, _ in columns)
+        if len(columns) < rules.min_overlap or 1024 * differ > rules.density * len(columns):
+            continue
+        length = min(shift + len(second.bases), len(tables.prior) - 1)
+        chance, related = int(tables.prior[length]), int(tables.usual[length])
+        for a, b, cell in columns:
+            chance += int((tables.match if a == b else tables.mismatch)[cell])
+            chance += int(tables.base["ACGT".index(a)]) if a == b else 0
+            related += int((tables.alike if a == b else tables.unlike)[cell])
+        found.append((chance, related >= rules.related, shift))
+    best = max((one for one in found if one[1]), default=None)
+    if best is None or best[0] < rules.accept:
+        return None
+    others = [chance for chance, _, shift in found if shift != best[2]]
+    return best[2] if best[0] - max(others, default=-(10**9)) >= rules.lead else None
