@@ -45,6 +45,19 @@ RULES: Final = Struct(
 )
 """``Rules``, and the outputs to write."""
 
+TABLES: Final = Struct(
+    __name__,
+    "Tables",
+    {
+        **dict.fromkeys(("agree", "differ", "scores"), "const uint8_t*"),
+        **dict.fromkeys(
+            ("match", "mismatch", "alike", "unlike", "base", "prior", "usual"), "const int32_t*"
+        ),
+        "longest": "int32_t",
+    },
+)
+"""``Tables``, and the longest fragment in ``prior`` and ``usual``."""
+
 OUTPUTS: Final = 3
 _PLANES: Final = 3
 _BATCHES: Final = 3
@@ -161,7 +174,8 @@ class _Run:
         self._rules = RULES.on_device(
             **rules._asdict(), wanted=wanted.unmerged, interleaved=wanted.interleaved
         )
-        self._agree, self._differ = map(cupy.asarray, (tables.agree, tables.differ))
+        self._held = {name: cupy.asarray(table) for name, table in tables._asdict().items()}
+        self._tables = TABLES.on_device(**self._held, longest=len(tables.prior) - 1)
         self._classes = device_classes()
         # The kernel has about a kilobyte besides the planes.
         limit = cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
@@ -242,6 +256,7 @@ class _Run:
             np.uint32(step),
             np.uint32(pairs),
             self._rules,
+            self._tables,
             self._classes,
         )
         KERNELS.launch(
@@ -269,8 +284,6 @@ class _Run:
             (THREADS,),
             (
                 *common,
-                self._agree,
-                self._differ,
                 batch.found,
                 batch.offsets,
                 batch.tile_bytes,

@@ -2,7 +2,7 @@
 //
 // find_overlaps decides and computes each pair's size in each output; write_records writes them. A
 // block handles kTilePairs pairs, a warp one at a time.
-#include "ngsgpu/merge/overlap.cuh"
+#include "ngsgpu/merge/likelihood.cuh"
 #include "ngsgpu/merge/records.cuh"
 
 namespace {
@@ -11,7 +11,7 @@ constexpr u32 kTilePairs = 64;
 constexpr u32 kWarps = kThreads / 32;
 constexpr u32 kOutputs = 3;  // merged, first, second
 constexpr int kTrimOutward = 2;  // Outward.TRIM
-constexpr u32 kScores = 128;
+constexpr u32 kMasked = 2;  // score of an N where two bases are equally likely
 
 // The counters of ngsgpu/merge/cpu.py, in its order.
 enum Counter {
@@ -32,24 +32,55 @@ enum Counter {
     kCounters
 };
 
-// The decision on a pair: twice its offset, plus one if it is outward.
-__device__ __forceinline__ int coded(int place, bool outward) {
-    return place < 0 ? place : 2 * place + int(outward);
+// FLASH's overlap of a pair, as ``likeliest`` returns it.
+__device__ __forceinline__ int fewest_mismatches(const Planes& first, const Read& read1,
+                                                 const Planes& second, const Read& read2,
+                                                 bool known, const Rules& rules, u32 lane) {
+    Best best = {rules.max_mismatch_density, -1, kNothing};
+    int place =
+        best_overlap(first, read1, second, read2, known, rules.min_overlap, rules, &best, lane);
+    if (rules.outward && !(place >= 0 && best.density == 0)) {
+        const int other = best_overlap(second, read2, first, read1, known, rules.min_outward,
+                                       rules, &best, lane);
+        if (other >= 0) return 2 * other + 1;
+        place = max(place, other);
+    }
+    return place < 0 ? place : 2 * place;
 }
 
-// A pair whose reads overlap, the one that begins first being ``first``.
+// A pair whose reads overlap, the one that begins first being ``first``. Of the first mate the bases
+// up to ``end1`` are kept, of the second those from ``begin2`` on.
 struct Overlap {
     Read first;
     Read second;
     int place;
     int length;
+    int fragment;
+    int end1;
+    int begin2;
     bool outward;
+    bool cut;
 };
 
-__device__ __forceinline__ Overlap overlap_of(const Read& read1, const Read& read2, int found) {
-    const bool outward = found & 1;
-    const Read& first = outward ? read2 : read1;
-    return {first, outward ? read1 : read2, found >> 1, first.length - (found >> 1), outward};
+__device__ __forceinline__ Overlap overlap_of(const Read& read1, const Read& read2, int found,
+                                              const Rules& rules) {
+    Overlap own;
+    own.outward = found & 1;
+    own.first = own.outward ? read2 : read1;
+    own.second = own.outward ? read1 : read2;
+    own.place = found >> 1;
+    own.length = min(own.first.length - own.place, own.second.length);
+    own.fragment = own.outward ? read2.length - own.place : own.place + read2.length;
+    own.cut = rules.outward == kTrimOutward && (own.outward || own.fragment < read1.length);
+    own.end1 = own.cut ? min(read1.length, own.fragment) : read1.length;
+    own.begin2 = own.cut && own.outward ? own.place : 0;
+    return own;
+}
+
+// Length of the merged read.
+__device__ __forceinline__ int merged_length(const Overlap& overlap) {
+    if (overlap.cut || !overlap.outward) return overlap.fragment;
+    return overlap.first.length + overlap.second.length - overlap.length;
 }
 
 struct Called {
@@ -58,25 +89,26 @@ struct Called {
 };
 
 __device__ __forceinline__ Called call_of(const Read& read, int i, const u8* classes,
-                                          const Rules& rules) {
-    return {base_of(read, i, classes), u32(score_of(read, i, rules.phred_offset))};
+                                          const Rules& rules, const Tables& tables) {
+    return {base_of(read, i, classes), u32(score_of(read, i, rules, tables))};
 }
 
 // Decide base k of an overlap, as _consensus of ngsgpu/merge/cpu.py.
 __device__ __forceinline__ Called decide(const Overlap& overlap, int k, const u8* classes,
-                                         const Rules& rules, const u8* agree, const u8* differ) {
-    const Called one = call_of(overlap.first, overlap.place + k, classes, rules);
-    const Called two = call_of(overlap.second, k, classes, rules);
+                                         const Rules& rules, const Tables& tables) {
+    const Called one = call_of(overlap.first, overlap.place + k, classes, rules, tables);
+    const Called two = call_of(overlap.second, k, classes, rules, tables);
     const bool ambiguous1 = one.code == kAmbiguous, ambiguous2 = two.code == kAmbiguous;
     if (rules.never_ambiguous && (ambiguous1 || ambiguous2)) {
         if (ambiguous1 && ambiguous2) return {kAmbiguous, min(one.score, two.score)};
         return ambiguous1 ? two : one;
     }
     const u32 cell = one.score * kScores + two.score;
-    if (one.code == two.code) return {one.code, agree[cell]};
+    if (one.code == two.code) return {one.code, tables.agree[cell]};
+    if (rules.mask_ties && one.score == two.score) return {kAmbiguous, kMasked};
     const bool prefers_first = (rules.prefer_first && !overlap.outward) || ambiguous2;
     const bool takes_first = one.score > two.score || (one.score == two.score && prefers_first);
-    return {takes_first ? one.code : two.code, differ[cell]};
+    return {takes_first ? one.code : two.code, tables.differ[cell]};
 }
 
 // Where the bytes of a warp go.
@@ -133,18 +165,18 @@ __device__ __forceinline__ void put_unchanged(Output* out, const Mates& mates, u
 __device__ __forceinline__ u32 put_corrected(Output* out, const Mates& mates, u32 pair,
                                              const Overlap& overlap, bool is_first,
                                              const u8* classes, const Rules& rules,
-                                             const u8* agree, const u8* differ) {
+                                             const Tables& tables) {
     const Read& read = is_first ? overlap.first : overlap.second;
     const int from = is_first ? overlap.place : 0;
-    const bool cut = overlap.outward && rules.outward == kTrimOutward;
-    const int begin = cut ? from : 0, end = cut ? from + overlap.length : read.length;
+    const int begin = read.reversed ? overlap.begin2 : 0;
+    const int end = read.reversed ? read.length : overlap.end1;
     u32 changed = 0;
     out->put_header(mates.raw, header_of(mates, pair, out->lane), false);
     out->put_bases(end - begin, rules.phred_offset, [&](int j) {
         const int i = read.reversed ? end - 1 - j : begin + j;
-        Called own = call_of(read, i, classes, rules);
+        Called own = call_of(read, i, classes, rules, tables);
         if (i >= from && i < from + overlap.length) {
-            const Called decided = decide(overlap, i - from, classes, rules, agree, differ);
+            const Called decided = decide(overlap, i - from, classes, rules, tables);
             changed += decided.code != own.code;
             own = decided;
         }
@@ -156,17 +188,17 @@ __device__ __forceinline__ u32 put_corrected(Output* out, const Mates& mates, u3
 
 __device__ __forceinline__ void put_merged(Output* out, const Mates& mates1, u32 pair,
                                            const Overlap& overlap, const u8* classes,
-                                           const Rules& rules, const u8* agree, const u8* differ) {
-    const bool cut = overlap.outward && rules.outward == kTrimOutward;
-    const int shift = cut ? overlap.place : 0;
-    const int total = cut ? overlap.length : overlap.place + overlap.second.length;
+                                           const Rules& rules, const Tables& tables) {
+    const bool second_alone = overlap.cut && overlap.outward;
+    const int shift = second_alone ? overlap.place : 0;
     out->put_header(mates1.raw, header_of(mates1, pair, out->lane), true);
-    out->put_bases(total, rules.phred_offset, [&](int j) {
+    out->put_bases(merged_length(overlap), rules.phred_offset, [&](int j) {
         const int i = j + shift;
-        if (i < overlap.place) return call_of(overlap.first, i, classes, rules);
-        if (i < overlap.first.length)
-            return decide(overlap, i - overlap.place, classes, rules, agree, differ);
-        return call_of(overlap.second, i - overlap.place, classes, rules);
+        if (i >= overlap.place && i < overlap.place + overlap.length)
+            return decide(overlap, i - overlap.place, classes, rules, tables);
+        const bool is_first = i < overlap.place || second_alone;
+        return call_of(is_first ? overlap.first : overlap.second,
+                       is_first ? i : i - overlap.place, classes, rules, tables);
     });
 }
 
@@ -192,7 +224,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                   const u32* qual_start1, const int* lengths1, u32 begin1, u32 record1,
                   const u8* raw2, const u32* line_end2, const u32* seq_start2,
                   const u32* qual_start2, const int* lengths2, u32 begin2, u32 record2, u32 step,
-                  u32 pairs, const Rules* rules_in, const u8* classes_in, u32 words, int* found,
+                  u32 pairs, const Rules* rules_in, const Tables* tables_in, const u8* classes_in,
+                  u32 words, int* found,
                   u32* offsets, u32* tile_bytes, u64* counters, u64* lengths, u64* inserts,
                   u64* overlaps, u64* densities, u32 most) {
     extern __shared__ u32 room[];
@@ -207,6 +240,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const Mates mates1 = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
     const Mates mates2 = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
     const Rules rules = *rules_in;
+    const Tables tables = *tables_in;
     const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32;
     u32* planes = room + warp * 2 * kPlanes * words;
     const Planes first = planes_at(planes, words);
@@ -218,23 +252,18 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const bool known1 = pack(read1, classes, planes, words, lane);
         const bool known2 = pack(read2, classes, planes + kPlanes * words, words, lane);
         const bool known = known1 && known2;
-        Best best = {rules.max_mismatch_density, -1, kNothing};
-        int place = best_overlap(first, read1, second, read2, known, rules.min_overlap, rules,
-                                 &best, lane);
-        bool outward = false;
-        if (rules.outward && !(place >= 0 && best.density == 0)) {
-            const int other = best_overlap(second, read2, first, read1, known, rules.min_outward,
-                                           rules, &best, lane);
-            outward = other >= 0;
-            place = outward ? other : max(place, other);
-        }
+        const int code =
+            rules.likelihood
+                ? likeliest(first, read1, second, read2, known, rules, tables, lane)
+                : fewest_mismatches(first, read1, second, read2, known, rules, lane);
         const Header header1 = header_of(mates1, pair, lane);
         const Header header2 = header_of(mates2, pair, lane);
         u32 sizes[kOutputs] = {0, 0, 0};
         int size1 = read1.length, size2 = read2.length;
-        if (place >= 0) {
-            const Overlap overlap = overlap_of(read1, read2, coded(place, outward));
-            const int length = overlap.length;
+        if (code >= 0) {
+            const Overlap overlap = overlap_of(read1, read2, code, rules);
+            const int length = overlap.length, place = overlap.place;
+            const bool outward = overlap.outward;
             const Planes& left = outward ? second : first;
             const Planes& right = outward ? first : second;
             u32 mismatches = 0, ambiguous = 0;
@@ -246,9 +275,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             }
             mismatches = __reduce_add_sync(kAll, mismatches);
             ambiguous = __reduce_add_sync(kAll, ambiguous);
-            const bool cut = outward && rules.outward == kTrimOutward;
-            const u32 total = cut ? length : read1.length + read2.length - length;
-            if (cut) size1 = size2 = length;
+            const u32 total = u32(merged_length(overlap));
+            size1 = overlap.end1;
+            size2 = read2.length - overlap.begin2;
             if (!rules.correct_only) sizes[0] = record_bytes(header1.of_pair(), int(total));
             if (lane == 0) {
                 atomicAdd(counted + (outward ? kOutward : kInward), 1u);
@@ -257,14 +286,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 atomicAdd(counted + kMismatches, mismatches);
                 atomicAdd(counted + kAmbiguousBases, ambiguous);
                 atomicAdd(counted + kMerged, total);
-                if (cut) atomicAdd(counted + kTrimmed, u32(read1.length + read2.length - 2 * length));
+                atomicAdd(counted + kTrimmed, u32(read1.length - size1 + overlap.begin2));
                 atomicAdd(lengths + (outward ? most : 0) + total, 1ull);
-                atomicAdd(inserts + (outward ? u32(length) : total), 1ull);
+                atomicAdd(inserts + overlap.fragment, 1ull);
                 atomicAdd(overlaps + length, 1ull);
                 atomicAdd(densities + 100 * mismatches / max(1u, length - ambiguous), 1ull);
             }
         }
-        if (rules.wanted && (place < 0 || rules.correct_only)) {
+        if (rules.wanted && (code < 0 || rules.correct_only)) {
             sizes[1] = record_bytes(header1.whole(), size1);
             sizes[2] = record_bytes(header2.whole(), size2);
             if (rules.interleaved) {
@@ -274,8 +303,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         }
         if (lane == 0) {
             atomicAdd(counted + kPairs, 1u);
-            if (place < 0) atomicAdd(counted + (place == kTooShort ? kShort : kDissimilar), 1u);
-            found[pair] = coded(place, outward);
+            if (code < 0)
+                atomicAdd(counted + (code == kTooShort    ? kShort
+                                     : code == kUndecided ? kUnsure
+                                                          : kDissimilar),
+                          1u);
+            found[pair] = code;
             for (u32 output = 0; output < kOutputs; ++output) bytes[output][entry] = sizes[output];
         }
         __syncwarp();  // before the planes are written again
@@ -308,8 +341,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                   const u32* qual_start1, const int* lengths1, u32 begin1, u32 record1,
                   const u8* raw2, const u32* line_end2, const u32* seq_start2,
                   const u32* qual_start2, const int* lengths2, u32 begin2, u32 record2, u32 step,
-                  u32 pairs, const Rules* rules_in, const u8* classes_in, const u8* agree,
-                  const u8* differ, const int* found, const u32* offsets, const u32* tile_bytes,
+                  u32 pairs, const Rules* rules_in, const Tables* tables_in, const u8* classes_in,
+                  const int* found, const u32* offsets, const u32* tile_bytes,
                   u8* merged, u8* single1, u8* single2, u32* totals, u64* counters) {
     __shared__ u8 classes[256];
     __shared__ u32 before[kOutputs];
@@ -330,6 +363,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const Mates mates1 = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
     const Mates mates2 = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
     const Rules rules = *rules_in;
+    const Tables tables = *tables_in;
     const u32 lane = threadIdx.x & 31;
     u32 changed1 = 0, changed2 = 0;
     for (u32 entry = threadIdx.x / 32; entry < kTilePairs; entry += kWarps) {
@@ -341,8 +375,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const int code = found[pair];
         if (code >= 0 && !rules.correct_only) {
             const Overlap overlap =
-                overlap_of(mates1.read(pair, false), mates2.read(pair, true), code);
-            put_merged(&outputs[0], mates1, pair, overlap, classes, rules, agree, differ);
+                overlap_of(mates1.read(pair, false), mates2.read(pair, true), code, rules);
+            put_merged(&outputs[0], mates1, pair, overlap, classes, rules, tables);
             continue;
         }
         if (!rules.wanted) continue;
@@ -352,11 +386,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             put_unchanged(second, mates2, pair, classes);
             continue;
         }
-        const Overlap overlap = overlap_of(mates1.read(pair, false), mates2.read(pair, true), code);
+        const Overlap overlap = overlap_of(mates1.read(pair, false), mates2.read(pair, true), code, rules);
         changed1 += put_corrected(&outputs[1], mates1, pair, overlap, !overlap.outward, classes,
-                                  rules, agree, differ);
+                                  rules, tables);
         changed2 += put_corrected(second, mates2, pair, overlap, overlap.outward, classes, rules,
-                                  agree, differ);
+                                  tables);
     }
     changed1 = __reduce_add_sync(kAll, changed1);
     changed2 = __reduce_add_sync(kAll, changed2);

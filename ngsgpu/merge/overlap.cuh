@@ -37,7 +37,7 @@ __device__ __forceinline__ u32 base_of(const Read& read, int i, const u8* classe
     return read.reversed && code < 4 ? code ^ 3 : code;
 }
 
-__device__ __forceinline__ int score_of(const Read& read, int i, int phred_offset) {
+__device__ __forceinline__ int stated_score(const Read& read, int i, int phred_offset) {
     return max(int(read.quals[read.reversed ? read.length - 1 - i : i]) - phred_offset, 0);
 }
 
@@ -106,7 +106,8 @@ __device__ __forceinline__ int mismatch_scores(const Planes& first, const Read& 
                         ~hidden_bases(first, start, second, word) & first_bits(length - 32 * word);
         for (; different; different &= different - 1) {
             const int i = 32 * word + __ffs(different) - 1;
-            total += min(score_of(read1, start + i, phred_offset), score_of(read2, i, phred_offset));
+            total += min(stated_score(read1, start + i, phred_offset),
+                         stated_score(read2, i, phred_offset));
         }
     }
     return total;

@@ -112,10 +112,6 @@ class _Run:
         """
         from ngsgpu.io.gpu.feed import IrregularInputError
 
-        if self.parameters.overlap == "likelihood":
-            raise UnsuitableError(
-                "overlaps by likelihood are found on the CPU; use --backend cpu or --flash"
-            )
         streams = any(map(is_stream, self.outputs.reads.values()))
         if streams or not all(lane.is_regular for lane in self.inputs):
             raise UnsuitableError(
@@ -187,7 +183,7 @@ class _Run:
         from ngsgpu.merge.gpu import merge_on_gpu
 
         sample = Sample([], 0.0, 0)
-        if self.parameters.max_overlap is None:
+        if self.parameters.max_overlap is None:  # as always with overlaps by likelihood
             with closing(self._batches(_SAMPLE_CHUNK_BYTES)) as batches:
                 sample, _ = take_sample(batches)
         rules, tables = self.rules(sample)

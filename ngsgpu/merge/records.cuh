@@ -1,6 +1,6 @@
 // Records of parsed chunks, and their headers; as ngsgpu/merge/records.py.
 #pragma once
-#include "ngsgpu/merge/overlap.cuh"
+#include "ngsgpu/merge/likelihood.cuh"
 
 namespace {
 
