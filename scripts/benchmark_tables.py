@@ -117,12 +117,105 @@ def rows(result: dict[str, Any]) -> Iterator[list[str]]:
             yield [DATA.get(data["name"], data["name"]), f"{label}{comma}{more}", *cells]
 
 
+def number(value: float | None, digits: int = 0) -> str:
+    """A number of a table, empty where there is none."""
+    return "" if value is None else f"{value:,.{digits}f}"
+
+
+def corrected_row(found: dict[str, Any]) -> list[str]:
+    """Cells of a program's corrected real reads."""
+    own = found["correction"]
+    totals, rates, alleles = own["totals"], own["rates"], own["heterozygous"]
+    bins = {entry["from"]: f"{entry['lost']} of {entry['variants']}" for entry in own["minority"]}
+    return [
+        number(rates["mismatches_per_kb_before"], 3),
+        number(rates["mismatches_per_kb_after"], 3),
+        number(totals["introduced"]),
+        number(totals["introduced_in_undone"]),
+        number(totals["made_perfect"]),
+        f"{alleles['lost']} of {alleles['sites']}",
+        f"{totals['alleles_switched']} of {totals['allele_bases']:,}",
+        bins[0.01],
+        bins[0.05],
+        bins[0.1],
+    ]
+
+
+def merged_row(found: dict[str, Any]) -> list[str]:
+    """Cells of a program's merged reads."""
+    own = found["merging"]
+    pairs, quality = own["pairs"], own["calibration"]
+    errors = [
+        f"{number(quality[key]['stated'])} / {quality[key]['seen']:,}" if key in quality else ""
+        for key in ("agree", "disagree")
+    ]
+    return [
+        number(pairs["overlapping"]),
+        number(pairs["right"]),
+        number(pairs["near"]),
+        number(pairs["wrong"]),
+        number(pairs["apart"]),
+        number(pairs["apart_merged"]),
+        *errors,
+    ]
+
+
+def strain_row(found: dict[str, Any]) -> list[str]:
+    """Cells of a corrected mixture of strains."""
+    own = found["minority"]
+    return [
+        number(own["covered"]),
+        number(100 * own["share_kept"], 2),
+        number(found["true"]["lost"]),
+        number(found["false"]["before"]),
+        number(found["false"]["after"]),
+        number(found["false"]["introduced"]),
+    ]
+
+
+REAL_READS: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
+    "correct": (
+        "mismatches per kb, raw|corrected|errors introduced|in reads whose indel was undone|"
+        "reads made perfect|heterozygous SNVs lost|alleles switched|variants of 1-5 % lost|"
+        "5-10 %|10-25 %",
+        corrected_row,
+    ),
+    "strains": (
+        "minority's own 31-mers in 4 or more reads|still in 3 or more, %|true 31-mers lost|"
+        "false before|after|introduced",
+        strain_row,
+    ),
+    "merge": (
+        "pairs that overlap|merged right|up to 3 off|wrong|pairs that do not|merged all the same|"
+        "errors stated / seen, mates agree|disagree",
+        merged_row,
+    ),
+}
+
+
+def real_read_tables(result: dict[str, Any]) -> str:
+    """The tables of benchmarks.accuracy.real_reads: correction, mixtures, merging."""
+    tables = []
+    for stage, (columns, cells) in REAL_READS.items():
+        lines = [["data", "program", *columns.split("|")]]
+        for data in result["datasets"]:
+            if data["stage"] == stage:
+                for label, program in data["programs"].items():
+                    lines.append([data["name"], label, *cells(program["evaluation"])])
+        tables += [drawn(lines)] if len(lines) > 1 else []
+    return "\n".join(tables)
+
+
 def table(name: str) -> str:
     """The table of a file of results."""
-    lines = [
-        ["data", "program", *COLUMNS],
-        *rows(json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())),
-    ]
+    result = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
+    if result.get("schema") == "ngsgpu.benchmark.real_reads":
+        return real_read_tables(result)
+    return drawn([["data", "program", *COLUMNS], *rows(result)])
+
+
+def drawn(lines: list[list[str]]) -> str:
+    """A Markdown table without the columns in which nothing was measured."""
     kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
     head, *body = ["| " + " | ".join(line) + " |\n" for line in zip(*kept, strict=True)]
     return head + "|---|---|" + "---:|" * (len(kept) - 2) + "\n" + "".join(body)

@@ -28,6 +28,9 @@ SCHEMA = "ngsgpu.reproduction"
 SCHEMA_VERSION = 1
 NOTHING = words.NOTHING
 UNCORRECTED = "uncorrected"
+HIGHEST_COVERAGE = 10
+"""Up to which lost k-mers are shown, as published."""
+
 COMBINED = "combined pairs, %"
 Figures = dict[str, float]
 
@@ -93,13 +96,46 @@ class Measured:
         return self.figures.get(("", program), {}) | self.figures.get((own, program), {})
 
 
+def mapped_figures(document: Mapping[str, Any]) -> Figures:
+    """Real reads on a reference: errors left and made, alleles, or lengths of merged reads."""
+    if merging := document.get("merging"):
+        names = ("right", "near", "wrong", "missed", "apart", "apart_merged")
+        found = {
+            f"{name.replace('_', ' ')} on the reference": merging["pairs"][name] for name in names
+        }
+        for name in ("agree", "disagree"):
+            own = merging["calibration"][name]
+            found[f"errors seen where mates {name}"] = own["seen"]
+            found[f"errors stated where mates {name}"] = own["stated"]
+        return found
+    own = document["correction"]
+    totals, rates = own["totals"], own["rates"]
+    found = {
+        "mismatches per kb, raw": rates["mismatches_per_kb_before"],
+        "mismatches per kb, corrected": rates["mismatches_per_kb_after"],
+        "errors mended": totals["mended"],
+        "errors introduced": totals["introduced"],
+        "errors introduced where an indel was undone": totals["introduced_in_undone"],
+        "reads made perfect": totals["made_perfect"],
+        "heterozygous SNVs": own["heterozygous"]["sites"],
+        "heterozygous SNVs lost": own["heterozygous"]["lost"],
+        "alleles at heterozygous sites": totals["allele_bases"],
+        "alleles switched": totals["alleles_switched"],
+    }
+    for entry in own["minority"]:
+        place = f"of {100 * entry['from']:g} to {100 * entry['to']:g} %"
+        found[f"variants {place}"] = entry["variants"]
+        found[f"variants {place}, lost"] = entry["lost"]
+    return found
+
+
 def correction_figures(document: Mapping[str, Any]) -> Figures:
     """Counts and rates over all reads, as the dissertation counts them; or lost k-mers."""
-    if "lost" in document:
+    if "true" in document:
         kind = f"lost true {document['k']}-mers"
-        by_coverage = enumerate(document["lost_by_coverage"], start=1)
-        return {kind: document["lost"]} | {
-            f"{kind}, coverage {coverage}": lost for coverage, lost in by_coverage
+        return {kind: document["true"]["lost"]} | {
+            f"{kind}, coverage {entry['coverage']}": entry["lost"]
+            for entry in document["true"]["by_coverage"][:HIGHEST_COVERAGE]
         }
     totals, rates = document["all_reads"]["totals"], document["all_reads"]["rates"]
     return {name.upper(): totals[name] for name in ("tp", "fp", "fn", "tn")} | {
@@ -229,7 +265,9 @@ def measured_in(lines: list[str], stage: str) -> Measured:
         elif what == "database":
             figures["database, GB"] = json.loads(path.read_text())["bytes"] / 1e9
         else:
-            judged = JUDGES[stage](json.loads(path.read_text()))
+            document = json.loads(path.read_text())
+            is_mapped = document.get("schema") == "ngsgpu.evaluate.mapped"
+            judged = mapped_figures(document) if is_mapped else JUDGES[stage](document)
             figures |= {key: value for key, value in judged.items() if value is not None}
     if stage == "merge":
         compare_with_flash(found.figures)

@@ -6,7 +6,7 @@
 #                            which merging is compared with, and KronaTools
 #
 # Python packages come through pip into .venv, .tools/quast and .tools/multiqc (elsewhere if the checkout's path has
-# a space: see TOOLS). ART, SPAdes, minimap2, fastp, FLASH and KronaTools are
+# a space: see TOOLS). ART, SPAdes, minimap2, bwa, fastp, FLASH and KronaTools are
 # taken from the PATH if they are there; else from conda environments under .tools/conda, where
 # conda, mamba or micromamba is on the PATH; else from the system's packages (apt-get as root or by sudo).
 # Running it again is quick: what is up to date stays as it is.
@@ -240,6 +240,8 @@ main() {
     setup_multiqc
     if [[ $1 == test ]]; then
         setup_tool flash flash flash
+        setup_tool bwa bwa bwa
+        setup_tool minimap2 minimap2 minimap2
         # Debian's name of KronaTools.
         setup_tool ktImportText krona radiant
     fi

@@ -208,6 +208,17 @@ def fastp(work: Work) -> Job:
     return Job(command, ("fastp.fq",))
 
 
+def adapterremoval(work: Work) -> Job:
+    """Merging by AdapterRemoval, which also trims adapters; its mark on the names is taken off."""
+    script = (
+        "AdapterRemoval --file1 r1.fq --file2 r2.fq --basename adapterremoval "
+        f"--collapse-deterministic --qualitymax 60 --threads {work.threads} && "
+        "cat adapterremoval.collapsed adapterremoval.collapsed.truncated | "
+        "sed -E '1~4s/^@MT?_/@/' > adapterremoval.fq"
+    )
+    return Job(f"bash -c {shlex.quote(script)}", ("adapterremoval.fq",))
+
+
 def ngsgpu_extend(strict: int, options: str = "") -> Callable[[Work], Job]:
     """Our own extension in a strict mode."""
 
@@ -267,6 +278,13 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "vsearch": Command("vsearch", "vsearch --version", vsearch, environment="vsearch"),
         "bbmerge": Command("BBMerge", "bbmerge.sh --version", bbmerge, environment="bbmap"),
         "fastp": Command("fastp", "fastp --version", fastp, orders=False, environment="fastp"),
+        "adapterremoval": Command(
+            "AdapterRemoval",
+            "AdapterRemoval --version",
+            adapterremoval,
+            orders=False,
+            environment="adapterremoval",
+        ),
     },
     "extend": {
         **{

@@ -1,8 +1,9 @@
 """Comparison of each stage's output with the truth.
 
 One folder per stage, all with the same files: ``result`` (definitions, counts, JSON, tables),
-``cpu`` (the comparison) and ``files`` (from files to the result). They share ``truth`` (the true
-reads) and ``output`` (common output).
+``cpu`` (the comparison) and ``files`` (from files to the result). ``mapped`` compares
+corrected and merged real reads with a reference, ``kmers`` the k-mers of reads before and after
+correction. They share ``truth`` (the true reads) and ``output`` (common output).
 """
 
 from ngsgpu.evaluate.correction import (

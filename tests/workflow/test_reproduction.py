@@ -48,6 +48,17 @@ def reproduction(study: Path, tmp_path: Path) -> Path:
         "reads/kraken_HiSeq_accuracy.fa.gz",
         "reads/merge_16S_v4_miseqsop_F3D0_R1.fastq.gz",
         "reads/merge_16S_v4_miseqsop_F3D0_R2.fastq.gz",
+        "reads/refs/ecoli_mg1655_first10kb.fa.gz",
+        "genomes/virus/sars_cov_2_MN908947.3.fa.gz",
+        *(
+            f"reads/{name}_R{mate}.fastq.gz"
+            for name in (
+                "ecoli_mg1655_10kb",
+                "sarscov2_artic_miseq",
+                "sarscov2_miseq_MN908947_3",
+            )
+            for mate in (1, 2)
+        ),
         "taxonomy/kraken_labels.tsv",
         *(f"taxonomy/bacteria/{name}" for name in ("nodes.dmp", "names.dmp", "seqid2taxid.tsv")),
     ]
@@ -186,23 +197,6 @@ def test_mates_of_one_name_stay_apart(tmp_path: Path) -> None:
     done = script("restore_reads.py", "--raw", *raw, "--restored", *out, "--", *given)
     assert done.returncode == 0, done.stderr
     assert out[1].read_text().split("\n")[1::4] == ["ACGA", "CCCC"]
-
-
-def test_lost_kmers_by_coverage(tmp_path: Path) -> None:
-    genome = "ACGGTCATTGCAAGGCT"
-    (tmp_path / "genome.fa").write_text(f">one\n{genome[:9]}\n{genome[9:]}\n")
-    reverse = genome[::-1].translate(str.maketrans("ACGT", "TGCA"))
-    raw = fastq(tmp_path / "r.fq", ("a", genome[:9]), ("b", reverse[-9:]), ("c", genome[8:]))
-    # The first nine bases are left once, of the last nine one is gone; N is no base.
-    kept = fastq(
-        tmp_path / "c.fq", ("a", genome[:9]), ("b", "NNNNNNNNN"), ("c", genome[8:16] + "A")
-    )
-    options = ["--reference", tmp_path / "genome.fa", "--raw", raw, "--corrected", kept]
-    done = script("lost_kmers.py", *options, "-k", 7, "-o", tmp_path / "lost.json")
-    assert done.returncode == 0, done.stderr
-    lost = json.loads((tmp_path / "lost.json").read_text())
-    # Three 7-mers twice, three once; "AAGGCT" of the last is the one that is gone.
-    assert lost == {"k": 7, "true": 6, "lost_by_coverage": [1] + [0] * 9, "lost": 1}
 
 
 def test_merged_pairs_get_into_order(tmp_path: Path) -> None:

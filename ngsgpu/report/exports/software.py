@@ -27,6 +27,7 @@ _OWN: Final = frozenset(
     {
         "correct_reads", "merge_pairs", "extend_pairs", "count_kmers", "merge_candidates",
         "evaluate_correction", "evaluate_merging", "evaluate_extension", "evaluate_classification",
+        "evaluate_mapped",
     }
 )  # fmt: skip
 _STATISTICS: Final = (("correct",), ("merge",), ("extend",))

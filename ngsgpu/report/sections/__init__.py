@@ -12,6 +12,7 @@ from ngsgpu.report.sections.assembly import AssemblyStage
 from ngsgpu.report.sections.classification.section import ClassificationStage
 from ngsgpu.report.sections.correction.section import CorrectionStage
 from ngsgpu.report.sections.extension import ExtensionStage
+from ngsgpu.report.sections.mapped import MappedStage
 from ngsgpu.report.sections.merging import MergingStage
 from ngsgpu.report.sections.quality import QualityStage
 from ngsgpu.report.stage import Stage
@@ -20,6 +21,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     QualityStage(),
     CorrectionStage(),
     MergingStage(),
+    MappedStage(),
     ExtensionStage(),
     AssemblyStage(),
     ClassificationStage(),

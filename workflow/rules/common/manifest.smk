@@ -8,8 +8,10 @@ from snakemake import __version__ as SNAKEMAKE_VERSION
 # The bare number on standard output, or failure. ART prints it with its help only, and exits with 1.
 VERSION_COMMANDS = {
     "abyss": "PATH=$PATH:/usr/lib/abyss konnector --version | grep -o -m 1 '[0-9][0-9.]*'",
+    "bwa": "(bwa 2>&1 || true) | grep -o -m 1 'Version: [0-9.]*' | sed 's/Version: //'",
     "art": "(art_illumina --help || true) | grep -o -m 1 'Version [0-9.]*' | sed 's/Version //'",
     "fastp": "fastp --version 2>&1 | grep -o '[0-9][0-9.]*$'",
+    "minimap2": "minimap2 --version | grep -o '^[0-9][0-9.]*'",
     "krona": "ktImportText | grep -o -m 1 'KronaTools [0-9.]*' | sed 's/KronaTools //'",
     "multiqc": "multiqc --version | grep -o '[0-9][0-9.]*$'",
     "ngsgpu": "ngsgpu --version | sed 's/^ngsgpu //'",
@@ -25,6 +27,10 @@ def tools_used():
         for tool, used in (
             ("art", DATASETS),
             ("abyss", connected()),
+            *(
+                (name, mapped_samples() and config["mapped"]["aligner"] == name)
+                for name in ("bwa", "minimap2")
+            ),
             ("fastp", checked_samples()),
             ("krona", DATABASES and draws_krona()),
             ("multiqc", config["multiqc"]),
@@ -53,6 +59,7 @@ def config_text():
         "database",
         "classify",
         "kmers",
+        "mapped",
         "assemble",
         "quast",
     )
@@ -113,6 +120,8 @@ def results_of(name):
         yield "merge", "merge/stats.json", "merge_pairs"
         if has_truth:
             yield "merging", "evaluate/merging.json", "evaluate_merging"
+    if name in mapped_samples():
+        yield "mapped", "evaluate/mapped.json", "evaluate_mapped"
     if name in extended_samples():
         yield "extend", "extend/stats.json", "extend_pairs"
         if has_truth:

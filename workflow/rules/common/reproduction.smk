@@ -187,13 +187,23 @@ def assembled_mate(wildcards, mate):
     return f"{PLACE}/{wildcards.set}/{wildcards.program}/corrected_{mate}.fq"
 
 
+def mapped_output(wildcards):
+    """What of a program is judged on the reference: both corrected mates, or merged reads."""
+    names = (
+        ["merged.fq"] if REPRODUCED == "merge" else ["corrected_1.fq", "corrected_2.fq"]
+    )
+    return [f"{PLACE}/{wildcards.set}/{wildcards.program}/{name}" for name in names]
+
+
 def judged_files(own):
     """What judges a program's output on a set: by the truth, or by the reference alone."""
+    on_reference = own not in DATASETS and SETS[own].reference and SETS[own].second
+    mapped = ["mapped.json"] * bool(REPRODUCED in ("correct", "merge") and on_reference)
     if REPRODUCED != "correct":
-        return [f"{JUDGED[REPRODUCED]}.json"]
+        return [f"{JUDGED[REPRODUCED]}.json", *mapped]
     if own in DATASETS:
         return ["correction.json"]
-    return ["lost_kmers.json"] * bool(SETS[own].reference)
+    return ["kmers.json"] * bool(SETS[own].reference) + mapped
 
 
 def reproduction_files():

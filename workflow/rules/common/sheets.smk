@@ -57,6 +57,7 @@ class Sample:
     first: list[str] = field(default_factory=list)
     second: list[str] = field(default_factory=list)
     reference: str | None = None
+    variants: str | None = None
     truth: str | None = None
     group: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
@@ -286,7 +287,10 @@ def read_samples(sheet, schema_file):
                 owners.setdefault((name, path), number)
         paired = "fastq_2" in row
         settings = settings_of(row)
-        whole = {column: row.get(column) for column in ("reference", "truth", "group")}
+        whole = {
+            column: row.get(column)
+            for column in ("reference", "variants", "truth", "group")
+        }
         sample = samples.setdefault(name, Sample(name, **whole, settings=settings))
         if sample.first and paired != bool(sample.second):
             problems.append(

@@ -67,6 +67,7 @@ def study_samples():
         sample.first = [given(path) for path in sample.first]
         sample.second = [given(path) for path in sample.second]
         sample.reference = sample.reference and given(sample.reference)
+        sample.variants = sample.variants and given(sample.variants)
         sample.truth = sample.truth and given(sample.truth)
     return samples
 

@@ -47,6 +47,7 @@ def reads_and_corrections():
             "evaluate/correction.json",
             "evaluate/correction.txt",
         ),
+        *of_samples(mapped_samples(), "evaluate/mapped.json", "evaluate/mapped.txt"),
     ]
 
 

@@ -146,22 +146,21 @@ rule judge_correction:
         " --json {output.json:q} > {log:q} 2>&1"
 
 
-rule count_lost_kmers:
+rule judge_kmers:
     input:
-        script=workflow.source_path("../../../scripts/lost_kmers.py"),
         raw_first="results/reproduce/{set}/reads/r1.fq",
         raw_second="results/reproduce/{set}/reads/r2.fq",
         first="results/reproduce/{set}/{program}/corrected_1.fq",
         second="results/reproduce/{set}/{program}/corrected_2.fq",
         reference=set_reference,
     output:
-        json="results/reproduce/{set}/{program}/lost_kmers.json",
+        json="results/reproduce/{set}/{program}/kmers.json",
     log:
-        "logs/count_lost_kmers/{set}/{program}.log",
+        "logs/judge_kmers/{set}/{program}.log",
     benchmark:
-        "results/benchmarks/count_lost_kmers/{set}/{program}.tsv"
+        "results/benchmarks/judge_kmers/{set}/{program}.tsv"
     conda:
-        "../../../envs/python.yaml"
+        "../../../envs/ngsgpu.yaml"
     threads: 1
     resources:
         mem_mb=REPRODUCE["mem_mb"],
@@ -171,9 +170,44 @@ rule count_lost_kmers:
         guard=guard,
     shell:
         "{params.guard} {log:q}; "
-        "python {input.script:q} --reference {input.reference:q}"
-        " --raw {input.raw_first:q} {input.raw_second:q}"
-        " --corrected {input.first:q} {input.second:q} -o {output.json:q} 2> {log:q}"
+        "ngsgpu evaluate kmers --exact --reference {input.reference:q} -i {input.raw_first:q}"
+        " -I {input.raw_second:q} -o {input.first:q} -O {input.second:q} --json {output.json:q}"
+        " > {log:q} 2>&1"
+
+
+rule judge_mapped:
+    input:
+        first="results/reproduce/{set}/reads/r1.fq",
+        second="results/reproduce/{set}/reads/r2.fq",
+        made=mapped_output,
+        reference=set_reference,
+        alignments="results/{set}/evaluate/alignments.sam.gz",
+    output:
+        json="results/reproduce/{set}/{program}/mapped.json",
+    log:
+        "logs/judge_mapped/{set}/{program}.log",
+    benchmark:
+        "results/benchmarks/judge_mapped/{set}/{program}.tsv"
+    conda:
+        "../../../envs/ngsgpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=REPRODUCE["mem_mb"],
+        runtime=240,
+        gpu=0,
+    params:
+        guard=guard,
+        files=lambda wildcards, input: " ".join(
+            repeated(option, path)
+            for option, path in zip(
+                ["-m"] if REPRODUCED == "merge" else ["-o", "-O"], listed(input.made)
+            )
+        ),
+    shell:
+        "{params.guard} {log:q}; "
+        "ngsgpu evaluate mapped --reference {input.reference:q} -i {input.first:q}"
+        " -I {input.second:q} {params.files} --alignments {input.alignments:q}"
+        " --json {output.json:q} > {log:q} 2>&1"
 
 
 rule assemble_corrected:
