@@ -25,7 +25,6 @@ from ngsgpu.evaluate.merging.result import (
     WRONG,
 )
 from ngsgpu.evaluate.truth.indels import oriented_code
-from ngsgpu.evaluate.truth.matching import Names, same_name
 from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import AMBIGUOUS
 
@@ -38,14 +37,12 @@ class Texts(NamedTuple):
         start: int64[n].
         length: int64[n].
         reverse: bool[n], whether a record is the reverse complement of the read.
-        names: of the reads; another text than ``data`` for wrapped FASTA.
     """
 
     data: NDArray[np.uint8]
     start: NDArray[np.int64]
     length: NDArray[np.int64]
     reverse: NDArray[np.bool_]
-    names: Names
 
 
 @njit(nogil=True, cache=True)
@@ -74,15 +71,15 @@ def compare(
     second: Texts,
     true_first: Texts,
     true_second: Texts,
-    pair: int,
+    begin: int,
     merged: Texts,
     merged_qualities: NDArray[np.int64],
-    at: int,
+    rows: NDArray[np.int64],
     outcomes: NDArray[np.int64],
     before: NDArray[np.int64],
     qualities: NDArray[np.int64],
-) -> tuple[int, int]:
-    """Compare pairs with merged reads until one of them ends; counters are incremented.
+) -> None:
+    """Compare pairs with their merged reads; counters are incremented.
 
     Args:
         codes: uint8[256], letter to code.
@@ -93,21 +90,18 @@ def compare(
         second: second mates.
         true_first: first mates without errors.
         true_second: second mates without errors.
-        pair: the first pair.
-        merged: merged reads; empty at the end.
+        begin: the first pair.
+        merged: merged reads.
         merged_qualities: int64, where their qualities start.
-        at: the first of them.
+        rows: int64[n], the merged read of each pair from ``begin`` on, -1 without.
         outcomes: int64[len(OUTCOMES)].
         before: int64[2].
         qualities: int64[2, QUALITIES, 2].
-
-    Returns:
-        (next pair, next merged read).
     """
-    some = len(merged.start) > 0
-    while pair < len(spans) and (at < len(merged.start) or not some):
+    for pair in range(begin, begin + len(rows)):
+        at = rows[pair - begin]
         length1, length2, span = first.length[pair], second.length[pair], spans[pair]
-        is_merged = some and same_name(first.names, pair, merged.names, at)
+        is_merged = at >= 0
         length = merged.length[at] if is_merged else 0
         outcomes[PAIRS] += 1
         outcomes[INDELS] += indels[pair]
@@ -142,6 +136,3 @@ def compare(
                     row = IN_OVERLAP if span - length2 <= k < length1 else ALONE
                     score = np.int64(merged.data[merged_qualities[at] + k]) - 33
                     _count(truth, _code(codes, merged, at, k), qualities[row, score])
-        pair += 1
-        at += is_merged
-    return pair, at
