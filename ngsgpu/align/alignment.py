@@ -17,7 +17,13 @@ from ngsgpu.align.rules import Rules
 from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.cpu import FoundArrays
 from ngsgpu.readset import ReadArrays
-from ngsgpu.readset.cpu import BIN_SCORES, plane_start, read_length
+from ngsgpu.readset.cpu import (
+    BIN_SCORES,
+    plane_start,
+    quality_code,
+    quality_start,
+    read_length,
+)
 from ngsgpu.sequence.codec import popcount, reverse_complement_plane
 
 WEIGHT_BITS = 14
@@ -27,6 +33,9 @@ Q20_WEIGHT = math.floor(0.99 * (1 << WEIGHT_BITS))
 """Weight of a Q20 base."""
 
 MIN_QUALITY_WEIGHT = 0.001
+
+MIN_COMPARED = 20
+"""Bases of an overlap that must be compared."""
 
 
 def quality_weights(quality_bits: int) -> NDArray[np.int32]:
@@ -81,16 +90,19 @@ def mismatches_at(
     start: Integer,
     length: Integer,
     shift: Integer,
-) -> np.int64:
-    """Mismatches in the overlap of the anchor with a read at ``shift``.
+    compared: NDArray[np.uint64],
+) -> tuple[np.int64, np.int64]:
+    """Mismatches and compared bases in the overlap of the anchor with a read at ``shift``.
 
-    ``planes[start:]`` holds the read's two planes, ``anchor_planes`` the anchor's.
+    ``planes[start:]`` holds the read's two planes, ``anchor_planes`` the anchor's, and ``compared``
+    a bit for each of its bases that is compared.
     """
     anchor_words = (anchor_length + 63) >> 6
     words = (length + 63) >> 6
     begin = max(0, shift)
     end = min(anchor_length, shift + length)
     total = np.uint64(0)
+    bases = np.uint64(0)
     for word in range(begin >> 6, (end + 63) >> 6):
         # The 64 bases of the read below this word of the anchor.
         first = word * 64 - shift
@@ -106,12 +118,14 @@ def mismatches_at(
             low |= planes[start + source + 1] << back
             high |= planes[start + words + source + 1] << back
         different = (anchor_planes[word] ^ low) | (anchor_planes[anchor_words + word] ^ high)
+        inside = compared[word]
         if word * 64 < begin:
-            different &= ~np.uint64(0) << np.uint64(begin & 63)
+            inside &= ~np.uint64(0) << np.uint64(begin & 63)
         if word * 64 + 64 > end:
-            different &= ~np.uint64(0) >> np.uint64(word * 64 + 64 - end)
-        total += popcount(different)
-    return np.int64(total)
+            inside &= ~np.uint64(0) >> np.uint64(word * 64 + 64 - end)
+        total += popcount(different & inside)
+        bases += popcount(inside)
+    return np.int64(total), np.int64(bases)
 
 
 @njit(nogil=True, cache=True)
@@ -123,6 +137,25 @@ def alignment_weight(mismatches: Integer, overlap: Integer, max_permille: int) -
     one = 1 << WEIGHT_BITS
     square = (mismatches * 1000 << (2 * WEIGHT_BITS)) // (overlap * max_permille)
     return one - np.int64(np.floor(np.sqrt(np.float64(square))))
+
+
+@njit(nogil=True, cache=True)
+def mark_compared(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    compared: NDArray[np.uint64],
+) -> None:
+    """Set the bits of the anchor's bases that are good enough to be compared with others."""
+    length = read_length(reads, anchor)
+    quality = quality_start(reads, anchor)
+    for word in range((length + 63) >> 6):
+        bits = np.uint64(0)
+        for bit in range(min(np.int64(64), length - 64 * word)):
+            if weights[quality_code(reads, quality, 64 * word + bit)] >= rules.compared_weight:
+                bits |= np.uint64(1) << np.uint64(bit)
+        compared[word] = bits
 
 
 @njit(nogil=True, cache=True)
@@ -151,6 +184,7 @@ def align_candidates(
     rules: Rules,
     anchor_planes: NDArray[np.uint64],
     anchor_length: Integer,
+    compared: NDArray[np.uint64],
     found: FoundArrays,
     count: Integer,
     reverse_complemented: NDArray[np.uint64],
@@ -163,6 +197,7 @@ def align_candidates(
         rules: the parameters as integers.
         anchor_planes: the anchor's two planes, from index 0.
         anchor_length: in bases.
+        compared: uint64, a bit for each of the anchor's bases that is compared.
         found: the entries (``ngsgpu.minhash.cpu.FoundArrays``).
         count: number of entries.
         reverse_complemented: uint64 workspace for the planes of a reverse complement.
@@ -191,14 +226,14 @@ def align_candidates(
             reverse_complement_plane(
                 reads.planes, start + words, length, reverse_complemented, words
             )
-            mismatches = mismatches_at(
-                anchor_planes, anchor_length, reverse_complemented, 0, length, shift
+            mismatches, overlap = mismatches_at(
+                anchor_planes, anchor_length, reverse_complemented, 0, length, shift, compared
             )
         else:
-            mismatches = mismatches_at(
-                anchor_planes, anchor_length, reads.planes, start, length, shift
+            mismatches, overlap = mismatches_at(
+                anchor_planes, anchor_length, reads.planes, start, length, shift, compared
             )
-        if mismatches >= overlap * rules.max_mismatch_permille // 1000:
+        if overlap < MIN_COMPARED or mismatches >= overlap * rules.max_mismatch_permille // 1000:
             continue
         score = mismatches + anchor_length + length - 2 * overlap
         cell = find_cell(cells, size, result.read, read)

@@ -14,6 +14,7 @@ constexpr uint32_t BUCKET_START = 0x80000000u;
 constexpr uint32_t NO_SLOT = 0xFFFFFFFFu;
 constexpr uint64_t FREE_ENTRY = ~0ull;
 constexpr uint32_t FREE_READ = ~0u;
+constexpr int MIN_COMPARED = 20;  // bases of an overlap
 
 // Storage for the candidates of one anchor; ``cells`` is a power of two, and more than ``limit``
 // and a block's threads together: at most that many entries are inserted before all threads see
@@ -26,6 +27,7 @@ struct Candidates {
     uint32_t* fit;          // [limit] mismatches << 16 | overlap; 0 overlap where not valid
     uint16_t* kept;         // [limit] the entries that the filter keeps, in any order
     uint16_t* weight;       // [limit] of those kept; 0 once taken out
+    uint64_t* compared;     // [words] bit per base of the anchor: good enough to be compared
     int cells, limit;
     int* count;             // entries found, more than ``limit`` where they did not fit
     int* kept_count;
@@ -199,16 +201,16 @@ __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables
     }
 }
 
-// Mismatches in the overlap of the anchor's planes with a read at ``shift``.
-__device__ __forceinline__ int mismatches_at(const uint64_t* anchor, int anchor_length,
-                                             const uint64_t* planes, int length,
-                                             int reverse_complemented,
-                                             int shift) {
+// Mismatches << 16 | compared bases in the overlap of the anchor's planes with a read at ``shift``.
+__device__ __forceinline__ uint32_t mismatches_at(const uint64_t* anchor, int anchor_length,
+                                                  const uint64_t* planes, int length,
+                                                  int reverse_complemented, int shift,
+                                                  const uint64_t* compared) {
     const int anchor_words = (anchor_length + 63) >> 6;
     const int words = (length + 63) >> 6;
     const int begin = shift > 0 ? shift : 0;
     const int end = anchor_length < shift + length ? anchor_length : shift + length;
-    int total = 0;
+    uint32_t total = 0;
     for (int word = begin >> 6; word < (end + 63) >> 6; ++word) {
         const int first = word * 64 - shift;
         const int source = first >> 6, bit = first & 63;
@@ -227,10 +229,11 @@ __device__ __forceinline__ int mismatches_at(const uint64_t* anchor, int anchor_
                                           : planes[words + next])
                     << (64 - bit);
         }
-        uint64_t different = (anchor[word] ^ low) | (anchor[anchor_words + word] ^ high);
-        if (word * 64 < begin) different &= ~0ull << (begin & 63);
-        if (word * 64 + 64 > end) different &= ~0ull >> (word * 64 + 64 - end);
-        total += __popcll(different);
+        const uint64_t different = (anchor[word] ^ low) | (anchor[anchor_words + word] ^ high);
+        uint64_t inside = compared[word];
+        if (word * 64 < begin) inside &= ~0ull << (begin & 63);
+        if (word * 64 + 64 > end) inside &= ~0ull >> (word * 64 + 64 - end);
+        total += uint32_t(__popcll(different & inside)) << 16 | uint32_t(__popcll(inside));
     }
     return total;
 }
@@ -252,8 +255,25 @@ __device__ __forceinline__ uint32_t read_cell(const Candidates& c, uint32_t read
     return cell;
 }
 
+// Set the bits of the anchor's bases that are good enough to be compared with others.
+__device__ __forceinline__ void mark_compared(const Reads& reads, const Weight* weights,
+                                              const Rules& rules, int64_t anchor,
+                                              const Candidates& c, int thread, int threads) {
+    const int length = read_length(reads, anchor), bits = int(reads.quality_bits);
+    const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
+    const int rounded = (length + 63) / 64 * 64;
+    for (int position = thread; position < rounded; position += threads) {
+        const bool good = position < length &&
+                          weights[quality_code(qualities, bits, position)] >= rules.compared_weight;
+        // A warp is together here, since the rounded length is a multiple of 32.
+        const uint32_t all = __ballot_sync(~0u, good);
+        if ((position & 31) == 0) ((uint32_t*)c.compared)[position >> 5] = all;
+    }
+}
+
 // Align the entries. Afterwards ``set`` holds the best rank of each read in ``set_reads``.
-// The block must synchronise before, with ``set`` and ``set_reads`` all free, and after.
+// The block must synchronise before, with ``set`` and ``set_reads`` all free and ``compared`` set,
+// and after.
 __device__ __forceinline__ void align_entries(const Reads& reads, const Rules& rules,
                                               int64_t anchor, const Candidates& c, int count,
                                               int thread, int threads) {
@@ -267,14 +287,15 @@ __device__ __forceinline__ void align_entries(const Reads& reads, const Rules& r
         const int shift = entry_shift(entry);
         const int length = read_length(reads, read);
         const int end = anchor_length < shift + length ? anchor_length : shift + length;
-        const int overlap = end - (shift > 0 ? shift : 0);
         c.fit[i] = 0;
-        if (overlap < min_overlap) continue;
-        const int mismatches =
+        if (end - (shift > 0 ? shift : 0) < min_overlap) continue;
+        const uint32_t fit =
             mismatches_at(anchor_planes, anchor_length, reads.planes + plane_start(reads, read),
-                          length, entry_reverse_complemented(entry), shift);
+                          length, entry_reverse_complemented(entry), shift, c.compared);
+        const int mismatches = int(fit >> 16), overlap = int(fit & 0xFFFF);
+        if (overlap < MIN_COMPARED) continue;
         if (mismatches >= overlap * rules.max_mismatch_permille / 1000) continue;
-        c.fit[i] = (uint32_t(mismatches) << 16) | uint32_t(overlap);
+        c.fit[i] = fit;
         uint32_t cell = hash_read(uint32_t(read)) & (c.cells - 1);
         for (int probes = 0; probes < c.cells; ++probes) {
             const uint32_t seen = atomicCAS(&c.set_reads[cell], FREE_READ, uint32_t(read));

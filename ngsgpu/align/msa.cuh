@@ -35,10 +35,12 @@ struct Msa {
     uint32_t* masks;      // [MASKS x words] per column: any 1, any 0 in the low plane, in the high
     uint32_t* mixed;      // [words] per column: whether reads differ
     uint32_t* ambiguous;  // [words of the length] bit per position: the anchor's base is ambiguous
-    int32_t* begins;      // [columns + 1] candidates that begin at a column less those that ended
+    int32_t* begins;      // [columns + 1] candidates that begin at a column less those that ended;
+                          // after summarise_msa the reads of each column
     uint16_t* list;       // [columns] the mixed columns
     uint8_t* consensus;   // [columns]
     uint8_t* anchor;      // [length]
+    uint8_t* alleles;     // [columns] a bit for each base that is an allele beside the consensus
     int length, margin, columns;
     int* listed;
     int64_t* support_sum;
@@ -352,6 +354,7 @@ __device__ __forceinline__ int refine_msa(const Reads& reads, const Weight* weig
 }
 
 // Sum of the supports, smallest support and coverage over the anchor's columns; zeroed before.
+// Sets the reads of each column.
 __device__ __forceinline__ void summarise_msa(const Msa& msa, int thread, int threads) {
     int64_t sum = 0;
     int smallest = 1 << SUPPORT_BITS;
@@ -375,7 +378,7 @@ __device__ __forceinline__ void summarise_msa(const Msa& msa, int thread, int th
     if (thread >= 32) return;
     int before = 0, coverage = 0x7FFFFFFF;
 #pragma unroll 1
-    for (int first = 0; first < msa.margin + msa.length; first += 32) {
+    for (int first = 0; first < msa.columns; first += 32) {
         const int column = first + thread;
         int reads = column < msa.columns ? msa.begins[column] : 0;
         for (int step = 1; step < 32; step <<= 1) {
@@ -383,6 +386,7 @@ __device__ __forceinline__ void summarise_msa(const Msa& msa, int thread, int th
             if (thread >= step) reads += left;
         }
         reads += before;
+        if (column < msa.columns) msa.begins[column] = reads;
         if (column >= msa.margin && column < msa.margin + msa.length)
             coverage = reads < coverage ? reads : coverage;
         before = __shfl_sync(~0u, reads, 31);

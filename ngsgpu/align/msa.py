@@ -20,6 +20,9 @@ from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import base_at
 
+MAX_AGREEING = 16
+"""Largest number of reads that may have to agree on an allele."""
+
 Q20_SHIFT = 30
 COUNT_SHIFT = 46
 ONE_READ = 1 << COUNT_SHIFT
@@ -35,11 +38,15 @@ class Columns(NamedTuple):
         sums: int64[4 x columns], reads and weights of each base.
         consensus: int64[columns], the base of largest weight, the first of equals.
         anchor: int64[anchor length], the anchor's bases.
+        alleles: uint8[columns], a bit for each base that is an allele beside the consensus.
+        distinct: int64[2, MAX_AGREEING], distinct ends and fragments of the reads with a base.
     """
 
     sums: NDArray[np.int64]
     consensus: NDArray[np.int64]
     anchor: NDArray[np.int64]
+    alleles: NDArray[np.uint8]
+    distinct: NDArray[np.int64]
 
     @classmethod
     def allocate(cls, max_length: int, margin: int) -> Columns:
@@ -49,6 +56,8 @@ class Columns(NamedTuple):
             sums=np.zeros(4 * columns, dtype=np.int64),
             consensus=np.zeros(columns, dtype=np.int64),
             anchor=np.zeros(max(max_length, 1), dtype=np.int64),
+            alleles=np.zeros(columns, dtype=np.uint8),
+            distinct=np.zeros((2, MAX_AGREEING), dtype=np.int64),
         )
 
 

@@ -6,4 +6,7 @@
 constexpr int SUPPORT_BITS = 20;
 
 // Counters of a run, in the order of ngsgpu/correct/cpu.py.
-enum Counter { ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, COUNTERS };
+enum Counter {
+    ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, Q20_BASES, Q20_ERRORS,
+    COUNTERS
+};

@@ -14,7 +14,8 @@ class Rules(NamedTuple):
     """What the kernels compare with, all integers, so that no result depends on rounding.
 
     Ratios of mismatches to overlap are in thousandths and compared by cross-multiplication;
-    supports are in 2^-20, weights in 2^-14.
+    supports are in 2^-20, weights in 2^-14. ``variant_reads`` reads with a base make it an allele,
+    one more from each of ``variant_depths`` Q20 reads in the column on; 0 for none, as CARE.
     """
 
     kmer: int
@@ -38,6 +39,11 @@ class Rules(NamedTuple):
     position_support: int
     position_max_reads: int
     margin: int
+    variant_reads: int
+    variant_depths: tuple[int, int, int, int, int, int, int, int]
+    compared_weight: int
+    evidence_weight: int
+    evidence_ratio: int
 
 
 RULES: Final = Struct(__name__, "Rules", fields_of(Rules))

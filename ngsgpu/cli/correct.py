@@ -52,6 +52,13 @@ def correct(
         "The same for a base of an overlapping read.",
         show_default="the model's",
     ),
+    keep_variants: str = option(
+        "auto",
+        "N",
+        "A base on which N reads agree (at Q20 or above, from different fragments) is an allele "
+        "and never changed; auto: as many as the errors of the reads do not explain, at least 3.",
+    ),
+    classic: bool = flag("Decide as CARE 2.3 does; keeps no variants.", "--classic"),
     run: StageRun,
 ) -> None:
     """Correct substitution errors in Illumina reads (CARE).
@@ -88,6 +95,8 @@ def correct(
             model=model,
             anchor_threshold=anchor_threshold,
             candidate_threshold=candidate_threshold,
+            classic=classic,
+            keep_variants=number_or("auto", keep_variants, int, "--keep-variants"),
         )
         settings: dict[str, Any] = {
             "interleaved": interleaved,

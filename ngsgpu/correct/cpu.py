@@ -18,8 +18,11 @@ from ngsgpu.align.alignment import (
     Alignments,
     align_candidates,
     filter_candidates,
+    mark_compared,
     mark_mates,
 )
+from ngsgpu.align.alleles import carries_allele, find_alleles
+from ngsgpu.align.gap import covered, find_gap
 from ngsgpu.align.msa import Columns, support_of
 from ngsgpu.align.rules import Rules
 from ngsgpu.correct import forest_features as features
@@ -38,8 +41,19 @@ LOW_QUALITY = 2
 
 
 # Counters of a run, in this order (``ngsgpu.correct.stats``).
-ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY = range(9)
-COUNTERS = 9
+(ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, Q20_BASES,
+ Q20_ERRORS) = range(11)  # fmt: skip
+COUNTERS = 11
+
+SAMPLE = 4096
+"""Anchors whose errors are counted first, so that alleles can be told from them."""
+
+
+def sampled_anchors(reads: int, mates: int) -> NDArray[np.uint32]:
+    """Anchors (first mates where paired) of the sample, evenly over the reads."""
+    anchors = reads // mates
+    step = max(8, -(-anchors // SAMPLE))
+    return np.arange(0, anchors, step, dtype=np.uint32) * np.uint32(mates)
 
 
 class Workspace(NamedTuple):
@@ -49,6 +63,7 @@ class Workspace(NamedTuple):
         found: candidates from the tables.
         bounds: int64[hashes, 2], buckets of an anchor.
         reverse_complemented: uint64, planes of a reverse complement.
+        compared: uint64, a bit for each base of the anchor that is compared with others.
         first: alignments of an anchor.
         second: alignments of its mate.
         columns: the MSA.
@@ -71,6 +86,7 @@ class Workspace(NamedTuple):
     found: FoundArrays
     bounds: NDArray[np.int64]
     reverse_complemented: NDArray[np.uint64]
+    compared: NDArray[np.uint64]
     first: Alignments
     second: Alignments
     columns: Columns
@@ -105,6 +121,7 @@ class Workspace(NamedTuple):
             found=FoundArrays.allocate(),
             bounds=np.zeros((hashes, 2), dtype=np.int64),
             reverse_complemented=np.zeros(planes, dtype=np.uint64),
+            compared=np.zeros(planes, dtype=np.uint64),
             first=Alignments.allocate(MAX_ENTRIES),
             second=Alignments.allocate(MAX_ENTRIES),
             columns=Columns.allocate(max_length, margin),
@@ -137,6 +154,7 @@ def hash_sequence(planes: NDArray[np.uint64], start: int, length: Integer) -> np
 def find_aligned(
     reads: ReadArrays,
     tables: TableArrays,
+    weights: NDArray[np.int32],
     rules: Rules,
     anchor: Integer,
     work: Workspace,
@@ -161,8 +179,17 @@ def find_aligned(
     length = read_length(reads, anchor)
     start = plane_start(reads, anchor)
     planes = reads.planes[start : start + 2 * ((length + 63) >> 6)]
+    mark_compared(reads, weights, rules, anchor, work.compared)
     aligned = align_candidates(
-        reads, rules, planes, length, work.found, count, work.reverse_complemented, result
+        reads,
+        rules,
+        planes,
+        length,
+        work.compared,
+        work.found,
+        count,
+        work.reverse_complemented,
+        result,
     )
     work.counters[ALIGNED] += aligned
     return aligned, crowded
@@ -230,6 +257,33 @@ def chosen_by_forest(
     return accepts(work.forests.anchor, work.features, threshold)
 
 
+def outweighs(
+    rules: Rules,
+    columns: Columns,
+    column: Integer,
+    base: Integer,
+    length: Integer,
+    weights: NDArray[np.int32],
+    reads: ReadArrays,
+    quality: Integer,
+) -> bool | np.bool:
+    """Whether the reads with the consensus outweigh the others, without the anchor.
+
+    Where there are no others, any number does; the backends keep no weights of such columns.
+    """
+    others = np.int64(0)
+    for other in range(4):
+        if other != base:
+            others += columns.sums[4 * column + other] & msa.WEIGHT_MASK
+    if others == 0:
+        return True
+    position = column - rules.margin
+    if 0 <= position < length and columns.anchor[position] != base:
+        others -= max(1, weights[quality_code(reads, quality, position)])
+    agreeing = np.int64(columns.sums[4 * column + base] & msa.WEIGHT_MASK)
+    return agreeing >= rules.evidence_weight + rules.evidence_ratio * others
+
+
 @njit(nogil=True, cache=True)
 def decide(
     reads: ReadArrays,
@@ -238,6 +292,7 @@ def decide(
     anchor: Integer,
     replace: bool | np.bool,
     crowded: bool,
+    gap: tuple[Integer, Integer, Integer],
     work: Workspace,
     edit: Integer,
     candidates: Alignments,
@@ -257,20 +312,31 @@ def decide(
     """
     columns = work.columns
     quality = quality_start(reads, anchor)
-    for position in range(read_length(reads, anchor)):
+    length = read_length(reads, anchor)
+    for position in range(length):
         column = position + rules.margin
+        shifted = gap[0] <= position < gap[1]
+        if shifted:
+            column += gap[2]
         base = columns.consensus[column]
         known = not work.ambiguous[position]
         if base == columns.anchor[position] and known:
             continue
         q20 = weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
         guarded = known and crowded and q20
-        if known and threshold != NO_FOREST and (guarded or not high):
+        if known and (columns.alleles[column] >> columns.anchor[position]) & 1:
+            continue
+        if known and threshold != NO_FOREST and (guarded or not high) and not shifted:
             if not chosen_by_forest(
                 reads, weights, rules, anchor, candidates, count, crowded, work, position, threshold
             ):
                 continue
-        elif guarded:
+        elif guarded or (
+            shifted
+            and not (
+                known and covered(columns, column, rules.margin <= column < length + rules.margin)
+            )
+        ):
             continue
         else:
             if not known:
@@ -278,7 +344,10 @@ def decide(
                 own = np.int64(q20 and base == columns.anchor[position])
                 if msa.q20_reads(columns.sums, column, base) == own:
                     continue
-            if not replace:
+            if (shifted or not replace) and rules.variant_reads:
+                if not outweighs(rules, columns, column, base, length, weights, reads, quality):
+                    continue
+            elif not replace:
                 own = msa.q20_reads(columns.sums, column, columns.anchor[position])
                 if known and own > rules.position_max_reads:
                     continue
@@ -287,6 +356,27 @@ def decide(
         work.edits[edit] = np.uint32((position << 2) | base)
         edit += 1
     return edit
+
+
+@njit(nogil=True, cache=True)
+def count_errors(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    columns: Columns,
+    counters: NDArray[np.int64],
+) -> None:
+    """Count the anchor's Q20 bases, and those that differ from the consensus and are alone."""
+    quality = quality_start(reads, anchor)
+    for position in range(read_length(reads, anchor)):
+        if weights[quality_code(reads, quality, position)] < Q20_WEIGHT:
+            continue
+        counters[Q20_BASES] += 1
+        column = position + rules.margin
+        base = columns.anchor[position]
+        if base != columns.consensus[column] and msa.q20_reads(columns.sums, column, base) == 1:
+            counters[Q20_ERRORS] += 1
 
 
 @njit(nogil=True, cache=True)
@@ -374,7 +464,10 @@ def vote_for_candidates(
     count: Integer,
     vote: Integer,
 ) -> Integer:
-    """Vote for the consensus of each candidate that hardly reaches beyond the anchor."""
+    """Vote for the consensus of each candidate that hardly reaches beyond the anchor.
+
+    Not for those that carry an allele, for which the consensus is not the truth.
+    """
     consensus = work.columns.consensus
     by_forest = work.forests.candidate.threshold != NO_FOREST
     for i in range(count):
@@ -384,6 +477,8 @@ def vote_for_candidates(
         if not candidates.kept[i] or shift < -rules.margin:
             continue
         if shift + own_length > length + rules.margin:
+            continue
+        if carries_allele(reads, rules, candidates, i, work.columns):
             continue
         words = (own_length + 63) >> 6
         for word in range(2 * words):
@@ -444,8 +539,20 @@ def correct_anchor(
     if removed == kept:
         work.counters[ALONE] += 1
         return at
+    count_errors(reads, weights, rules, anchor, work.columns, work.counters)
+    find_alleles(
+        reads,
+        weights,
+        rules,
+        anchor,
+        candidates,
+        count,
+        length + 2 * rules.margin,
+        work.columns,
+    )
     replace, high = classify(rules, work.columns, length)
     mark_ambiguous(ambiguous_bases, anchor, 1, work.ambiguous)
+    gap = find_gap(rules, work.columns, length)
     forest = work.forests.anchor
     if forest.threshold != NO_FOREST or work.forests.candidate.threshold != NO_FOREST:
         features.describe_msa(rules, work.columns, length, work.forests.coverage, work.features)
@@ -456,6 +563,7 @@ def correct_anchor(
         anchor,
         replace,
         crowded,
+        gap,
         work,
         edit,
         candidates,
@@ -476,6 +584,7 @@ def correct_anchor(
             anchor,
             replace or forest.sure == NO_FOREST,
             crowded,
+            gap,
             work,
             end,
             candidates,
@@ -489,7 +598,7 @@ def correct_anchor(
     work.edit_reads[record] = anchor
     work.edit_ends[record, 0] = end
     work.edit_ends[record, 1] = complete
-    work.classes[record] = HIGH_QUALITY if high else LOW_QUALITY
+    work.classes[record] = HIGH_QUALITY if high or gap[2] else LOW_QUALITY
     return record + 1, complete, vote
 
 
@@ -523,12 +632,12 @@ def correct_anchors(
             or at[2] + 2 * MAX_ENTRIES > len(work.vote_reads)
         ):
             return i, at[0], at[2]
-        count, crowded = find_aligned(reads, tables, rules, anchor, work, work.first)
+        count, crowded = find_aligned(reads, tables, weights, rules, anchor, work, work.first)
         mate_count: Integer = np.int64(0)
         mate_crowded = False
         if rules.paired:
             mate_count, mate_crowded = find_aligned(
-                reads, tables, rules, anchor + 1, work, work.second
+                reads, tables, weights, rules, anchor + 1, work, work.second
             )
             mark_mates(work.found, work.first, count, work.second, mate_count)
         at = correct_anchor(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import quality_weights
+from ngsgpu.align.rules import Rules
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.forest import NO_FOREST
@@ -223,6 +224,24 @@ def anchors_in_bucket_order(reads: ReadSet, tables: MinhashTables) -> NDArray[np
     return anchors[anchors % 2 == 0] if reads.paired else anchors
 
 
+def observed_rules(
+    reads: ReadSet, tables: MinhashTables, parameters: CorrectionParameters, coverage: float
+) -> Rules:
+    """The rules of a run, from the errors of a sample of its anchors."""
+    rules = parameters.rules(coverage, paired=reads.paired)
+    if not rules.variant_reads:
+        return rules
+    space = cpu.Workspace.allocate(reads.max_length, parameters.minhash.hashes, parameters.margin)
+    weights = quality_weights(reads.arrays.quality_bits)
+    sample = cpu.sampled_anchors(reads.reads, 2 if reads.paired else 1)
+    done: Integer = 0
+    while done < len(sample):
+        done, _, _ = cpu.correct_anchors(
+            reads.arrays, reads.ambiguous, tables.arrays, weights, rules, sample, done, space
+        )
+    return parameters.observed_rules(coverage, paired=reads.paired, counters=space.counters)
+
+
 def correct_on_cpu(
     reads: ReadSet,
     tables: MinhashTables,
@@ -246,7 +265,7 @@ def correct_on_cpu(
     """
     anchors = anchors_in_bucket_order(reads, tables)
     weights = quality_weights(reads.arrays.quality_bits)
-    rules = parameters.rules(coverage, paired=reads.paired)
+    rules = observed_rules(reads, tables, parameters, coverage)
     forests = parameters.forests(coverage)
     collector = CorrectionCollector(reads.reads, forests.anchor.sure != NO_FOREST)
     lock = threading.Lock()

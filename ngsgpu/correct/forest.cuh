@@ -46,8 +46,7 @@ __device__ __forceinline__ int sum_of_trees(const Forest& forest, const int* fea
     return __reduce_add_sync(~0u, total);
 }
 
-// Replace ``begins`` by the number of reads in each column, and set what positions share but the
-// mean and smallest support. The block calls it together.
+// Set what the features of all positions share. The block calls it together, after summarise_msa.
 __device__ __noinline__ void describe_msa(const Msa& msa, int64_t coverage, MsaFeatures& shared,
                                           int thread, int threads) {
     if (thread == 0) shared.differing = 0;
@@ -59,21 +58,11 @@ __device__ __noinline__ void describe_msa(const Msa& msa, int64_t coverage, MsaF
             atomicAdd(&shared.differing, 1);
     }
     if (thread < 32) {
-        int before = 0, fewest = 0x7FFFFFFF, most = 0;
-        for (int first = 0; first < msa.columns; first += 32) {
-            const int column = first + thread;
-            int reads = column < msa.columns ? msa.begins[column] : 0;
-            for (int step = 1; step < 32; step <<= 1) {
-                const int left = __shfl_up_sync(~0u, reads, step);
-                if (thread >= step) reads += left;
-            }
-            reads += before;
-            if (column < msa.columns) msa.begins[column] = reads;
-            if (column >= msa.margin && column < msa.margin + msa.length) {
-                fewest = min(fewest, reads);
-                most = max(most, reads);
-            }
-            before = __shfl_sync(~0u, reads, 31);
+        int fewest = 0x7FFFFFFF, most = 0;
+        for (int position = thread; position < msa.length; position += 32) {
+            const int reads = msa.begins[position + msa.margin];
+            fewest = min(fewest, reads);
+            most = max(most, reads);
         }
         fewest = __reduce_min_sync(~0u, fewest);
         most = __reduce_max_sync(~0u, most);

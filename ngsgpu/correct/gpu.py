@@ -181,10 +181,11 @@ class Sizes:
         """Bytes per block, in the kernel's layout."""
         columns = self.max_length + 2 * self.margin
         words = -(-columns // 32)
-        candidates = self.mates * (12 * self.cells + 16 * self.limit)
+        compared = 8 * -(-self.max_length // 64)
+        candidates = self.mates * (12 * self.cells + 16 * self.limit + compared)
         masks = 4 * (MASKS * words + words + -(-self.max_length // 32))
         planes = 16 * -(-columns // 64)
-        a_column = 24 + 4 + 2 + 1  # sums, begins, list, consensus
+        a_column = 24 + 4 + 2 + 1 + 1  # sums, begins, list, consensus, alleles
         rest = ROWS * 32 + masks + 4 + planes + a_column * columns + self.max_length
         return -(-(candidates + rest) // 16) * 16
 
@@ -277,6 +278,7 @@ class AnchorCorrector:
             self.results = {
                 name: cupy.zeros(reads.reads, dtype=kind) for name, kind in RESULTS.items()
             }
+            self._parameters, self._coverage = parameters, coverage
             rules = parameters.rules(coverage, paired=reads.paired)
             self.rules = RULES.on_device(**rules._asdict())
             self.forests = DeviceForests(parameters.forests(coverage))
@@ -313,11 +315,30 @@ class AnchorCorrector:
             batches: hands them out.
             advance: called with the number of reads corrected since the last call.
         """
+        self._observe()
         with self._edits:
             for places in batches:
                 anchors = self.anchors[places]
                 self._correct(anchors)
                 advance(len(anchors) * self.mates)
+
+    def _observe(self) -> None:
+        """Take the rules from the errors of a sample, as ``cpu_run.observed_rules`` does."""
+        import cupy
+
+        paired = self.reads.paired
+        if not self._parameters.rules(self._coverage, paired=paired).variant_reads:
+            return
+        sample = cpu.sampled_anchors(self.reads.reads, self.mates)
+        for first in range(0, len(sample), self.batch):
+            self._edit_total[:] = 0
+            self._launch_tiers(cupy.asarray(sample[first : first + self.batch]))
+        rules = self._parameters.observed_rules(
+            self._coverage, paired=paired, counters=self.counters.get()
+        )
+        self.rules[:] = RULES.on_device(**rules._asdict())
+        for array in (*self.results.values(), self.counters, self._edit_total):
+            array[:] = 0
 
     def release(self) -> None:
         """Release the memory that only batches need."""
@@ -342,6 +363,10 @@ class AnchorCorrector:
 
     def _correct(self, anchors: Any) -> None:
         """Correct a batch of anchors (first mates where paired)."""
+        self._launch_tiers(anchors)
+        self._edits.fetch(int(self._edit_total[0]))
+
+    def _launch_tiers(self, anchors: Any) -> None:
         struct = self._struct()
         for tier in range(len(self.tiers)):
             self._crowded_count[:] = 0
@@ -352,7 +377,6 @@ class AnchorCorrector:
             # The next launch overwrites the list while it reads it, were it not copied.
             anchors = self._left[:left]
             anchors[:] = self._crowded[:left]
-        self._edits.fetch(int(self._edit_total[0]))
 
     def _launch(self, tier: int, struct: Any, anchors: Any) -> None:
         sizes = self.tiers[tier]

@@ -1,5 +1,7 @@
 // Correction of anchors; the reference is ngsgpu/correct/cpu.py, which this must equal to the bit.
+#include "ngsgpu/align/alleles.cuh"
 #include "ngsgpu/align/candidates.cuh"
+#include "ngsgpu/align/gap.cuh"
 #include "ngsgpu/align/msa.cuh"
 #include "ngsgpu/align/rules.cuh"
 #include "ngsgpu/correct/forest.cuh"
@@ -20,6 +22,7 @@ struct Block {
     int warp_sum[MAX_THREADS / 32];
     int64_t edit_at;
     int64_t ambiguous_begin, ambiguous_end;
+    unsigned long long gap;
     unsigned long long counters[COUNTERS];
     Forest forests[2];  // of anchors, of candidates
     MsaFeatures shared_features;
@@ -27,15 +30,16 @@ struct Block {
 };
 
 // Bytes of dynamic memory for one mate's candidates, and for the MSA.
-__host__ __device__ constexpr int64_t candidate_bytes(int cells, int limit) {
-    return int64_t(cells) * 12 + int64_t(limit) * 16;
+__host__ __device__ constexpr int64_t candidate_bytes(int cells, int limit, int max_length) {
+    return int64_t(cells) * 12 + int64_t(limit) * 16 + (max_length + 63) / 64 * 8;
 }
 
 __device__ Candidates candidates_at(char* memory, const Sizes& sizes, int* count, int* kept) {
     Candidates c;
     c.set = (uint64_t*)memory;
     c.entry = c.set + sizes.cells;
-    c.set_reads = (uint32_t*)(c.entry + sizes.limit);
+    c.compared = c.entry + sizes.limit;
+    c.set_reads = (uint32_t*)(c.compared + (sizes.max_length + 63) / 64);
     c.fit = c.set_reads + sizes.cells;
     c.kept = (uint16_t*)(c.fit + sizes.limit);
     c.weight = c.kept + sizes.limit;
@@ -60,7 +64,8 @@ __device__ void place_msa(char* memory, const Sizes& sizes, Block& block, Msa& m
     planes.half = (uint32_t*)(msa.begins + columns + 1);
     msa.list = (uint16_t*)(planes.half + 4 * ((columns + 63) / 64));
     msa.consensus = (uint8_t*)(msa.list + columns);
-    msa.anchor = msa.consensus + columns;
+    msa.alleles = msa.consensus + columns;
+    msa.anchor = msa.alleles + columns;
     msa.listed = &block.listed;
     msa.margin = sizes.margin;
     msa.support_sum = &block.support_sum;
@@ -91,45 +96,95 @@ __device__ void mark_ambiguous(const AmbiguousBases& all, int64_t anchor, int le
         atomicOr(&ambiguous[all.positions[i] >> 5], 1u << (all.positions[i] & 31));
 }
 
-// Whether a position of the anchor is changed to the consensus; ``chosen``, if a forest decides,
-// has the positions that it changes.
+// Count the anchor's Q20 bases, and those that differ from the consensus and are alone.
+__device__ __forceinline__ void count_errors(const Reads& reads, const Weight* weights,
+                                             const Msa& msa, const uint8_t* qualities,
+                                             Block& block, int thread) {
+    int bases = 0, errors = 0;
+    for (int first = 0; first < msa.length; first += blockDim.x) {
+        const int position = first + thread, column = position + msa.margin;
+        const bool q20 =
+            position < msa.length &&
+            weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
+        const bool error = q20 && msa.anchor[position] != msa.consensus[column] &&
+                           q20_reads(msa, column, msa.anchor[position]) == 1;
+        bases += __syncthreads_count(q20);
+        errors += __syncthreads_count(error);
+    }
+    if (thread == 0) {
+        block.counters[Q20_BASES] += bases;
+        block.counters[Q20_ERRORS] += errors;
+    }
+}
+
+// Whether the reads with the consensus outweigh the others, without the anchor; where there are no
+// others, any number does.
+__device__ __forceinline__ bool outweighs(const Reads& reads, const Weight* weights,
+                                          const Rules& rules, const Msa& msa,
+                                          const uint8_t* qualities, int column, int base) {
+    if (!((msa.mixed[column >> 5] >> (column & 31)) & 1)) return true;
+    int64_t others = 0;
+    for (int other = 0; other < 4; ++other)
+        if (other != base) others += msa.sums[column].weight[other];
+    if (others == 0) return true;
+    const int position = column - msa.margin;
+    if (position >= 0 && position < msa.length && msa.anchor[position] != base)
+        others -= base_weight(weights[quality_code(qualities, int(reads.quality_bits), position)],
+                              1 << WEIGHT_BITS);
+    return msa.sums[column].weight[base] >=
+           rules.evidence_weight + rules.evidence_ratio * others;
+}
+
+// Whether a position of the anchor is changed to the consensus of its column; ``chosen``, if a
+// forest decides, has the positions that it changes.
 __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weights,
                                         const Rules& rules, const Msa& msa, const uint8_t* qualities,
                                         bool replace, bool crowded, bool high,
-                                        const uint32_t* ambiguous, const uint32_t* chosen,
-                                        int position) {
-    const int column = position + msa.margin;
+                                        const Gap& gap, const uint32_t* ambiguous,
+                                        const uint32_t* chosen, int position) {
+    const bool shifted = gap.at(position);
+    const int column = position + msa.margin + (shifted ? gap.shift : 0);
     const int base = msa.consensus[column], own = msa.anchor[position];
     const bool known = !((ambiguous[position >> 5] >> (position & 31)) & 1);
     if (base == own && known) return false;
     const bool q20 =
         weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
     const bool guarded = known && crowded && q20;
-    if (known && chosen && (guarded || !high)) return (chosen[position >> 5] >> (position & 31)) & 1;
+    if (known && ((msa.alleles[column] >> own) & 1)) return false;
+    if (known && chosen && (guarded || !high) && !shifted)
+        return (chosen[position >> 5] >> (position & 31)) & 1;
     if (guarded) return false;
+    if (shifted && !(known && covered(msa, column))) return false;
     // Without qualities, the placeholder of an ambiguous base counts as Q20.
     if (!known && q20_reads(msa, column, base) == int(q20 && base == own)) return false;
+    if (rules.variant_reads)
+        return (replace && !shifted) ||
+               outweighs(reads, weights, rules, msa, qualities, column, base);
     if (replace) return true;
     if (known && q20_reads(msa, column, own) > rules.position_max_reads) return false;
     return support_of(msa, column, base) >= rules.position_support;
+}
+
+__device__ __forceinline__ int consensus_for(const Msa& msa, const Gap& gap, int position) {
+    return msa.consensus[position + msa.margin + (gap.at(position) ? gap.shift : 0)];
 }
 
 // Write an anchor's edits, in order of position, and its edited planes; return their number.
 // ``block.edit_at`` is where they begin. The block calls it together.
 __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights, const Rules& rules,
                       const Msa& msa, const uint8_t* qualities, bool replace, bool crowded,
-                      bool high, const uint32_t* ambiguous, const uint32_t* chosen, const Planes& edited,
-                      const Results& results, Block& block, int thread) {
+                      bool high, const Gap& gap, const uint32_t* ambiguous, const uint32_t* chosen,
+                      const Planes& edited, const Results& results, Block& block, int thread) {
     int total = 0;
     const int step = blockDim.x;
     const int rounded = (msa.length + step - 1) / step * step;
     for (int position = thread; position < rounded; position += blockDim.x) {
         const bool inside = position < msa.length;
         const bool change = inside && changes(reads, weights, rules, msa, qualities, replace,
-                                              crowded, high, ambiguous, chosen, position);
+                                              crowded, high, gap, ambiguous, chosen, position);
         total += __syncthreads_count(change);
         int code = 0;
-        if (inside) code = change ? msa.consensus[position + msa.margin] : msa.anchor[position];
+        if (inside) code = change ? consensus_for(msa, gap, position) : msa.anchor[position];
         const uint32_t low = __ballot_sync(~0u, code & 1), high = __ballot_sync(~0u, code & 2);
         if ((thread & 31) == 0 && (position >> 5) < 2 * edited.words) {
             edited.half[position >> 5] = low;
@@ -144,7 +199,7 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
     for (int position = thread; total && position < rounded; position += blockDim.x) {
         const bool change = position < msa.length &&
                             changes(reads, weights, rules, msa, qualities, replace, crowded, high,
-                                    ambiguous, chosen, position);
+                                    gap, ambiguous, chosen, position);
         const uint32_t mask = __ballot_sync(~0u, change);
         if ((thread & 31) == 0) block.warp_sum[thread >> 5] = __popc(mask);
         __syncthreads();
@@ -155,17 +210,19 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
         }
         if (change)
             results.edits[at + before] =
-                (uint32_t(position) << 2) | msa.consensus[position + msa.margin];
+                (uint32_t(position) << 2) | uint32_t(consensus_for(msa, gap, position));
         at += chunk;
         __syncthreads();
     }
     return total;
 }
 
-// Vote for the consensus of each kept candidate that hardly reaches beyond the anchor.
+// Vote for the consensus of each kept candidate that hardly reaches beyond the anchor and carries
+// no allele.
 __device__ void vote_for_candidates(const Reads& reads, const Weight* weights,
-                                    const Candidates& c, const Msa& msa, const Planes& planes,
-                                    const Results& results, bool by_forest, Block& block,
+                                    const Candidates& c, const Msa& msa, bool alleles,
+                                    const Planes& planes, const Results& results, bool by_forest,
+                                    Block& block,
                                     int thread) {
     const int rounded = planes.words * 64;
     for (int column = thread; column < rounded; column += blockDim.x) {
@@ -184,7 +241,8 @@ __device__ void vote_for_candidates(const Reads& reads, const Weight* weights,
         int64_t read = 0;
         if (k < *c.kept_count && c.weight[k] != 0) {
             const Row row = row_of(reads, c, k);
-            if (row.shift >= -msa.margin && row.shift + row.length <= msa.length + msa.margin) {
+            if (row.shift >= -msa.margin && row.shift + row.length <= msa.length + msa.margin &&
+                !(alleles && carries_allele(msa, row))) {
                 read = entry_read(c.entry[c.kept[k]]);
                 vote.own = (const uint64_t*)row.planes;
                 vote.shift = row.shift;
@@ -293,6 +351,9 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
     const bool high = replace && block.support_sum >= rules.high_mean_support * length &&
                       block.smallest >= rules.high_min_support;
     const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
+    count_errors(reads, weights, msa, qualities, block, thread);
+    const bool alleles = find_alleles(reads, weights, rules, anchor, c, msa, thread, blockDim.x);
+    const Gap gap = find_gap(rules, msa, &block.gap, thread, blockDim.x);
     const bool by_forest = (!high || crowded) && block.forests[0].threshold != NO_FOREST;
     const bool vote_by_forest = high && block.forests[1].threshold != NO_FOREST;
     // The masks are not needed any more.
@@ -305,23 +366,24 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
                          block.shared_features, block.features[thread >> 5], chosen, sure,
                          thread, blockDim.x);
     const int edits = decide(reads, weights, rules, msa, qualities, replace, crowded, high,
-                             msa.ambiguous, chosen, planes,
+                             gap, msa.ambiguous, chosen, planes,
                              results, block, thread);
     if (thread == 0) {
-        results.classes[anchor] = high ? HIGH_QUALITY : LOW_QUALITY;
+        results.classes[anchor] = high || gap.shift ? HIGH_QUALITY : LOW_QUALITY;
         results.edit_start[anchor] = block.edit_at;
         results.edit_count[anchor] = uint16_t(edits);
         ++block.counters[high ? HIGH : LOW];
     }
     __syncthreads();
     if (high) {
-        vote_for_candidates(reads, weights, c, msa, planes, results, vote_by_forest, block, thread);
+        vote_for_candidates(reads, weights, c, msa, alleles, planes, results, vote_by_forest, block,
+                            thread);
         return;
     }
     if (thread == 0) results.edit_hash[anchor] = hash_bits(planes, 0, msa.length, 0);
     __syncthreads();
     const int complete = decide(reads, weights, rules, msa, qualities, by_forest ? replace : true,
-                                crowded, high, msa.ambiguous, sure, planes,
+                                crowded, high, gap, msa.ambiguous, sure, planes,
                                 results, block, thread);
     __syncthreads();
     if (thread == 0) {
@@ -374,7 +436,7 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
     __syncthreads();
     const int mates = rules.paired ? 2 : 1;
     char* memory = workspace ? workspace + blockIdx.x * workspace_bytes : shared;
-    const int64_t own_bytes = candidate_bytes(sizes.cells, sizes.limit);
+    const int64_t own_bytes = candidate_bytes(sizes.cells, sizes.limit, sizes.max_length);
     if (thread < mates)
         c[thread] = candidates_at(memory + thread * own_bytes, sizes, &block.count[thread],
                                   &block.kept[thread]);
@@ -406,6 +468,8 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
         for (int mate = 0; mate < mates; ++mate)
             for (int cell = thread; cell < sizes.cells; cell += blockDim.x)
                 c[mate].set[cell] = FREE_ENTRY;
+        for (int mate = 0; mate < mates; ++mate)
+            mark_compared(reads, weights, rules, anchor + mate, c[mate], thread, blockDim.x);
         __syncthreads();
         for (int mate = 0; mate < mates; ++mate)
             align_entries(reads, rules, anchor + mate, c[mate], block.count[mate], thread, blockDim.x);

@@ -7,14 +7,52 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from ngsgpu.align.alignment import WEIGHT_BITS
+from ngsgpu.align.msa import MAX_AGREEING
 from ngsgpu.align.rules import SUPPORT_BITS, Rules
+from ngsgpu.correct.cpu import Q20_BASES, Q20_ERRORS
 from ngsgpu.correct.forest import Forests, check_threshold, load_model, without_forests
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash import MinhashParameters
 
 TOLERANCE = 1e-5
+
+
+TYPICAL_ERROR_RATE = 1e-3
+"""Of bases of at least Q20, before any is seen."""
+
+MIN_VARIANT_READS = 3
+UNEXPLAINED = 0.002
+"""Probability that an error of a read is found in enough others by chance, at most."""
+
+NEVER = (1 << 31) - 1
+
+
+def variant_depths(error_rate: float) -> tuple[int, int, int, int, int, int, int, int]:
+    """Q20 reads of a column from which one more read each must agree on a base.
+
+    With n reads, an erroneous base is found in N - 1 others with the binomial probability of
+    N - 1 or more successes in n - 1 trials at a third of the error rate, for which Poisson's is
+    taken; N is the smallest number for which that is at most ``UNEXPLAINED``.
+    """
+    depths = [
+        math.floor(_explained(MIN_VARIANT_READS + step - 1) * 3 / error_rate) + 1
+        for step in range(8)
+    ]
+    first, *_ = depths
+    return (first, *depths[1:])  # type: ignore[return-value]
+
+
+def _explained(others: int) -> float:
+    """Largest mean at which ``others`` or more events have a probability of ``UNEXPLAINED``."""
+    low, high = 0.0, 50.0
+    for _ in range(60):
+        mean = (low + high) / 2
+        fewer = sum(mean**i / math.factorial(i) for i in range(others)) * math.exp(-mean)
+        low, high = (mean, high) if 1 - fewer <= UNEXPLAINED else (low, mean)
+    return low
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +81,14 @@ class CorrectionParameters:
         anchor_threshold: probability from which the forest changes a base of a low-quality MSA;
             None: the model's.
         candidate_threshold: the same for bases of candidates.
+        classic: decide as CARE does, without what the following attributes describe.
+        keep_variants: reads of at least Q20 that must agree on a base for it to be kept as an
+            allele; None: as many as the errors of the run do not explain.
+        compared_quality: Phred score below which a base of the anchor is not compared when it
+            is aligned.
+        evidence_reads: full-weight reads that a base of a low-quality MSA needs against the
+            anchor's own.
+        evidence_ratio: and how many for each other read that contradicts it.
     """
 
     coverage: float | None = None
@@ -62,6 +108,11 @@ class CorrectionParameters:
     model: str = "none"
     anchor_threshold: float | None = None
     candidate_threshold: float | None = None
+    classic: bool = False
+    keep_variants: int | None = None
+    compared_quality: int = 15
+    evidence_reads: float = 1.8
+    evidence_ratio: int = 6
 
     def __post_init__(self) -> None:
         if self.coverage is not None and not 0 < self.coverage <= 1_000_000:
@@ -72,6 +123,13 @@ class CorrectionParameters:
         check_threshold("--candidate-threshold", self.candidate_threshold)
         load_model(self.model)
 
+        if self.keep_variants is not None and not 2 <= self.keep_variants <= MAX_AGREEING:
+            raise UsageError(
+                f"--keep-variants must be auto or 2 to {MAX_AGREEING}, not {self.keep_variants}"
+            )
+        if self.classic and self.keep_variants is not None:
+            raise UsageError("--classic keeps no variants; leave out --keep-variants")
+
     def forests(self, coverage: float) -> Forests:
         """What decides on single positions, for a coverage (reads per position)."""
         model = load_model(self.model)
@@ -79,8 +137,22 @@ class CorrectionParameters:
             return without_forests()
         return model.forests(coverage, self.anchor_threshold, self.candidate_threshold)
 
-    def rules(self, coverage: float, *, paired: bool) -> Rules:
-        """The integers for a coverage (reads per position)."""
+    def observed_rules(self, coverage: float, *, paired: bool, counters: Any) -> Rules:
+        """``rules`` for the error rate that the counters of a sample show."""
+        bases, errors = int(counters[Q20_BASES]), int(counters[Q20_ERRORS])
+        rate = (errors + 1) / (bases + 1 / TYPICAL_ERROR_RATE)
+        return self.rules(coverage, paired=paired, error_rate=min(rate, 0.1))
+
+    def rules(
+        self, coverage: float, *, paired: bool, error_rate: float = TYPICAL_ERROR_RATE
+    ) -> Rules:
+        """The integers for a coverage (reads per position) and an error rate of Q20 bases."""
+        if self.classic:
+            variants, depths = 0, (NEVER,) * 8
+        elif self.keep_variants is not None:
+            variants, depths = self.keep_variants, (NEVER,) * 8
+        else:
+            variants, depths = MIN_VARIANT_READS, variant_depths(error_rate)
         e = self.error_rate
         percent = math.ceil(100 * e - TOLERANCE) // 2 / 100
         return Rules(
@@ -105,6 +177,11 @@ class CorrectionParameters:
             position_support=_support(self.position_support),
             position_max_reads=self.position_max_reads,
             margin=self.margin,
+            variant_reads=variants,
+            variant_depths=depths,
+            compared_weight=0 if self.classic else _weight(1 - 10 ** (-self.compared_quality / 10)),
+            evidence_weight=_weight(self.evidence_reads),
+            evidence_ratio=self.evidence_ratio,
         )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.correct import cpu
-from ngsgpu.correct.cpu_run import CorrectionOnCpu, anchors_in_bucket_order
+from ngsgpu.correct.cpu_run import CorrectionOnCpu, anchors_in_bucket_order, observed_rules
 from ngsgpu.correct.forest import Forests, fixed_coverage, no_trees
 from ngsgpu.correct.forest_features import Samples
 from ngsgpu.correct.params import CorrectionParameters
@@ -121,6 +121,7 @@ def _record(
     space = cpu.Workspace.allocate(
         reads.max_length, parameters.minhash.hashes, parameters.margin, forests, samples
     )
+    rules = observed_rules(reads, tables, parameters, coverage)
     anchors = anchors_in_bucket_order(reads, tables)
     done: Integer = 0
     while done < len(anchors) and samples.used[0] < rows:
@@ -129,7 +130,7 @@ def _record(
             reads.ambiguous,
             tables.arrays,
             quality_weights(parameters.quality_bits),
-            parameters.rules(coverage, paired=reads.paired),
+            rules,
             anchors,
             done,
             space,

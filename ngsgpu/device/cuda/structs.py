@@ -24,7 +24,8 @@ SUFFIX: Final = ".structs"
 
 _SCALARS: Final = {"uint8_t": "u1", "int32_t": "i4", "uint32_t": "u4", "int64_t": "i8",
                    "uint64_t": "u8", "float": "f4"}  # fmt: skip
-_OF_PYTHON: Final = {int: "int32_t", np.float32: "float", tuple[int, int, int]: "int32_t[3]"}
+_OF_PYTHON: Final = {int: "int32_t", np.float32: "float", tuple[int, int, int]: "int32_t[3]",
+                     tuple[int, int, int, int, int, int, int, int]: "int32_t[8]"}  # fmt: skip
 
 
 class Struct:

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.align.alignment import quality_weights
+from ngsgpu.align.rules import RULES, Rules
 from ngsgpu.correct import CorrectionParameters, cpu
 from ngsgpu.correct import gpu as correct_gpu
 from ngsgpu.minhash import MinhashTables, build_tables
@@ -382,10 +383,14 @@ class FakeGpus:
             anchors = np.delete(anchors, slice(None, None, every))
         with self._lock:
             self.corrected[Device().id] += len(anchors)
-        self._correct(self._read_arrays(reads), self.table_arrays(tables), anchors, result)
+        chosen = Rules(**{
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in RULES.unpack(rules).items()
+        })  # fmt: skip
+        self._correct(self._read_arrays(reads), self.table_arrays(tables), chosen, anchors, result)
 
     def _correct(
-        self, reads: ReadArrays, tables: TableArrays, anchors: Any, result: _Results
+        self, reads: ReadArrays, tables: TableArrays, rules: Rules, anchors: Any, result: _Results
     ) -> None:
         parameters, host = self.parameters, self.reads
         space = cpu.Workspace.allocate(
@@ -394,7 +399,6 @@ class FakeGpus:
             parameters.margin,
             parameters.forests(self.coverage),
         )
-        rules = parameters.rules(self.coverage, paired=host.paired)
         weights = quality_weights(reads.quality_bits)
         done: Any = 0
         while done < len(anchors):

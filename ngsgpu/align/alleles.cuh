@@ -1,0 +1,98 @@
+// Bases that more reads carry than errors explain; see ngsgpu/align/alleles.py.
+#pragma once
+#include "ngsgpu/align/msa.cuh"
+
+// Distinct values, of which a limit suffices; one per lane.
+struct Distinct {
+    int own = 0, count = 0;
+    __device__ void add(int value, int limit, int lane) {
+        const bool seen = __any_sync(~0u, lane < count && own == value);
+        if (seen || count >= limit) return;
+        if (lane == count) own = value;
+        ++count;
+    }
+};
+
+__device__ __forceinline__ int reads_needed(const Rules& rules, int depth) {
+    int needed = rules.variant_reads;
+    for (int step = 0; step < 8; ++step) needed += depth >= rules.variant_depths[step];
+    return needed;
+}
+
+// Fragments with different ends that carry a base at Q20 or above, counted up to ``needed``, at
+// most 32; a warp together.
+__device__ int independent_reads(const Reads& reads, const Weight* weights, const Rules& rules,
+                                 int64_t anchor, const Candidates& c, const Msa& msa, int column,
+                                 int base, int needed, int lane) {
+    const int position = column - msa.margin, bits = int(reads.quality_bits);
+    Distinct ends, fragments;
+    if (position >= 0 && position < msa.length && msa.anchor[position] == base) {
+        const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
+        if (weights[quality_code(qualities, bits, position)] >= Q20_WEIGHT) {
+            ends.add(0, needed, lane);
+            fragments.add(int(anchor >> rules.paired), needed, lane);
+        }
+    }
+    const int kept = *c.kept_count;
+#pragma unroll 1
+    for (int first = 0; first < kept; first += 32) {
+        const int k = first + lane;
+        bool carries = k < kept && c.weight[k] != 0;
+        int end = 0, fragment = 0;
+        if (carries) {
+            const Row row = row_of(reads, c, k);
+            const int offset = position - row.shift;
+            carries = offset >= 0 && offset < row.length && base_at_offset(row, offset) == base &&
+                      weights[quality_code(row.qualities, bits, row.position(offset))] >=
+                          Q20_WEIGHT;
+            end = row.reverse_complemented ? 2 * (row.shift + row.length) + 1 : 2 * row.shift;
+            fragment = int(entry_read(c.entry[c.kept[k]]) >> rules.paired);
+        }
+        for (unsigned left = __ballot_sync(~0u, carries); left; left &= left - 1) {
+            const int source = __ffs(left) - 1;
+            ends.add(__shfl_sync(~0u, end, source), needed, lane);
+            fragments.add(__shfl_sync(~0u, fragment, source), needed, lane);
+        }
+    }
+    return min(ends.count, fragments.count);
+}
+
+// Set ``msa.alleles``; return whether there are any. The block calls it together.
+__device__ bool find_alleles(const Reads& reads, const Weight* weights, const Rules& rules,
+                             int64_t anchor, const Candidates& c, const Msa& msa, int thread,
+                             int threads) {
+    for (int column = thread; column < msa.columns; column += threads) msa.alleles[column] = 0;
+    __syncthreads();
+    const int listed = rules.variant_reads ? *msa.listed : 0;
+    bool any = false;
+#pragma unroll 1
+    for (int at = thread >> 5; at < listed; at += threads / 32) {
+        const int column = msa.list[at];
+        int depth = 0, alleles = 0;
+        for (int base = 0; base < 4; ++base) depth += q20_reads(msa, column, base);
+        const int needed = reads_needed(rules, depth);
+#pragma unroll 1
+        for (int base = 0; base < 4; ++base) {
+            const int carried = q20_reads(msa, column, base);
+            if (carried < needed || base == msa.consensus[column]) continue;
+            if (carried >= needed + 2 ||
+                needed <= independent_reads(reads, weights, rules, anchor, c, msa, column, base,
+                                            needed, thread & 31))
+                alleles |= 1 << base;
+        }
+        any = any || alleles;
+        if (alleles && (thread & 31) == 0) msa.alleles[column] = uint8_t(alleles);
+    }
+    return __syncthreads_or(any);
+}
+
+// Whether a candidate within the columns has a base that is an allele.
+__device__ bool carries_allele(const Msa& msa, const Row& row) {
+    const int listed = *msa.listed;
+    for (int at = 0; at < listed; ++at) {
+        const int column = msa.list[at], offset = column - msa.margin - row.shift;
+        if (msa.alleles[column] == 0 || offset < 0 || offset >= row.length) continue;
+        if ((msa.alleles[column] >> base_at_offset(row, offset)) & 1) return true;
+    }
+    return false;
+}

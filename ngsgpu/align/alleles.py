@@ -1,0 +1,131 @@
+"""Which bases of a column are alleles: carried by more reads than sequencing errors explain.
+
+A base other than the consensus is an allele if enough reads of a quality of at least Q20 carry it.
+Copies of one molecule repeat the same error, so only different fragments with different ends count;
+where most fragments share their ends, as in amplicons, every second read counts instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.align.alignment import Q20_WEIGHT, Alignments
+from ngsgpu.align.msa import Columns, base_under, q20_reads
+from ngsgpu.align.rules import Rules
+from ngsgpu.jit import Integer, njit
+from ngsgpu.readset import ReadArrays
+from ngsgpu.readset.cpu import quality_code, quality_start, read_length
+
+
+@njit(nogil=True, cache=True)
+def reads_needed(rules: Rules, depth: Integer) -> Integer:
+    """Reads that must carry a base among ``depth`` Q20 reads for it to be an allele."""
+    needed: Integer = rules.variant_reads
+    for step in rules.variant_depths:
+        needed += depth >= step
+    return needed
+
+
+@njit(nogil=True, cache=True)
+def add_distinct(values: NDArray[np.int64], count: int, limit: Integer, value: Integer) -> int:
+    """Add a value to the first ``count`` distinct ones, of which ``limit`` suffice."""
+    for i in range(count):
+        if values[i] == value:
+            return count
+    if count < limit:
+        values[count] = value
+        return count + 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def independent_reads(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    candidates: Alignments,
+    count: Integer,
+    columns: Columns,
+    column: Integer,
+    base: Integer,
+    needed: Integer,
+) -> int:
+    """Fragments with different ends that carry a base at Q20 or above, counted up to ``needed``."""
+    position = column - rules.margin
+    ends = columns.distinct[0]
+    fragments = columns.distinct[1]
+    distinct_ends = 0
+    distinct_fragments = 0
+    length = read_length(reads, anchor)
+    quality = quality_start(reads, anchor)
+    if (
+        0 <= position < length
+        and columns.anchor[position] == base
+        and weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
+    ):
+        distinct_ends = add_distinct(ends, 0, needed, np.int64(0))
+        distinct_fragments = add_distinct(fragments, 0, needed, anchor >> rules.paired)
+    for i in range(count):
+        if not candidates.kept[i] or base_under(reads, candidates, i, position) != base:
+            continue
+        read = candidates.read[i]
+        own_length = read_length(reads, read)
+        shift = candidates.shift[i]
+        offset = position - shift
+        reverse_complemented = candidates.reverse_complemented[i]
+        if reverse_complemented:
+            offset = own_length - 1 - offset
+        if weights[quality_code(reads, quality_start(reads, read), offset)] < Q20_WEIGHT:
+            continue
+        end = 2 * (shift + own_length) + 1 if reverse_complemented else 2 * shift
+        distinct_ends = add_distinct(ends, distinct_ends, needed, end)
+        distinct_fragments = add_distinct(
+            fragments, distinct_fragments, needed, read >> rules.paired
+        )
+    return min(distinct_ends, distinct_fragments)
+
+
+@njit(nogil=True, cache=True)
+def find_alleles(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    candidates: Alignments,
+    count: Integer,
+    width: Integer,
+    columns: Columns,
+) -> None:
+    """Set ``columns.alleles`` of the first ``width`` columns: a bit for each base to be kept."""
+    for column in range(width):
+        columns.alleles[column] = 0
+        if rules.variant_reads == 0:
+            continue
+        depth = np.int64(0)
+        for base in range(4):
+            depth += q20_reads(columns.sums, column, base)
+        needed = reads_needed(rules, depth)
+        for base in range(4):
+            carried = q20_reads(columns.sums, column, base)
+            if carried < needed or base == columns.consensus[column]:
+                continue
+            if carried >= needed + 2 or needed <= independent_reads(
+                reads, weights, rules, anchor, candidates, count, columns, column, base, needed
+            ):
+                columns.alleles[column] |= np.uint8(1 << base)
+
+
+@njit(nogil=True, cache=True)
+def carries_allele(
+    reads: ReadArrays, rules: Rules, candidates: Alignments, entry: Integer, columns: Columns
+) -> bool | np.bool:
+    """Whether a candidate within the columns has a base that is an allele."""
+    first = candidates.shift[entry] + rules.margin
+    for column in range(first, first + read_length(reads, candidates.read[entry])):
+        if columns.alleles[column]:
+            base = base_under(reads, candidates, entry, column - rules.margin)
+            if (columns.alleles[column] >> base) & 1:
+                return True
+    return False
