@@ -7,7 +7,7 @@ its results are edits (base replacements) of the anchors and votes on their cand
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,11 @@ def sampled_anchors(reads: int, mates: int) -> NDArray[np.uint32]:
     anchors = reads // mates
     step = max(8, -(-anchors // SAMPLE))
     return np.arange(0, anchors, step, dtype=np.uint32) * np.uint32(mates)
+
+
+def sampled_errors(counters: NDArray[Any]) -> dict[str, int]:
+    """The Q20 bases of anchors, and the errors among them."""
+    return {"bases": int(counters[Q20_BASES]), "errors": int(counters[Q20_ERRORS])}
 
 
 class Workspace(NamedTuple):

@@ -239,7 +239,9 @@ def observed_rules(
         done, _, _ = cpu.correct_anchors(
             reads.arrays, reads.ambiguous, tables.arrays, weights, rules, sample, done, space
         )
-    return parameters.observed_rules(coverage, paired=reads.paired, counters=space.counters)
+    return parameters.observed_rules(
+        coverage, paired=reads.paired, **cpu.sampled_errors(space.counters)
+    )
 
 
 def correct_on_cpu(

@@ -334,7 +334,7 @@ class AnchorCorrector:
             self._edit_total[:] = 0
             self._launch_tiers(cupy.asarray(sample[first : first + self.batch]))
         rules = self._parameters.observed_rules(
-            self._coverage, paired=paired, counters=self.counters.get()
+            self._coverage, paired=paired, **cpu.sampled_errors(self.counters.get())
         )
         self.rules[:] = RULES.on_device(**rules._asdict())
         for array in (*self.results.values(), self.counters, self._edit_total):

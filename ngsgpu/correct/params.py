@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 from ngsgpu.align.alignment import WEIGHT_BITS
 from ngsgpu.align.msa import MAX_AGREEING
 from ngsgpu.align.rules import SUPPORT_BITS, Rules
-from ngsgpu.correct.cpu import Q20_BASES, Q20_ERRORS
 from ngsgpu.correct.forest import Forests, check_threshold, load_model, without_forests
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash import MinhashParameters
@@ -137,9 +135,8 @@ class CorrectionParameters:
             return without_forests()
         return model.forests(coverage, self.anchor_threshold, self.candidate_threshold)
 
-    def observed_rules(self, coverage: float, *, paired: bool, counters: Any) -> Rules:
-        """``rules`` for the error rate that the counters of a sample show."""
-        bases, errors = int(counters[Q20_BASES]), int(counters[Q20_ERRORS])
+    def observed_rules(self, coverage: float, *, paired: bool, bases: int, errors: int) -> Rules:
+        """``rules`` for the errors among the Q20 bases of a sample."""
         rate = (errors + 1) / (bases + 1 / TYPICAL_ERROR_RATE)
         return self.rules(coverage, paired=paired, error_rate=min(rate, 0.1))
 

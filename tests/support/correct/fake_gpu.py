@@ -383,10 +383,9 @@ class FakeGpus:
             anchors = np.delete(anchors, slice(None, None, every))
         with self._lock:
             self.corrected[Device().id] += len(anchors)
-        chosen = Rules(**{
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in RULES.unpack(rules).items()
-        })  # fmt: skip
+        numbers = RULES.unpack(rules)
+        lists = {name: tuple(kept) for name, kept in numbers.items() if isinstance(kept, list)}
+        chosen = Rules(**{**numbers, **lists})
         self._correct(self._read_arrays(reads), self.table_arrays(tables), chosen, anchors, result)
 
     def _correct(
