@@ -31,13 +31,13 @@ class Calibration:
         scores: uint8[2 * CYCLES * SCORES], as ``qualities.Tables.scores``.
         bases: int64[2, CYCLES, SCORES], bases in overlaps by mate, part, and score.
         rates: float64[2, CYCLES, SCORES], their error rates.
-        shared: probability of an error that both mates have.
+        shared: probability of an error that both mates have; None if unknown.
     """
 
     scores: NDArray[np.uint8]
     bases: NDArray[np.int64]
     rates: NDArray[np.float64]
-    shared: float
+    shared: float | None = None
 
     def for_statistics(self) -> dict[str, Any]:
         """As in the statistics of a run."""
@@ -91,7 +91,7 @@ def calibrate(columns: NDArray[np.int32]) -> Calibration:
         all_rates[mate].reshape(-1)[seen[mate]] = rates[mate]
         bases[mate] = counts[mate].reshape(shape)
     table = np.clip(to_scores(np.minimum(all_rates, _WORST)), 0, SCORES - 1).astype(np.uint8)
-    return Calibration(table.ravel(), bases, all_rates, 0.0)
+    return Calibration(table.ravel(), bases, all_rates)
 
 
 def _by_score(part: NDArray[np.float64], groups: list[NDArray[np.int64]]) -> NDArray[np.float64]:

@@ -159,6 +159,13 @@ def _consensus(
 
 
 @njit(nogil=True, cache=True)
+def _leave_alone(read: Read, length: Integer, tables: Tables) -> None:
+    """Give a read the scores that it has outside its overlap."""
+    for i in range(length):
+        read.scores[i] = tables.alone[read.scores[i]]
+
+
+@njit(nogil=True, cache=True)
 def _fewest_mismatches(
     first: Read,
     length1: Integer,
@@ -254,6 +261,8 @@ def merge_records(
             rules.never_ambiguous != 0, rules.mask_ties != 0, overlap.letters, overlap.scores,
         )  # fmt: skip
         fragment = length2 - place if outward else place + length2
+        _leave_alone(first, length1, tables)
+        _leave_alone(second, length2, tables)
         # The first mate is kept up to the end of the fragment, the second from its begin on.
         cut = rules.outward == _TRIM and (outward or fragment < length1)
         end1 = min(length1, fragment) if cut else length1

@@ -49,7 +49,7 @@ TABLES: Final = Struct(
     __name__,
     "Tables",
     {
-        **dict.fromkeys(("agree", "differ", "scores"), "const uint8_t*"),
+        **dict.fromkeys(("agree", "differ", "scores", "alone"), "const uint8_t*"),
         **dict.fromkeys(
             ("match", "mismatch", "alike", "unlike", "base", "prior", "usual"), "const int32_t*"
         ),

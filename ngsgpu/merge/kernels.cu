@@ -93,6 +93,13 @@ __device__ __forceinline__ Called call_of(const Read& read, int i, const u8* cla
     return {base_of(read, i, classes), u32(score_of(read, i, rules, tables))};
 }
 
+// A base outside of an overlap.
+__device__ __forceinline__ Called call_alone(const Read& read, int i, const u8* classes,
+                                             const Rules& rules, const Tables& tables) {
+    const Called called = call_of(read, i, classes, rules, tables);
+    return {called.code, tables.alone[called.score]};
+}
+
 // Decide base k of an overlap, as _consensus of ngsgpu/merge/cpu.py.
 __device__ __forceinline__ Called decide(const Overlap& overlap, int k, const u8* classes,
                                          const Rules& rules, const Tables& tables) {
@@ -174,7 +181,7 @@ __device__ __forceinline__ u32 put_corrected(Output* out, const Mates& mates, u3
     out->put_header(mates.raw, header_of(mates, pair, out->lane), false);
     out->put_bases(end - begin, rules.phred_offset, [&](int j) {
         const int i = read.reversed ? end - 1 - j : begin + j;
-        Called own = call_of(read, i, classes, rules, tables);
+        Called own = call_alone(read, i, classes, rules, tables);
         if (i >= from && i < from + overlap.length) {
             const Called decided = decide(overlap, i - from, classes, rules, tables);
             changed += decided.code != own.code;
@@ -197,8 +204,8 @@ __device__ __forceinline__ void put_merged(Output* out, const Mates& mates1, u32
         if (i >= overlap.place && i < overlap.place + overlap.length)
             return decide(overlap, i - overlap.place, classes, rules, tables);
         const bool is_first = i < overlap.place || second_alone;
-        return call_of(is_first ? overlap.first : overlap.second,
-                       is_first ? i : i - overlap.place, classes, rules, tables);
+        return call_alone(is_first ? overlap.first : overlap.second,
+                          is_first ? i : i - overlap.place, classes, rules, tables);
     });
 }
 

@@ -45,6 +45,7 @@ class Tables(NamedTuple):
         agree: uint8[SCORES * SCORES], scores of equal bases.
         differ: uint8[SCORES * SCORES], scores of the better one of two that differ.
         scores: uint8[2 * CYCLES * SCORES], scores by mate, part of the read, and stated score.
+        alone: uint8[SCORES], scores outside overlaps by calibrated score.
         match: int32[SCORES * SCORES], evidence of equal bases against chance, without ``base``.
         mismatch: int32[SCORES * SCORES], evidence of different ones against it.
         alike: int32[SCORES * SCORES], evidence of equal bases against related sequences.
@@ -59,6 +60,7 @@ class Tables(NamedTuple):
     agree: NDArray[np.uint8]
     differ: NDArray[np.uint8]
     scores: NDArray[np.uint8]
+    alone: NDArray[np.uint8]
     match: NDArray[np.int32]
     mismatch: NDArray[np.int32]
     alike: NDArray[np.int32]
@@ -75,8 +77,8 @@ def as_stated() -> NDArray[np.uint8]:
 
 def quality_tables(
     parameters: MergeParameters, phred_offset: int, shared: float = 0.0
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """``Tables.agree`` and ``Tables.differ`` of a model.
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+    """``Tables.agree``, ``Tables.differ`` and ``Tables.alone`` of a model.
 
     Args:
         parameters: which model, and its caps.
@@ -85,6 +87,7 @@ def quality_tables(
     """
     first, second = np.indices((SCORES, SCORES))
     highest = 126 - phred_offset
+    alone = np.arange(SCORES)
     if parameters.quality == "flash":
         agree = np.maximum(first, second)
         if parameters.cap_mismatch_quals:
@@ -94,7 +97,9 @@ def quality_tables(
     else:
         agree, differ = _posterior_scores(first, second, shared)
         highest = min(highest, parameters.max_quality)
-    return _table(agree, highest), _table(differ, highest)
+    if parameters.quality == "calibrated":
+        alone = np.minimum(to_scores(_error_probability(alone) + shared), highest)
+    return _table(agree, highest), _table(differ, highest), alone.astype(np.uint8)
 
 
 def evidence(uniform: NDArray[np.float64]) -> tuple[NDArray[np.int32], ...]:

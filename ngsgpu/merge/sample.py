@@ -10,7 +10,7 @@ looked at here, by the CPU.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
 from ngsgpu.merge.calibration import Calibration, calibrate
+from ngsgpu.merge.contexts import contexts, shared_errors
 from ngsgpu.merge.likelihood import BEST, RELATED, likeliest
 from ngsgpu.merge.overlap import pack
 from ngsgpu.merge.params import (
@@ -148,10 +149,10 @@ def learn(
     longest = 2 * sample.longest
     bases = _frequencies(sample)
     stated = as_stated()
-    agree, differ = quality_tables(parameters, rules.phred_offset)
+    agree, differ, alone = quality_tables(parameters, rules.phred_offset)
     match, mismatch, alike, unlike, base = evidence(bases)
     flat = np.zeros(longest + 1, dtype=np.int32)
-    tables = Tables(agree, differ, stated, match, mismatch, alike, unlike, base, flat, flat)
+    tables = Tables(agree, differ, stated, alone, match, mismatch, alike, unlike, base, flat, flat)
     rules = rules._replace(
         most_match=int(match.max() + base.max()), most_mismatch=int(mismatch.max())
     )
@@ -165,9 +166,10 @@ def learn(
             tables = tables._replace(scores=calibrate(found.columns).scores)
         found = _survey_all(sample, certain, tables, longest)
     if parameters.quality == "calibrated":
-        calibration = calibrate(found.columns)
-        agree, differ = quality_tables(parameters, rules.phred_offset, calibration.shared)
-        tables = tables._replace(scores=calibration.scores, agree=agree, differ=differ)
+        shared = shared_errors(contexts(sample.batches, certain, tables))
+        calibration = replace(calibrate(found.columns), shared=shared)
+        agree, differ, alone = quality_tables(parameters, rules.phred_offset, shared or 0.0)
+        tables = tables._replace(scores=calibration.scores, agree=agree, differ=differ, alone=alone)
     prior, usual = prior_of(found.fragments, sample.pairs)
     tables = tables._replace(prior=prior, usual=usual)
     overlapping, related = int(found.fragments.sum()), int(found.related[0])
@@ -182,8 +184,8 @@ def learn(
 def unlearned(parameters: MergeParameters, phred_offset: int) -> Tables:
     """The tables of FLASH's overlaps, which need no sample."""
     nothing = np.zeros(1, dtype=np.int32)
-    agree, differ = quality_tables(parameters, phred_offset)
-    return Tables(agree, differ, as_stated(), *[nothing] * 7)
+    agree, differ, alone = quality_tables(parameters, phred_offset)
+    return Tables(agree, differ, as_stated(), alone, *[nothing] * 7)
 
 
 def _with_threshold(rules: Rules, accept: float, lead: float) -> Rules:

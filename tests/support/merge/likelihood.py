@@ -50,6 +50,11 @@ def calibrated(read: Read, mate: int, tables: Tables) -> Read:
     return Read(read.bases, scores)
 
 
+def alone(read: Read, tables: Tables) -> Read:
+    """A read with the scores that it has outside of its overlap."""
+    return Read(read.bases, [int(tables.alone[score]) for score in read.scores])
+
+
 def decide(first: Read, second: Read, learnt: Learnt) -> int | None:
     """Where the second read begins in the first one (negative: before it), if they overlap."""
     rules, tables, _ = learnt

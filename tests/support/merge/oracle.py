@@ -10,7 +10,7 @@ import numpy as np
 from ngsgpu.merge import MergeParameters
 from ngsgpu.merge.params import MIN_TRIMMED
 from tests.support.io.records import Record
-from tests.support.merge.likelihood import Learnt, calibrated, decide
+from tests.support.merge.likelihood import Learnt, alone, calibrated, decide
 from tests.support.merge.reads import Read, read_of
 
 
@@ -150,7 +150,7 @@ def merge(
         shared = 0.0
         if learnt is not None:
             if learnt.learned.calibration is not None:
-                shared = learnt.learned.calibration.shared
+                shared = learnt.learned.calibration.shared or 0.0
             read1, read2 = (
                 calibrated(read, mate, learnt.tables) for mate, read in enumerate((read1, read2))
             )
@@ -174,6 +174,8 @@ def merge(
         left, right = (two, one) if outward else (one, two)
         highest = 126 - offset
         middle = consensus(left, right, parameters, outward, highest, shared)
+        if learnt is not None:
+            read1, read2 = (alone(read, learnt.tables) for read in (read1, read2))
         read1 = Read("", []).joined(read1.part(0, begin), middle, read1.part(end, len(read1.bases)))
         read2 = Read("", []).joined(
             read2.part(0, begin - shift), middle, read2.part(end - shift, len(read2.bases))
