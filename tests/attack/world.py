@@ -103,6 +103,11 @@ COMMANDS: Final = (
             "-I IN/r2.fq -o IN/c1.fq -O IN/c2.fq --json OUT/correction.json"),
     Command("evaluate merging", "evaluate merging --truth IN/truth.sam -i IN/r1.fq -I IN/r2.fq "
             "-m IN/m.fq --json OUT/merging.json"),
+    Command("evaluate kmers", "evaluate kmers --reference IN/refs/g0.fna -k 15 -i IN/r1.fq "
+            "-I IN/r2.fq -o IN/c1.fq -O IN/c2.fq --json OUT/kmers.json"),
+    Command("evaluate mapped", "evaluate mapped --reference IN/refs/g0.fna --alignments "
+            "IN/truth.sam -i IN/r1.fq -I IN/r2.fq -o IN/c1.fq -O IN/c2.fq -m IN/m.fq "
+            "--json OUT/mapped.json"),
     Command("evaluate extension", "evaluate extension --reference IN/refs/g0.fna "
             "--truth IN/truth.sam --extended IN/e.fq --json OUT/extension.json"),
     Command("evaluate classification", "evaluate classification --classified IN/calls.tsv "

@@ -464,10 +464,31 @@ def test_refusals(tmp_path: Path) -> None:
         evaluated(paths | {"sam": other}, out1=paths["out1"], out2=paths["out2"])
     with pytest.raises(InputError, match="lies in 'g', which is not in the reference"):
         evaluated(paths | {"ref": write(tmp_path / "x.fa", b">x\nACGT\n")}, merged=paths["raw1"])
-    with pytest.raises(InputError, match=r"out2\.fq, record 1: the read is 'p1/2' where"):
-        lines = paths["out2"].read_bytes().splitlines(keepends=True)
-        other = write(paths["out2"], b"".join([*lines[4:], *lines[:4]]))
+    lines = paths["out2"].read_bytes().splitlines(keepends=True)
+    with pytest.raises(InputError, match=r"moved\.fq, record 1: the read is 'p1/2' where"):
+        other = write(tmp_path / "moved.fq", b"".join([*lines[4:], *lines[:4]]))
         evaluated(paths, out1=paths["out1"], out2=other)
+    with pytest.raises(InputError, match=r"short\.fq: it has fewer records than"):
+        other = write(tmp_path / "short.fq", b"".join(lines[:-4]))
+        evaluated(paths, out1=paths["out1"], out2=other)
+    with pytest.raises(InputError, match=r"a\.sam: it has 1,000 primary alignments of 998 reads"):
+        fewer = {
+            name: write(tmp_path / f"f{name}.fq", b"".join(own[:-4]))
+            for name in ("raw1", "raw2")
+            for own in [paths[name].read_bytes().splitlines(keepends=True)]
+        }
+        evaluated(paths | fewer, merged=paths["out1"])
+    with pytest.raises(InputError, match=r"out1\.fq, record 1: the read is 'p0/1' where .*raw2"):
+        evaluated(paths, out1=paths["out1"], out2=paths["out1"])
+    with pytest.raises(InputError, match="none of the 1,000 reads aligns to it with a mapping"):
+        evaluated(paths, merged=paths["out1"], limits=Thresholds(min_mapq=61))
+    with pytest.raises(InputError, match=r"raw1\.fq: pysam cannot read it"):
+        evaluated(paths | {"sam": paths["raw1"]}, merged=paths["raw1"])
+    with pytest.raises(InputError, match=r"none\.fq: no such file"):
+        evaluate_mapped_reads(paths["ref"], tmp_path / "none.fq", out1=paths["raw1"])
+    with pytest.raises(InputError, match="reaches beyond the end of 'g'"):
+        short = write(tmp_path / "short.fa", b">g\n" + b"ACGT" * 40 + b"\n")
+        evaluated(paths | {"ref": short}, merged=paths["out1"])
     with pytest.raises(UsageError, match="--allele-fraction must be"):
         Thresholds(allele_fraction=0)
 

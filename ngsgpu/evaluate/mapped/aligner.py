@@ -9,7 +9,7 @@ import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,61 +145,82 @@ def read_alignments(paths: Sequence[str | Path], genome: Reference, min_mapq: in
         min_mapq: alignments of lower quality do not count.
 
     Raises:
-        InputError: pysam cannot read them, or a read lies in another reference.
+        InputError: pysam cannot read them, or a read lies outside of the reference.
     """
     import pysam
 
-    place, sequence, reverse = array("q"), array("i"), array("b")
-    starts, cigar = array("q", [0]), array("I")
-    hashes: list[NDArray[np.uint64]] = []
-    names: list[bytes] = []
-
-    def hash_names() -> None:
-        sizes = np.array([len(name) for name in names], dtype=np.int64)
-        ends = np.cumsum(sizes)
-        text = np.frombuffer(b"".join(names) + b" ", np.uint8)
-        hashes.append(hashes_of(text, ends - sizes, ends))
-        names.clear()
-
+    columns = _Columns(genome, min_mapq)
     for path in paths:
         try:
             with pysam.AlignmentFile(str(path), check_sq=False) as file:
                 numbers = [genome.numbers.get(name, -1) for name in file.references]
                 for record in file:
-                    flag = record.flag
-                    if flag & SECONDARY_OR_SUPPLEMENTARY:
-                        continue
-                    names.append(_without_mate((record.query_name or "").encode()))
-                    if len(names) == _NAMES:
-                        hash_names()
-                    reverse.append((flag & REVERSE) != 0)
-                    own = record.reference_id
-                    number = numbers[own] if own >= 0 else 0
-                    if number < 0:
-                        raise InputError(
-                            path,
-                            f"read {record.query_name!r} lies in {record.reference_name!r}, which "
-                            "is not in the reference",
-                            "give the reference of these alignments",
-                        )
-                    sequence.append(number)
-                    if flag & 4 or record.mapping_quality < min_mapq or not record.cigartuples:
-                        place.append(-1)
-                    else:
-                        place.append(int(genome.start[number]) + record.reference_start)
-                        cigar.extend(size << 4 | kind for kind, size in record.cigartuples)
-                    starts.append(len(cigar))
-        except (OSError, ValueError) as error:
+                    if not record.flag & SECONDARY_OR_SUPPLEMENTARY:
+                        own = record.reference_id
+                        columns.add(record, numbers[own] if own >= 0 else 0, path)
+        except (OSError, ValueError, NotImplementedError) as error:
             raise InputError(path, f"pysam cannot read it ({error})", "check the file") from error
-    hash_names()
-    rows = Alignments(
-        np.array(place, dtype=np.int64),
-        np.array(sequence, dtype=np.int32),
-        np.array(reverse, dtype=np.bool_),
-        np.array(starts, dtype=np.int64),
-        np.array(cigar, dtype=np.uint32),
-    )
-    return AlignedReads(rows, np.concatenate(hashes), str(paths[-1]))
+    return columns.finish(str(paths[-1]))
+
+
+class _Columns:
+    """Columns of alignments that grow record by record, a few bytes each."""
+
+    def __init__(self, genome: Reference, min_mapq: int) -> None:
+        self._starts = genome.start.tolist()
+        self._min_mapq = min_mapq
+        self._place, self._sequence, self._reverse = array("q"), array("i"), array("b")
+        self._cigar_start, self._cigar = array("q", [0]), array("I")
+        self._hashes: list[NDArray[np.uint64]] = []
+        self._names: list[bytes] = []
+
+    def add(self, record: Any, number: int, path: str | Path) -> None:
+        """Add pysam's record of a read in a sequence of the reference, -1 if that is unknown."""
+        if number < 0:
+            raise InputError(
+                path,
+                f"read {record.query_name!r} lies in {record.reference_name!r}, which is not in "
+                "the reference",
+                "give the reference of these alignments",
+            )
+        self._names.append(_without_mate((record.query_name or "").encode()))
+        if len(self._names) == _NAMES:
+            self._hash_names()
+        self._reverse.append((record.flag & REVERSE) != 0)
+        self._sequence.append(number)
+        begin, end = record.reference_start, record.reference_end
+        if record.flag & 4 or record.mapping_quality < self._min_mapq or end is None or begin < 0:
+            self._place.append(-1)
+        else:
+            if self._starts[number] + end > self._starts[number + 1]:
+                raise InputError(
+                    path,
+                    f"read {record.query_name!r} reaches beyond the end of "
+                    f"{record.reference_name!r}",
+                    "give the reference of these alignments",
+                )
+            self._place.append(self._starts[number] + begin)
+            self._cigar.extend(size << 4 | kind for kind, size in record.cigartuples)
+        self._cigar_start.append(len(self._cigar))
+
+    def _hash_names(self) -> None:
+        sizes = np.array([len(name) for name in self._names], dtype=np.int64)
+        ends = np.cumsum(sizes)
+        text = np.frombuffer(b"".join(self._names) + b" ", np.uint8)
+        self._hashes.append(hashes_of(text, ends - sizes, ends))
+        self._names.clear()
+
+    def finish(self, path: str) -> AlignedReads:
+        """All of them, as arrays."""
+        self._hash_names()
+        rows = Alignments(
+            np.array(self._place, dtype=np.int64),
+            np.array(self._sequence, dtype=np.int32),
+            np.array(self._reverse, dtype=np.bool_),
+            np.array(self._cigar_start, dtype=np.int64),
+            np.array(self._cigar, dtype=np.uint32),
+        )
+        return AlignedReads(rows, np.concatenate(self._hashes), path)
 
 
 def _without_mate(name: bytes) -> bytes:

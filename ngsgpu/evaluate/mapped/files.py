@@ -75,18 +75,29 @@ def evaluate_mapped_reads(
     raw = [listed(in1)] + ([] if in2 is None else [listed(in2)])
     if len({len(paths) for paths in raw}) > 1:
         raise UsageError("give as many files of second mates as of first mates")
+    out = [listed(paths) for paths in (out1, out2) if paths is not None]
+    # What cannot be read is told before reads are aligned.
+    for paths in [*raw, *out, [] if merged is None else listed(merged)]:
+        for path in paths:
+            RecordStream([path], 1)
     genome = read_reference(reference)
     if alignments is None:
-        with align_reads(reference, list(zip(*raw, strict=True)), aligner, threads) as paths:
-            aligned = read_alignments(paths, genome, limits.min_mapq)
+        with align_reads(reference, list(zip(*raw, strict=True)), aligner, threads) as sams:
+            aligned = read_alignments(sams, genome, limits.min_mapq)
     else:
         aligner = ""
         aligned = read_alignments(listed(alignments), genome, limits.min_mapq)
+    if not (aligned.rows.place >= 0).any():
+        raise InputError(
+            reference,
+            f"none of the {len(aligned.hashes):,} reads aligns to it with a mapping quality of "
+            f"{limits.min_mapq} or more",
+            "give the genome of these reads, or a lower --min-mapq",
+        )
     positions = np.zeros(0, dtype=np.int64) if known is None else read_known(known, genome)
     sites = _find_sites(raw, aligned, genome, positions, limits, threads)
     corrected = None
     if out1 is not None:
-        out = [listed(out1)] + ([] if out2 is None else [listed(out2)])
         corrected = _compare(raw, out, aligned, genome, sites, limits, threads)
     merging = None
     if merged is not None:
@@ -124,13 +135,16 @@ def _batches(
     done = 0
     while count := min(stream.left for stream in streams):
         batches = [stream.take(count) for stream in streams]
-        mates = [i % group + 1 if group == 2 else 0 for i in range(len(batches))]
+        # A corrected read whose name says which mate it is has to be that mate.
+        mates = [i + 1 if group == 2 and i < group else 0 for i in range(len(batches))]
         names = [
             names_of(batch, np.full(count, mate, dtype=np.uint8))
             for batch, mate in zip(batches, mates, strict=True)
         ]
         for i, batch in enumerate(batches[1:], start=1):
-            own = names[i % group]._replace(mate=names[i].mate)
+            own = names[i % group]
+            if i < group:
+                own = own._replace(mate=names[i].mate)
             row = first_difference(own, names[i])
             if row < count:
                 raise InputError(
