@@ -262,6 +262,7 @@ def chosen_by_forest(
     return accepts(work.forests.anchor, work.features, threshold)
 
 
+@njit(nogil=True, cache=True)
 def outweighs(
     rules: Rules,
     columns: Columns,
