@@ -96,6 +96,7 @@ __device__ __forceinline__ int likeliest(const Planes& first, const Read& read1,
                                          const Rules& rules, const Tables& tables, u32 lane) {
     const int shortest = rules.min_overlap, last = tables.longest;
     int best = kLeast, next = rules.accept - rules.lead - 1, copy = kLeast, place = kNothing;
+    int plain = 0, rival = kLeast;
     for (int direction = 0; direction < 2; ++direction) {
         const Planes& left = direction ? second : first;
         const Planes& right = direction ? first : second;
@@ -121,25 +122,32 @@ __device__ __forceinline__ int likeliest(const Planes& first, const Read& read1,
                 int total = tables.prior[fragment];
                 const int most = (bases - mismatches) * rules.most_match +
                                  mismatches * rules.most_mismatch;
-                if (total + most <= next) continue;
+                if (total + most <= min(next, rules.strong - 1)) continue;
                 const Evidence own_evidence =
                     evidence(left, left_read, start, right, right_read,
                              min(left_read.length - start, right_read.length), rules, tables, lane);
+                const int related = own_evidence.related + tables.usual[fragment];
                 total += own_evidence.chance;
-                if (own_evidence.related + tables.usual[fragment] < rules.related) {
+                if (related < rules.related) {
                     next = max(next, total);
                     copy = max(copy, total);
                 } else if (total > best) {
+                    if (best >= rules.strong) rival = max(rival, plain);
                     next = max(best, next);
                     best = total;
+                    plain = related;
                     place = 2 * start + direction;
                 } else {
                     next = max(next, total);
+                    if (total >= rules.strong) rival = max(rival, related);
                 }
             }
         }
     }
-    if (best >= rules.accept) return best - next >= rules.lead ? place : kUndecided;
+    if (best >= rules.accept) {
+        const bool leads = best - next >= rules.lead && plain - rival >= rules.lead;
+        return leads ? place : kUndecided;
+    }
     if (read1.length < shortest || read2.length < shortest) return kTooShort;
     if (!known && min(known_of(first, read1.length), known_of(second, read2.length)) < shortest)
         return kTooShort;

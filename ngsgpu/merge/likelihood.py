@@ -5,7 +5,9 @@ more the rarer and the better they are, different bases against it, the more the
 (``qualities.evidence``), and the length of its fragment for or against it, as the first pairs have
 it (``sample``). The placement with most evidence is taken if that is enough, if the next-best has
 less by enough (in repeats several are about as good), and if its mates differ by no more than their
-qualities let expect: copies of a repeat are much more alike than chance. All are integers.
+qualities let expect: copies of a repeat are much more alike than chance. Another placement that is
+no chance either must have less of that evidence, too: a tandem repeat overlaps itself in the more
+bases the further, so that these do not tell. All are integers.
 
 Counting mismatches 64 bases at a time (``overlap``) leaves few placements to be looked at closely.
 """
@@ -141,6 +143,8 @@ def likeliest(
     # What has less can neither win nor come near to what wins.
     floor = np.int64(rules.accept - rules.lead - 1)
     best, second_best, copy, place = np.int64(_LEAST), floor, np.int64(_LEAST), np.int64(NOTHING)
+    # Evidence against copies of a repeat: the best overlap's, and the most of other strong ones.
+    plain, rival = np.int64(0), np.int64(_LEAST)
     last = len(tables.prior) - 1
     for direction in range(2):
         left, right = (second, first) if direction else (first, second)
@@ -163,18 +167,23 @@ def likeliest(
             fragment = length2 - start if direction else start + length2
             total = np.int64(tables.prior[min(fragment, last)])
             most = (overlap - mismatches) * rules.most_match + mismatches * rules.most_mismatch
-            if total + most <= second_best:
+            if total + most <= min(second_best, rules.strong - 1):
                 continue
             chance, related = _evidence(left, start, right, length, tables)
             total += chance
-            if related + tables.usual[min(fragment, last)] < rules.related:
+            related += np.int64(tables.usual[min(fragment, last)])
+            if related < rules.related:
                 # It cannot win, but may be as good as what does.
                 second_best, copy = max(second_best, total), max(copy, total)
             elif total > best:
-                best, second_best = total, max(best, second_best)
+                if best >= rules.strong:
+                    rival = max(rival, plain)
+                best, second_best, plain = total, max(best, second_best), related
                 place = np.int64(2 * start + direction)
-            elif total > second_best:
-                second_best = total
+            else:
+                second_best = max(second_best, total)
+                if total >= rules.strong:
+                    rival = max(rival, related)
     found[BEST], found[NEXT], found[RELATED] = best, second_best, copy
     if best < rules.accept:
         if length1 < shortest or length2 < shortest:
@@ -182,7 +191,9 @@ def likeliest(
         if not known and min(_known(first, length1), _known(second, length2)) < shortest:
             return TOO_SHORT
         return UNDECIDED if copy >= rules.accept else NOTHING
-    return place if best - second_best >= rules.lead else UNDECIDED
+    if best - second_best < rules.lead or plain - rival < rules.lead:
+        return UNDECIDED
+    return place
 
 
 @njit(nogil=True, cache=True)

@@ -27,6 +27,9 @@ FLASH_MAX_OVERLAP = 65
 ACCEPT_BITS = 5.0
 """Evidence that an overlap needs, in bits: it is this much likelier than none."""
 
+STRONG_BITS = 20.0
+"""Evidence with which an overlap is not there by chance."""
+
 LEAD_BITS = 6.0
 """By how much it must be likelier than the next-best."""
 
@@ -72,6 +75,7 @@ class Rules(NamedTuple):
     density: int
     accept: int
     lead: int
+    strong: int
     related: int
     contained: int
     most_match: int
@@ -259,6 +263,7 @@ class MergeParameters:
             density=round(1024 * self.density),
             accept=0,
             lead=0,
+            strong=0,
             related=0,
             contained=int(outward is Outward.TRIM),
             most_match=0,

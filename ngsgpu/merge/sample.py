@@ -27,6 +27,7 @@ from ngsgpu.merge.params import (
     ACCEPT_BITS,
     LEAD_BITS,
     SAMPLED_PAIRS,
+    STRONG_BITS,
     MergeParameters,
     Rules,
 )
@@ -43,7 +44,6 @@ from ngsgpu.merge.qualities import (
 )
 from ngsgpu.merge.records import Read, load, load_reversed, recalibrate, room_for
 
-_CERTAIN_BITS = 20.0
 _CERTAIN_LEAD_BITS = 10.0
 _ROUNDS = 2
 """How often calibrated qualities, and the lengths found, are used to find overlaps again."""
@@ -156,7 +156,7 @@ def learn(
     rules = rules._replace(
         most_match=int(match.max() + base.max()), most_mismatch=int(mismatch.max())
     )
-    certain = _with_threshold(rules, _CERTAIN_BITS, _CERTAIN_LEAD_BITS)
+    certain = _with_threshold(rules, STRONG_BITS, _CERTAIN_LEAD_BITS)
     found = _survey_all(sample, certain, tables, longest)
     calibration = None
     for _ in range(_ROUNDS):
@@ -189,7 +189,9 @@ def unlearned(parameters: MergeParameters, phred_offset: int) -> Tables:
 
 
 def _with_threshold(rules: Rules, accept: float, lead: float) -> Rules:
-    return rules._replace(accept=round(UNIT * accept), lead=round(UNIT * lead))
+    return rules._replace(
+        accept=round(UNIT * accept), lead=round(UNIT * lead), strong=round(UNIT * STRONG_BITS)
+    )
 
 
 def prior_of(

@@ -48,7 +48,7 @@ def test_section(manifest: Path, merged: Path) -> None:
     page = Page(render_report(study))
     assert "merging" in page.ids
     assert "devices" in page.ids  # the statistics of merging say when and where it ran
-    assert page.tags["svg"] == 12
+    assert page.tags["svg"] == 13
     for words in ("1,234", "0.9724", "Fragment lengths of merged", "on the dotted".capitalize()):
         assert words in page.text, words
 

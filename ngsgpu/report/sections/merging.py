@@ -72,6 +72,14 @@ class MergingStage(Stage):
         if found.stats is not None:
             section.tables.append(("Merging statistics", _process_table(found.stats)))
             sizes = found.stats.histogram("histograms.insert_sizes")
+            qualities = _estimated(found.stats)
+            if qualities and not is_brief:
+                section.plot(
+                    _learned(f"learned{number}", qualities),
+                    "Qualities of the reads: stated, and estimated from the disagreements of "
+                    "mates in the overlaps of the first pairs. On the dotted line they mean what "
+                    "they say; below it reads have more errors. Larger dots mean more bases.",
+                )
             if sizes and not is_brief:
                 section.plot(fragment_lengths(f"fragments{number}", sizes), _MERGED_ONLY)
         if found.truth is not None:
@@ -118,6 +126,19 @@ def _observed(truth: Json, part: str) -> list[tuple[float, float, float]]:
     return rows
 
 
+def _estimated(stats: Json) -> dict[str, list[tuple[float, float, float]]]:
+    """Stated quality, estimated quality and bases, by mate."""
+    rows: dict[str, list[tuple[float, float, float]]] = {}
+    for entry in stats.entries("learned.qualities"):
+        row = Json(stats.path, entry if isinstance(entry, dict) else {})
+        mate, *own = (row.number(key) for key in ("mate", "stated", "estimated", "bases"))
+        stated, estimated, bases = own
+        if None not in (mate, stated, estimated, bases):
+            label = "first mates" if mate == 1 else "second mates"
+            rows.setdefault(label, []).append((stated, estimated, bases))  # type: ignore[arg-type]
+    return rows
+
+
 def _process_table(stats: Json) -> Table:
     """What merging saw and did."""
     rows = [
@@ -125,12 +146,16 @@ def _process_table(stats: Json) -> Table:
         stats.line("merged", "pairs.merged", "pairs.total"),
         stats.line("… of these pointing outwards", "pairs.outward", "pairs.merged"),
         stats.line("without a similar overlap", "pairs.dissimilar", "pairs.total"),
+        stats.line("with several overlaps, or of repeats", "pairs.undecided", "pairs.total"),
         stats.line("too short for an overlap", "pairs.too_short", "pairs.total"),
         stats.line("bases in overlaps", "overlaps.bases"),
         stats.line("… that mismatch", "overlaps.mismatches", "overlaps.bases"),
         stats.line("adapter bases trimmed", "trimmed.bases"),
         *moments(stats, "insert_size", "deviation", "insert size of merged pairs"),
     ]
+    if stats.get("learned.qualities") is not None:
+        shared = stats.number("learned.shared_error_rate")
+        rows.append(("error rate shared by mates", words.rate(shared), ""))
     return Table(("", "number", "share"), rows)
 
 
@@ -161,16 +186,32 @@ def _truth_table(truth: Json) -> Table:
 @drawn(SMALL)
 def _calibration(figure: Figure, parts: Mapping[str, Sequence[tuple[float, float, float]]]) -> None:
     """Quality that the errors speak for, by the quality given."""
+    _compared(figure, parts, "quality given", "observed quality")
+
+
+@drawn(SMALL)
+def _learned(figure: Figure, parts: Mapping[str, Sequence[tuple[float, float, float]]]) -> None:
+    """Quality that mates' disagreements speak for, by the quality stated."""
+    _compared(figure, parts, "stated quality", "estimated quality")
+
+
+def _compared(
+    figure: Figure,
+    parts: Mapping[str, Sequence[tuple[float, float, float]]],
+    given_label: str,
+    found_label: str,
+) -> None:
+    """Dots for parts of up to two names: found by given quality, sized by bases."""
     axes = figure.subplots()
     highest = max((max(row[:2]) for rows in parts.values() for row in rows), default=1.0)
     axes.plot([0, highest], [0, highest], color=MUTED, linewidth=0.8, linestyle=":")
     most = max((row[2] for rows in parts.values() for row in rows), default=1.0)
-    for colour, (label, rows) in zip((AFTER, AMBER), parts.items(), strict=True):
+    for colour, (label, rows) in zip((AFTER, AMBER), parts.items(), strict=False):
         given, observed, bases = np.array(rows, dtype=np.float64).reshape(-1, 3).T
         sizes = 8 + 60 * np.sqrt(bases / most)
         axes.scatter(given, observed, s=sizes, color=colour, label=label, alpha=0.8, linewidth=0)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("quality given")
-    axes.set_ylabel("observed quality")
+    axes.set_xlabel(given_label)
+    axes.set_ylabel(found_label)
     axes.legend(loc="upper left")

@@ -82,9 +82,11 @@ def decide(first: Read, second: Read, learnt: Learnt) -> int | None:
             chance += int((tables.match if a == b else tables.mismatch)[cell])
             chance += int(tables.base["ACGT".index(a)]) if a == b else 0
             related += int((tables.alike if a == b else tables.unlike)[cell])
-        found.append((chance, related >= rules.related, shift))
+        found.append((chance, related >= rules.related, shift, related))
     best = max((one for one in found if one[1]), default=None)
     if best is None or best[0] < rules.accept:
         return None
-    others = [chance for chance, _, shift in found if shift != best[2]]
-    return best[2] if best[0] - max(others, default=-(10**9)) >= rules.lead else None
+    others = [chance for chance, _, shift, _ in found if shift != best[2]]
+    rivals = [own[3] for own in found if own[2] != best[2] and own[1] and own[0] >= rules.strong]
+    leads = best[0] - max(others, default=-(10**9)) >= rules.lead
+    return best[2] if leads and best[3] - max(rivals, default=-(10**9)) >= rules.lead else None
