@@ -117,12 +117,11 @@ def _near_gaps(
 ) -> NDArray[np.bool_]:
     """Positions up to ``NEAR_GAP`` away from one at which reads have an indel allele."""
     near = np.zeros(len(counts), dtype=np.bool_)
-    for position in np.flatnonzero(gaps >= 3).tolist():
-        depth = int(counts[max(0, position - 1) : position + 1].sum(axis=1).max()) + int(
-            gaps[position]
-        )
-        if gaps[position] >= limits.allele_fraction * depth:
-            near[max(0, position - NEAR_GAP) : position + NEAR_GAP + 1] = True
+    found = np.flatnonzero(gaps >= 3)
+    around = [counts[np.maximum(found - step, 0)].sum(axis=1, dtype=np.int64) for step in (0, 1)]
+    depth = np.maximum(*around) + gaps[found]
+    for position in found[gaps[found] >= limits.allele_fraction * depth].tolist():
+        near[max(0, position - NEAR_GAP) : position + NEAR_GAP + 1] = True
     return near
 
 
