@@ -25,7 +25,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -324,10 +324,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         document: dict[str, Any] = {
             **head(SCHEMA, SCHEMA_VERSION),
             "programs": {name: version_of(how) for name, how in versions.items()},
-            "datasets": [
-                *real_sets(settings), *strain_mixture(settings), *pairs_apart(settings),
-            ],
-        }  # fmt: skip
+            "datasets": [],
+        }
+        for entry in chain(real_sets(settings), strain_mixture(settings), pairs_apart(settings)):
+            document["datasets"].append(entry)
+            print(f"{entry['name']}, {entry['stage']}: done", file=sys.stderr)
+            # What was measured is kept if a program fails on a later set.
+            write_document(document, settings.output)
         if settings.keep:
             add_earlier(document, json.loads(settings.keep.read_text()))
     except (BenchmarkError, OSError) as error:
