@@ -258,6 +258,47 @@ def test_which_qualities_look_like_phred64(
         assert "--phred-offset 33" in error.remedy
 
 
+AVITI = "YYYYYYXXVVTTSSQQNNKKFFB;"
+
+
+@pytest.mark.parametrize("qualities, length, is_old", [
+    (AVITI, 75, False),  # trimmed at Q26
+    (AVITI, 37, False),
+    (AVITI, 36, True),  # the first Solexa reads
+    ("YYYYYYYYYYYYYYYYWYWYYSWYQ", 25, True),
+    ("]YSVB;", 100, True),  # a run that failed
+    ("]YS;", 100, False),  # not more than a quarter below Q5
+    ("]YS;;", 100, True),
+    ("^YSVQ", 150, True),  # Q30 of Phred+64
+    ("YYYYYYYYYYYYYYYYYY^", 150, True),
+    ("]YYYYYYYYYYYYYYYYYS", 150, False),
+])  # fmt: skip
+@pytest.mark.parametrize("chunk_bytes", [200, 32 << 20])
+def test_what_phred64_would_imply_decides(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    qualities: str,
+    length: int,
+    is_old: bool,
+    chunk_bytes: int,
+) -> None:
+    text = (qualities * length)[: length * len(qualities)].encode()
+    records = [
+        Record(b"r", b"A" * length, text[i * length : (i + 1) * length])
+        for i in range(len(qualities))
+    ]
+    path = write(tmp_path / "reads.fq", fastq(records))
+    if is_old:
+        assert "looks like Phred+64" in refused(path, chunk_bytes=chunk_bytes).cause
+        return
+    with caplog.at_level(logging.WARNING, logger="ngsgpu"):
+        assert records_of(read_batches(path, chunk_bytes=chunk_bytes))[0] == records
+        assert len(list(read_batches(path, phred_offset=33))) == 1
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "read as Phred+33" in line
+    assert "--phred-offset 33 or 64" in line
+
+
 @pytest.mark.parametrize("chunk_bytes", [1 << 15, 32 << 20])
 def test_first_ten_thousand_reads_decide_about_phred64(tmp_path: Path, chunk_bytes: int) -> None:
     old = Record(b"r", b"ACGT", b"BBhh")

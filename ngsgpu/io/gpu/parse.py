@@ -22,7 +22,7 @@ from ngsgpu.io.gpu.feed import Feed, IrregularInputError, PinnedChunk
 from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import DEFAULT_LIMITS, SAMPLED_RECORDS
-from ngsgpu.io.text.scan import base_table, looks_like_phred64
+from ngsgpu.io.text.scan import base_table, may_be_phred64
 from ngsgpu.sequence.codec import CODES
 
 KERNELS: Final = KernelModule("ngsgpu.io.gpu", "fastq.cu")
@@ -281,12 +281,12 @@ class Parser:
         )
 
     def _check_offset(self, found: dict[str, Any], *, end: bool) -> None:
-        """Leave a file that looks like Phred+64 to the CPU's reader, which refuses it."""
+        """Leave a file that may be Phred+64 to the CPU's reader, which decides by more of it."""
         low, high = self._quality_range
         self._quality_range = min(low, found["low_quality"]), max(high, found["high_quality"])
         decided = end or self.records >= SAMPLED_RECORDS
-        if self._phred_offset == "auto" and decided and looks_like_phred64(*self._quality_range):
-            raise IrregularInputError("the qualities look like Phred+64")
+        if self._phred_offset == "auto" and decided and may_be_phred64(*self._quality_range):
+            raise IrregularInputError("the qualities may be Phred+64")
 
 
 @lru_cache(maxsize=1)

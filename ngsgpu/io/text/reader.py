@@ -128,7 +128,8 @@ class _Reader:
         self._path = source.path
         self._phred_offset = phred_offset
         self._limits = limits
-        self._qualities = 255, 0
+        self._qualities = np.zeros(256, dtype=np.int64)
+        self._longest = 0
         self._quality_decided = phred_offset != "auto"
         self._records = 0
         self._lines = 0
@@ -238,8 +239,10 @@ class _Reader:
         """Count the records and lines of a batch, and sample qualities of the first records."""
         if not self._quality_decided:
             sampled = min(len(batch), max(0, SAMPLED_RECORDS - self._records))
-            low, high = scan.quality_range(batch.data, batch.qual_start, batch.seq_len, sampled)
-            self._qualities = min(self._qualities[0], low), max(self._qualities[1], high)
+            scan.count_qualities(
+                batch.data, batch.qual_start, batch.seq_len, sampled, self._qualities
+            )
+            self._longest = max(self._longest, int(batch.seq_len[:sampled].max(initial=0)))
         self._records += len(batch)
         self._lines += split.lines if batch.qual_start is None else 4 * len(batch)
         self._check_offset(ends=ends and split.status != scan.BAD)
@@ -249,14 +252,25 @@ class _Reader:
         if self._quality_decided or not (ends or self._records >= SAMPLED_RECORDS):
             return
         self._quality_decided = True
-        low, high = self._qualities
-        if scan.looks_like_phred64(low, high):
+        seen = np.flatnonzero(self._qualities)
+        if len(seen) == 0 or not scan.may_be_phred64(low := int(seen[0]), high := int(seen[-1])):
+            return
+        range_seen = f"the qualities lie between {chr(low)!r} and {chr(high)!r}"
+        if scan.looks_like_phred64(self._qualities, self._longest):
             raise InputError(
                 self._path,
-                f"the qualities lie between {chr(low)!r} and {chr(high)!r}, which looks like "
-                "Phred+64",
+                f"{range_seen}, which looks like Phred+64",
                 "give --phred-offset 64, or --phred-offset 33 if they really are Phred+33",
             )
+        logger.warning(
+            "%s: %s; read as Phred+33 (Q%d to Q%d), since Phred+64 would leave no base above Q%d; "
+            "--phred-offset 33 or 64 decides",
+            _shown(self._path),
+            range_seen,
+            low - 33,
+            high - 33,
+            high - 64,
+        )
 
     def _refuse(self, text: bytes) -> NoReturn:
         """Raise the error that explains the fault of the record at the beginning of ``text``."""

@@ -113,15 +113,11 @@ def _range(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def quality_range(data, qual_start, seq_len, records):  # type: ignore[no-untyped-def]
-    """Lowest and highest quality byte of the first ``records`` records; 255 and 0 if none."""
-    lowest = np.uint8(255)
-    highest = np.uint8(0)
+def count_qualities(data, qual_start, seq_len, records, counts):  # type: ignore[no-untyped-def]
+    """Add each quality byte of the first ``records`` records to ``counts``, int64[256]."""
     for i in range(records):
-        low, high = _range(data, qual_start[i], qual_start[i] + seq_len[i])
-        lowest = min(lowest, low)
-        highest = max(highest, high)
-    return lowest, highest
+        for k in range(qual_start[i], qual_start[i] + seq_len[i]):
+            counts[data[k]] += 1
 
 
 @njit(nogil=True, cache=True)
@@ -329,8 +325,8 @@ def scan_fasta(  # type: ignore[no-untyped-def]
     return END, count, at, lines
 
 
-def looks_like_phred64(low: int, high: int) -> bool:
-    """Whether qualities between these two bytes were probably written with an offset of 64.
+def may_be_phred64(low: int, high: int) -> bool:
+    """Whether qualities between these two bytes can have been written with an offset of 64.
 
     Phred+64 and Solexa+64 files hold ``;`` (59, Q-5) to ``j`` (106, Q42). Read as Phred+33 that
     would be Q26 to Q73. True if all qualities are in that range, not all are equal, and at least
@@ -343,3 +339,28 @@ def looks_like_phred64(low: int, high: int) -> bool:
         high: highest quality byte.
     """
     return 59 <= low < high and 86 <= high <= 106
+
+
+FIRST_SOLEXA_BASES: Final = 36
+"""Longest reads of the pipelines whose best quality was below Q30."""
+
+
+def looks_like_phred64(counts: NDArray[np.int64], longest: int) -> bool:
+    """Whether qualities were probably written with an offset of 64.
+
+    A range is not enough: Element's AVITI writes Phred+33 up to ``Y`` (89, Q56), and reads whose
+    ends below Q26 are cut off have nothing below ``;``. Of qualities that ``may_be_phred64``, those
+    with any of ``^`` (94) or higher are (Q30, and Q61 for Phred+33, above every instrument whose
+    lowest can be Q26). Below that, Phred+64 would mean that the best base of all is worse than Q30.
+    That was so in the first Solexa reads, of up to 36 bases, and in runs that failed, with many
+    bases below Q5 (``E``, 69, Q36 for Phred+33): more than one in four.
+
+    Args:
+        counts: int64[256], how often each quality byte is in the sampled reads.
+        longest: bases of the longest of them.
+    """
+    seen = np.flatnonzero(counts)
+    if len(seen) == 0 or not may_be_phred64(int(seen[0]), int(seen[-1])):
+        return False
+    low = int(counts[:69].sum())
+    return int(seen[-1]) >= 94 or longest <= FIRST_SOLEXA_BASES or 4 * low > int(counts.sum())
