@@ -69,7 +69,7 @@ def fit(
     leaves: int = option(31, "N", "Leaves of a tree at most.", min=2, max=30_000),
     threshold: float = option(0.9, "P", "Probability from which a base is changed."),
     sure: float = option(
-        0.99, "P", "The same where the corrections of other reads contradict this one."
+        0.998, "P", "The same where the corrections of other reads do not confirm it."
     ),
     seed: int = option(1, "N", "Seed of what is random."),
 ) -> None:

@@ -35,8 +35,10 @@ class Corrections:
         completed: reads where all candidate corrections equal the whole consensus of the anchor's
             low-quality MSA, which is then used.
         anchor_only: reads with a low-quality one and at most one candidate correction.
-        rejected: reads whose low-quality one is contradicted; they are unchanged, or with forests
-            changed where these are sure.
+        rejected: reads whose low-quality one is contradicted; they are unchanged.
+
+    With a forest, all reads with a low-quality correction that is not confirmed are changed where
+    the forest is sure.
     """
 
     edit_start: NDArray[np.int64]
@@ -65,7 +67,7 @@ class CorrectionCollector:
     Args:
         reads: number of reads.
         by_forest: whether a forest decided; then the second correction of an anchor is what that
-            is sure of, and remains where candidate corrections contradict the first.
+            is sure of, and counts unless candidate corrections confirm the first.
     """
 
     def __init__(self, reads: int, by_forest: bool = False) -> None:
@@ -116,7 +118,7 @@ class CorrectionCollector:
         confirmed = decided & agreed & (votes == hashes[:, 0])
         completed = decided & agreed & ~confirmed & (votes == hashes[:, 1])
         rejected = decided & ~confirmed & ~completed
-        second = completed | (rejected & self._by_forest)
+        second = ~confirmed if self._by_forest else completed
         self._edit_count[reads[rejected]] = 0
         self._edit_start[reads[second]] = ends[second, 0]
         self._edit_count[reads[second]] = ends[second, 1] - ends[second, 0]

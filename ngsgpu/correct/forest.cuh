@@ -79,7 +79,7 @@ __device__ __noinline__ void describe_msa(const Msa& msa, int64_t coverage, MsaF
 }
 
 // Set bits per position of the anchor: ``chosen`` where the forest changes a base that differs from
-// the consensus, ``sure`` where it does so even against the corrections of others. The block calls
+// the consensus, ``sure`` where it does so unless others confirm it. The block calls
 // it together; ``features`` is of a warp.
 __device__ __noinline__ void choose_positions(const Reads& reads, const Weight* weights,
                                               int64_t anchor, const Candidates& c, bool crowded,

@@ -54,7 +54,7 @@ class ForestArrays(NamedTuple):
         nodes: int64, the nodes.
         rest: int64[trees, 2], least and largest sum of the trees after each.
         threshold: least sum at which the base is changed; ``NO_FOREST``: there is none.
-        sure: the same where candidate corrections contradict; ``NO_FOREST``: they decide then.
+        sure: the same unless candidate corrections confirm it; ``NO_FOREST``: these decide alone.
     """
 
     roots: NDArray[np.int64]
@@ -101,7 +101,7 @@ class Forest:
         link: what the trees' sum is.
         base: added to the sum, in 2^-12.
         threshold: least probability at which the base is changed.
-        sure: the same where candidate corrections contradict.
+        sure: the same unless candidate corrections confirm it.
     """
 
     kind: str

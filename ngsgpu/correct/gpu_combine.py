@@ -97,7 +97,7 @@ def _module_of(array: Any) -> Any:
 def decide(results: dict[str, Any], by_forest: bool = False) -> tuple[Any, Any, Any]:
     """First edit and number of edits of each read; int64[5], the reads of each kind.
 
-    ``by_forest``: a forest decided, and the second correction stays if the first is contradicted.
+    ``by_forest``: a forest decided, and the second correction counts unless the first is confirmed.
 
     The kinds are those of ``Corrections``, in its order; arrays are NumPy's or CuPy's.
     """
@@ -109,7 +109,7 @@ def decide(results: dict[str, Any], by_forest: bool = False) -> tuple[Any, Any, 
     confirmed = agreed & (votes == results["edit_hash"])
     completed = agreed & ~confirmed & (votes == results["complete_hash"])
     rejected = decided & ~confirmed & ~completed
-    second = completed | (rejected & by_forest)
+    second = low & ~confirmed if by_forest else completed
     start = module.where(second, results["complete_start"], results["edit_start"])
     length = module.where(second, results["complete_count"], results["edit_count"])
     length = length * (second | ~rejected)

@@ -22,7 +22,7 @@ class DeviceForests:
     """Both forests on the current GPU.
 
     Attributes:
-        are_sure: whether a forest decides where candidate corrections contradict.
+        are_sure: whether a forest decides unless candidate corrections confirm.
         struct: the structs ``FOREST`` of the anchors' and the candidates', for kernels.
     """
 

@@ -36,7 +36,7 @@ class Settings:
         most_right: positions where the consensus is right that are used, for each where it is
             wrong; the others' weight is given to these.
         threshold: probability from which a base is changed, unless a run says otherwise.
-        sure: the same where candidate corrections contradict.
+        sure: the same unless candidate corrections confirm it.
         seed: of all that is random.
     """
 
@@ -48,7 +48,7 @@ class Settings:
     regularisation: float = 1.0
     most_right: int = 100
     threshold: float = 0.9
-    sure: float = 0.99
+    sure: float = 0.998
     seed: int = 1
 
     @classmethod

@@ -253,6 +253,6 @@ class ForestCorrector(oracle.Corrector):
         self, number: int, decision: Decision | None, votes: list[str]
     ) -> tuple[str, dict[int, str]]:
         outcome, edits = super().outcome(number, decision, votes)
-        if outcome == "rejected" and decision is not None:
+        if outcome in ("anchor only", "completed", "rejected") and decision is not None:
             return outcome, decision.complete
         return outcome, edits

@@ -1,0 +1,1 @@
+ngsgpu.post-deploy.sh
