@@ -18,6 +18,12 @@ FOREST: Final = Struct(__name__, "Forest", {
 """A forest of ``ngsgpu.correct.forest.Forests``, and the coverage."""
 
 
+def forest_bytes(forests: Forests) -> int:
+    """GPU memory of forests, at least."""
+    parts = (forests.anchor, forests.candidate)
+    return sum(part.roots.nbytes + part.nodes.nbytes for part in parts if len(part.nodes))
+
+
 class DeviceForests:
     """Both forests on the current GPU.
 

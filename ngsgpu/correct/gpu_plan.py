@@ -20,6 +20,7 @@ from ngsgpu.correct.gpu import (
     tiers_for,
     workspace_block_bytes,
 )
+from ngsgpu.correct.gpu_forest import forest_bytes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.memory import format_size
@@ -240,7 +241,7 @@ def _plan(
     tiers = tiers_for(reads.max_length, parameters.margin, mates)
     blocks = min(batches.workspace_blocks, max(1, anchors))
     work = batch_bytes(batches, anchors, reads.max_length, mates)
-    work += blocks * workspace_block_bytes(tiers)
+    work += blocks * workspace_block_bytes(tiers) + forest_bytes(parameters.forests(1))
     on_host = hashes - placement.tables
     return GpuPlan(
         hashes=hashes,

@@ -72,7 +72,6 @@ rule extract_samples:
         "{results}/logs/extract/{dataset}.log",
     conda:
         "../../envs/train.yaml"
-    threads: 2
     params:
         group=lambda wildcards: DATASETS[wildcards.dataset]["organism"],
         rows=config["extract"]["rows"],

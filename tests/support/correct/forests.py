@@ -90,9 +90,10 @@ class Forests:
         return total
 
     def scenario(self, scenario: Scenario, path: Path) -> Scenario:
-        """The same, to be corrected with these forests."""
+        """The same, to be corrected with these forests, otherwise as CARE."""
         self.model.save(path)
-        return replace(scenario, parameters=replace(scenario.parameters, model=str(path)))
+        parameters = replace(scenario.parameters, model=str(path), classic=True)
+        return replace(scenario, parameters=parameters)
 
 
 class ForestCorrector(oracle.Corrector):
