@@ -100,7 +100,7 @@ class QualityStage(Stage):
         if share is not None and share >= MANY_ADAPTERS:
             finding.sentences.append(
                 f"{words.percent(share, 1)} of the reads contain adapter sequence: trim it, for "
-                "example with fastp, or merge the pairs with --trim-adapters."
+                "example with fastp, or merge the pairs, which trims them."
             )
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
