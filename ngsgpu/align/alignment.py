@@ -35,7 +35,7 @@ Q20_WEIGHT = math.floor(0.99 * (1 << WEIGHT_BITS))
 MIN_QUALITY_WEIGHT = 0.001
 
 MIN_COMPARED = 20
-"""Bases of an overlap that must be compared."""
+"""Bases of an overlap that must be compared, unless shorter overlaps are allowed."""
 
 
 def quality_weights(quality_bits: int) -> NDArray[np.int32]:
@@ -233,7 +233,10 @@ def align_candidates(
             mismatches, overlap = mismatches_at(
                 anchor_planes, anchor_length, reads.planes, start, length, shift, compared
             )
-        if overlap < MIN_COMPARED or mismatches >= overlap * rules.max_mismatch_permille // 1000:
+        if (
+            overlap < min(MIN_COMPARED, rules.min_overlap)
+            or mismatches >= overlap * rules.max_mismatch_permille // 1000
+        ):
             continue
         score = mismatches + anchor_length + length - 2 * overlap
         cell = find_cell(cells, size, result.read, read)

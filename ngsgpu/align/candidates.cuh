@@ -293,7 +293,7 @@ __device__ __forceinline__ void align_entries(const Reads& reads, const Rules& r
             mismatches_at(anchor_planes, anchor_length, reads.planes + plane_start(reads, read),
                           length, entry_reverse_complemented(entry), shift, c.compared);
         const int mismatches = int(fit >> 16), overlap = int(fit & 0xFFFF);
-        if (overlap < MIN_COMPARED) continue;
+        if (overlap < min(MIN_COMPARED, rules.min_overlap)) continue;
         if (mismatches >= overlap * rules.max_mismatch_permille / 1000) continue;
         c.fit[i] = fit;
         uint32_t cell = hash_read(uint32_t(read)) & (c.cells - 1);

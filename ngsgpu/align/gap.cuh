@@ -38,8 +38,9 @@ __device__ Gap find_gap(const Rules& rules, const Msa& msa, unsigned long long* 
         const int shift = thread < MAX_SHIFT ? thread - MAX_SHIFT : thread - MAX_SHIFT + 1;
         int most = MIN_GAIN - 1, gain = 0, begin = 0;
         unsigned long long own = 0;
+        const int length = abs(shift) <= msa.margin ? msa.length : 0;
 #pragma unroll 1
-        for (int position = 0; position < msa.length; ++position) {
+        for (int position = 0; position < length; ++position) {
             gain += differs(msa, position, 0) - differs(msa, position, shift);
             if (gain > most) {
                 most = gain;

@@ -58,7 +58,8 @@ def find_gap(rules: Rules, columns: Columns, length: Integer) -> tuple[Integer, 
     most = MIN_GAIN - 1
     if mismatches <= most or rules.variant_reads == 0:
         return best
-    for shift in range(-MAX_SHIFT, MAX_SHIFT + 1):
+    furthest = min(MAX_SHIFT, rules.margin)
+    for shift in range(-furthest, furthest + 1):
         if shift == 0:
             continue
         gain = 0

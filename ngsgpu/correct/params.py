@@ -31,9 +31,9 @@ NEVER = (1 << 31) - 1
 def variant_depths(error_rate: float) -> tuple[int, int, int, int, int, int, int, int]:
     """Q20 reads of a column from which one more read each must agree on a base.
 
-    With n reads, an erroneous base is found in N - 1 others with the binomial probability of
-    N - 1 or more successes in n - 1 trials at a third of the error rate, for which Poisson's is
-    taken; N is the smallest number for which that is at most ``UNEXPLAINED``.
+    Among n reads, an erroneous base is found in N - 1 others with the binomial probability of N - 1
+    or more successes in n trials at a third of the error rate, for which Poisson's is taken; N is
+    the smallest number for which that is at most ``UNEXPLAINED``.
     """
     depths = [
         math.floor(_explained(MIN_VARIANT_READS + step - 1) * 3 / error_rate) + 1

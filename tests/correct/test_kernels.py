@@ -46,8 +46,9 @@ def test_mismatches(anchor_length: int, length: int, shift: int, seed: int) -> N
         int(planes.plane_start[1]) if len(planes.plane_start) else 4,
         length,
         shift,
+        np.full(4, ~np.uint64(0)),
     )
-    assert found == sum(one != other for one, other in pairs)
+    assert found == (sum(one != other for one, other in pairs), len(pairs))
 
 
 def test_weight_of_an_alignment_is_exact() -> None:

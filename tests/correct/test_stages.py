@@ -117,13 +117,14 @@ def test_decisions(scenario: Scenario) -> None:
             sides.bench.keep(result, count)
             sides.bench.build(anchor, result, count)
             sides.bench.refine(anchor, result, count)
+            sides.bench.find_alleles(anchor, result, count)
             columns = sides.corrector.lay_out(anchor, kept)
             assert sides.bench.classify(anchor) == sides.corrector.classify(anchor, columns)
             for whole in (True, False):
                 for cautious in {crowded, False, True}:
                     assert sides.bench.edits(
                         anchor, replace=whole, crowded=cautious
-                    ) == sides.corrector.edits(anchor, columns, whole=whole, crowded=cautious)
+                    ) == sides.corrector.edits(anchor, columns, kept, whole=whole, crowded=cautious)
             votes = sides.corrector.votes(anchor, columns, kept)
             assert sorted(sides.bench.vote_hashes(anchor, result, count)) == sorted(
                 (read, hash_of(sequence)) for read, sequence in votes

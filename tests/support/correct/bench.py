@@ -6,6 +6,8 @@ import numpy as np
 
 from ngsgpu.align import msa
 from ngsgpu.align.alignment import Alignments, filter_candidates, mark_mates, quality_weights
+from ngsgpu.align.alleles import find_alleles
+from ngsgpu.align.gap import find_gap
 from ngsgpu.correct import Corrections, cpu
 from ngsgpu.correct.forest import NO_FOREST
 from ngsgpu.minhash import build_tables
@@ -31,7 +33,13 @@ class Bench:
     def align(self, anchor: int, result: Alignments) -> tuple[int, bool]:
         """Number of aligned candidates, and whether the anchor is crowded."""
         count, crowded = cpu.find_aligned(
-            self.reads.arrays, self.tables.arrays, self.rules, anchor, self.work, result
+            self.reads.arrays,
+            self.tables.arrays,
+            self.weights,
+            self.rules,
+            anchor,
+            self.work,
+            result,
         )
         assert np.all(self.work.found.cells == -1), "the workspace is ready for the next anchor"
         return int(count), bool(crowded)
@@ -86,6 +94,19 @@ class Bench:
         )
         return "high" if high else "good" if replace else "low"
 
+    def find_alleles(self, anchor: int, candidates: Alignments, count: int) -> None:
+        length = read_length(self.reads.arrays, anchor)
+        find_alleles(
+            self.reads.arrays,
+            self.weights,
+            self.rules,
+            anchor,
+            candidates,
+            count,
+            length + 2 * self.rules.margin,
+            self.work.columns,
+        )
+
     def edits(self, anchor: int, *, replace: bool, crowded: bool) -> dict[int, str]:
         ambiguous = self.work.ambiguous
         cpu.mark_ambiguous(self.reads.ambiguous, anchor, 1, ambiguous)
@@ -96,6 +117,7 @@ class Bench:
             anchor,
             replace,
             crowded,
+            find_gap(self.rules, self.work.columns, read_length(self.reads.arrays, anchor)),
             self.work,
             5,
             self.work.first,

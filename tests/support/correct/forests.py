@@ -185,10 +185,13 @@ class ForestCorrector(oracle.Corrector):
     ) -> dict[int, str]:
         """The anchor's edits where the forest's sum reaches the bound."""
         own = self.reads[anchor]
-        classic = self.edits(anchor, columns, whole=quality != "low", crowded=crowded)
+        classic = self.edits(anchor, columns, kept, whole=quality != "low", crowded=crowded)
+        alleles, gap = self.alleles(anchor, columns, kept), self.gap(anchor, columns)
         result = {}
         for position, old in enumerate(own.bases):
             asked = quality != "high" or (crowded and own.q20[position])
+            if gap[0] <= position < gap[1] or old in alleles[position]:
+                asked = False
             if position in own.ambiguous or not asked:
                 if position in classic:
                     result[position] = classic[position]
@@ -204,8 +207,11 @@ class ForestCorrector(oracle.Corrector):
     def votes(self, anchor: int, columns: Columns, kept: list[Candidate]) -> list[tuple[int, str]]:
         length = len(self.reads[anchor])
         bound = self.forests.model.candidate.arrays().threshold
+        alleles = self.alleles(anchor, columns, kept)
         votes = []
         for c in kept:
+            if any(c.base_at(column) in bases for column, bases in alleles.items()):
+                continue
             read, end = c.aligned_offset, c.shift + len(c.aligned_offset)
             if c.shift < -self.p.margin or end > length + self.p.margin:
                 continue
@@ -248,7 +254,8 @@ class ForestCorrector(oracle.Corrector):
             for bound in (forest.threshold, forest.sure)
         )
         votes = self.votes(anchor, columns, kept) if quality == "high" else []
-        return Decision(quality, own, sure, votes)
+        self.counts["high"] += quality == "high"
+        return Decision(self.standing(anchor, columns, quality), own, sure, votes)
 
     def outcome(
         self, number: int, decision: Decision | None, votes: list[str]

@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from itertools import accumulate
 
 from ngsgpu.correct import CorrectionParameters
 from tests.support.minhash.oracle import Placement, candidates, make_tables, mix, reverse_complement
@@ -57,6 +58,10 @@ def quality_weight(score: int) -> int:
     """max(0.001, 1 - 10^(-Q/10)) in 2^-14, rounded to the nearest."""
     exact = max(Decimal("0.001"), 1 - Decimal(10) ** (Decimal(-score) / 10))
     return int((exact * ONE + Decimal("0.5")).to_integral_value("ROUND_FLOOR"))
+
+
+COMPARED = quality_weight(15)
+"""Weight from which a base of the anchor is compared."""
 
 
 def make_reads(
@@ -184,6 +189,9 @@ class Corrector:
             [read.bases for read in reads], minhash.kmer, minhash.hashes, minhash.seed
         )
         self.counts: dict[str, int] = defaultdict(int)
+        self.q20_error_rate = 0.001
+        # Of the columns asked for last.
+        self._alleles: tuple[Columns | None, dict[int, set[str]]] = None, {}
 
     # Steps 3 and 4: candidates and alignments.
 
@@ -198,13 +206,18 @@ class Corrector:
         own, aligned_offset = self.reads[anchor], self.reads[placement.read]
         if placement.reverse_complemented:
             aligned_offset = aligned_offset.reverse_complemented()
-        overlap = mismatches = 0
+        both = overlap = mismatches = 0
         for column in range(len(own)):
             if 0 <= column - placement.shift < len(aligned_offset):
+                both += 1
+                if not self.p.classic and own.weights[column] < COMPARED:
+                    continue
                 overlap += 1
                 mismatches += own.bases[column] != aligned_offset.bases[column - placement.shift]
         ratio = exact(self.p.min_overlap_ratio)
-        if overlap < max(self.p.min_overlap, math.floor(ratio * len(own))):
+        if both < max(self.p.min_overlap, math.floor(ratio * len(own))):
+            return None
+        if overlap < min(20, self.p.min_overlap):
             return None
         if mismatches >= math.floor(self.max_mismatch_ratio * overlap):
             return None
@@ -309,23 +322,132 @@ class Corrector:
                 return quality
         return "low"
 
-    def edits(self, anchor: int, columns: Columns, *, whole: bool, crowded: bool) -> dict[int, str]:
+    # Alleles, gaps and evidence.
+
+    def needed(self, depth: int) -> int:
+        """Reads that must agree on an allele where ``depth`` reads are sure of their base."""
+        if self.p.keep_variants is not None:
+            return self.p.keep_variants
+        mean = depth * self.q20_error_rate / 3
+        reads = 3
+        while reads < 11:
+            fewer = sum(mean**i / math.factorial(i) for i in range(reads - 1)) * math.exp(-mean)
+            if 1 - fewer <= 0.002:
+                break
+            reads += 1
+        return reads
+
+    def alleles(self, anchor: int, columns: Columns, kept: list[Candidate]) -> dict[int, set[str]]:
+        """The bases of each column that errors do not explain, beside the consensus."""
+        if self._alleles[0] is columns:
+            return self._alleles[1]
+        result: dict[int, set[str]] = defaultdict(set)
+        self._alleles = columns, result
+        if self.p.classic:
+            return result
+        own = self.reads[anchor]
+        rows = [(anchor, own, 0, False)]
+        rows += [
+            (c.read, c.aligned_offset, c.shift, c.placement.reverse_complemented) for c in kept
+        ]
+        for column in range(-self.p.margin, len(own) + self.p.margin):
+            cells = columns[column]
+            needed = self.needed(sum(cell.q20 for cell in cells.values()))
+            for base in set("ACGT") - {consensus(cells)}:
+                if cells[base].q20 < needed:
+                    continue
+                carriers = [
+                    (
+                        read // 2 if self.paired else read,
+                        shift + len(row) if turned else shift,
+                        turned,
+                    )
+                    for read, row, shift, turned in rows
+                    if 0 <= column - shift < len(row)
+                    and row.bases[column - shift] == base
+                    and row.q20[column - shift]
+                ]
+                fragments = {fragment for fragment, _, _ in carriers}
+                ends = {carrier[1:] for carrier in carriers}
+                if min(len(fragments), len(ends)) >= needed or len(carriers) >= needed + 2:
+                    result[column].add(base)
+        return result
+
+    def reads_besides(self, anchor: int, columns: Columns, column: int) -> int:
+        inside = 0 <= column < len(self.reads[anchor])
+        return sum(cell.reads for cell in columns[column].values()) - inside
+
+    def gap(self, anchor: int, columns: Columns) -> tuple[int, int, int]:
+        """First and end of the positions that fit better some columns further on, and how many."""
+        bases = self.reads[anchor].bases
+
+        def differs(position: int, shift: int) -> int:
+            column = position + shift
+            if bases[position] != consensus(columns[column]):
+                return 1
+            return int(shift != 0 and self.reads_besides(anchor, columns, column) < 2)
+
+        unshifted = [differs(i, 0) for i in range(len(bases))]
+        if self.p.classic or sum(unshifted) < 4:
+            return 0, 0, 0
+        most = min(6, self.p.margin)
+        ways = [(3, 0, 0, 0, 0)]
+        for shift in [*range(-most, 0), *range(1, most + 1)]:
+            gains = (unshifted[i] - differs(i, shift) for i in range(len(bases)))
+            totals = [0, *accumulate(gains)]
+            for end in range(1, len(bases) + 1):
+                for first in range(end):
+                    gain = totals[end] - totals[first]
+                    if gain > 3:
+                        ways.append((gain, -shift, -end, -first, shift))
+        _, _, end, first, shift = max(ways)
+        return -first, -end, shift
+
+    def outweighs(self, anchor: int, columns: Columns, column: int, new: str) -> bool:
+        """Whether the reads with a base outweigh the others, without the anchor."""
+        own = self.reads[anchor]
+        others = sum(cell.weight for base, cell in columns[column].items() if base != new)
+        if others == 0:
+            return True
+        if 0 <= column < len(own) and own.bases[column] != new:
+            others -= max(1, own.weights[column])
+        least = math.ceil((exact(self.p.evidence_reads) - TOLERANCE) * ONE)
+        return columns[column][new].weight >= least + self.p.evidence_ratio * others
+
+    def edits(
+        self, anchor: int, columns: Columns, kept: list[Candidate], *, whole: bool, crowded: bool
+    ) -> dict[int, str]:
         """The anchor's edits: the whole consensus, or its certain positions."""
         own = self.reads[anchor]
+        alleles, gap = self.alleles(anchor, columns, kept), self.gap(anchor, columns)
         result = {}
         for position, old in enumerate(own.bases):
-            column = columns[position]
+            shifted = gap[0] <= position < gap[1]
+            at = position + gap[2] if shifted else position
+            column = columns[at]
             new = consensus(column)
             ambiguous = position in own.ambiguous
+            if not ambiguous and old in alleles[at]:
+                continue
+            if shifted:
+                if ambiguous or new == old or (crowded and own.q20[position]):
+                    continue
+                enough = self.reads_besides(anchor, columns, at) >= 2
+                if enough and self.outweighs(anchor, columns, at, new):
+                    result[position] = new
+                continue
             # Some other read has to be sure of the base; only without qualities is this one.
             if ambiguous and column[new].q20 - (own.q20[position] and new == old) < 1:
                 continue
             if not ambiguous:
                 if new == old or (crowded and own.q20[position]):
                     continue
-                if not whole and column[old].q20 > self.p.position_max_reads:
+                if self.p.classic and not whole and column[old].q20 > self.p.position_max_reads:
                     continue
-            if whole or support(column, new) >= units(exact(self.p.position_support)):
+            if not self.p.classic:
+                if whole or self.outweighs(anchor, columns, position, new):
+                    result[position] = new
+            elif whole or support(column, new) >= units(exact(self.p.position_support)):
                 result[position] = new
         return result
 
@@ -333,8 +455,11 @@ class Corrector:
         """Corrected sequences of the candidates that hardly reach beyond the anchor."""
         votes = []
         length = len(self.reads[anchor])
+        alleles = self.alleles(anchor, columns, kept)
         for c in kept:
             end = c.shift + len(c.aligned_offset)
+            if any(c.base_at(column) in bases for column, bases in alleles.items()):
+                continue
             if c.shift >= -self.p.margin and end <= length + self.p.margin:
                 under = "".join(consensus(columns[i]) for i in range(c.shift, end))
                 votes.append(
@@ -357,24 +482,56 @@ class Corrector:
             return None
         columns = self.lay_out(anchor, kept)
         quality = self.classify(anchor, columns)
-        complete = self.edits(anchor, columns, whole=True, crowded=crowded)
+        complete = self.edits(anchor, columns, kept, whole=True, crowded=crowded)
         own = complete
         if quality == "low":
-            own = self.edits(anchor, columns, whole=False, crowded=crowded)
+            own = self.edits(anchor, columns, kept, whole=False, crowded=crowded)
         votes = self.votes(anchor, columns, kept) if quality == "high" else []
-        return Decision(quality, own, complete, votes)
+        self.counts["high"] += quality == "high"
+        return Decision(self.standing(anchor, columns, quality), own, complete, votes)
+
+    def standing(self, anchor: int, columns: Columns, quality: str) -> str:
+        """The correction of a read with a gap stands as one of high quality does."""
+        return "high" if self.gap(anchor, columns)[2] else quality
 
     # All steps.
 
+    def aligned(
+        self, group: range
+    ) -> tuple[dict[int, tuple[set[Placement], bool]], dict[int, dict[int, Candidate]]]:
+        """What is found for a read or both mates, and how it is laid on them."""
+        found = {anchor: self.placements(anchor) for anchor in group}
+        aligned = {anchor: self.align(anchor, found[anchor][0]) for anchor in group}
+        if self.paired:
+            self.mark_mates(aligned[group[0]], aligned[group[1]])
+        return found, aligned
+
+    def observe(self) -> None:
+        """Take the error rate of sure bases from a sample of the reads."""
+        mates = 2 if self.paired else 1
+        every = max(8, math.ceil(len(self.reads) // mates / 4096))
+        bases = errors = 0
+        for first in range(0, len(self.reads) // mates * mates, every * mates):
+            _, aligned = self.aligned(range(first, first + mates))
+            for anchor, laid in aligned.items():
+                kept = self.refine(anchor, self.keep(laid))
+                columns = self.lay_out(anchor, kept)
+                own = self.reads[anchor]
+                for position in range(len(own) if kept else 0):
+                    if own.q20[position]:
+                        old = own.bases[position]
+                        bases += 1
+                        lone = columns[position][old].q20 == 1
+                        errors += lone and old != consensus(columns[position])
+        self.q20_error_rate = min(0.1, (errors + 1) / (bases + 1000))
+
     def correct(self) -> Result:
+        self.observe()
         decisions: list[Decision | None] = [None] * len(self.reads)
         step = 2 if self.paired else 1
         for first in range(0, len(self.reads), step):
             group = range(first, first + step)
-            found = {anchor: self.placements(anchor) for anchor in group}
-            aligned = {anchor: self.align(anchor, found[anchor][0]) for anchor in group}
-            if self.paired:
-                self.mark_mates(aligned[first], aligned[first + 1])
+            found, aligned = self.aligned(group)
             for anchor in group:
                 self.counts["found"] += len(found[anchor][0])
                 self.counts["aligned"] += len(aligned[anchor])
