@@ -67,7 +67,8 @@ def test_nothing_is_decided_by_threads_or_batches(scenario: Scenario, seed: int)
     forests = Forests.random(Random(seed))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ngsgpu.correct.params.load_model", lambda name: forests.model)
-        classic = replace(scenario, parameters=replace(scenario.parameters, classic=True))
+        parameters = replace(scenario.parameters, classic=True, keep_variants=None)
+        classic = replace(scenario, parameters=parameters)
         own = WithForests(classic, forests)
         for threads, anchors in ((1, 1), (2, 7), (4, 10_000)):
             assert_equal(own, RunOptions(threads=threads, units_per_task=anchors))  # type: ignore[arg-type]

@@ -92,7 +92,7 @@ class Forests:
     def scenario(self, scenario: Scenario, path: Path) -> Scenario:
         """The same, to be corrected with these forests, otherwise as CARE."""
         self.model.save(path)
-        parameters = replace(scenario.parameters, model=str(path), classic=True)
+        parameters = replace(scenario.parameters, model=str(path), classic=True, keep_variants=None)
         return replace(scenario, parameters=parameters)
 
 
