@@ -59,11 +59,18 @@ def correct(
         "and never changed; auto: as many as the errors of the reads do not explain, at least 3.",
     ),
     classic: bool = flag("Decide as CARE 2.3 does; keeps no variants.", "--classic"),
+    mask: bool = flag("Write N where a base would be changed.", "--mask"),
+    quality: bool = flag(
+        "Set the qualities of changed bases: Q20 (of N: Q2), or the lower one of the nearest "
+        "unchanged bases if that is less.",
+        "--quality",
+    ),
     run: StageRun,
 ) -> None:
     """Correct substitution errors in Illumina reads (CARE).
 
-    Only bases change: read order, names, comments, line endings and qualities are preserved.
+    Only bases change: read order, names, comments, line endings and (without --quality)
+    qualities are preserved.
     Input is FASTQ or FASTA, plain, gzip, BGZF, bzip2 or xz; output names ending in .gz are
     compressed (BGZF). - is standard input or output. Give all lanes of a library in one run: the
     method relies on coverage.
@@ -96,6 +103,8 @@ def correct(
             anchor_threshold=anchor_threshold,
             candidate_threshold=candidate_threshold,
             classic=classic,
+            mask=mask,
+            quality=quality,
             keep_variants=number_or("auto", keep_variants, int, "--keep-variants"),
         )
         settings: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from abc import abstractmethod
@@ -18,9 +19,9 @@ from ngsgpu.align.rules import Rules
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.forest import NO_FOREST
-from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.correct.params import HIGHEST_QUALITY, MASKED_QUALITY, CorrectionParameters
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, replace_bases
+from ngsgpu.io.output.patch import EditCounts, EditStyle, write_edits
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import Integer
@@ -33,6 +34,8 @@ from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
 from ngsgpu.run.progress import Stage
 from ngsgpu.run.staged import CpuRun, ReadLengths, StagedRun
+
+logger = logging.getLogger("ngsgpu")
 
 _Task: TypeAlias = tuple[ReadFiles, tuple[RecordBatch, ...], int]
 """Records of some files, and the number of the first read."""
@@ -70,6 +73,13 @@ class Run(StagedRun[CorrectionParameters]):
         """The step of the outputs."""
         return self.step("write", "writing", self.reads.reads)
 
+    def style(self) -> EditStyle:
+        """How corrections are written."""
+        if not self.parameters.quality:
+            return EditStyle(self.parameters.mask)
+        highest = MASKED_QUALITY if self.parameters.mask else HIGHEST_QUALITY
+        return EditStyle(self.parameters.mask, self.offset + highest)
+
     def write(
         self, lanes: Sequence[ReadFiles], corrections: Corrections, outputs: OutputSet
     ) -> EditCounts:
@@ -83,14 +93,16 @@ class Run(StagedRun[CorrectionParameters]):
         """
         known = ReadLengths.of(self.reads)
         size = 2 if known.paired else 1, max(1, known.max_length)
-        edits = corrections.all_edits
+        edits, style = corrections.all_edits, self.style()
         threads = self.options.threads
         spaces = Shared(EditCounts(0, 0, np.zeros(size, dtype=np.int64)) for _ in range(threads))
 
         def tasks() -> Iterator[_Task]:
             first_read = 0
             for lane in lanes:
-                for mates in self.batches(lane):
+                for number, mates in enumerate(self.batches(lane)):
+                    if number == 0 and style.highest_quality and mates[0].qual_start is None:
+                        logger.warning("%s: no qualities; --quality sets none", lane.inputs[0])
                     yield lane, mates, first_read
                     first_read += sum(map(len, mates))
             known.check_number(lanes, first_read)
@@ -100,18 +112,17 @@ class Run(StagedRun[CorrectionParameters]):
             known.check(mates, first_read)
             with spaces.borrowed() as counts:
                 for mate, batch in enumerate(mates):
-                    changed, decided = replace_bases(
+                    write_edits(
                         batch.data,
                         0,
                         batch.seq_start,
                         first_read + mate,
                         len(mates),
                         edits,
-                        counts.by_position,
-                        True,
+                        counts,
+                        style,
+                        is_fastq=batch.qual_start is not None,
                     )
-                    counts.reads += int(changed)
-                    counts.ambiguous += int(decided)
             return task
 
         with (

@@ -336,5 +336,6 @@ class CorrectionOnGpu(GpuRun[CorrectionParameters], Run):
                 max_length=self.reads.max_length,
                 threads=self.options.threads,
                 copied=self.precopy.finish(),
+                style=self.style(),
                 advance=stage.advance,
             )

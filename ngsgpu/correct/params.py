@@ -28,6 +28,17 @@ UNEXPLAINED = 0.002
 NEVER = (1 << 31) - 1
 
 
+USEFUL_COVERAGE = 3.5
+"""Reads per position below which correction finds about half of the errors at best: see
+``docs/correct.md``."""
+
+HIGHEST_QUALITY = 20
+"""Phred score that a changed base gets at most (``--quality``); see ``docs/correct.md``."""
+
+MASKED_QUALITY = 2
+"""The same for a base that becomes N: what Illumina's pipelines write for N."""
+
+
 def variant_depths(error_rate: float) -> tuple[int, int, int, int, int, int, int, int]:
     """Q20 reads of a column from which one more read each must agree on a base.
 
@@ -87,6 +98,8 @@ class CorrectionParameters:
         evidence_reads: full-weight reads that a base of a low-quality MSA needs against the
             anchor's own.
         evidence_ratio: and how many for each other read that contradicts it.
+        mask: write N in place of the corrected base.
+        quality: set the qualities of changed bases.
     """
 
     coverage: float | None = None
@@ -111,6 +124,8 @@ class CorrectionParameters:
     compared_quality: int = 15
     evidence_reads: float = 1.8
     evidence_ratio: int = 6
+    mask: bool = False
+    quality: bool = False
 
     def __post_init__(self) -> None:
         if self.coverage is not None and not 0 < self.coverage <= 1_000_000:

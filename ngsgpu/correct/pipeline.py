@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import CorrectionOnCpu, CorrectionPlan, Run, plan_correction
-from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.correct.params import USEFUL_COVERAGE, CorrectionParameters
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.io.inputs import plan_lanes
 from ngsgpu.io.text.reader import PhredOffset
@@ -98,11 +98,19 @@ def _on_backend(
 
 
 def _coverage(parameters: CorrectionParameters, spectrum: KmerSpectrum) -> float:
-    """The coverage given, or estimated."""
-    if parameters.coverage is not None:
-        return parameters.coverage
-    coverage = max(1.0, estimate_coverage(spectrum))
-    logger.info("estimated coverage: %.1f", coverage)
+    """The coverage given, or estimated; warns where it is too low."""
+    coverage = parameters.coverage
+    if coverage is None:
+        coverage = max(1.0, estimate_coverage(spectrum))
+        logger.info("estimated coverage: %.1f", coverage)
+    if coverage < USEFUL_COVERAGE and len(spectrum.count):
+        logger.warning(
+            "the coverage of %.1f (%s) is too low: below %.1f, correction finds about half of the "
+            "errors at best",
+            coverage,
+            "estimated" if parameters.coverage is None else "given",
+            USEFUL_COVERAGE,
+        )
     return coverage
 
 

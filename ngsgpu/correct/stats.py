@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ngsgpu.correct import cpu
+from ngsgpu.correct.params import USEFUL_COVERAGE
 from ngsgpu.run.statistics import RunStatistics
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ class CorrectionStatistics(RunStatistics):
     """Counts and resources of a correction; see also ``RunStatistics``.
 
     Attributes:
-        coverage: ``value`` (reads per position) and whether it was ``estimated``.
+        coverage: ``value`` (reads per position), whether it was ``estimated``, and whether it
+            ``suffices`` for correction to be of use.
         reads: totals of the input.
         anchors: MSAs by quality.
         candidates: found by the tables, aligned, kept by the filter, taken out by refinement.
@@ -61,6 +63,7 @@ class CorrectionStatistics(RunStatistics):
             coverage={
                 "value": round(coverage, 3),
                 "estimated": run.parameters.coverage is None,
+                "suffices": coverage >= USEFUL_COVERAGE,
             },
             reads={
                 "total": reads.reads,
@@ -109,11 +112,12 @@ class CorrectionStatistics(RunStatistics):
         """A short text summary."""
         reads, changed = self.reads["total"], self.corrected
         share = 100 * changed["reads"] / max(1, reads)
+        done = "masked" if self.parameters.get("mask") else "corrected"
         origin = "estimated" if self.coverage["estimated"] else "given"
         return [
             f"coverage {self.coverage['value']:.1f} ({origin})",
             f"{reads:,} reads, {self.reads['bases']:,} bases",
-            f"{changed['bases']:,} bases corrected in {changed['reads']:,} reads ({share:.1f} %)",
+            f"{changed['bases']:,} bases {done} in {changed['reads']:,} reads ({share:.1f} %)",
             f"{changed['unknown_decided']:,} ambiguous bases decided, "
             f"{changed['unknown_left']:,} left",
             self.resources(),

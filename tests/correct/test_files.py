@@ -279,3 +279,69 @@ def test_quiet_and_not(tmp_path: Path, ngsgpu: Commands) -> None:
     assert re.search(r"bases corrected in \d+ reads", done.err)
     done = ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fq", "--quiet", "--coverage", 25)
     assert (done.out, done.err) == ("", "")
+
+
+def changed_bases(before: list[Record], after: list[Record]) -> list[list[int]]:
+    return [
+        [i for i, (b, a) in enumerate(zip(one.bases, two.bases, strict=True)) if b != a]
+        for one, two in zip(before, after, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("offset", [33, 64])
+def test_masks_and_sets_qualities(
+    tmp_path: Path, ngsgpu: Commands, offset: int, suffix: str
+) -> None:
+    records = [
+        r._replace(qualities=bytes(q - 33 + offset for q in r.qualities or b""))
+        for r in simulated_pairs()
+    ]
+    path = write(tmp_path / "in.fq", fastq(records))
+    options = ["-i", path, "--phred-offset", offset, "--stats", tmp_path / "s.json"]
+
+    def run(name: str, *more: str) -> list[Record]:
+        ngsgpu.corrects(*options, "-o", tmp_path / f"{name}.fq{suffix}", *more)
+        batches = read_batches(tmp_path / f"{name}.fq{suffix}", phred_offset=33)
+        return records_of(batches)[0]
+
+    plain = run("plain")
+    bases = read_json(tmp_path / "s.json")["corrected"]["bases"]
+    masked = run("masked", "--mask")
+    counts = read_json(tmp_path / "s.json")["corrected"]
+    places = changed_bases(records, plain)
+    unknown = 0
+    for old, new, changed, dark in zip(records, plain, places, masked, strict=True):
+        assert dark.qualities == new.qualities == old.qualities
+        letters = bytearray(old.bases)
+        for i in changed:
+            unknown += letters[i] in b"Nn"
+            letters[i] = ord("n" if chr(letters[i]).islower() else "N")
+        assert dark.bases == bytes(letters)
+    assert unknown > 10
+    assert counts["bases"] == bases - unknown > 300
+    assert counts["unknown_decided"] == 0
+    assert "masked" in ngsgpu.corrects(*options, "-o", tmp_path / "x.fq", "--mask").err
+
+    for more, highest in (([], 20), (["--mask"], 2)):
+        for old, new, changed in zip(records, run("q", "--quality", *more), places, strict=True):
+            expected = list(old.qualities or b"")
+            kept = [i for i in range(len(expected)) if i not in changed]
+            for i in changed:
+                if more and old.bases[i] in b"Nn":
+                    continue
+                beside = [j for j in kept if j < i][-1:] + [j for j in kept if j > i][:1]
+                old_qualities = old.qualities or b""
+                expected[i] = min([offset + highest, *(old_qualities[j] for j in beside)])
+            assert new.qualities == bytes(expected)
+
+
+def test_qualities_of_fasta_cannot_be_set(tmp_path: Path, ngsgpu: Commands) -> None:
+    text = fasta([Record(r.header, r.bases, None) for r in simulated_pairs()], width=60)
+    path = write(tmp_path / "in.fa", text)
+    ngsgpu.corrects("-i", path, "-o", tmp_path / "plain.fa")
+    done = ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fa", "--quality")
+    assert f"{path}: no qualities; --quality sets none" in done.err
+    assert (tmp_path / "out.fa").read_bytes() == (tmp_path / "plain.fa").read_bytes() != text
+    ngsgpu.corrects("-i", path, "-o", tmp_path / "masked.fa", "--mask", "--quality")
+    assert (tmp_path / "masked.fa").read_bytes().count(b"N") > text.count(b"N") + 300

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from ngsgpu.align import msa
 from ngsgpu.align.alignment import alignment_weight, mismatches_at, quality_weights
 from ngsgpu.correct import CorrectionParameters, corrections, cpu
-from ngsgpu.io.output.patch import Edits, replace_bases
+from ngsgpu.io.output.patch import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.readset import ReadSet
 from tests.support.correct import oracle
+from tests.support.io.records import Record, fastq
 from tests.support.properties import examples
 
 NO_READS = ReadSet.from_sequences([])
@@ -230,7 +231,11 @@ def test_very_many_votes() -> None:
 
 
 def written(
-    text: bytes, starts: list[int], edits: dict[int, list[tuple[int, str]]], step: int = 1
+    text: bytes,
+    starts: list[int],
+    edits: dict[int, list[tuple[int, str]]],
+    step: int = 1,
+    style: EditStyle = AS_THEY_ARE,
 ) -> tuple[bytes, tuple[int, int], list[int], list[int]]:
     """Apply edits to a batch; returns bytes, counts, and changes by position."""
     data = np.frombuffer(text, dtype=np.uint8).copy()
@@ -240,11 +245,12 @@ def written(
     for read, changes in edits.items():
         edit_start[read], edit_count[read] = len(flat), len(changes)
         flat += [position << 2 | "ACGT".index(base) for position, base in changes]
-    sides = np.zeros((2, 20), np.int64)
+    counts = EditCounts(0, 0, np.zeros((2, 20), np.int64))
     all_edits = Edits(edit_start, edit_count, np.array(flat, np.uint32))
-    counts = replace_bases(data, 0, np.array(starts, np.int64), 0, step, all_edits, sides, True)
-    by_position = [np.flatnonzero(side).tolist() for side in sides]
-    return data.tobytes(), (int(counts[0]), int(counts[1])), *by_position
+    where = data, 0, np.array(starts, np.int64), 0, step
+    write_edits(*where, all_edits, counts, style, is_fastq=text[:1] == b"@")
+    by_position = [np.flatnonzero(side).tolist() for side in counts.by_position]
+    return data.tobytes(), (counts.reads, counts.ambiguous), *by_position
 
 
 def test_edits_are_written_where_they_belong() -> None:
@@ -284,3 +290,59 @@ def test_edits_of_one_mate_of_every_pair() -> None:
     text = b">a\nAAAA\n>b\nAAAA\n"
     edits = {0: [(0, "C")], 1: [(1, "C")], 2: [(2, "C")], 3: [(3, "C")]}
     assert written(text, [3, 11], edits, step=2)[0] == b">a\nCAAA\n>b\nAACA\n"
+
+
+def slowly_written(record: Record, edits: dict[int, str], style: EditStyle) -> Record:
+    """What ``EditStyle`` says about one record of FASTQ."""
+    assert record.qualities is not None
+    bases, qualities = list(record.bases.decode()), list(record.qualities)
+    kept = [i for i in range(len(bases)) if i not in edits]
+    for position, base in edits.items():
+        old = bases[position]
+        if style.mask and old.upper() not in "ACGT":
+            continue
+        base = "N" if style.mask else base
+        bases[position] = base.lower() if old.islower() else base
+        before, after = (
+            [i for i in kept if i < position][-1:],
+            [i for i in kept if i > position][:1],
+        )
+        if style.highest_quality and kept:
+            beside = [record.qualities[i] for i in before + after]
+            qualities[position] = min(style.highest_quality, *beside)
+    return Record(record.header, "".join(bases).encode(), bytes(qualities))
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("highest", [0, 35, 53, 84])
+@pytest.mark.parametrize("mask", [False, True])
+def test_masks_and_qualities_against_the_oracle(mask: bool, highest: int, end: bytes) -> None:
+    rng = Random(f"{mask} {highest}")
+    style = EditStyle(mask, highest)
+    for _ in range(50):
+        records, edits, starts, text = [], {}, [], b""
+        expected = b""
+        changed = decided = 0
+        for read in range(rng.randrange(1, 8)):
+            length = rng.randrange(1, 9)
+            bases = "".join(rng.choices("ACGTacgtNn.R", k=length)).encode()
+            record = Record(b"r%d" % read, bases, bytes(rng.choices(range(33, 90), k=length)))
+            records.append(record)
+            places = sorted(rng.sample(range(length), rng.choice([0, 1, length, length // 2])))
+            edits[read] = [(i, rng.choice("ACGT")) for i in places]
+            starts.append(len(text) + len(record.header) + 1 + len(end))
+            text += fastq([record], end)
+            expected += fastq([slowly_written(record, dict(edits[read]), style)], end)
+            unknown = sum(chr(bases[i]).upper() not in "ACGT" for i in places)
+            changed += len(places) > (unknown if mask else 0)
+            decided += 0 if mask else unknown
+        done, counts, *_ = written(text, starts, edits, style=style)
+        assert done == expected
+        assert counts == (changed, decided)
+
+
+def test_masks_in_wrapped_fasta_have_no_qualities() -> None:
+    text = b">a\nACG\ntNc\nGT\n"
+    edits = {0: [(0, "C"), (3, "G"), (4, "A"), (7, "A")]}
+    done, counts, *_ = written(text, [3], edits, style=EditStyle(True, 53))
+    assert (done, counts) == (b">a\nNCG\nnNc\nGN\n", (1, 0))

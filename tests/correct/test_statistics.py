@@ -106,7 +106,7 @@ def test_counts_add_up(tmp_path: Path, ngsgpu: Commands, layout: str) -> None:
 def test_what_was_asked_for(tmp_path: Path, ngsgpu: Commands) -> None:
     options = ("--coverage", 21.5, "--kmer", 17, "--hashes", 30, "--seed", 9, "--quality-bits", 2)
     stats = run(tmp_path, ngsgpu, "single", *options, "--backend", "cpu")
-    assert stats["coverage"] == {"value": 21.5, "estimated": False}
+    assert stats["coverage"] == {"value": 21.5, "estimated": False, "suffices": True}
     parameters = stats["parameters"]
     assert parameters["coverage"] == 21.5
     assert parameters["quality_bits"] == 2
@@ -151,3 +151,26 @@ def test_mates_of_several_lanes(tmp_path: Path, ngsgpu: Commands) -> None:
     one, two = read_json(tmp_path / "s.json")["corrected_bases_by_position"]
     assert sum(one[50:]) > 0
     assert sum(two[50:]) == 0 < sum(two)
+
+
+@pytest.mark.parametrize(("coverage", "few"), [("3.4", True), ("3.5", False), ("auto", False)])
+def test_too_low_a_coverage_is_said(
+    tmp_path: Path, ngsgpu: Commands, coverage: str, few: bool
+) -> None:
+    path = write(tmp_path / "in.fq", fastq(simulated_pairs()))
+    options = ["-i", path, "-o", tmp_path / "out.fq", "--stats", tmp_path / "s.json"]
+    said = ngsgpu.corrects(*options, "--coverage", coverage).err
+    line = "the coverage of 3.4 (given) is too low: below 3.5, correction finds about half"
+    assert said.count(line) == said.count("too low") == few
+    assert read_json(tmp_path / "s.json")["coverage"]["suffices"] is not few
+    assert (tmp_path / "out.fq").stat().st_size == path.stat().st_size
+
+
+def test_too_low_a_coverage_is_estimated(tmp_path: Path, ngsgpu: Commands) -> None:
+    path = write(tmp_path / "in.fq", fastq(simulated_pairs(coverage=2)))
+    options = ["-i", path, "--stats", tmp_path / "s.json"]
+    said = ngsgpu.corrects(*options, "-o", tmp_path / "out.fq").err
+    assert said.count("(estimated) is too low") == 1
+    assert read_json(tmp_path / "s.json")["coverage"]["suffices"] is False
+    empty = write(tmp_path / "empty.fq", b"")
+    assert "too low" not in ngsgpu.corrects("-i", empty, "-o", tmp_path / "e.fq").err

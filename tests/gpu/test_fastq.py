@@ -53,7 +53,7 @@ def read(
 @pytest.mark.parametrize("layout", ["single", "pairs", "interleaved"])
 @pytest.mark.parametrize("seed", range(20))
 def test_reads_and_patches_as_the_cpu_does(tmp_path: Path, seed: int, layout: str) -> None:
-    from ngsgpu.io.output.patch import write_patched
+    from ngsgpu.io.output.patch import EditStyle, write_patched
     from ngsgpu.readset.gpu_read import read_to_device
 
     rng = random.Random(f"{seed} {layout}")
@@ -72,7 +72,8 @@ def test_reads_and_patches_as_the_cpu_does(tmp_path: Path, seed: int, layout: st
     assert_equal_reads(found.reads.to_host(), expected)
     assert found.layouts is not None
     edits = random_edits(rng, expected)
-    contents, counts = patch_on_host(lanes, expected, edits, style.phred_offset)
+    written = EditStyle(rng.random() < 0.3, rng.choice([0, 0, 40, 84, 126]))
+    contents, counts = patch_on_host(lanes, expected, edits, style.phred_offset, written)
     paths = [tmp_path / "out_1.fq", tmp_path / "out_2.fq"][: 2 if layout == "pairs" else 1]
     with OutputSet(paths) as outputs:
         patched = write_patched(
@@ -84,6 +85,7 @@ def test_reads_and_patches_as_the_cpu_does(tmp_path: Path, seed: int, layout: st
             max_length=expected.max_length,
             threads=3,
             piece_bytes=rng.choice([500, 1 << 20]),
+            style=written,
         )
     assert [path.read_bytes() for path in paths] == contents[: len(paths)]
     assert (patched.reads, patched.ambiguous) == (counts.reads, counts.ambiguous)

@@ -15,7 +15,7 @@ import pytest
 
 from ngsgpu.errors import InputError, OutputError
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, Edits, pieces_of, write_patched
+from ngsgpu.io.output.patch import EditCounts, Edits, EditStyle, pieces_of, write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import FileLayout, ReadFilesLayout, identify
@@ -44,7 +44,8 @@ def test_writes_what_the_cpu_writes(tmp_path: Path, seed: int) -> None:
     lanes = random_lanes(rng, tmp_path, style, layout)
     read_set = read_on_host(lanes, phred_offset=style.phred_offset)
     edits = random_edits(rng, read_set)
-    expected, counts = patch_on_host(lanes, read_set, edits, style.phred_offset)
+    written = EditStyle(rng.random() < 0.3, rng.choice([0, 0, 40, 84, 126]))
+    expected, counts = patch_on_host(lanes, read_set, edits, style.phred_offset, written)
     layouts = layouts_of(lanes, style.phred_offset)
     names = [rng.choice(["out_1.fq", "out_1.fq.gz"]), rng.choice(["out_2.fq", "out_2.fq.gz"])]
     paths = [tmp_path / name for name in names[: 2 if layout == "pairs" else 1]]
@@ -66,6 +67,7 @@ def test_writes_what_the_cpu_writes(tmp_path: Path, seed: int) -> None:
             threads=rng.choice([1, 3]),
             piece_bytes=rng.choice([1, 500, 5000, 1 << 20]),
             copied=copied,
+            style=written,
             advance=advanced.append,
         )
     assert_same_counts(found, counts)

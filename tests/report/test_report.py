@@ -182,3 +182,11 @@ def test_low_coverage_is_said_and_misleads_nobody(study: Study, results: Path) -
     assert text.count(few) == 2 and "The coverage is low (2.0x, estimated)" in text
     assert "nearly all of them errors" not in text
     assert "as many error-free ones do at this low coverage" in text
+    useless = statistics(coverage={"value": 2.0, "estimated": False, "suffices": False})
+    write_json(results / "real/correct/stats.json", useless)
+    text = Page(render_report(study)).text
+    assert "The coverage of 2.0x (given) is too low for correction" in text
+    assert text.count(few) == 1
+    masked = statistics(parameters={"mask": True})
+    write_json(results / "real/correct/stats.json", masked)
+    assert "were masked (N), in" in Page(render_report(study)).text

@@ -75,6 +75,27 @@ def test_columns_and_groups(snakemake: Snakemake, own: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("correct", "options"),
+    [
+        ("{}", ""),
+        ("{keep_variants: auto, classic: false}", ""),
+        ("{keep_variants: 5, quality: true}", " --quality --keep-variants 5"),
+        ("{classic: true, mask: true}", " --classic --mask"),
+    ],
+)
+def test_how_reads_are_corrected(
+    snakemake: Snakemake, own: Path, correct: str, options: str
+) -> None:
+    config = own / "config" / "config.yaml"
+    config.write_text(config.read_text() + f"correct: {correct}\n")
+    said = dry_run(snakemake, own, f"a,{LANES},,corrected", f"b,{LANES},,corrected,,,--hashes 16")
+    lines = [line for line in said.splitlines() if "ngsgpu correct -i" in line]
+    assert len(lines) == 2
+    for line in lines:
+        assert f"--backend cpu{options} --memory" in line
+
+
+@pytest.mark.parametrize(
     ("row", "said"),
     [
         (f"x,{LANES},gutt", "column group: the config has no group 'gutt'; did you mean gut?"),
@@ -98,6 +119,8 @@ def test_wrong_columns(snakemake: Snakemake, own: Path, row: str, said: str) -> 
         ("merge: {reads: none}", "classify_reads: 'merged', but merge.reads is 'none'"),
         ("correct: {enabled: false}", "classify_reads: 'corrected', but correct.enabled is false"),
         ("groups: {gut: {clasify_reads: raw}}", "did you mean groups.gut.classify_reads?"),
+        ("correct: {keep_variants: 1}", "correct.keep_variants"),
+        ("correct: {keepvariants: 3}", "did you mean correct.keep_variants?"),
         ("datasets: ''", "datasets: '' should be non-empty"),
     ],
 )

@@ -6,7 +6,8 @@
 CORRECT = (
     "{params.guard} {log:q}; "
     "ngsgpu correct {params.reads} {params.corrected} --threads {threads} {params.backend}"
-    " --memory {resources.mem_mb}M --stats {output.stats:q} {params.extra} 2> {log:q}"
+    "{params.settings} --memory {resources.mem_mb}M --stats {output.stats:q} {params.extra}"
+    " 2> {log:q}"
 )
 
 
@@ -40,6 +41,7 @@ rule correct_pairs:
             [repeated("-o", output.first), repeated("-O", output.second)]
         ),
         backend=backend_options,
+        settings=correct_settings(),
         extra=extra("correct"),
     shell:
         CORRECT
@@ -71,6 +73,7 @@ rule correct_single:
         reads=arm_reads,
         corrected=lambda wildcards, output: repeated("-o", output.first),
         backend=backend_options,
+        settings=correct_settings(),
         extra=extra("correct"),
     shell:
         CORRECT

@@ -1,8 +1,8 @@
-"""Rewrites inputs with some bases replaced, using the layout recorded by a first pass.
+"""Rewrites inputs with some bases replaced or masked, using the layout recorded by a first pass.
 
 The inputs are not split into records again: several threads copy, edit and write pieces of them, in
-any order if the output allows it. Since only bases are replaced, every byte of an output has the
-same offset as in the input.
+any order if the output allows it. Since bases and qualities keep their places, every byte of an
+output has the same offset as in the input.
 """
 
 from __future__ import annotations
@@ -32,8 +32,24 @@ from ngsgpu.io.reread import (
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
 
+_N: Final = ord("N")
+
 PIECE_BYTES: Final = 1 << 20
 """Bytes a thread copies at a time: small enough to stay in its core's cache."""
+
+
+class EditStyle(NamedTuple):
+    """How edits are written.
+
+    Attributes:
+        mask: whether a base becomes N instead of what the edit says; letters that are ambiguous
+            already are left.
+        highest_quality: byte that the quality of a changed base is set to, unless a neighbour's is
+            lower; 0 to leave qualities as they are.
+    """
+
+    mask: bool = False
+    highest_quality: int = 0
 
 
 class Edits(NamedTuple):
@@ -48,6 +64,9 @@ class Edits(NamedTuple):
     starts: NDArray[np.int64]
     counts: NDArray[np.uint16]
     values: NDArray[np.uint32]
+
+
+AS_THEY_ARE: Final = EditStyle()
 
 
 @dataclass(slots=True)
@@ -75,6 +94,7 @@ def replace_bases(
     edits: Edits,
     by_position: NDArray[np.int64],
     wrapped: bool,
+    mask: bool,
 ) -> tuple[Integer, Integer]:
     """Replace bases in bytes of a file; return (reads changed, ambiguous bases decided).
 
@@ -88,6 +108,7 @@ def replace_bases(
         by_position: int64[mates, max length], counts to increment; with two rows, those of
             even and of odd reads.
         wrapped: whether sequences may have line ends between their bases.
+        mask: see ``EditStyle``.
     """
     reads = 0
     decided = 0
@@ -96,7 +117,7 @@ def replace_bases(
         count = np.int64(edits.counts[read])
         if count == 0:
             continue
-        reads += 1
+        changed = 0
         row = by_position[read & 1 if len(by_position) == 2 else 0]
         place = np.int64(starts[record]) + shift
         position = np.int64(0)
@@ -110,11 +131,100 @@ def replace_bases(
                 place += target - position
                 position = target
             old = data[place]
-            decided += CODES[old] == AMBIGUOUS
+            ambiguous = CODES[old] == AMBIGUOUS
+            if mask and ambiguous:
+                continue
+            decided += ambiguous
+            changed += 1
+            letter = _N if mask else LETTERS[edits.values[i] & 3]
             # Preserve lower case; its bit is also set in a dot.
-            data[place] = LETTERS[edits.values[i] & 3] | (old & 0x20 if old >= 64 else 0)
+            data[place] = letter | (old & 0x20 if old >= 64 else 0)
             row[target] += 1
+        reads += changed > 0
     return reads, decided
+
+
+@njit(nogil=True, cache=True)
+def set_qualities(
+    data: NDArray[np.uint8],
+    shift: int,
+    starts: NDArray[Any],
+    first_read: int,
+    read_step: int,
+    edits: Edits,
+    mask: bool,
+    highest: int,
+) -> None:
+    """Set the qualities of bases that ``replace_bases`` is about to change, in FASTQ.
+
+    Each gets ``highest``, or the lower of the qualities of the nearest bases without an edit on
+    either side if that is less. In a read where every base has an edit, qualities stay.
+    """
+    for record in range(len(starts)):
+        read = first_read + record * read_step
+        count = np.int64(edits.counts[read])
+        if count == 0:
+            continue
+        begin = np.int64(starts[record]) + shift
+        end = begin
+        while data[end] != 10:
+            end += 1
+        qualities = end + 1
+        while data[qualities] != 10:
+            qualities += 1
+        qualities += 1
+        length = end - begin - (data[end - 1] == 13)
+        i = edits.starts[read]
+        stop = i + count
+        while i < stop:
+            first = np.int64(edits.values[i] >> 2)
+            after = first
+            while i < stop and np.int64(edits.values[i] >> 2) == after:
+                after += 1
+                i += 1
+            if first == 0 and after == length:
+                continue
+            value = np.uint8(highest)
+            if first > 0:
+                value = min(value, data[qualities + first - 1])
+            if after < length:
+                value = min(value, data[qualities + after])
+            for position in range(first, after):
+                if not (mask and CODES[data[begin + position]] == AMBIGUOUS):
+                    data[qualities + position] = value
+
+
+def write_edits(
+    data: NDArray[np.uint8],
+    shift: int,
+    starts: NDArray[Any],
+    first_read: int,
+    read_step: int,
+    edits: Edits,
+    counts: EditCounts,
+    style: EditStyle,
+    *,
+    is_fastq: bool,
+) -> None:
+    """Write the edits of some records into their bytes, and count them.
+
+    Args:
+        data: see ``replace_bases``, as for the following.
+        shift: as there.
+        starts: as there.
+        first_read: as there.
+        read_step: as there.
+        edits: the bases.
+        counts: counts to add to.
+        style: how they are written.
+        is_fastq: whether the records have qualities and sequences of one line.
+    """
+    where = data, shift, starts, first_read, read_step, edits
+    if is_fastq and style.highest_quality:
+        set_qualities(*where, style.mask, style.highest_quality)
+    changed, decided = replace_bases(*where, counts.by_position, not is_fastq, style.mask)
+    counts.reads += int(changed)
+    counts.ambiguous += int(decided)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +278,7 @@ def write_patched(
     threads: int = 1,
     piece_bytes: int = PIECE_BYTES,
     copied: Mapping[int, NDArray[np.uint8]] | None = None,
+    style: EditStyle = AS_THEY_ARE,
     advance: Callable[[int], None] = lambda reads: None,
 ) -> EditCounts:
     """Write the files of some lanes with bases replaced.
@@ -182,6 +293,7 @@ def write_patched(
         threads: threads that copy and edit.
         piece_bytes: bytes per piece; does not affect the result.
         copied: the bytes of outputs that are already copies of their inputs (``Precopy``).
+        style: how edits are written.
         advance: called with the number of reads written since the last call.
 
     Raises:
@@ -190,6 +302,7 @@ def write_patched(
     """
     run = _Run(outputs, edits, (2 if paired else 1, max(1, max_length)), threads, advance)
     run.copied = copied or {}
+    run.style = style
     filled = [0] * (1 + max((target for lane in targets for target in lane), default=0))
     with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-patch") as run.pool:
         for lane, indices in zip(lanes, targets, strict=True):
@@ -204,6 +317,7 @@ class _Run:
 
     pool: ThreadPoolExecutor
     copied: Mapping[int, NDArray[np.uint8]]
+    style: EditStyle
 
     def __init__(
         self,
@@ -286,20 +400,18 @@ class _Run:
         self, piece: Piece, lane: ReadFilesLayout, mate: int, data: NDArray[np.uint8]
     ) -> None:
         """Replace the bases of a piece, whose bytes are ``data``."""
-        counts = self._workspace().counts
         step = len(lane.files)
-        changed, decided = replace_bases(
+        write_edits(
             data,
             piece.base - piece.start,
             piece.file.starts[piece.first_record : piece.last_record],
             lane.first_read + mate + piece.first_record * step,
             step,
             self._edits,
-            counts.by_position,
-            False,
+            self._workspace().counts,
+            self.style,
+            is_fastq=True,
         )
-        counts.reads += int(changed)
-        counts.ambiguous += int(decided)
 
     def _workspace(self) -> _Workspace:
         own: _Workspace | None = getattr(self._own, "workspace", None)

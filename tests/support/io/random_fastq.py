@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, Edits, replace_bases
+from ngsgpu.io.output.patch import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from tests.support.io.records import bgzf, members, write
@@ -154,7 +154,11 @@ def random_edits(rng: random.Random, reads: ReadSet) -> Edits:
 
 
 def patch_on_host(
-    lanes: list[ReadFiles], reads: ReadSet, edits: Edits, phred_offset: PhredOffset
+    lanes: list[ReadFiles],
+    reads: ReadSet,
+    edits: Edits,
+    phred_offset: PhredOffset,
+    style: EditStyle = AS_THEY_ARE,
 ) -> tuple[list[bytes], EditCounts]:
     """The outputs as the CPU's correction writes them, and what it counts."""
     outputs = [b"", b""]
@@ -164,18 +168,17 @@ def patch_on_host(
     for lane in lanes:
         for mates in lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=1 << 20):
             for mate, batch in enumerate(mates):
-                changed, decided = replace_bases(
+                write_edits(
                     batch.data,
                     0,
                     batch.seq_start,
                     read + mate,
                     len(mates),
                     edits,
-                    counts.by_position,
-                    True,
+                    counts,
+                    style,
+                    is_fastq=batch.qual_start is not None,
                 )
-                counts.reads += changed
-                counts.ambiguous += decided
                 outputs[lane.outputs[mate]] += batch.text.tobytes()
             read += sum(map(len, mates))
     return outputs, counts

@@ -26,6 +26,16 @@ def extra(stage):
     return lambda wildcards: extra_of(wildcards.sample, stage)
 
 
+def correct_settings():
+    """Options of ``ngsgpu correct`` that are not its defaults, each after a space."""
+    chosen = config["correct"]
+    flags = "".join(
+        f" --{key}" for key in ("classic", "mask", "quality") if chosen[key]
+    )
+    variants = chosen["keep_variants"]
+    return flags + ("" if variants == "auto" else f" --keep-variants {variants}")
+
+
 def databases_of(name):
     """Names of the databases that a sample is classified with, in the order of their sheet."""
     wanted = setting(name, "classify_databases", "").split() or list(DATABASES)

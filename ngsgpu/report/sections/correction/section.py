@@ -240,13 +240,14 @@ def _say_replaced(stats: Json, finding: Finding, *, has_truth: bool) -> None:
     changed, replaced = stats.number("corrected.reads"), stats.number("corrected.bases")
     if changed is None or replaced is None or reads is None:
         return
+    done = "masked (N)" if stats.get("parameters.mask") else "replaced"
     finding.sentences.append(
         f"{words.count(replaced)} bases ({words.rate(replaced / bases) if bases else words.NOTHING}"
-        f" of all) were replaced, in {words.count(changed)} of {words.count(reads)} reads "
+        f" of all) were {done}, in {words.count(changed)} of {words.count(reads)} reads "
         f"({words.share(changed, reads)})."
     )
     if not has_truth:
-        finding.figures.append(("bases replaced", words.count(replaced)))
+        finding.figures.append((f"bases {done}", words.count(replaced)))
         finding.figures.append(("reads changed", words.share(changed, reads)))
 
 
@@ -262,6 +263,13 @@ def _say_coverage(stats: Json, finding: Finding) -> None:
     coverage = stats.number("coverage.value")
     if coverage is not None and coverage < LOW_COVERAGE:
         origin = "estimated" if stats.get("coverage.estimated") else "given"
+        if stats.get("coverage.suffices") is False:
+            finding.sentences.append(
+                f"The coverage of {words.decimal(coverage, 1)}x ({origin}) is too low for "
+                "correction: it finds about half of the errors at best. Sequence deeper before "
+                "trusting k-mers or variants of these reads."
+            )
+            return
         finding.sentences.append(
             f"The coverage is low ({words.decimal(coverage, 1)}x, {origin}): correction compares "
             "reads of the same locus, and with so few it leaves many errors. On simulated reads "
