@@ -1,7 +1,8 @@
 """Correction from files to files.
 
 The inputs are read twice: first into a read set, from which everything is decided; then again,
-batch by batch, to be written with some bases replaced. So nothing but bases can change.
+batch by batch, to be written with some bases replaced. So nothing but bases can change, and with
+``--quality`` their qualities.
 """
 
 from __future__ import annotations
