@@ -100,7 +100,7 @@ class Run(StagedRun[CorrectionParameters]):
         def tasks() -> Iterator[_Task]:
             first_read = 0
             for lane in lanes:
-                for number, mates in enumerate(self.batches(lane)):
+                for number, mates in enumerate(self.batches(lane, self.offset)):
                     if number == 0 and style.highest_quality and mates[0].qual_start is None:
                         logger.warning("%s: no qualities; --quality sets none", lane.inputs[0])
                     yield lane, mates, first_read

@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -282,16 +292,18 @@ class StagedRun(ABC, Generic[P]):
         with self.timed(step), self.progress.stage(words, total=total, unit=unit) as stage:
             yield stage
 
-    def batches(self, lane: ReadFiles) -> Iterator[tuple[RecordBatch, ...]]:
-        """The records of a lane, by the CPU's reader."""
+    def batches(
+        self, lane: ReadFiles, phred_offset: PhredOffset | None = None
+    ) -> Iterator[tuple[RecordBatch, ...]]:
+        """The records of a lane, by the CPU's reader; with an offset if that was decided."""
         return lane.batches(
             threads=self.options.threads,
-            phred_offset=self.phred_offset,
+            phred_offset=phred_offset or self.phred_offset,
             chunk_bytes=self.chunk_bytes,
         )
 
     @property
-    def offset(self) -> int:
+    def offset(self) -> Literal[33, 64]:
         """Offset of the quality characters."""
         return 33 if self.phred_offset == "auto" else self.phred_offset
 

@@ -345,3 +345,14 @@ def test_qualities_of_fasta_cannot_be_set(tmp_path: Path, ngsgpu: Commands) -> N
     assert (tmp_path / "out.fa").read_bytes() == (tmp_path / "plain.fa").read_bytes() != text
     ngsgpu.corrects("-i", path, "-o", tmp_path / "masked.fa", "--mask", "--quality")
     assert (tmp_path / "masked.fa").read_bytes().count(b"N") > text.count(b"N") + 300
+
+
+def test_qualities_that_only_may_be_phred64_are_said_once(tmp_path: Path, ngsgpu: Commands) -> None:
+    """Those of AVITI, trimmed at Q26."""
+    records = [r._replace(qualities=b"YYXVSN;" * 14 + b"YY") for r in simulated_pairs()]
+    path = write(tmp_path / "in.fq", fastq(records))
+    done = ngsgpu.corrects("-i", path, "-o", tmp_path / "out.fq")
+    assert done.err.count("read as Phred+33 (Q26 to Q56)") == 1
+    asked = ngsgpu.corrects("-i", path, "-o", tmp_path / "same.fq", "--phred-offset", 33)
+    assert "read as" not in asked.err
+    assert (tmp_path / "out.fq").read_bytes() == (tmp_path / "same.fq").read_bytes()

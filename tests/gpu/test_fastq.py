@@ -314,6 +314,7 @@ UNUSUAL = {
     "FASTA": fasta(reads(6), width=7),
     "many blank lines at the end": GOOD + b"\r\n" * 300_000,
     "long header": GOOD.replace(b"@read3", b"@read3 " + b"x" * 500_000),
+    "AVITI, trimmed": fastq(r._replace(qualities=b"YXVSN;" * 10) for r in reads(6, length=60)),
 }
 
 
