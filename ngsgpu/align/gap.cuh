@@ -2,7 +2,7 @@
 #pragma once
 #include "ngsgpu/align/msa.cuh"
 
-constexpr int MAX_SHIFT = 6, MIN_GAIN = 4, MIN_COVERED = 2;
+constexpr int MAX_SHIFT = 6, MIN_GAIN = 4, SURE_GAIN = 8, MIN_COVERED = 2;
 
 // The positions that are shifted against the consensus, and by how many columns; 0 if none are.
 struct Gap {
@@ -56,7 +56,8 @@ __device__ Gap find_gap(const Rules& rules, const Msa& msa, unsigned long long* 
     }
     __syncthreads();
     const unsigned long long found = *best;
-    if (!found) return Gap{0, 0, 0};
+    const int gain = int(found >> 40);
+    if (!found || (gain < SURE_GAIN && 2 * gain < mismatches)) return Gap{0, 0, 0};
     const int order = 2 * MAX_SHIFT - int((found >> 32) & 0xFF);
     return Gap{int((found >> 16) & 0xFFFF), int(found & 0xFFFF),
                order < MAX_SHIFT ? order - MAX_SHIFT : order - MAX_SHIFT + 1};

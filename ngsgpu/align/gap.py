@@ -19,6 +19,9 @@ MAX_SHIFT = 6
 MIN_GAIN = 4
 """Mismatches that a gap must save."""
 
+SURE_GAIN = 8
+"""Mismatches that are not saved by chance; a gap that saves fewer must save half of all."""
+
 MIN_COVERED = 2
 """Reads besides the anchor without which a column tells nothing."""
 
@@ -74,4 +77,4 @@ def find_gap(rules: Rules, columns: Columns, length: Integer) -> tuple[Integer, 
             if gain < 0:
                 gain = 0
                 first = position + 1
-    return best
+    return best if most >= SURE_GAIN or 2 * most >= mismatches else (0, 0, 0)

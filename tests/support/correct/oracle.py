@@ -400,7 +400,9 @@ class Corrector:
                     gain = totals[end] - totals[first]
                     if gain > 3:
                         ways.append((gain, -shift, -end, -first, shift))
-        _, _, end, first, shift = max(ways)
+        gain, _, end, first, shift = max(ways)
+        if gain < 8 and 2 * gain < sum(unshifted):
+            return 0, 0, 0
         return -first, -end, shift
 
     def outweighs(self, anchor: int, columns: Columns, column: int, new: str) -> bool:
