@@ -21,7 +21,8 @@ from ngsgpu.cli.files import FILES, Role, check_files
 from ngsgpu.errors import UsageError
 
 NO_FILES = {
-    "abundance_rank", "aligner", "ambiguous_rank", "columns", "gpu_memory", "highest", "lowest",
+    "abundance_rank", "aligner", "ambiguous_rank", "columns", "gpu_memory", "group", "highest",
+    "keep_variants", "leave_out", "lowest", "method",
     "max_locations", "max_overlap", "memory", "name", "partition_memory", "profile", "rank",
     "ranks", "sample", "ties",
 }  # fmt: skip
