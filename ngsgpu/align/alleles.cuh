@@ -2,6 +2,8 @@
 #pragma once
 #include "ngsgpu/align/msa.cuh"
 
+constexpr int MAX_AGREEING = 16;  // of ngsgpu/align/msa.py
+
 // Distinct values, of which a limit suffices; one per lane.
 struct Distinct {
     int own = 0, count = 0;
@@ -16,7 +18,8 @@ struct Distinct {
 __device__ __forceinline__ int reads_needed(const Rules& rules, int depth) {
     int needed = rules.variant_reads;
     for (int step = 0; step < 8; ++step) needed += depth >= rules.variant_depths[step];
-    return needed;
+    const int last = rules.variant_depths[7], between = last - rules.variant_depths[6];
+    return depth < last ? needed : needed + (depth - last) / max(1, between);
 }
 
 // Fragments with different ends that carry a base at Q20 or above, counted up to ``needed``, at
@@ -76,8 +79,9 @@ __device__ bool find_alleles(const Reads& reads, const Weight* weights, const Ru
             const int carried = q20_reads(msa, column, base);
             if (carried < needed || base == msa.consensus[column]) continue;
             if (carried >= needed + 2 ||
-                needed <= independent_reads(reads, weights, rules, anchor, c, msa, column, base,
-                                            needed, thread & 31))
+                min(needed, MAX_AGREEING + 1) <=
+                    independent_reads(reads, weights, rules, anchor, c, msa, column, base,
+                                      min(needed, MAX_AGREEING), thread & 31))
                 alleles |= 1 << base;
         }
         any = any || alleles;

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import Q20_WEIGHT, Alignments
-from ngsgpu.align.msa import Columns, base_under, q20_reads
+from ngsgpu.align.msa import MAX_AGREEING, Columns, base_under, q20_reads
 from ngsgpu.align.rules import Rules
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
@@ -20,10 +20,16 @@ from ngsgpu.readset.cpu import quality_code, quality_start, read_length
 
 @njit(nogil=True, cache=True)
 def reads_needed(rules: Rules, depth: Integer) -> Integer:
-    """Reads that must carry a base among ``depth`` Q20 reads for it to be an allele."""
+    """Reads that must carry a base among ``depth`` Q20 reads for it to be an allele.
+
+    Beyond the last of the depths, one more for every so many as lie between the last two.
+    """
+    depths = rules.variant_depths
     needed: Integer = rules.variant_reads
-    for step in rules.variant_depths:
+    for step in depths:
         needed += depth >= step
+    if depth >= depths[7]:
+        needed += (depth - depths[7]) // max(1, depths[7] - depths[6])
     return needed
 
 
@@ -111,8 +117,17 @@ def find_alleles(
             carried = q20_reads(columns.sums, column, base)
             if carried < needed or base == columns.consensus[column]:
                 continue
-            if carried >= needed + 2 or needed <= independent_reads(
-                reads, weights, rules, anchor, candidates, count, columns, column, base, needed
+            if carried >= needed + 2 or min(needed, MAX_AGREEING + 1) <= independent_reads(
+                reads,
+                weights,
+                rules,
+                anchor,
+                candidates,
+                count,
+                columns,
+                column,
+                base,
+                min(needed, MAX_AGREEING),
             ):
                 columns.alleles[column] |= np.uint8(1 << base)
 

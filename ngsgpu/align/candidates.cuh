@@ -255,22 +255,6 @@ __device__ __forceinline__ uint32_t read_cell(const Candidates& c, uint32_t read
     return cell;
 }
 
-// Set the bits of the anchor's bases that are good enough to be compared with others.
-__device__ __forceinline__ void mark_compared(const Reads& reads, const Weight* weights,
-                                              const Rules& rules, int64_t anchor,
-                                              const Candidates& c, int thread, int threads) {
-    const int length = read_length(reads, anchor), bits = int(reads.quality_bits);
-    const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
-    const int rounded = (length + 63) / 64 * 64;
-    for (int position = thread; position < rounded; position += threads) {
-        const bool good = position < length &&
-                          weights[quality_code(qualities, bits, position)] >= rules.compared_weight;
-        // A warp is together here, since the rounded length is a multiple of 32.
-        const uint32_t all = __ballot_sync(~0u, good);
-        if ((position & 31) == 0) ((uint32_t*)c.compared)[position >> 5] = all;
-    }
-}
-
 // Align the entries. Afterwards ``set`` holds the best rank of each read in ``set_reads``.
 // The block must synchronise before, with ``set`` and ``set_reads`` all free and ``compared`` set,
 // and after.

@@ -2,13 +2,14 @@
 #pragma once
 #include "ngsgpu/align/msa.cuh"
 
-constexpr int MAX_SHIFT = 6, MIN_GAIN = 4, SURE_GAIN = 8, MIN_COVERED = 2;
+constexpr int MAX_SHIFT = 6, MIN_GAIN = 4, SURE_GAIN = 8, BESIDE = 8, MIN_COVERED = 2;
 
 // The positions that are shifted against the consensus, and by how many columns; 0 if none are.
 struct Gap {
     int first, end, shift;
-    __device__ bool at(int position) const {
-        return shift && position >= first && position < end;
+    // Whether a position is shifted, or so near to where the shift begins or ends that it may be.
+    __device__ bool has(int position) const {
+        return shift && position >= first - BESIDE && position < end + BESIDE;
     }
 };
 

@@ -22,6 +22,9 @@ MIN_GAIN = 4
 SURE_GAIN = 8
 """Mismatches that are not saved by chance; a gap that saves fewer must save half of all."""
 
+BESIDE = 8
+"""Bases on either side of where a shift begins or ends whose columns are not sure."""
+
 MIN_COVERED = 2
 """Reads besides the anchor without which a column tells nothing."""
 
@@ -78,3 +81,9 @@ def find_gap(rules: Rules, columns: Columns, length: Integer) -> tuple[Integer, 
                 gain = 0
                 first = position + 1
     return best if most >= SURE_GAIN or 2 * most >= mismatches else (0, 0, 0)
+
+
+@njit(nogil=True, cache=True)
+def in_gap(gap: tuple[Integer, Integer, Integer], position: Integer) -> bool | np.bool:
+    """Whether a position is shifted, or so near to those that are that it may be."""
+    return gap[2] != 0 and gap[0] - BESIDE <= position < gap[1] + BESIDE

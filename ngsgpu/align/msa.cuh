@@ -111,6 +111,22 @@ __device__ __forceinline__ uint32_t covered(int word, int first, int length) {
     return (~0u << low) & (~0u >> (32 - high));
 }
 
+// Set the bits of the anchor's bases that are good enough to be compared with others.
+__device__ __forceinline__ void mark_compared(const Reads& reads, const Weight* weights,
+                                              const Rules& rules, int64_t anchor,
+                                              const Candidates& c, int thread, int threads) {
+    const int length = read_length(reads, anchor), bits = int(reads.quality_bits);
+    const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
+    const int rounded = (length + 63) / 64 * 64;
+    for (int position = thread; position < rounded; position += threads) {
+        const bool good = position < length &&
+                          weights[quality_code(qualities, bits, position)] >= rules.compared_weight;
+        // A warp is together here, since the rounded length is a multiple of 32.
+        const uint32_t all = __ballot_sync(~0u, good);
+        if ((position & 31) == 0) ((uint32_t*)c.compared)[position >> 5] = all;
+    }
+}
+
 // Set which bases occur in each column, and how many reads begin and end there.
 __device__ __forceinline__ void mask_columns(const Reads& reads, int64_t anchor,
                                              const Candidates& c, const Msa& msa, int thread,

