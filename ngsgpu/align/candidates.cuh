@@ -265,6 +265,7 @@ __device__ __forceinline__ void align_entries(const Reads& reads, const Rules& r
     const uint64_t* anchor_planes = reads.planes + plane_start(reads, anchor);
     const int ratio = anchor_length * rules.min_overlap_permille / 1000;
     const int min_overlap = rules.min_overlap > ratio ? rules.min_overlap : ratio;
+    const int min_compared = rules.min_overlap < MIN_COMPARED ? rules.min_overlap : MIN_COMPARED;
     for (int i = thread; i < count; i += threads) {
         const uint64_t entry = c.entry[i];
         const int64_t read = entry_read(entry);
@@ -277,7 +278,7 @@ __device__ __forceinline__ void align_entries(const Reads& reads, const Rules& r
             mismatches_at(anchor_planes, anchor_length, reads.planes + plane_start(reads, read),
                           length, entry_reverse_complemented(entry), shift, c.compared);
         const int mismatches = int(fit >> 16), overlap = int(fit & 0xFFFF);
-        if (overlap < min(MIN_COMPARED, rules.min_overlap)) continue;
+        if (overlap < min_compared) continue;
         if (mismatches >= overlap * rules.max_mismatch_permille / 1000) continue;
         c.fit[i] = fit;
         uint32_t cell = hash_read(uint32_t(read)) & (c.cells - 1);

@@ -45,8 +45,8 @@ def test_full_buffers_decide_nothing(scenario: Scenario) -> None:
     """Results are handed over whenever a buffer might not hold those of the next anchor."""
     allocate = cpu.Workspace.allocate
 
-    def small(max_length: int, hashes: int, margin: int, forests: Forests) -> cpu.Workspace:
-        space = allocate(max_length, hashes, margin, forests)
+    def small(max_length: int, hashes: int, margin: int, *forests: Forests) -> cpu.Workspace:
+        space = allocate(max_length, hashes, margin, *forests)
         return space._replace(
             edits=space.edits[: 8 * max_length],
             edit_reads=space.edit_reads[:2],

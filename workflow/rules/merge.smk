@@ -30,13 +30,13 @@ rule merge_pairs:
         guard=guard,
         reads=arm_reads,
         backend=backend_options,
-        overlap="--flash" if config["merge"]["overlap"] == "flash" else "",
+        overlap="--flash " if config["merge"]["overlap"] == "flash" else "",
         extra=extra("merge"),
     shell:
         "{params.guard} {log:q}; "
         "ngsgpu merge {params.reads} -o {output.merged:q} --unmerged1 {output.first:q}"
         " --unmerged2 {output.second:q} --threads {threads} {params.backend}"
-        " {params.overlap} --ihist {output.inserts:q} --stats {output.stats:q} {params.extra} 2> {log:q}"
+        " {params.overlap}--ihist {output.inserts:q} --stats {output.stats:q} {params.extra} 2> {log:q}"
 
 
 rule evaluate_merging:

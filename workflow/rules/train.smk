@@ -50,8 +50,15 @@ rule simulate_training_reads:
         truth=temp("{results}/reads/{dataset}.sam"),
     log:
         "{results}/logs/simulate/{dataset}.log",
+    benchmark:
+        "{results}/benchmarks/simulate/{dataset}.tsv"
     conda:
         "../../envs/art.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+        gpu=0,
     params:
         script=SCRIPTS / "training_reads.py",
         prefix=lambda wildcards, output: output.truth.removesuffix(".sam"),
@@ -70,8 +77,15 @@ rule extract_samples:
         "{results}/samples/{dataset}.npz",
     log:
         "{results}/logs/extract/{dataset}.log",
+    benchmark:
+        "{results}/benchmarks/extract/{dataset}.tsv"
     conda:
         "../../envs/train.yaml"
+    threads: 2
+    resources:
+        mem_mb=8000,
+        runtime=60,
+        gpu=0,
     params:
         group=lambda wildcards: DATASETS[wildcards.dataset]["organism"],
         rows=config["extract"]["rows"],
@@ -89,8 +103,15 @@ rule fit_forests:
         "{results}/all.npz",
     log:
         "{results}/logs/fit/all.log",
+    benchmark:
+        "{results}/benchmarks/fit/all.tsv"
     conda:
         "../../envs/train.yaml"
+    threads: 2
+    resources:
+        mem_mb=8000,
+        runtime=60,
+        gpu=0,
     params:
         options=config["fit"],
     shell:
@@ -104,8 +125,15 @@ rule fit_forests_without:
         "{results}/without_{organism}.npz",
     log:
         "{results}/logs/fit/without_{organism}.log",
+    benchmark:
+        "{results}/benchmarks/fit/without_{organism}.tsv"
     conda:
         "../../envs/train.yaml"
+    threads: 2
+    resources:
+        mem_mb=8000,
+        runtime=60,
+        gpu=0,
     params:
         options=config["fit"],
     shell:
@@ -120,8 +148,15 @@ rule export_model_without:
         "{results}/without_{organism}.forests",
     log:
         "{results}/logs/export/without_{organism}.log",
+    benchmark:
+        "{results}/benchmarks/export/without_{organism}.tsv"
     conda:
         "../../envs/train.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+        gpu=0,
     shell:
         "ngsgpu train export {input:q} --out {output:q} 2> {log:q}"
 
@@ -133,7 +168,14 @@ rule export_model:
         config["model"],
     log:
         config["results"] + "/logs/export/all.log",
+    benchmark:
+        config["results"] + "/benchmarks/export/all.tsv"
     conda:
         "../../envs/train.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+        gpu=0,
     shell:
         "ngsgpu train export {input:q} --out {output:q} 2> {log:q}"
