@@ -149,6 +149,8 @@ def read_alignments(paths: Sequence[str | Path], genome: Reference, min_mapq: in
     """
     import pysam
 
+    # What htslib would print stands in the one line of the error.
+    pysam.set_verbosity(0)
     columns = _Columns(genome, min_mapq)
     for path in paths:
         try:
