@@ -2,7 +2,7 @@
 
 A base other than the consensus is an allele if enough reads of a quality of at least Q20 carry it.
 Copies of one molecule repeat the same error, so only different fragments with different ends count;
-where most fragments share their ends, as in amplicons, every second read counts instead.
+where fragments share their ends, as in amplicons, two reads more do instead.
 """
 
 from __future__ import annotations
