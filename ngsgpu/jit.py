@@ -82,42 +82,44 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.function = function
         self._options = options
-        self._compiled: Any = None
+        self._dispatchers: dict[bool, Any] = {}
 
-    @property
-    def compiled(self) -> Any:
-        """Numba's dispatcher."""
-        if self._compiled is None:
+    def dispatcher(self, inner: bool = False) -> Any:
+        """Numba's dispatcher for Python, or the ``inner`` one for other kernels.
+
+        That has no wrappers that Python could call, which take a third of the time to compile.
+        """
+        if inner not in self._dispatchers:
             with _lock:
-                if self._compiled is None:
-                    self._compiled = self._dispatcher()
-        return self._compiled
+                if inner not in self._dispatchers:
+                    self._dispatchers[inner] = self._new_dispatcher(inner)
+        return self._dispatchers[inner]
 
-    def _dispatcher(self) -> Any:
-        options = dict(self._options)
+    def _new_dispatcher(self, inner: bool) -> Any:
+        options = self._options | {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
         kept = options.pop("cache", False)
         dispatcher = _numba().njit(**options)(self.function)
         if kept:
             from ngsgpu.jit_cache import keep
 
-            keep(dispatcher)
+            keep(dispatcher, inner)
         return dispatcher
 
     @property
     def _numba_type_(self) -> Any:
         """The type Numba infers for this object in kernels that call it."""
-        return self.compiled._numba_type_
+        return self.dispatcher(inner=True)._numba_type_
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run the kernel."""
         if getattr(_here, "interpreted", False):
             return self.function(*arguments, **named)
-        return self.compiled(*arguments, **named)
+        return self.dispatcher()(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.compiled, name)
+        return getattr(self.dispatcher(), name)
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:

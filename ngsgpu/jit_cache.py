@@ -32,10 +32,15 @@ _DEFERRED = "ngsgpu.jit"
 _warned = False
 
 
-def keep(dispatcher: Any) -> None:
-    """Let Numba's dispatcher find and keep its machine code, if there is a place for it."""
+def keep(dispatcher: Any, inner: bool) -> None:
+    """Let Numba's dispatcher find and keep its machine code, if there is a place for it.
+
+    Args:
+        dispatcher: of a kernel.
+        inner: whether other kernels call it, not Python.
+    """
     try:
-        dispatcher._cache = KernelCache(dispatcher.py_func)
+        dispatcher._cache = KernelCache(dispatcher.py_func, inner)
     except (RuntimeError, OSError) as error:  # RuntimeError: nowhere to write
         _warn(error)
 
@@ -58,19 +63,20 @@ class KernelCache(FunctionCache):
 
     Args:
         function: the undecorated kernel.
+        inner: whether other kernels call it, not Python.
 
     Raises:
         RuntimeError: there is no writable directory.
         OSError: likewise.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], inner: bool) -> None:
         super().__init__(function)
         locator = self._impl.locator
         self._cache_file = _Entries(
             self._cache_path, self._impl.filename_base, locator.get_source_stamp()
         )
-        self._depends_on = digest(function)
+        self._depends_on = (inner, digest(function))
 
     def _index_key(self, signature: Any, codegen: Any) -> Any:
         fields = repr([list(_fields(kind)) for kind in signature])

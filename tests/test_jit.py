@@ -33,6 +33,16 @@ def test_kernels_call_each_other() -> None:
         assert four_times(np.int64(3)) == 12
 
 
+def test_kernels_for_kernels_have_no_wrappers() -> None:
+    assert four_times(np.int64(3)) == 12
+    assert twice(np.int64(3)) == 6
+    for inner in (True, False):
+        (kernel,) = twice.dispatcher(inner).overloads.values()
+        code = kernel.library.get_llvm_str()
+        assert (kernel.fndesc.llvm_cpython_wrapper_name in code) != inner
+        assert (kernel.fndesc.llvm_cfunc_wrapper_name in code) != inner
+
+
 def test_importing_kernels_does_not_import_numba() -> None:
     code = "import sys, ngsgpu.classify.database.build; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
