@@ -267,27 +267,26 @@ def chosen_by_forest(
 
 @njit(nogil=True, cache=True)
 def outweighs(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
     rules: Rules,
     columns: Columns,
-    column: Integer,
-    base: Integer,
-    length: Integer,
-    weights: NDArray[np.int32],
-    reads: ReadArrays,
     quality: Integer,
+    position: Integer,
 ) -> bool | np.bool:
     """Whether the reads with the consensus outweigh the others, without the anchor.
 
     Where there are no others, any number does; the backends keep no weights of such columns.
     """
+    column = position + rules.margin
+    base = columns.consensus[column]
     others = np.int64(0)
     for other in range(4):
         if other != base:
             others += columns.sums[4 * column + other] & msa.WEIGHT_MASK
     if others == 0:
         return True
-    position = column - rules.margin
-    if 0 <= position < length and columns.anchor[position] != base:
+    if columns.anchor[position] != base:
         others -= max(1, weights[quality_code(reads, quality, position)])
     agreeing = np.int64(columns.sums[4 * column + base] & msa.WEIGHT_MASK)
     return agreeing >= rules.evidence_weight + rules.evidence_ratio * others
@@ -348,7 +347,7 @@ def decide(
                 if msa.q20_reads(columns.sums, column, base) == own:
                     continue
             if not replace and rules.variant_reads:
-                if not outweighs(rules, columns, column, base, length, weights, reads, quality):
+                if not outweighs(reads, weights, rules, columns, quality, position):
                     continue
             elif not replace:
                 own = msa.q20_reads(columns.sums, column, columns.anchor[position])

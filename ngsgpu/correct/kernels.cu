@@ -126,14 +126,14 @@ __device__ __forceinline__ void count_errors(const Reads& reads, const Weight* w
 // others, any number does.
 __device__ __forceinline__ bool outweighs(const Reads& reads, const Weight* weights,
                                           const Rules& rules, const Msa& msa,
-                                          const uint8_t* qualities, int column, int base) {
+                                          const uint8_t* qualities, int position) {
+    const int column = position + msa.margin, base = msa.consensus[column];
     if (!((msa.mixed[column >> 5] >> (column & 31)) & 1)) return true;
     int64_t others = 0;
     for (int other = 0; other < 4; ++other)
         if (other != base) others += msa.sums[column].weight[other];
     if (others == 0) return true;
-    const int position = column - msa.margin;
-    if (position >= 0 && position < msa.length && msa.anchor[position] != base)
+    if (msa.anchor[position] != base)
         others -= base_weight(weights[quality_code(qualities, int(reads.quality_bits), position)],
                               1 << WEIGHT_BITS);
     return msa.sums[column].weight[base] >=
@@ -162,7 +162,7 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
     // Without qualities, the placeholder of an ambiguous base counts as Q20.
     if (!known && q20_reads(msa, column, base) == int(q20 && base == own)) return false;
     if (rules.variant_reads)
-        return replace || outweighs(reads, weights, rules, msa, qualities, column, base);
+        return replace || outweighs(reads, weights, rules, msa, qualities, position);
     if (replace) return true;
     if (known && q20_reads(msa, column, own) > rules.position_max_reads) return false;
     return support_of(msa, column, base) >= rules.position_support;

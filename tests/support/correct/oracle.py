@@ -405,16 +405,16 @@ class Corrector:
             return 0, 0, 0
         return -first, -end, shift
 
-    def outweighs(self, anchor: int, columns: Columns, column: int, new: str) -> bool:
+    def outweighs(self, anchor: int, columns: Columns, position: int, new: str) -> bool:
         """Whether the reads with a base outweigh the others, without the anchor."""
         own = self.reads[anchor]
-        others = sum(cell.weight for base, cell in columns[column].items() if base != new)
+        others = sum(cell.weight for base, cell in columns[position].items() if base != new)
         if others == 0:
             return True
-        if 0 <= column < len(own) and own.bases[column] != new:
-            others -= max(1, own.weights[column])
+        if own.bases[position] != new:
+            others -= max(1, own.weights[position])
         least = math.ceil((exact(self.p.evidence_reads) - TOLERANCE) * ONE)
-        return columns[column][new].weight >= least + self.p.evidence_ratio * others
+        return columns[position][new].weight >= least + self.p.evidence_ratio * others
 
     def edits(
         self, anchor: int, columns: Columns, kept: list[Candidate], *, whole: bool, crowded: bool
