@@ -27,12 +27,13 @@ __device__ __forceinline__ int differs(const Msa& msa, int position, int shift) 
 // Called by the block together, after summarise_msa; ``best`` is in shared memory.
 __device__ Gap find_gap(const Rules& rules, const Msa& msa, unsigned long long* best, int thread,
                         int threads) {
+    if (rules.variant_reads == 0) return Gap{0, 0, 0};
     int mismatches = 0;
     for (int first = 0; first < msa.length; first += threads) {
         const int position = first + thread;
         mismatches += __syncthreads_count(position < msa.length && differs(msa, position, 0));
     }
-    if (mismatches < MIN_GAIN || rules.variant_reads == 0) return Gap{0, 0, 0};
+    if (mismatches < MIN_GAIN) return Gap{0, 0, 0};
     if (thread == 0) *best = 0;
     __syncthreads();
     if (thread < 2 * MAX_SHIFT) {

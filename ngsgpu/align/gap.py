@@ -58,11 +58,13 @@ def find_gap(rules: Rules, columns: Columns, length: Integer) -> tuple[Integer, 
     then the first end.
     """
     best: tuple[Integer, Integer, Integer] = (0, 0, 0)
+    if rules.variant_reads == 0:
+        return best
     mismatches = 0
     for position in range(length):
         mismatches += differs(rules, columns, length, position, 0)
     most = MIN_GAIN - 1
-    if mismatches <= most or rules.variant_reads == 0:
+    if mismatches <= most:
         return best
     furthest = min(MAX_SHIFT, rules.margin)
     for shift in range(-furthest, furthest + 1):
