@@ -15,11 +15,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
-from ngsgpu.merge.likelihood import likeliest
-from ngsgpu.merge.overlap import pack
-from ngsgpu.merge.params import Rules
-from ngsgpu.merge.qualities import Tables
-from ngsgpu.merge.records import load, load_reversed, recalibrate, room_for
+from ngsgpu.merge.likelihood import second_start
+from ngsgpu.merge.records import load, load_reversed, room_for
 
 _FLANK = 12
 """Bases on both sides that tell a place."""
@@ -61,14 +58,13 @@ def _sizes(first: NDArray[np.int64], own: NDArray[np.uint64]) -> NDArray[np.int6
 
 
 def contexts(
-    batches: Sequence[tuple[Mates, Mates, int]], rules: Rules, tables: Tables
+    batches: Sequence[tuple[Mates, Mates, int]], codes: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.uint64]:
     """Bases that mates agree on, with those around them, on which they also agree.
 
     Args:
         batches: of pairs, and how many to look at.
-        rules: of certain overlaps.
-        tables: for them.
+        codes: of each batch, where its mates overlap, as ``likeliest`` returns it.
 
     Returns:
         uint64[n], the bases on both sides, in two bits each, and the one between them in the lowest
@@ -76,9 +72,10 @@ def contexts(
     """
     found = np.empty(_MOST_COLUMNS, dtype=np.uint64)
     count = 0
-    for first, second, pairs in batches:
-        longest = 1 + max(int(mate.seq_len[:pairs].max(initial=0)) for mate in (first, second))
-        count = _collect(first, second, pairs, longest, rules, tables, found, count)
+    for (first, second, pairs), own in zip(batches, codes, strict=True):
+        if pairs:
+            longest = 1 + max(int(mate.seq_len[:pairs].max()) for mate in (first, second))
+            count = _collect(first, second, own, longest, found, count)
     return found[:count]
 
 
@@ -86,32 +83,23 @@ def contexts(
 def _collect(
     mates1: Mates,
     mates2: Mates,
-    pairs: int,
+    codes: NDArray[np.int64],
     longest: int,
-    rules: Rules,
-    tables: Tables,
     found: NDArray[np.uint64],
     count: int,
 ) -> int:
     """Add to ``found`` from ``count`` on; return its end."""
     first, second = room_for(longest), room_for(longest)
-    scores = np.empty(3, dtype=np.int64)
     window = 2 * _FLANK + 1
     middle = np.uint64(2 * _FLANK)
     low = (np.uint64(1) << middle) - np.uint64(1)
-    for i in range(pairs):
-        length1, length2 = np.int64(mates1.seq_len[i]), np.int64(mates2.seq_len[i])
-        load(mates1, i, rules.phred_offset, first)
-        load_reversed(mates2, i, rules.phred_offset, second)
-        known1 = pack(first.words, length1, first.planes)
-        known2 = pack(second.words, length2, second.planes)
-        recalibrate(first, length1, tables, 0, False)
-        recalibrate(second, length2, tables, 1, True)
-        known = known1 and known2
-        code = likeliest(first, length1, second, length2, known, rules, tables, scores)
-        if code < 0:
+    for i in range(len(codes)):
+        if codes[i] < 0:
             continue
-        shift = -(code >> 1) if code & 1 else code >> 1
+        shift = second_start(codes[i])
+        length1, length2 = np.int64(mates1.seq_len[i]), np.int64(mates2.seq_len[i])
+        load(mates1, i, 0, first)  # whatever the offset of qualities is: only bases count
+        load_reversed(mates2, i, 0, second)
         bases, run = np.uint64(0), 0
         for k in range(max(0, shift), min(length1, shift + length2)):
             letter = first.letters[k]

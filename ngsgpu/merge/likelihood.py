@@ -196,6 +196,12 @@ def likeliest(
     return place
 
 
+@njit(nogil=True, cache=True, inline="always")
+def second_start(code: Integer) -> Integer:
+    """Where the second read begins in the first one (negative: before it), from ``likeliest``."""
+    return -(code >> 1) if code & 1 else code >> 1
+
+
 @njit(nogil=True, cache=True)
 def _known(read: Read, length: Integer) -> Integer:
     """Known bases of a read."""

@@ -230,7 +230,8 @@ class _Run:
         if self.parameters.overlap == "likelihood":
             self.max_overlap = sample.longest
             rules = self.parameters.rules(self.max_overlap, offset)
-            rules, tables, self.learned = learn(sample, self.parameters, rules)
+            learned = learn(sample, self.parameters, rules, self.options.threads)
+            rules, tables, self.learned = learned
             return rules, tables
         if self.parameters.max_overlap is None:
             self.max_overlap = self.parameters.automatic_max_overlap(

@@ -21,7 +21,7 @@ from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
 from ngsgpu.merge.calibration import Calibration, calibrate
 from ngsgpu.merge.contexts import contexts, shared_errors
-from ngsgpu.merge.likelihood import BEST, RELATED, likeliest
+from ngsgpu.merge.likelihood import BEST, RELATED, likeliest, second_start
 from ngsgpu.merge.overlap import pack
 from ngsgpu.merge.params import (
     ACCEPT_BITS,
@@ -43,6 +43,7 @@ from ngsgpu.merge.qualities import (
     quality_tables,
 )
 from ngsgpu.merge.records import Read, load, load_reversed, recalibrate, room_for
+from ngsgpu.pool import map_all
 
 _CERTAIN_LEAD_BITS = 10.0
 _ROUNDS = 2
@@ -53,6 +54,9 @@ _LEAST_RELATED_BITS = -10.0
 and at least."""
 _STATES = CYCLES * SCORES
 _N = 78
+_COPIES = -4
+"""In place of a code: the mates seem to be from copies of a repeat."""
+_PAIRS_PER_TASK = 1000
 
 _NARROW, _WIDE = 1.0, 16.0
 """Bases by which the lengths of fragments are smoothed: amplicons', and sheared fragments'."""
@@ -137,7 +141,7 @@ class Learned:
 
 
 def learn(
-    sample: Sample, parameters: MergeParameters, rules: Rules
+    sample: Sample, parameters: MergeParameters, rules: Rules, threads: int = 1
 ) -> tuple[Rules, Tables, Learned]:
     """Rules and tables of overlaps by likelihood, from a sample.
 
@@ -145,34 +149,34 @@ def learn(
         sample: the first pairs.
         parameters: of merging.
         rules: what does not depend on the sample.
+        threads: how many find overlaps; does not affect the result.
     """
-    longest = 2 * sample.longest
     bases = _frequencies(sample)
     stated = as_stated()
     agree, differ, alone = quality_tables(parameters, rules.phred_offset)
     match, mismatch, alike, unlike, base = evidence(bases)
-    flat = np.zeros(longest + 1, dtype=np.int32)
+    flat = np.zeros(2 * sample.longest + 1, dtype=np.int32)
     tables = Tables(agree, differ, stated, alone, match, mismatch, alike, unlike, base, flat, flat)
     rules = rules._replace(
         most_match=int(match.max() + base.max()), most_mismatch=int(mismatch.max())
     )
     certain = _with_threshold(rules, STRONG_BITS, _CERTAIN_LEAD_BITS)
-    found = _survey_all(sample, certain, tables, longest)
+    found = _survey(sample, certain, tables, threads)
     calibration = None
     for _ in range(_ROUNDS):
         _, usual = prior_of(found.fragments, sample.pairs)
         tables = tables._replace(usual=usual)
         if parameters.quality == "calibrated":
             tables = tables._replace(scores=calibrate(found.columns).scores)
-        found = _survey_all(sample, certain, tables, longest)
+        found = _survey(sample, certain, tables, threads)
     if parameters.quality == "calibrated":
-        shared = shared_errors(contexts(sample.batches, certain, tables))
+        shared = shared_errors(contexts(sample.batches, found.codes))
         calibration = replace(calibrate(found.columns), shared=shared)
         agree, differ, alone = quality_tables(parameters, rules.phred_offset, shared or 0.0)
         tables = tables._replace(scores=calibration.scores, agree=agree, differ=differ, alone=alone)
     prior, usual = prior_of(found.fragments, sample.pairs)
     tables = tables._replace(prior=prior, usual=usual)
-    overlapping, related = int(found.fragments.sum()), int(found.related[0])
+    overlapping, related = int(found.fragments.sum()), found.related
     # Sequences that are related are as much more frequent than overlaps, or less.
     odds = float(np.log2((related + 1) / (overlapping + 1)))
     rules = _with_threshold(rules, ACCEPT_BITS, LEAD_BITS)._replace(
@@ -250,43 +254,56 @@ class _Found(NamedTuple):
     """Certain overlaps of a sample.
 
     Attributes:
+        codes: of each batch, int64[pairs] as ``likeliest`` returns them, or _COPIES.
         fragments: int64[longest fragment + 1], how many fragments have each length.
         columns: int32[2, states, states], as ``calibrate`` takes them.
-        related: int64[1], pairs whose mates seem to be from copies of a repeat.
+        related: pairs whose mates seem to be from copies of a repeat.
     """
 
+    codes: list[NDArray[np.int64]]
     fragments: NDArray[np.int64]
     columns: NDArray[np.int32]
-    related: NDArray[np.int64]
+    related: int
 
 
-def _survey_all(sample: Sample, rules: Rules, tables: Tables, longest: int) -> _Found:
-    """Certain overlaps of a sample, of fragments of at most ``longest`` bases."""
-    found = _Found(
-        np.zeros(longest + 1, dtype=np.int64),
-        np.zeros((2, _STATES, _STATES), dtype=np.int32),
-        np.zeros(1, dtype=np.int64),
+def _survey(sample: Sample, rules: Rules, tables: Tables, threads: int) -> _Found:
+    """Certain overlaps of a sample."""
+    codes = [np.empty(pairs, dtype=np.int64) for _, _, pairs in sample.batches]
+    tasks = [
+        (*batch[:2], own, begin, min(begin + _PAIRS_PER_TASK, len(own)))
+        for batch, own in zip(sample.batches, codes, strict=True)
+        for begin in range(0, len(own), _PAIRS_PER_TASK)
+    ]
+    map_all(
+        threads,
+        lambda task: _find_overlaps(*task, sample.longest, rules, tables),
+        tasks,
+        name="sample",
     )
-    for first, second, count in sample.batches:
-        if count:
-            _survey(first, second, count, sample.longest, rules, tables, found)
-    return found
+    fragments = np.zeros(2 * sample.longest + 1, dtype=np.int64)
+    columns = np.zeros((2, _STATES, _STATES), dtype=np.int32)
+    for (first, second, pairs), own in zip(sample.batches, codes, strict=True):
+        if pairs:
+            offset = rules.phred_offset
+            _count(first, second, own, sample.longest, offset, fragments, columns)
+    return _Found(codes, fragments, columns, sum(int((own == _COPIES).sum()) for own in codes))
 
 
 @njit(nogil=True, cache=True)
-def _survey(
+def _find_overlaps(
     mates1: Mates,
     mates2: Mates,
-    pairs: int,
+    codes: NDArray[np.int64],
+    begin: int,
+    end: int,
     longest: int,
     rules: Rules,
     tables: Tables,
-    counts: _Found,
 ) -> None:
-    """Count the fragments and columns of certain overlaps."""
+    """Set the codes of some pairs."""
     first, second = room_for(longest), room_for(longest)
     found = np.empty(3, dtype=np.int64)
-    for i in range(pairs):
+    for i in range(begin, end):
         length1, length2 = np.int64(mates1.seq_len[i]), np.int64(mates2.seq_len[i])
         load(mates1, i, rules.phred_offset, first)
         load_reversed(mates2, i, rules.phred_offset, second)
@@ -296,15 +313,31 @@ def _survey(
         recalibrate(second, length2, tables, 1, True)
         known = known1 and known2
         code = likeliest(first, length1, second, length2, known, rules, tables, found)
-        if code < 0:
-            counts.related[0] += found[BEST] < rules.accept <= found[RELATED]
+        copies = code < 0 and found[BEST] < rules.accept <= found[RELATED]
+        codes[i] = _COPIES if copies else code
+
+
+@njit(nogil=True, cache=True)
+def _count(
+    mates1: Mates,
+    mates2: Mates,
+    codes: NDArray[np.int64],
+    longest: int,
+    phred_offset: int,
+    fragments: NDArray[np.int64],
+    columns: NDArray[np.int32],
+) -> None:
+    """Count the fragments and columns of overlaps; qualities as stated."""
+    first, second = room_for(longest), room_for(longest)
+    for i in range(len(codes)):
+        if codes[i] < 0:
             continue
-        shift = -(code >> 1) if code & 1 else code >> 1
-        counts.fragments[shift + length2] += 1
-        # What is counted is as stated.
-        load(mates1, i, rules.phred_offset, first)
-        load_reversed(mates2, i, rules.phred_offset, second)
-        _count_columns(first, length1, second, length2, shift, counts.columns)
+        shift = second_start(codes[i])
+        length1, length2 = np.int64(mates1.seq_len[i]), np.int64(mates2.seq_len[i])
+        fragments[shift + length2] += 1
+        load(mates1, i, phred_offset, first)
+        load_reversed(mates2, i, phred_offset, second)
+        _count_columns(first, length1, second, length2, shift, columns)
 
 
 @njit(nogil=True, cache=True)
