@@ -84,6 +84,7 @@ def _register() -> None:
         classify,
         correct,
         db,
+        deplete,
         doctor,
         evaluate,
         extend,
@@ -98,6 +99,7 @@ def _register() -> None:
     from ngsgpu.cli.options import add_commands
 
     add_commands(app, correct.correct, extend.extend, merge.merge, kmers.kmers)
+    add_commands(app, deplete.deplete, deplete.deplete_index)
     add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
     add_commands(app, report.report, doctor.doctor)
     groups = {"db": db, "evaluate": evaluate, "gpu": gpu, "train": train, "workflow": workflow}

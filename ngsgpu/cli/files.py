@@ -63,6 +63,8 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "merge": _READS
     | _written("out", "unmerged1", "unmerged2", "hist", "histogram", "ihist", "stats")
     | {"flash_prefix": Role.CHECKED_LATER},
+    "deplete": _READS | {"index": Role.READ} | _written("out1", "out2", "stats"),
+    "deplete-index": dict.fromkeys(("references", "exclude"), Role.READ) | _written("out"),
     "kmers": _READS | _written("out"),
     "classify": _READS
     | _REFERENCES

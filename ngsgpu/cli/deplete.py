@@ -1,0 +1,152 @@
+"""``ngsgpu deplete`` and ``deplete-index``: take a host's reads out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ngsgpu.cli.options import (
+    BackendChoice,
+    BackendOption,
+    Compute,
+    InterleavedInput,
+    Memory,
+    Paths,
+    Quiet,
+    SecondMates,
+    StatsFile,
+    Threads,
+    flag,
+    option,
+)
+from ngsgpu.cli.run import cpu_options, open_run, say
+
+
+def deplete(
+    index: str = option(
+        ..., "FILE", "Index of the host, made by ngsgpu deplete-index.", "-d", "--index"
+    ),
+    in1: Paths | None = option(
+        None, "FILE", "Reads or first mates; repeat for each lane.", "-i", "--in1"
+    ),
+    in2: SecondMates = None,
+    out1: Paths | None = option(
+        None, "FILE", "Output for -i: one per lane or one for all.", "-o", "--out1"
+    ),
+    out2: Paths | None = option(
+        None, "FILE", "Output for -I: one per lane or one for all.", "-O", "--out2"
+    ),
+    interleaved: InterleavedInput = False,
+    keep_host: bool = flag("Keep the host's reads instead of the others.", "--keep-host"),
+    min_bases: int = option(
+        32,
+        "N",
+        "A read, or a pair as a whole, is the host's if k-mers of the host cover at least N bases.",
+        "-a",
+        "--min-bases",
+    ),
+    min_share: float = option(
+        0.01,
+        "X",
+        "And at least this share of its bases.",
+        "-r",
+        "--min-share",
+    ),
+    stats: StatsFile = None,
+    threads: Threads = 0,
+    backend: BackendOption = BackendChoice.auto,
+    gpus: int | None = option(
+        None, "N", "GPUs to use, at most 1; 0: none.", show_default="1 if available"
+    ),
+    gpu_memory: str | None = option(
+        None, "SIZE", "Memory budget for the GPU.", show_default="free memory"
+    ),
+    quiet: Quiet = False,
+) -> None:
+    """Take the reads of a host (human, for example) out of FASTQ files.
+
+    Mates stay together: a pair goes or stays as a whole. Kept records are unchanged and in order.
+    Input is FASTQ or FASTA, plain, gzip, BGZF, bzip2 or xz; output names ending in .gz are
+    compressed (BGZF). - is standard input or output.
+
+    Index once:  ngsgpu deplete-index human.fa.gz -o human.idx
+
+    Pairs:       ngsgpu deplete -d human.idx -i R1.fq.gz -I R2.fq.gz -o C1.fq.gz -O C2.fq.gz
+    """
+    from ngsgpu.deplete import DepletionParameters, deplete_files
+
+    parameters = DepletionParameters(min_bases=min_bases, min_share=min_share, keep_host=keep_host)
+    with open_run(
+        Compute(threads, backend, gpus, gpu_memory, quiet),
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.deplete.gpu",
+        max_gpus=1,
+    ) as (_, options):
+        statistics = deplete_files(
+            index,
+            in1 or [],
+            out1 or [],
+            in2 or [],
+            out2 or [],
+            interleaved=interleaved,
+            parameters=parameters,
+            stats=stats,
+            options=options,
+        )
+        say(statistics, quiet)
+
+
+def deplete_index(
+    references: Annotated[
+        list[str], typer.Argument(metavar="FASTA...", help="Sequences of the host; - is stdin.")
+    ],
+    out: str = option(..., "FILE", "The index.", "-o", "--out"),
+    exclude: Paths | None = option(
+        None,
+        "FASTA",
+        "Leave out k-mers of these sequences, for example of microbes to be kept; repeatable.",
+        "-x",
+        "--exclude",
+    ),
+    kmer: int = option(24, "K", "k-mer length, even, 16 to 32.", "-k", "--kmer"),
+    one_in: int = option(
+        4, "N", "Sample one in N k-mers, 1 to 1000; fewer need less memory but miss more."
+    ),
+    max_repeats: int = option(
+        40,
+        "N",
+        "Leave out k-mers with more than N pairs of equal triplets: homopolymers, microsatellites.",
+    ),
+    threads: Threads = 0,
+    memory: Memory = None,
+    dry_run: bool = flag("Print the plan from the file sizes; write nothing.", "--dry-run"),
+    quiet: Quiet = False,
+) -> None:
+    """Index the genome of a host for ngsgpu deplete.
+
+    Sequences are FASTA or FASTQ, plain or compressed. The index holds a sample of the k-mers; it
+    is one file, mapped into memory when used.
+
+    ngsgpu deplete-index GRCh38.fa.gz -o human.idx
+    """
+    from ngsgpu.deplete import IndexParameters, build_index, plan_index
+    from ngsgpu.device.memory import format_size
+
+    options = cpu_options(threads, memory, quiet)
+    parameters = IndexParameters(kmer=kmer, one_in=one_in, max_repeats=max_repeats)
+    if dry_run:
+        needed, size = plan_index([*references, *(exclude or [])], parameters)
+        typer.echo(
+            f"memory   about {format_size(needed)} of {format_size(options.budget)}\n"
+            f"index    about {format_size(size)}"
+        )
+        return
+    index = build_index(references, parameters, exclude=exclude or (), options=options)
+    index.save(out, options.threads)
+    if not quiet:
+        typer.echo(
+            f"{index.kmers:,} k-mers of {index.sequences:,} sequences with {index.bases:,} bases; "
+            f"{format_size(index.table.nbytes)}",
+            err=True,
+        )

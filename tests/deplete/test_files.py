@@ -1,0 +1,145 @@
+"""The commands: which files they read and write, what they say, and what they refuse."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from ngsgpu.deplete import DepletionParameters, IndexParameters, open_index
+from tests.support.commands import Commands, names
+from tests.support.deplete.world import World, texts, write_sequences
+from tests.support.io.records import fasta, write
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World.of(1, 200, paired=True)
+
+
+@pytest.fixture
+def index(tmp_path: Path, world: World, ngsgpu: Commands) -> Path:
+    host = write_sequences(tmp_path / "host.fa", world.host)
+    path = tmp_path / "host.idx"
+    done = ngsgpu("deplete-index", host, "-o", path, "-t", 2)
+    assert done.status == 0, done.err
+    assert "k-mers of 3 sequences" in done.err
+    return path
+
+
+def refused(ngsgpu: Commands, *arguments: object) -> str:
+    done = ngsgpu("deplete", "--backend", "cpu", *arguments)
+    assert done.status == 2, done.err
+    return done.error
+
+
+def test_pairs_and_statistics(tmp_path: Path, world: World, index: Path, ngsgpu: Commands) -> None:
+    first, second = (
+        write(tmp_path / f"{mate}.fq.gz", gzip.compress(text))
+        for mate, text in enumerate(texts(world.units, interleaved=False), 1)
+    )
+    depletion = DepletionParameters()
+    kept = world.kept(IndexParameters(), depletion)
+    host = [unit for unit in world.units if unit not in kept]
+    assert len(kept) > 30 < len(host)
+    for name, units, more in (("other", kept, []), ("host", host, ["--keep-host"])):
+        out1, out2, stats = (tmp_path / f"{name}.{kind}" for kind in ("1.gz", "2.gz", "json"))
+        done = ngsgpu(
+            "deplete", "-d", index, "-i", first, "-I", second, "-o", out1, "-O", out2,
+            "--stats", stats, "--backend", "cpu", "-t", 2, *more,
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        assert f"{2 * len(host)} of the host" in done.err
+        found = [gzip.decompress(path.read_bytes()) for path in (out1, out2)]
+        assert found == texts(units, interleaved=False)
+        document = json.loads(stats.read_text())
+        assert document["schema"] == "ngsgpu.deplete"
+        assert document["reads"] == {
+            "total": 400,
+            "host": 2 * len(host),
+            "other": 2 * len(kept),
+            "kept": 2 * len(units),
+        }
+        bases = sum(len(record.bases) for unit in units for record in unit)
+        assert document["bases"]["kept"] == bases
+        assert document["index"]["sources"] == ["host.fa"]
+
+
+def test_lanes_and_fasta(tmp_path: Path, world: World, index: Path, ngsgpu: Commands) -> None:
+    """Lanes go to one output or to one each; FASTA may be wrapped."""
+    records = [record for unit in world.units for record in unit]
+    lanes = [
+        write(tmp_path / f"{number}.fa", fasta(own, width=30))
+        for number, own in enumerate((records[:150], records[150:]))
+    ]
+    common = ["deplete", "-d", index, "-i", lanes[0], "-i", lanes[1], "-q", "--backend", "cpu"]
+    for outputs in (["-o", "one"], ["-o", "a", "-o", "b"]):
+        done = ngsgpu(*common, *(tmp_path / o if o != "-o" else o for o in outputs))
+        assert done.status == 0, done.err
+    singles = World(world.host, world.others, [(record,) for record in records])
+    kept = singles.kept(IndexParameters(), DepletionParameters())
+    expected = fasta((unit[0] for unit in kept), width=30)
+    assert (tmp_path / "one").read_bytes() == expected
+    assert (tmp_path / "a").read_bytes() + (tmp_path / "b").read_bytes() == expected
+
+
+def test_dry_run(tmp_path: Path, index: Path, ngsgpu: Commands) -> None:
+    before = names(tmp_path)
+    done = ngsgpu("deplete-index", tmp_path / "host.fa", "-o", tmp_path / "x", "--dry-run")
+    assert done.status == 0, done.err
+    assert [line.split()[:2] for line in done.out.splitlines()] == [
+        ["memory", "about"], ["index", "about"],
+    ]  # fmt: skip
+    assert names(tmp_path) == before
+    missing = ngsgpu("deplete-index", tmp_path / "none", "-o", tmp_path / "x", "--dry-run")
+    assert (missing.status, "there is no such file" in missing.error) == (2, True)
+
+
+def test_damage(tmp_path: Path, index: Path) -> None:
+    whole = index.read_bytes()
+    assert open_index(index).kmers > 0
+    cases = {
+        "is not the index of a host": b"",
+        "header has changed": whole.replace(b'"kmer": 24', b'"kmer": 26', 1),
+        "of version 9 and": whole.replace(b'"version": 1', b'"version": 9', 1),
+        "bytes where the index had": whole[:-4],
+        "content has changed": whole[:-1] + bytes([whole[-1] ^ 1]),
+    }
+    for cause, text in cases.items():
+        with pytest.raises(Exception, match=cause):
+            open_index(write(tmp_path / "damaged", text))
+
+
+def test_refusals(tmp_path: Path, index: Path, ngsgpu: Commands) -> None:
+    reads = write(tmp_path / "r.fq", b"@r\nACGT\n+\nFFFF\n")
+    out = tmp_path / "out.fq"
+    common = ["-i", reads, "-o", out]
+    assert "cannot be read (No such file" in refused(ngsgpu, "-d", tmp_path / "none", *common)
+    assert "not the index of a host; give an index" in refused(ngsgpu, "-d", reads, *common)
+    assert "--min-bases must be 1" in refused(ngsgpu, "-d", index, *common, "-a", 0)
+    assert "--min-share must be" in refused(ngsgpu, "-d", index, *common, "-r", 1.5)
+    assert "-o was given 0 times" in refused(ngsgpu, "-d", index, "-i", reads)
+    assert "input and output" in refused(ngsgpu, "-d", index, "-i", reads, "-o", index)
+    write(reads, b"@r\nACGT\n+\nFFF\n")
+    assert "r.fq, record 1" in refused(ngsgpu, "-d", index, *common)
+    assert not out.exists()
+
+
+def test_index_refusals(tmp_path: Path, ngsgpu: Commands) -> None:
+    host = write_sequences(tmp_path / "h.fa", ["ACGT" * 500_000])
+    before = names(tmp_path)
+    cases: dict[str, tuple[int, list[object]]] = {
+        "--kmer must be an even number from 16 to 32, not 23": (2, [host, "-k", 23]),
+        "--one-in must be from 1 to 1000": (2, [host, "--one-in", 0]),
+        "--max-repeats must be": (2, [host, "--max-repeats", -1]),
+        "no sequence": (2, [write(tmp_path / "h2.fa", b"")]),
+        "--one-in 8": (3, [host, "--memory", "100M"]),
+    }
+    for message, (status, arguments) in cases.items():
+        done = ngsgpu("deplete-index", *arguments, "-o", tmp_path / "x", "-q")
+        assert done.status == status, done.err
+        assert message in done.error
+    (tmp_path / "h2.fa").unlink()
+    assert names(tmp_path) == before
