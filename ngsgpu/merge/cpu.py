@@ -14,18 +14,16 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
-from ngsgpu.merge.likelihood import UNDECIDED, likeliest
-from ngsgpu.merge.overlap import TOO_SHORT, best_overlap, pack
+from ngsgpu.merge.likelihood import UNDECIDED, likeliest_of_pair
+from ngsgpu.merge.overlap import TOO_SHORT, best_overlap
 from ngsgpu.merge.params import Outward, Rules
 from ngsgpu.merge.qualities import SCORES, Tables
 from ngsgpu.merge.records import (
     Read,
-    load,
-    load_reversed,
+    load_pair,
     put_corrected,
     put_merged,
     put_unchanged,
-    recalibrate,
     room_for,
 )
 
@@ -227,16 +225,10 @@ def merge_records(
     at0 = at1 = at2 = 0
     for i in range(begin, end):
         length1, length2 = np.int64(mates1.seq_len[i]), np.int64(mates2.seq_len[i])
-        load(mates1, i, offset, first)
-        load_reversed(mates2, i, offset, second)
-        known1 = pack(first.words, length1, first.planes)
-        known2 = pack(second.words, length2, second.planes)
-        known = known1 and known2
         if rules.likelihood != 0:
-            recalibrate(first, length1, tables, 0, False)
-            recalibrate(second, length2, tables, 1, True)
-            code = likeliest(first, length1, second, length2, known, rules, tables, found)
+            code = likeliest_of_pair(mates1, mates2, i, rules, tables, first, second, found)
         else:
+            known = load_pair(mates1, mates2, i, offset, first, second)
             code = _fewest_mismatches(first, length1, second, length2, known, rules, best)
         place = code if code < 0 else code >> 1
         outward = code >= 0 and (code & 1) == 1

@@ -17,11 +17,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
 from ngsgpu.merge.overlap import HIDDEN, HIGH, LOW, NOTHING, TOO_SHORT, shifted
 from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import SCORES, Tables
-from ngsgpu.merge.records import Read
+from ngsgpu.merge.records import Read, load_pair, recalibrate
 from ngsgpu.sequence.codec import popcount
 
 UNDECIDED = -3
@@ -209,3 +210,22 @@ def _known(read: Read, length: Integer) -> Integer:
     for word in range((length + 63) >> 6):
         count -= np.int64(popcount(read.planes[HIDDEN, word]))
     return count
+
+
+@njit(nogil=True, cache=True)
+def likeliest_of_pair(
+    mates1: Mates,
+    mates2: Mates,
+    i: Integer,
+    rules: Rules,
+    tables: Tables,
+    first: Read,
+    second: Read,
+    found: NDArray[np.int64],
+) -> Integer:
+    """Load a pair with calibrated scores; return its best overlap as ``likeliest`` does."""
+    known = load_pair(mates1, mates2, i, rules.phred_offset, first, second)
+    length1, length2 = np.int64(mates1.seq_len[i]), np.int64(mates2.seq_len[i])
+    recalibrate(first, length1, tables, 0, False)
+    recalibrate(second, length2, tables, 1, True)
+    return likeliest(first, length1, second, length2, known, rules, tables, found)

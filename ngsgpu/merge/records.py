@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
+from ngsgpu.merge.overlap import pack
 from ngsgpu.merge.qualities import CYCLE_BITS, CYCLES, SCORES, Tables
 
 _N = np.uint8(ord("N"))
@@ -152,6 +153,18 @@ def load_reversed(mates: Mates, i: Integer, offset: Integer, read: Read) -> None
 
 
 @njit(nogil=True, cache=True)
+def load_pair(
+    mates1: Mates, mates2: Mates, i: Integer, offset: Integer, first: Read, second: Read
+) -> bool | np.bool:
+    """Load both reads of a pair, and their planes; return if no base is ambiguous."""
+    load(mates1, i, offset, first)
+    load_reversed(mates2, i, offset, second)
+    known1 = pack(first.words, np.int64(mates1.seq_len[i]), first.planes)
+    known2 = pack(second.words, np.int64(mates2.seq_len[i]), second.planes)
+    return known1 and known2
+
+
+@njit(nogil=True, cache=True)
 def recalibrate(
     read: Read, length: Integer, tables: Tables, mate: Integer, backwards: bool
 ) -> None:
@@ -213,7 +226,7 @@ def _between(out: NDArray[np.uint8], at: Integer) -> int:
 def put_unchanged(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer) -> int:
     """Append an unmerged record."""
     at = _header(mates, i, out, at, False)
-    start, length = mates.seq_start[i], mates.seq_len[i]
+    start, length = mates.seq_start[i], np.int64(mates.seq_len[i])
     copy_letters(mates.data, start, length, out, at)
     at = _between(out, at + length)
     at = copy(out, at, mates.data, mates.qual_start[i], mates.qual_start[i] + length)

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
-from ngsgpu.merge.calibration import Calibration, calibrate
-from ngsgpu.merge.contexts import contexts, shared_errors
-from ngsgpu.merge.likelihood import BEST, RELATED, likeliest, second_start
-from ngsgpu.merge.overlap import pack
+from ngsgpu.merge.calibration import Calibration, calibrate, contexts, shared_errors
+from ngsgpu.merge.likelihood import BEST, RELATED, likeliest_of_pair, second_start
 from ngsgpu.merge.params import (
     ACCEPT_BITS,
     LEAD_BITS,
@@ -42,7 +40,7 @@ from ngsgpu.merge.qualities import (
     in_units,
     quality_tables,
 )
-from ngsgpu.merge.records import Read, load, load_reversed, recalibrate, room_for
+from ngsgpu.merge.records import Read, load, load_reversed, room_for
 from ngsgpu.pool import map_all
 
 _CERTAIN_LEAD_BITS = 10.0
@@ -304,15 +302,7 @@ def _find_overlaps(
     first, second = room_for(longest), room_for(longest)
     found = np.empty(3, dtype=np.int64)
     for i in range(begin, end):
-        length1, length2 = np.int64(mates1.seq_len[i]), np.int64(mates2.seq_len[i])
-        load(mates1, i, rules.phred_offset, first)
-        load_reversed(mates2, i, rules.phred_offset, second)
-        known1 = pack(first.words, length1, first.planes)
-        known2 = pack(second.words, length2, second.planes)
-        recalibrate(first, length1, tables, 0, False)
-        recalibrate(second, length2, tables, 1, True)
-        known = known1 and known2
-        code = likeliest(first, length1, second, length2, known, rules, tables, found)
+        code = likeliest_of_pair(mates1, mates2, i, rules, tables, first, second, found)
         copies = code < 0 and found[BEST] < rules.accept <= found[RELATED]
         codes[i] = _COPIES if copies else code
 
