@@ -99,6 +99,8 @@ class Kernel:
         options = self._options | {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
         kept = options.pop("cache", False)
         dispatcher = _numba().njit(**options)(self.function)
+        if inner:
+            _once_for_a_type(dispatcher)
         if kept:
             from ngsgpu.jit_cache import keep
 
@@ -120,6 +122,19 @@ class Kernel:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.dispatcher(), name)
+
+
+def _once_for_a_type(dispatcher: Any) -> None:
+    """Let Numba compile a kernel for a type, not again for every constant that is passed to it."""
+    template, unliteral = dispatcher.get_call_template, _numba().types.unliteral
+
+    def of_types(arguments: Any, named: dict[str, Any]) -> Any:
+        return template(
+            tuple(map(unliteral, arguments)),
+            {name: unliteral(argument) for name, argument in named.items()},
+        )
+
+    dispatcher.get_call_template = of_types
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
