@@ -5,7 +5,7 @@
 
 constexpr int SUPPORT_BITS = 20;
 
-// Counters of a run, in the order of ngsgpu/correct/cpu.py.
+// Counters of a run, in the order of ngsgpu/correct/workspace.py.
 enum Counter {
     ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, Q20_BASES, Q20_ERRORS,
     COUNTERS

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct import cpu
+from ngsgpu.correct.workspace import HIGH_QUALITY, LOW_QUALITY
 from ngsgpu.io.output.patch import Edits
 from ngsgpu.jit import njit
 
@@ -29,7 +29,7 @@ class Corrections:
         edit_start: int64[reads], first edit of each read in ``edits``.
         edit_count: uint16[reads], its number of edits; 0 for an unchanged read.
         edits: uint32, position << 2 | base.
-        counters: int64[cpu.COUNTERS], the kernels' counters.
+        counters: int64[COUNTERS], the kernels' counters.
         high_quality: reads whose anchor correction came from a high-quality MSA.
         confirmed: reads with a low-quality anchor correction that all candidate corrections equal.
         completed: reads where all candidate corrections equal the whole consensus of the anchor's
@@ -89,7 +89,7 @@ class CorrectionCollector:
         hashes: NDArray[np.uint64],
         edits: NDArray[np.uint32],
     ) -> None:
-        """Add anchor corrections; the arguments are those of ``cpu.Workspace``, cut to length."""
+        """Add anchor corrections; the arguments are those of ``Workspace``, cut to length."""
         if len(reads) == 0:
             return
         ends = ends + self._edit_total
@@ -97,7 +97,7 @@ class CorrectionCollector:
         self._classes[reads] = classes
         self._edit_start[reads] = starts
         self._edit_count[reads] = ends[:, 0] - starts
-        low = classes == cpu.LOW_QUALITY
+        low = classes == LOW_QUALITY
         self._low.append((reads[low], ends[low], hashes[low]))
         self._edits.append(edits[: ends[-1, 1] - self._edit_total].copy())
         self._edit_total = int(ends[-1, 1])
@@ -127,7 +127,7 @@ class CorrectionCollector:
             edit_count=self._edit_count,
             edits=_joined(self._edits, np.zeros(0, np.uint32)),
             counters=counters,
-            high_quality=int(np.count_nonzero(self._classes == cpu.HIGH_QUALITY)),
+            high_quality=int(np.count_nonzero(self._classes == HIGH_QUALITY)),
             confirmed=int(np.count_nonzero(confirmed)),
             completed=int(np.count_nonzero(completed)),
             anchor_only=int(np.count_nonzero(~decided)),

@@ -20,6 +20,7 @@ from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.forest import NO_FOREST
 from ngsgpu.correct.params import HIGHEST_QUALITY, MASKED_QUALITY, CorrectionParameters
+from ngsgpu.correct.workspace import Workspace, sampled_anchors, sampled_errors
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.patch import EditCounts, EditStyle, write_edits
 from ngsgpu.io.output.writer import OutputSet
@@ -242,16 +243,16 @@ def observed_rules(
     rules = parameters.rules(coverage, paired=reads.paired)
     if not rules.variant_reads:
         return rules
-    space = cpu.Workspace.allocate(reads.max_length, parameters.minhash.hashes, parameters.margin)
+    space = Workspace.allocate(reads.max_length, parameters.minhash.hashes, parameters.margin)
     weights = quality_weights(reads.arrays.quality_bits)
-    sample = cpu.sampled_anchors(reads.reads, 2 if reads.paired else 1)
+    sample = sampled_anchors(reads.reads, 2 if reads.paired else 1)
     done: Integer = 0
     while done < len(sample):
         done, _, _ = cpu.correct_anchors(
             reads.arrays, reads.ambiguous, tables.arrays, weights, rules, sample, done, space
         )
     return parameters.observed_rules(
-        coverage, paired=reads.paired, **cpu.sampled_errors(space.counters)
+        coverage, paired=reads.paired, **sampled_errors(space.counters)
     )
 
 
@@ -283,7 +284,7 @@ def correct_on_cpu(
     collector = CorrectionCollector(reads.reads, forests.anchor.sure != NO_FOREST)
     lock = threading.Lock()
     spaces = Shared(
-        cpu.Workspace.allocate(
+        Workspace.allocate(
             reads.max_length,
             parameters.minhash.hashes,
             parameters.margin,
@@ -296,7 +297,7 @@ def correct_on_cpu(
         with spaces.borrowed() as space:
             correct(anchors[begin : begin + anchors_per_task], space)
 
-    def correct(task: NDArray[np.uint32], space: cpu.Workspace) -> None:
+    def correct(task: NDArray[np.uint32], space: Workspace) -> None:
         done: Integer = 0
         while done < len(task):
             before = done

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES
-from ngsgpu.correct import cpu
 from ngsgpu.correct.gpu_forest import DeviceForests
 from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.correct.workspace import COUNTERS, sampled_anchors, sampled_errors
 from ngsgpu.device.arena import persistent
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
@@ -249,7 +249,7 @@ class AnchorCorrector:
         anchors: uint32, first mates if paired, in processing order.
         batch: anchors per batch.
         results: the arrays of ``RESULTS``, by name.
-        counters: uint64[cpu.COUNTERS].
+        counters: uint64[COUNTERS].
 
     Raises:
         UnsuitableError: a read is too long for the GPU's shared memory.
@@ -283,7 +283,7 @@ class AnchorCorrector:
             self.rules = RULES.on_device(**rules._asdict())
             self.forests = DeviceForests(parameters.forests(coverage))
             self.weights = cupy.asarray(quality_weights(reads.quality_bits))
-            self.counters = cupy.zeros(cpu.COUNTERS, dtype=cupy.uint64)
+            self.counters = cupy.zeros(COUNTERS, dtype=cupy.uint64)
             self._tier_numbers = [
                 SIZES.on_device(**{name: getattr(tier, name) for name in SIZES.fields})
                 for tier in self.tiers
@@ -329,12 +329,12 @@ class AnchorCorrector:
         paired = self.reads.paired
         if not self._parameters.rules(self._coverage, paired=paired).variant_reads:
             return
-        sample = cpu.sampled_anchors(self.reads.reads, self.mates)
+        sample = sampled_anchors(self.reads.reads, self.mates)
         for first in range(0, len(sample), self.batch):
             self._edit_total[:] = 0
             self._launch_tiers(cupy.asarray(sample[first : first + self.batch]))
         rules = self._parameters.observed_rules(
-            self._coverage, paired=paired, **cpu.sampled_errors(self.counters.get())
+            self._coverage, paired=paired, **sampled_errors(self.counters.get())
         )
         self.rules[:] = RULES.on_device(**rules._asdict())
         for array in (*self.results.values(), self.counters, self._edit_total):

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections
 from ngsgpu.correct.gpu import RESULTS, AnchorCorrector
+from ngsgpu.correct.workspace import HIGH_QUALITY, LOW_QUALITY
 from ngsgpu.device.arena import room
 from ngsgpu.device.team import here
 
@@ -102,7 +102,7 @@ def decide(results: dict[str, Any], by_forest: bool = False) -> tuple[Any, Any, 
     The kinds are those of ``Corrections``, in its order; arrays are NumPy's or CuPy's.
     """
     module = _module_of(results["classes"])
-    low = results["classes"] == cpu.LOW_QUALITY
+    low = results["classes"] == LOW_QUALITY
     votes, state = results["vote_hash"], results["vote_state"]
     decided = low & ((state & _COUNT) >= VOTES_THAT_DECIDE)
     agreed = decided & (state < CONFLICT)
@@ -113,7 +113,7 @@ def decide(results: dict[str, Any], by_forest: bool = False) -> tuple[Any, Any, 
     start = module.where(second, results["complete_start"], results["edit_start"])
     length = module.where(second, results["complete_count"], results["edit_count"])
     length = length * (second | ~rejected)
-    high = results["classes"] == cpu.HIGH_QUALITY
+    high = results["classes"] == HIGH_QUALITY
     kinds = [high, confirmed, completed, low & ~decided, rejected]
     counted = module.stack([kind.sum(dtype=np.int64) for kind in kinds])
     return start, length, counted

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ngsgpu.correct import cpu
 from ngsgpu.correct.params import USEFUL_COVERAGE
+from ngsgpu.correct.workspace import (
+    ALIGNED,
+    ALONE,
+    ANCHORS,
+    CROWDED,
+    FOUND,
+    HIGH,
+    KEPT,
+    LOW,
+    REFINED_AWAY,
+)
 from ngsgpu.run.statistics import RunStatistics
 
 if TYPE_CHECKING:
@@ -74,17 +84,17 @@ class CorrectionStatistics(RunStatistics):
                 "with_unknown": len(reads.ambiguous.reads),
             },
             anchors={
-                "total": int(counters[cpu.ANCHORS]),
-                "without_candidates": int(counters[cpu.ALONE]),
-                "in_repeats": int(counters[cpu.CROWDED]),
-                "high_quality": int(counters[cpu.HIGH]),
-                "low_quality": int(counters[cpu.LOW]),
+                "total": int(counters[ANCHORS]),
+                "without_candidates": int(counters[ALONE]),
+                "in_repeats": int(counters[CROWDED]),
+                "high_quality": int(counters[HIGH]),
+                "low_quality": int(counters[LOW]),
             },
             candidates={
-                "found": int(counters[cpu.FOUND]),
-                "aligned": int(counters[cpu.ALIGNED]),
-                "kept": int(counters[cpu.KEPT]),
-                "removed_by_refinement": int(counters[cpu.REFINED_AWAY]),
+                "found": int(counters[FOUND]),
+                "aligned": int(counters[ALIGNED]),
+                "kept": int(counters[KEPT]),
+                "removed_by_refinement": int(counters[REFINED_AWAY]),
             },
             corrected={
                 "reads": counts.reads,

@@ -14,6 +14,7 @@ from ngsgpu.correct.cpu_run import CorrectionOnCpu, anchors_in_bucket_order, obs
 from ngsgpu.correct.forest import Forests, fixed_coverage, no_trees
 from ngsgpu.correct.forest_features import Samples
 from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.correct.workspace import Workspace
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.truth.indels import BAND, has_indel, oriented_code
 from ngsgpu.evaluate.truth.matching import Counterparts, names_of
@@ -118,7 +119,7 @@ def _record(
     # Trees that change nothing: they only have what they would decide on described.
     forests = Forests(no_trees(0), no_trees(0), fixed_coverage(coverage))
     samples = Samples.allocate(rows, every)
-    space = cpu.Workspace.allocate(
+    space = Workspace.allocate(
         reads.max_length, parameters.minhash.hashes, parameters.margin, forests, samples
     )
     rules = observed_rules(reads, tables, parameters, coverage)

@@ -7,18 +7,19 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ngsgpu.correct import Corrections, cpu
+from ngsgpu.correct import Corrections
 from ngsgpu.correct.corrections import CorrectionCollector
+from ngsgpu.correct.workspace import COUNTERS, HIGH_QUALITY, LOW_QUALITY
 from tests.support.correct.bench import edits_of
 
 OWN, COMPLETE, OTHER = 11, 22, 33
 OWN_EDITS, COMPLETE_EDITS = [1 << 2 | 3], [1 << 2 | 3, 4 << 2, 6 << 2 | 1]
-NO_COUNTS = np.zeros(cpu.COUNTERS, dtype=np.int64)
+NO_COUNTS = np.zeros(COUNTERS, dtype=np.int64)
 
 
 def batch(read: int, quality: int, own: int = OWN, complete: int = COMPLETE) -> tuple:
     """What a kernel returns for one anchor."""
-    edits = OWN_EDITS + (COMPLETE_EDITS if quality == cpu.LOW_QUALITY else [])
+    edits = OWN_EDITS + (COMPLETE_EDITS if quality == LOW_QUALITY else [])
     # A buffer is longer than what it holds.
     return (
         np.array([read], np.uint32),
@@ -32,10 +33,10 @@ def batch(read: int, quality: int, own: int = OWN, complete: int = COMPLETE) -> 
 def combine(quality: int | None, votes: list[int]) -> Corrections:
     collector = CorrectionCollector(4)
     # Other reads are corrected before and after.
-    collector.add_records(*batch(0, cpu.LOW_QUALITY))
+    collector.add_records(*batch(0, LOW_QUALITY))
     if quality is not None:
         collector.add_records(*batch(1, quality))
-    collector.add_records(*batch(2, cpu.HIGH_QUALITY))
+    collector.add_records(*batch(2, HIGH_QUALITY))
     for vote in votes:
         collector.add_votes(np.array([1], np.uint32), np.array([vote], np.uint64))
     return collector.finish(NO_COUNTS)
@@ -47,19 +48,19 @@ own, complete = {1: "T"}, {1: "T", 4: "A", 6: "C"}
 @pytest.mark.parametrize(
     ("quality", "votes", "outcome", "edits"),
     [
-        (cpu.HIGH_QUALITY, [], "high_quality", own),
-        (cpu.HIGH_QUALITY, [OTHER, OTHER], "high_quality", own),
-        (cpu.LOW_QUALITY, [], "anchor_only", own),
-        (cpu.LOW_QUALITY, [OWN], "anchor_only", own),
-        (cpu.LOW_QUALITY, [OTHER], "anchor_only", own),
-        (cpu.LOW_QUALITY, [OWN, OWN], "confirmed", own),
-        (cpu.LOW_QUALITY, [OWN] * 200, "confirmed", own),
-        (cpu.LOW_QUALITY, [COMPLETE, COMPLETE], "completed", complete),
-        (cpu.LOW_QUALITY, [COMPLETE] * 3, "completed", complete),
-        (cpu.LOW_QUALITY, [OWN, COMPLETE], "rejected", {}),
-        (cpu.LOW_QUALITY, [OTHER, OTHER], "rejected", {}),
-        (cpu.LOW_QUALITY, [OWN, OWN, OTHER], "rejected", {}),
-        (cpu.LOW_QUALITY, [COMPLETE, COMPLETE, OWN], "rejected", {}),
+        (HIGH_QUALITY, [], "high_quality", own),
+        (HIGH_QUALITY, [OTHER, OTHER], "high_quality", own),
+        (LOW_QUALITY, [], "anchor_only", own),
+        (LOW_QUALITY, [OWN], "anchor_only", own),
+        (LOW_QUALITY, [OTHER], "anchor_only", own),
+        (LOW_QUALITY, [OWN, OWN], "confirmed", own),
+        (LOW_QUALITY, [OWN] * 200, "confirmed", own),
+        (LOW_QUALITY, [COMPLETE, COMPLETE], "completed", complete),
+        (LOW_QUALITY, [COMPLETE] * 3, "completed", complete),
+        (LOW_QUALITY, [OWN, COMPLETE], "rejected", {}),
+        (LOW_QUALITY, [OTHER, OTHER], "rejected", {}),
+        (LOW_QUALITY, [OWN, OWN, OTHER], "rejected", {}),
+        (LOW_QUALITY, [COMPLETE, COMPLETE, OWN], "rejected", {}),
         (None, [], None, {}),
         (None, [OTHER, OTHER], None, {}),
     ],
@@ -84,7 +85,7 @@ def test_table_of_the_description(
 
 def test_own_correction_that_is_the_whole_consensus_is_confirmed() -> None:
     collector = CorrectionCollector(1)
-    collector.add_records(*batch(0, cpu.LOW_QUALITY, own=OWN, complete=OWN))
+    collector.add_records(*batch(0, LOW_QUALITY, own=OWN, complete=OWN))
     collector.add_votes(np.zeros(2, np.uint32), np.full(2, OWN, np.uint64))
     corrections = collector.finish(NO_COUNTS)
     assert (corrections.confirmed, corrections.completed) == (1, 0)
@@ -94,7 +95,7 @@ def test_several_reads_in_one_batch() -> None:
     collector = CorrectionCollector(6)
     collector.add_records(
         np.array([4, 1, 3], np.uint32),
-        np.array([cpu.LOW_QUALITY, cpu.HIGH_QUALITY, cpu.LOW_QUALITY], np.uint8),
+        np.array([LOW_QUALITY, HIGH_QUALITY, LOW_QUALITY], np.uint8),
         np.array([[1, 3], [3, 3], [5, 6]], np.int64),
         np.array([[OWN, COMPLETE], [0, 0], [OWN, COMPLETE]], np.uint64),
         np.array([0, 4, 8, 12, 16, 20, 99], np.uint32),
@@ -113,7 +114,7 @@ def test_several_reads_in_one_batch() -> None:
 
 def test_nothing_to_combine() -> None:
     collector = CorrectionCollector(2)
-    collector.add_records(*(array[:0] for array in batch(0, cpu.LOW_QUALITY)))
+    collector.add_records(*(array[:0] for array in batch(0, LOW_QUALITY)))
     corrections = collector.finish(NO_COUNTS)
     assert corrections.edit_count.tolist() == [0, 0]
     assert len(corrections.edits) == 0

@@ -12,13 +12,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ngsgpu.correct import CorrectionParameters, MinhashParameters, RunOptions, correct_reads, cpu
+from ngsgpu.correct import CorrectionParameters, MinhashParameters, RunOptions, correct_reads
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import correct_on_cpu, plan_correction
 from ngsgpu.correct.gpu import BatchSizes
 from ngsgpu.correct.gpu_combine import decide, join
 from ngsgpu.correct.gpu_plan import plan_for_this_gpu
 from ngsgpu.correct.gpu_run import GpuCorrection
+from ngsgpu.correct.workspace import sampled_anchors
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
@@ -87,7 +88,7 @@ def test_several_gpus_and_batches_change_nothing(
     assert len(corrected) > 2
     mates = 2 if reads.paired else 1
     # Each GPU observes the whole sample.
-    observed = gpus * len(cpu.sampled_anchors(reads.reads, mates))
+    observed = gpus * len(sampled_anchors(reads.reads, mates))
     assert (sum(fake.corrected) - observed) * mates == reads.reads
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from ngsgpu.align import msa
 from ngsgpu.align.alignment import alignment_weight, mismatches_at, quality_weights
-from ngsgpu.correct import CorrectionParameters, corrections, cpu
+from ngsgpu.correct import CorrectionParameters, corrections, cpu, decide
+from ngsgpu.correct.votes import hash_sequence
 from ngsgpu.io.output.patch import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.readset import ReadSet
 from tests.support.correct import oracle
@@ -118,7 +119,7 @@ def test_classes_at_the_thresholds(supports: list[int], coverage: float, depth: 
     cells = [[(depth, 0, s), (0, 0, (1 << 20) - s), (0, 0, 0), (0, 0, 0)] for s in supports]
     parameters = CorrectionParameters()
     rules = parameters.rules(coverage, paired=True)._replace(margin=0)
-    replace, high = cpu.classify(rules, make_columns(cells), len(cells))
+    replace, high = decide.classify(rules, make_columns(cells), len(cells))
     anchor = oracle.make_reads(["A" * len(cells)], None, 0)
     corrector = oracle.Corrector(anchor, parameters, coverage, paired=True)
     quality = "high" if high else "good" if replace else "low"
@@ -146,7 +147,7 @@ def test_classes_of_the_description(mean: float, smallest: float, depth: int, qu
         for s in [smallest] + [others] * 9
     ]
     rules = CorrectionParameters().rules(30, paired=False)._replace(margin=0)
-    replace, high = cpu.classify(rules, make_columns(cells), 10)
+    replace, high = decide.classify(rules, make_columns(cells), 10)
     assert quality == ("high" if high else "good" if replace else "low")
 
 
@@ -199,7 +200,7 @@ def test_hashes_of_sequences_differ(length: int) -> None:
     bases = "".join(Random(length).choices("ACGT", k=length))
     sequences = {bases[:i] + base + bases[i + 1 :] for i in range(length) for base in "ACGT"}
     hashes = {
-        int(cpu.hash_sequence(ReadSet.from_sequences([item]).arrays.planes, 0, length))
+        int(hash_sequence(ReadSet.from_sequences([item]).arrays.planes, 0, length))
         for item in sequences
     }
     assert len(hashes) == len(sequences) == 3 * length + 1

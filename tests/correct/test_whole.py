@@ -10,6 +10,7 @@ from hypothesis import given
 from ngsgpu.correct import CorrectionParameters, RunOptions, cpu
 from ngsgpu.correct.cpu_run import anchors_in_bucket_order, correct_on_cpu
 from ngsgpu.correct.forest import Forests
+from ngsgpu.correct.workspace import Workspace
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from tests.support.correct.scenarios import Scenario, scenarios
@@ -43,9 +44,9 @@ def test_nothing_is_decided_by_threads_or_batches(scenario: Scenario) -> None:
 @examples(30)
 def test_full_buffers_decide_nothing(scenario: Scenario) -> None:
     """Results are handed over whenever a buffer might not hold those of the next anchor."""
-    allocate = cpu.Workspace.allocate
+    allocate = Workspace.allocate
 
-    def small(max_length: int, hashes: int, margin: int, *forests: Forests) -> cpu.Workspace:
+    def small(max_length: int, hashes: int, margin: int, *forests: Forests) -> Workspace:
         space = allocate(max_length, hashes, margin, *forests)
         return space._replace(
             edits=space.edits[: 8 * max_length],
@@ -54,7 +55,7 @@ def test_full_buffers_decide_nothing(scenario: Scenario) -> None:
         )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu.Workspace, "allocate", small)
+        patch.setattr(Workspace, "allocate", small)
         assert_equal(scenario)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.correct import CorrectionParameters, MinhashParameters, cpu
+from ngsgpu.correct.workspace import Workspace
 from ngsgpu.errors import DeviceError, InputError
 from ngsgpu.extend.gpu import MAX_READS as MAX_EXTENDED
 from ngsgpu.extend.gpu import DeviceExtender
@@ -109,7 +110,7 @@ def test_candidates_and_corrections(few: ReadSet, many: ReadArrays) -> None:
             count, _ = find_candidates(arrays, tables, anchor, KMER, 1000, 1000, found, bounds)
             own.append(sorted(int(key) - (offset << 17) for key in found.key[:count]))
         candidates.append(own)
-        space = cpu.Workspace.allocate(LENGTH, HASHES, PARAMETERS.margin)
+        space = Workspace.allocate(LENGTH, HASHES, PARAMETERS.margin)
         anchors = np.arange(offset, offset + READS, dtype=np.uint32)
         done, records, votes = cpu.correct_anchors(
             arrays, few.ambiguous, tables, quality_weights(8),

@@ -8,8 +8,9 @@ from ngsgpu.align import msa
 from ngsgpu.align.alignment import Alignments, filter_candidates, mark_mates, quality_weights
 from ngsgpu.align.alleles import find_alleles
 from ngsgpu.align.gap import find_gap
-from ngsgpu.correct import Corrections, cpu
+from ngsgpu.correct import Corrections, cpu, decide, votes
 from ngsgpu.correct.forest import NO_FOREST
+from ngsgpu.correct.workspace import Workspace
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.cpu import read_length
@@ -26,7 +27,7 @@ class Bench:
         self.rules = parameters.rules(scenario.coverage, paired=scenario.paired)
         self.weights = quality_weights(self.reads.arrays.quality_bits)
         self.tables = build_tables(self.reads, parameters.minhash)
-        self.work = cpu.Workspace.allocate(
+        self.work = Workspace.allocate(
             self.reads.max_length, parameters.minhash.hashes, parameters.margin
         )
 
@@ -89,7 +90,7 @@ class Bench:
         return "ACGT"[self.work.columns.consensus[column + self.rules.margin]]
 
     def classify(self, anchor: int) -> str:
-        replace, high = cpu.classify(
+        replace, high = decide.classify(
             self.rules, self.work.columns, read_length(self.reads.arrays, anchor)
         )
         return "high" if high else "good" if replace else "low"
@@ -110,7 +111,7 @@ class Bench:
     def edits(self, anchor: int, *, replace: bool, crowded: bool) -> dict[int, str]:
         ambiguous = self.work.ambiguous
         cpu.mark_ambiguous(self.reads.ambiguous, anchor, 1, ambiguous)
-        end = cpu.decide(
+        end = decide.decide(
             self.reads.arrays,
             self.weights,
             self.rules,
@@ -131,7 +132,7 @@ class Bench:
 
     def vote_hashes(self, anchor: int, candidates: Alignments, count: int) -> list[tuple[int, int]]:
         length = read_length(self.reads.arrays, anchor)
-        end = cpu.vote_for_candidates(
+        end = votes.vote_for_candidates(
             self.work,
             self.reads.arrays,
             self.weights,
@@ -171,4 +172,4 @@ def edits_of(corrections: Corrections, read: int) -> dict[int, str]:
 
 def hash_of(bases: str) -> int:
     """The kernels' hash of a sequence, for comparing votes with sequences."""
-    return int(cpu.hash_sequence(ReadSet.from_sequences([bases]).arrays.planes, 0, len(bases)))
+    return int(votes.hash_sequence(ReadSet.from_sequences([bases]).arrays.planes, 0, len(bases)))

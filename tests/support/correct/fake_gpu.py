@@ -23,6 +23,7 @@ from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES, Rules
 from ngsgpu.correct import CorrectionParameters, cpu
 from ngsgpu.correct import gpu as correct_gpu
+from ngsgpu.correct.workspace import COUNTERS, LOW_QUALITY, Workspace
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import cpu as minhash_cpu
 from ngsgpu.minhash import gpu as minhash_gpu
@@ -392,7 +393,7 @@ class FakeGpus:
         self, reads: ReadArrays, tables: TableArrays, rules: Rules, anchors: Any, result: _Results
     ) -> None:
         parameters, host = self.parameters, self.reads
-        space = cpu.Workspace.allocate(
+        space = Workspace.allocate(
             host.max_length,
             parameters.minhash.hashes,
             parameters.margin,
@@ -418,7 +419,7 @@ class _Results:
         self.by_read = {name: at(pointers[name], kind, reads) for name, kind in kinds}
         self.edits = pointers["edits"]
         self.edit_total = at(pointers["edit_total"], np.uint64, 1)
-        self.counters = at(pointers["counters"], np.uint64, cpu.COUNTERS)
+        self.counters = at(pointers["counters"], np.uint64, COUNTERS)
         self.crowded = pointers["crowded"]
         self.crowded_count = at(pointers["crowded_count"], np.int32, 1)
 
@@ -431,7 +432,7 @@ class _Results:
         self.edit_total[0] += np.uint64(len(edits))
         return begin
 
-    def add_records(self, space: cpu.Workspace, records: Any) -> None:
+    def add_records(self, space: Workspace, records: Any) -> None:
         ends = [0, *space.edit_ends[:records].ravel().tolist()]
         parts = [space.edits[begin:end] for begin, end in itertools.pairwise(ends)]
         for record in range(int(records)):
@@ -440,7 +441,7 @@ class _Results:
             self.classes[read] = kind
             self.edit_start[read] = self._append(own)
             self.edit_count[read] = len(own)
-            if kind == cpu.LOW_QUALITY:
+            if kind == LOW_QUALITY:
                 self.edit_hash[read], self.complete_hash[read] = space.edit_hashes[record]
                 self.complete_start[read] = self._append(complete)
                 self.complete_count[read] = len(complete)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ngsgpu.correct import RunOptions, correct_reads, cpu
+from ngsgpu.correct import RunOptions, correct_reads
+from ngsgpu.correct.workspace import (
+    ALIGNED,
+    ALONE,
+    ANCHORS,
+    CROWDED,
+    FOUND,
+    HIGH,
+    KEPT,
+    LOW,
+    REFINED_AWAY,
+)
 from tests.support.correct.bench import edits_of
 from tests.support.correct.scenarios import Scenario
 
@@ -23,17 +34,17 @@ def assert_equal(scenario: Scenario, options: RunOptions | None = None) -> Count
     assert corrections.anchor_only == outcomes["anchor only"]
     assert corrections.rejected == outcomes["rejected"]
     counters = corrections.counters
-    assert counters[cpu.ANCHORS] == len(reads)
-    assert counters[cpu.ALONE] == outcomes["none"]
+    assert counters[ANCHORS] == len(reads)
+    assert counters[ALONE] == outcomes["none"]
     high = expected.counts.get("high", 0)
-    assert counters[cpu.HIGH] == high
-    assert counters[cpu.LOW] == len(reads) - outcomes["none"] - high
+    assert counters[HIGH] == high
+    assert counters[LOW] == len(reads) - outcomes["none"] - high
     for counter, name in (
-        (cpu.CROWDED, "crowded"),
-        (cpu.FOUND, "found"),
-        (cpu.ALIGNED, "aligned"),
-        (cpu.KEPT, "kept"),
-        (cpu.REFINED_AWAY, "refined_away"),
+        (CROWDED, "crowded"),
+        (FOUND, "found"),
+        (ALIGNED, "aligned"),
+        (KEPT, "kept"),
+        (REFINED_AWAY, "refined_away"),
     ):
         assert counters[counter] == expected.counts.get(name, 0), name
     return outcomes

@@ -1,0 +1,128 @@
+// Which of an anchor's bases its MSA changes; see ngsgpu/correct/decide.py.
+#pragma once
+#include "ngsgpu/align/gap.cuh"
+#include "ngsgpu/align/msa.cuh"
+#include "ngsgpu/align/rules.cuh"
+#include "ngsgpu/correct/workspace.cuh"
+#include "ngsgpu/readset/reads.cuh"
+
+constexpr int RARE = 50;  // of ngsgpu/correct/decide.py
+
+// Count the anchor's Q20 bases, and those that differ from the consensus and are rare.
+__device__ __forceinline__ void count_errors(const Reads& reads, const Weight* weights,
+                                             const Msa& msa, const uint8_t* qualities,
+                                             Block& block, int thread) {
+    int bases = 0, errors = 0;
+    for (int first = 0; first < msa.length; first += blockDim.x) {
+        const int position = first + thread, column = position + msa.margin;
+        const bool q20 =
+            position < msa.length &&
+            weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
+        bool error = q20 && msa.anchor[position] != msa.consensus[column];
+        if (error) {
+            int depth = 0;
+            for (int base = 0; base < 4; ++base) depth += q20_reads(msa, column, base);
+            error = q20_reads(msa, column, msa.anchor[position]) <= max(1, depth / RARE);
+        }
+        bases += __syncthreads_count(q20);
+        errors += __syncthreads_count(error);
+    }
+    if (thread == 0) {
+        block.counters[Q20_BASES] += bases;
+        block.counters[Q20_ERRORS] += errors;
+    }
+}
+
+// Whether the reads with the consensus outweigh the others, without the anchor; where there are no
+// others, any number does.
+__device__ __forceinline__ bool outweighs(const Reads& reads, const Weight* weights,
+                                          const Rules& rules, const Msa& msa,
+                                          const uint8_t* qualities, int position) {
+    const int column = position + msa.margin, base = msa.consensus[column];
+    if (!((msa.mixed[column >> 5] >> (column & 31)) & 1)) return true;
+    int64_t others = 0;
+    for (int other = 0; other < 4; ++other)
+        if (other != base) others += msa.sums[column].weight[other];
+    if (others == 0) return true;
+    if (msa.anchor[position] != base)
+        others -= base_weight(weights[quality_code(qualities, int(reads.quality_bits), position)],
+                              1 << WEIGHT_BITS);
+    return msa.sums[column].weight[base] >=
+           rules.evidence_weight + rules.evidence_ratio * others;
+}
+
+// Whether a position of the anchor is changed to the consensus of its column; ``chosen``, if a
+// forest decides, has the positions that it changes.
+__device__ __forceinline__ bool changes(const Reads& reads, const Weight* weights,
+                                        const Rules& rules, const Msa& msa, const uint8_t* qualities,
+                                        bool replace, bool crowded, bool high,
+                                        const Gap& gap, const uint32_t* ambiguous,
+                                        const uint32_t* chosen, int position) {
+    if (gap.has(position)) return false;
+    const int column = position + msa.margin;
+    const int base = msa.consensus[column], own = msa.anchor[position];
+    const bool known = !((ambiguous[position >> 5] >> (position & 31)) & 1);
+    if (base == own && known) return false;
+    const bool q20 =
+        weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
+    const bool guarded = known && crowded && q20;
+    if (known && ((msa.alleles[column] >> own) & 1)) return false;
+    if (known && chosen && (guarded || !high))
+        return (chosen[position >> 5] >> (position & 31)) & 1;
+    if (guarded) return false;
+    // Without qualities, the placeholder of an ambiguous base counts as Q20.
+    if (!known && q20_reads(msa, column, base) == int(q20 && base == own)) return false;
+    if (rules.variant_reads)
+        return replace || outweighs(reads, weights, rules, msa, qualities, position);
+    if (replace) return true;
+    if (known && q20_reads(msa, column, own) > rules.position_max_reads) return false;
+    return support_of(msa, column, base) >= rules.position_support;
+}
+
+// Write an anchor's edits, in order of position, and its edited planes; return their number.
+// ``block.edit_at`` is where they begin. The block calls it together.
+__device__ __forceinline__ int decide(const Reads& reads, const Weight* weights, const Rules& rules,
+                      const Msa& msa, const uint8_t* qualities, bool replace, bool crowded,
+                      bool high, const Gap& gap, const uint32_t* ambiguous, const uint32_t* chosen,
+                      const Planes& edited, const Results& results, Block& block, int thread) {
+    int total = 0;
+    const int step = blockDim.x;
+    const int rounded = (msa.length + step - 1) / step * step;
+    for (int position = thread; position < rounded; position += blockDim.x) {
+        const bool inside = position < msa.length;
+        const bool change = inside && changes(reads, weights, rules, msa, qualities, replace,
+                                              crowded, high, gap, ambiguous, chosen, position);
+        total += __syncthreads_count(change);
+        int code = 0;
+        if (inside) code = change ? msa.consensus[position + msa.margin] : msa.anchor[position];
+        const uint32_t low = __ballot_sync(~0u, code & 1), high = __ballot_sync(~0u, code & 2);
+        if ((thread & 31) == 0 && (position >> 5) < 2 * edited.words) {
+            edited.half[position >> 5] = low;
+            edited.half[2 * edited.words + (position >> 5)] = high;
+        }
+    }
+    if (thread == 0)
+        block.edit_at = int64_t(atomicAdd((unsigned long long*)results.edit_total,
+                                          (unsigned long long)total));
+    __syncthreads();
+    int64_t at = block.edit_at;
+    for (int position = thread; total && position < rounded; position += blockDim.x) {
+        const bool change = position < msa.length &&
+                            changes(reads, weights, rules, msa, qualities, replace, crowded, high,
+                                    gap, ambiguous, chosen, position);
+        const uint32_t mask = __ballot_sync(~0u, change);
+        if ((thread & 31) == 0) block.warp_sum[thread >> 5] = __popc(mask);
+        __syncthreads();
+        int before = __popc(mask & ((1u << (thread & 31)) - 1)), chunk = 0;
+        for (int warp = 0; warp < step / 32; ++warp) {
+            if (warp < thread >> 5) before += block.warp_sum[warp];
+            chunk += block.warp_sum[warp];
+        }
+        if (change)
+            results.edits[at + before] =
+                (uint32_t(position) << 2) | msa.consensus[position + msa.margin];
+        at += chunk;
+        __syncthreads();
+    }
+    return total;
+}

@@ -1,0 +1,204 @@
+"""Decides which of an anchor's bases its MSA changes: by support and evidence, or by a forest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.align import msa
+from ngsgpu.align.alignment import Q20_WEIGHT, Alignments
+from ngsgpu.align.gap import in_gap
+from ngsgpu.align.msa import Columns, support_of
+from ngsgpu.align.rules import Rules
+from ngsgpu.correct import forest_features as features
+from ngsgpu.correct.forest import NO_FOREST, accepts
+from ngsgpu.correct.workspace import Q20_BASES, Q20_ERRORS, Workspace
+from ngsgpu.jit import Integer, njit
+from ngsgpu.readset import ReadArrays
+from ngsgpu.readset.cpu import quality_code, quality_start, read_length
+
+RARE = 50
+"""A base that at most one in this many Q20 reads has, or only one, is an error of the sample."""
+
+
+@njit(nogil=True, cache=True)
+def classify(
+    rules: Rules, columns: Columns, length: Integer
+) -> tuple[bool | np.bool, bool | np.bool]:
+    """Whether the consensus may replace the anchor, and whether the MSA is of high quality."""
+    support_sum = np.int64(0)
+    smallest = np.int64(1) << 62
+    coverage = np.int64(1) << 62
+    for position in range(length):
+        column = position + rules.margin
+        support = support_of(columns.sums, column, columns.consensus[column])
+        support_sum += support
+        smallest = min(smallest, support)
+        reads = np.int64(0)
+        for base in range(4):
+            reads += columns.sums[4 * column + base] >> msa.COUNT_SHIFT
+        coverage = min(coverage, reads)
+    replace = (
+        support_sum >= rules.mean_support * length
+        and smallest >= rules.min_support
+        and coverage >= rules.min_coverage
+    )
+    high = (
+        replace
+        and support_sum >= rules.high_mean_support * length
+        and smallest >= rules.high_min_support
+    )
+    return replace, high
+
+
+@njit(nogil=True, cache=True)
+def chosen_by_forest(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    candidates: Alignments,
+    count: Integer,
+    crowded: bool,
+    work: Workspace,
+    position: Integer,
+    threshold: int,
+) -> bool:
+    """Whether the anchor forest changes a position; ``features.describe_msa`` was called."""
+    features.describe_anchor_position(
+        reads,
+        weights,
+        rules,
+        anchor,
+        candidates,
+        count,
+        crowded,
+        work.columns,
+        position,
+        work.forests.coverage,
+        work.features,
+    )
+    base = work.columns.consensus[position + rules.margin]
+    features.record(work.samples, 0, anchor, position, base, work.features)
+    return accepts(work.forests.anchor, work.features, threshold)
+
+
+@njit(nogil=True, cache=True)
+def outweighs(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    columns: Columns,
+    quality: Integer,
+    position: Integer,
+) -> bool | np.bool:
+    """Whether the reads with the consensus outweigh the others, without the anchor.
+
+    Where there are no others, any number does; the backends keep no weights of such columns.
+    """
+    column = position + rules.margin
+    base = columns.consensus[column]
+    others = np.int64(0)
+    for other in range(4):
+        if other != base:
+            others += columns.sums[4 * column + other] & msa.WEIGHT_MASK
+    if others == 0:
+        return True
+    if columns.anchor[position] != base:
+        others -= max(1, weights[quality_code(reads, quality, position)])
+    agreeing = np.int64(columns.sums[4 * column + base] & msa.WEIGHT_MASK)
+    return agreeing >= rules.evidence_weight + rules.evidence_ratio * others
+
+
+@njit(nogil=True, cache=True)
+def decide(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    replace: bool | np.bool,
+    crowded: bool,
+    gap: tuple[Integer, Integer, Integer],
+    work: Workspace,
+    edit: Integer,
+    candidates: Alignments,
+    count: Integer,
+    high: bool | np.bool,
+    threshold: int,
+) -> Integer:
+    """Write an anchor's edits from index ``edit`` of ``work.edits``; return the index after them.
+
+    With ``replace`` every base becomes the consensus, otherwise only positions with high support
+    whose base has hardly any Q20 reads. An ambiguous base is treated like an error, but only
+    replaced by a base that another read has at Q20, not by its own placeholder. A crowded anchor
+    sees only some reads of a repeat, perhaps none of its own copy, so its Q20 bases are kept.
+
+    With a ``threshold`` the anchor forest decides instead: on all known bases of MSAs that are not
+    of ``high`` quality, and on the Q20 bases of crowded anchors.
+    """
+    columns = work.columns
+    quality = quality_start(reads, anchor)
+    length = read_length(reads, anchor)
+    for position in range(length):
+        if in_gap(gap, position):
+            continue
+        column = position + rules.margin
+        base = columns.consensus[column]
+        known = not work.ambiguous[position]
+        if base == columns.anchor[position] and known:
+            continue
+        q20 = weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
+        guarded = known and crowded and q20
+        if known and (columns.alleles[column] >> columns.anchor[position]) & 1:
+            continue
+        if known and threshold != NO_FOREST and (guarded or not high):
+            if not chosen_by_forest(
+                reads, weights, rules, anchor, candidates, count, crowded, work, position, threshold
+            ):
+                continue
+        elif guarded:
+            continue
+        else:
+            if not known:
+                # Without qualities the placeholder counts as Q20.
+                own = np.int64(q20 and base == columns.anchor[position])
+                if msa.q20_reads(columns.sums, column, base) == own:
+                    continue
+            if not replace and rules.variant_reads:
+                if not outweighs(reads, weights, rules, columns, quality, position):
+                    continue
+            elif not replace:
+                own = msa.q20_reads(columns.sums, column, columns.anchor[position])
+                if known and own > rules.position_max_reads:
+                    continue
+                if support_of(columns.sums, column, base) < rules.position_support:
+                    continue
+        work.edits[edit] = np.uint32((position << 2) | base)
+        edit += 1
+    return edit
+
+
+@njit(nogil=True, cache=True)
+def count_errors(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    columns: Columns,
+    counters: NDArray[np.int64],
+) -> None:
+    """Count the anchor's Q20 bases, and those that differ from the consensus and are rare."""
+    quality = quality_start(reads, anchor)
+    for position in range(read_length(reads, anchor)):
+        if weights[quality_code(reads, quality, position)] < Q20_WEIGHT:
+            continue
+        counters[Q20_BASES] += 1
+        column = position + rules.margin
+        base = columns.anchor[position]
+        if base == columns.consensus[column]:
+            continue
+        depth = np.int64(0)
+        for other in range(4):
+            depth += msa.q20_reads(columns.sums, column, other)
+        if msa.q20_reads(columns.sums, column, base) <= max(1, depth // RARE):
+            counters[Q20_ERRORS] += 1
