@@ -19,6 +19,16 @@ from ngsgpu.correct.votes import hash_sequence
 from ngsgpu.io.output.patch import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.readset import ReadSet
 from tests.support.correct import oracle
+from tests.support.correct.alignment import (
+    ONE,
+    Cell,
+    Columns,
+    consensus,
+    exact,
+    make_reads,
+    quality_weight,
+    units,
+)
 from tests.support.io.records import Record, fastq
 from tests.support.properties import examples
 
@@ -60,17 +70,15 @@ def test_weight_of_an_alignment_is_exact() -> None:
             ratio = Fraction(mismatches * 5, overlap)
             weight = int(alignment_weight(mismatches, overlap, 200))
             # The smallest integer that is not below 2^14 (1 - sqrt(ratio)).
-            assert 0 < weight <= oracle.ONE
-            assert (
-                (oracle.ONE - weight) ** 2 <= ratio * oracle.ONE**2 < (oracle.ONE - weight + 1) ** 2
-            )
+            assert 0 < weight <= ONE
+            assert (ONE - weight) ** 2 <= ratio * ONE**2 < (ONE - weight + 1) ** 2
 
 
 def test_weights_of_qualities() -> None:
-    assert quality_weights(8).tolist() == [oracle.quality_weight(q) for q in range(256)]
-    assert quality_weights(2).tolist() == [oracle.quality_weight(q) for q in (3, 7, 16, 24)]
-    assert quality_weights(1).tolist() == [oracle.quality_weight(q) for q in (7, 20)]
-    assert quality_weights(0).tolist() == [oracle.ONE]
+    assert quality_weights(8).tolist() == [quality_weight(q) for q in range(256)]
+    assert quality_weights(2).tolist() == [quality_weight(q) for q in (3, 7, 16, 24)]
+    assert quality_weights(1).tolist() == [quality_weight(q) for q in (7, 20)]
+    assert quality_weights(0).tolist() == [ONE]
     assert [int(w) for w in quality_weights(8)[[0, 10, 20, 93]]] == [16, 14746, 16220, 16384]
 
 
@@ -83,9 +91,9 @@ def make_columns(cells: list[list[tuple[int, int, int]]]) -> msa.Columns:
     return columns
 
 
-def as_oracle(cells: list[list[tuple[int, int, int]]]) -> oracle.Columns:
+def as_oracle(cells: list[list[tuple[int, int, int]]]) -> Columns:
     return {
-        column: {base: oracle.Cell(*cell) for base, cell in zip("ACGT", four, strict=True)}
+        column: {base: Cell(*cell) for base, cell in zip("ACGT", four, strict=True)}
         for column, four in enumerate(cells)
     }
 
@@ -96,12 +104,12 @@ def test_consensus_of_all_ties() -> None:
     for column, four in enumerate(product([0, 1, 2], repeat=4)):
         base = "ACGT"[columns.consensus[column]]
         assert base == "ACGT"[four.index(max(four))]
-        assert base == oracle.consensus(as_oracle(cells)[column])
+        assert base == consensus(as_oracle(cells)[column])
 
 
 def near(value: float) -> st.SearchStrategy[int]:
     """A support in 2^-20 around a threshold."""
-    threshold = oracle.units(oracle.exact(value))
+    threshold = units(exact(value))
     return st.integers(-2, 2).map(lambda offset: threshold + offset)
 
 
@@ -120,7 +128,7 @@ def test_classes_at_the_thresholds(supports: list[int], coverage: float, depth: 
     parameters = CorrectionParameters()
     rules = parameters.rules(coverage, paired=True)._replace(margin=0)
     replace, high = decide.classify(rules, make_columns(cells), len(cells))
-    anchor = oracle.make_reads(["A" * len(cells)], None, 0)
+    anchor = make_reads(["A" * len(cells)], None, 0)
     corrector = oracle.Corrector(anchor, parameters, coverage, paired=True)
     quality = "high" if high else "good" if replace else "low"
     assert quality == corrector.classify(0, as_oracle(cells))

@@ -9,7 +9,7 @@ import pytest
 
 from ngsgpu.correct import CorrectionParameters
 from ngsgpu.errors import UsageError
-from tests.support.correct.oracle import ONE, TOLERANCE, WHOLE, exact, units
+from tests.support.correct.alignment import ONE, TOLERANCE, WHOLE, exact, units
 
 COVERAGES = [0.3, 1, 1.5, 2, 3.3, 5, 9.99, 10, 10.1, 16.6667, 29.9, 30, 33.3, 60, 150.5, 1e6]
 

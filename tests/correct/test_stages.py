@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 
 from ngsgpu.align.alignment import Alignments
-from tests.support.correct import oracle
+from tests.support.correct.alignment import Candidate, consensus
 from tests.support.correct.bench import Bench, hash_of, kept_reads, placements
 from tests.support.correct.scenarios import Scenario, scenarios
 from tests.support.properties import examples
 
-Aligned = dict[int, oracle.Candidate]
+Aligned = dict[int, Candidate]
 
 
 def groups(scenario: Scenario) -> list[list[int]]:
@@ -73,7 +73,7 @@ def test_mates_and_filter(scenario: Scenario) -> None:
             assert reads == sorted(c.read for c in sides.corrector.keep(expected))
 
 
-def assert_equal_columns(sides: Sides, anchor: int, kept: list[oracle.Candidate]) -> None:
+def assert_equal_columns(sides: Sides, anchor: int, kept: list[Candidate]) -> None:
     """The kernels' columns, as far as they reach, are those of the oracle."""
     expected = sides.corrector.lay_out(anchor, kept)
     margin = sides.bench.rules.margin
@@ -84,7 +84,7 @@ def assert_equal_columns(sides: Sides, anchor: int, kept: list[oracle.Candidate]
     for column, four in found.items():
         cells = [expected[column][base] for base in "ACGT"]
         assert four == [(cell.reads, cell.q20, cell.weight) for cell in cells]
-        assert sides.bench.consensus(column) == oracle.consensus(expected[column])
+        assert sides.bench.consensus(column) == consensus(expected[column])
 
 
 @given(scenarios())

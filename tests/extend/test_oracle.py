@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ngsgpu.extend import EndParameters, ExtensionParameters, RunOptions, extend_reads
 from ngsgpu.extend.records import KIND_WORDS
 from ngsgpu.readset import ReadSet
-from tests.support.correct.oracle import make_reads
+from tests.support.correct.alignment import make_reads
 from tests.support.correct.scenarios import make_genome, sequence
 from tests.support.extend.oracle import Extender, Result
 from tests.support.minhash.oracle import reverse_complement

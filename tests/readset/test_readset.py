@@ -16,7 +16,7 @@ from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset import cpu as kernels
 from ngsgpu.readset import readset as module
 from ngsgpu.sequence.codec import AMBIGUOUS, base_at, words_for
-from tests.support.correct.oracle import SCORES_KEPT
+from tests.support.correct.alignment import SCORES_KEPT
 from tests.support.minhash.oracle import mix
 from tests.support.properties import examples
 

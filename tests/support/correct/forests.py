@@ -12,9 +12,9 @@ import numpy as np
 
 from ngsgpu.correct.forest import FEATURES, LEAF, Forest, Model
 from tests.support.correct import oracle
-from tests.support.correct.oracle import Candidate, Columns, Decision, consensus, support
+from tests.support.correct.alignment import ONE, Candidate, Columns, consensus, make_reads, support
+from tests.support.correct.oracle import Decision
 from tests.support.correct.scenarios import Scenario
-from tests.support.minhash.oracle import reverse_complement
 
 Tree = int | tuple[int, int, Any, Any]
 """A leaf's value; or feature, largest value that goes left, left and right tree."""
@@ -100,9 +100,7 @@ class ForestCorrector(oracle.Corrector):
     """The correction with forests."""
 
     def __init__(self, scenario: Scenario, forests: Forests) -> None:
-        reads = oracle.make_reads(
-            scenario.letters, scenario.qualities, scenario.parameters.quality_bits
-        )
+        reads = make_reads(scenario.letters, scenario.qualities, scenario.parameters.quality_bits)
         super().__init__(reads, scenario.parameters, scenario.coverage, paired=scenario.paired)
         self.forests = forests
         self.c = max(1, round(scenario.coverage * 16))
@@ -133,7 +131,7 @@ class ForestCorrector(oracle.Corrector):
             "support": 4096 * cells[new].weight // weight,
             "weight_per_read": weight // reads,
             "coverage": self.to_coverage(reads),
-            "weight": int(Fraction(weight * 256 * 16, self.c * oracle.ONE)),
+            "weight": int(Fraction(weight * 256 * 16, self.c * ONE)),
         }
 
     def of_position(
@@ -206,38 +204,28 @@ class ForestCorrector(oracle.Corrector):
                 result[position] = new
         return result
 
-    def votes(self, anchor: int, columns: Columns, kept: list[Candidate]) -> list[tuple[int, str]]:
-        length = len(self.reads[anchor])
+    def corrected(self, anchor: int, columns: Columns, c: Candidate) -> str:
+        length, read = len(self.reads[anchor]), c.aligned_offset
         bound = self.forests.model.candidate.arrays().threshold
-        alleles = self.alleles(anchor, columns, kept)
-        votes = []
-        for c in kept:
-            if any(c.base_at(column) in bases for column, bases in alleles.items()):
-                continue
-            read, end = c.aligned_offset, c.shift + len(c.aligned_offset)
-            if c.shift < -self.p.margin or end > length + self.p.margin:
-                continue
-            differing = [i for i in range(c.shift, end) if consensus(columns[i]) != c.base_at(i)]
-            corrected = list(read.bases)
-            both = min(length, end) - max(0, c.shift)
-            for column in differing:
-                offset = column - c.shift
-                features = {
-                    **self.of_msa(length, columns),
-                    **self.of_column(columns, column, read.bases[offset]),
-                    "differing": len(differing),
-                    "overlap": 4096 * both // (length + len(read) - both),
-                    "own_weight": read.weights[offset],
-                    "alignment_weight": c.weight(self.max_mismatch_ratio),
-                    "from_end": min(offset, len(read) - 1 - offset),
-                    "outside": max(-column, column - (length - 1), 0),
-                }
-                if self.forests.sum("candidate", features) >= bound:
-                    corrected[offset] = consensus(columns[column])
-            under = "".join(corrected)
-            turned = c.placement.reverse_complemented
-            votes.append((c.read, reverse_complement(under) if turned else under))
-        return votes
+        end = c.shift + len(read)
+        differing = [i for i in range(c.shift, end) if consensus(columns[i]) != c.base_at(i)]
+        corrected = list(read.bases)
+        both = min(length, end) - max(0, c.shift)
+        for column in differing:
+            offset = column - c.shift
+            features = {
+                **self.of_msa(length, columns),
+                **self.of_column(columns, column, read.bases[offset]),
+                "differing": len(differing),
+                "overlap": 4096 * both // (length + len(read) - both),
+                "own_weight": read.weights[offset],
+                "alignment_weight": c.weight(self.max_mismatch_ratio),
+                "from_end": min(offset, len(read) - 1 - offset),
+                "outside": max(-column, column - (length - 1), 0),
+            }
+            if self.forests.sum("candidate", features) >= bound:
+                corrected[offset] = consensus(columns[column])
+        return "".join(corrected)
 
     def decide(
         self, anchor: int, aligned: dict[int, Candidate], *, crowded: bool

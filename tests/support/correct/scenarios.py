@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.readset import ReadSet
 from tests.support.correct import oracle
+from tests.support.correct.alignment import make_reads
 from tests.support.minhash.oracle import reverse_complement
 
 
@@ -36,7 +37,7 @@ class Scenario:
         )
 
     def oracle(self) -> oracle.Corrector:
-        reads = oracle.make_reads(self.letters, self.qualities, self.parameters.quality_bits)
+        reads = make_reads(self.letters, self.qualities, self.parameters.quality_bits)
         return oracle.Corrector(reads, self.parameters, self.coverage, paired=self.paired)
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import groupby
 
 from ngsgpu.extend import ExtensionParameters
-from tests.support.correct.oracle import ONE, Read
+from tests.support.correct.alignment import ONE, Read
 from tests.support.minhash.oracle import mix, number, reverse_complement
 
 WORD = (1 << 64) - 1

@@ -1,0 +1,285 @@
+"""Reads, their alignments and columns in plain Python, slowly; the first half of ``oracle``."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from ngsgpu.correct import CorrectionParameters
+from tests.support.minhash.oracle import Placement, candidates, make_tables, mix, reverse_complement
+
+ONE = 1 << 14
+"""Weights are integers in units of 2^-14."""
+WHOLE = 1 << 20
+"""Supports are integers in units of 2^-20."""
+TOLERANCE = Fraction(1, 100_000)
+
+SCORES_KEPT = {
+    2: [(4, 3), (13, 7), (20, 16), (99, 24)],
+    1: [(13, 7), (99, 20)],
+}
+"""By quality bits: up to which score of the input a base counts as of which score."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """A read as the correction sees it.
+
+    Attributes:
+        bases: with a base in the place of every unknown letter.
+        ambiguous: where the letters are not known.
+        weights: of each base, in 2^-14.
+        q20: whether each base is sure.
+    """
+
+    bases: str
+    ambiguous: frozenset[int]
+    weights: tuple[int, ...]
+    q20: tuple[bool, ...]
+
+    def __len__(self) -> int:
+        return len(self.bases)
+
+    def reverse_complemented(self) -> Read:
+        return Read(
+            reverse_complement(self.bases), self.ambiguous, self.weights[::-1], self.q20[::-1]
+        )
+
+
+def quality_weight(score: int) -> int:
+    """max(0.001, 1 - 10^(-Q/10)) in 2^-14, rounded to the nearest."""
+    exact = max(Decimal("0.001"), 1 - Decimal(10) ** (Decimal(-score) / 10))
+    return int((exact * ONE + Decimal("0.5")).to_integral_value("ROUND_FLOOR"))
+
+
+COMPARED = quality_weight(15)
+"""Weight from which a base of the anchor is compared."""
+
+
+def make_reads(
+    letters: list[str], qualities: list[str] | None, quality_bits: int, phred_offset: int = 33
+) -> list[Read]:
+    """Put bases in the place of unknown letters, and weigh all bases."""
+    reads = []
+    for number, text in enumerate(letters):
+        bases, ambiguous, weights, q20 = "", set(), [], []
+        for position, letter in enumerate(text.upper()):
+            if letter in "ACGT":
+                bases += letter
+            else:
+                bases += "ACGT"[mix((number << 15) + position) % 4]
+                ambiguous.add(position)
+            if qualities is None or quality_bits == 0:
+                weights.append(ONE)
+                q20.append(True)
+                continue
+            score = 0
+            if position not in ambiguous:
+                score = max(0, ord(qualities[number][position]) - phred_offset)
+            for bound, stands_for in SCORES_KEPT.get(quality_bits, []):
+                if score <= bound:
+                    score = stands_for
+                    break
+            weights.append(quality_weight(score))
+            q20.append(score >= 20)
+        reads.append(Read(bases, frozenset(ambiguous), tuple(weights), tuple(q20)))
+    return reads
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A read laid on an anchor; its bases and weights are in the anchor's direction."""
+
+    placement: Placement
+    aligned_offset: Read
+    mismatches: int
+    overlap: int
+    score: int
+    with_mate: bool = False
+
+    @property
+    def read(self) -> int:
+        return self.placement.read
+
+    @property
+    def shift(self) -> int:
+        return self.placement.shift
+
+    def weight(self, max_mismatch_ratio: Fraction) -> int:
+        """1 - sqrt(mismatches / (ratio x overlap)) in 2^-14, rounded up."""
+        square = self.mismatches / (max_mismatch_ratio * self.overlap)
+        return ONE - math.isqrt(math.floor(square * ONE * ONE))
+
+    def base_at(self, column: int) -> str | None:
+        inside = self.shift <= column < self.shift + len(self.aligned_offset)
+        return self.aligned_offset.bases[column - self.shift] if inside else None
+
+
+@dataclass
+class Cell:
+    """One base of a column."""
+
+    reads: int = 0
+    q20: int = 0
+    weight: int = 0
+
+
+Columns = dict[int, dict[str, Cell]]
+
+
+def consensus(column: dict[str, Cell]) -> str:
+    """The base of largest weight, the first in the alphabet of equals."""
+    return min(sorted(column), key=lambda base: -column[base].weight)
+
+
+def support(column: dict[str, Cell], base: str) -> int:
+    return column[base].weight * WHOLE // sum(cell.weight for cell in column.values())
+
+
+class Aligner:
+    """The rules for one coverage, the reads, and what is aligned with each: steps 3 to 7."""
+
+    def __init__(
+        self, reads: list[Read], parameters: CorrectionParameters, coverage: float, *, paired: bool
+    ) -> None:
+        self.reads = reads
+        self.p = parameters
+        self.paired = paired
+        self.coverage = exact(coverage)
+        minhash = parameters.minhash
+        self.max_bucket_size = max(
+            minhash.crowd_minimum, math.floor(exact(minhash.crowd_factor) * self.coverage)
+        )
+        # At most 16,384 entries over all tables.
+        self.window = min(self.max_bucket_size, 16_384 // minhash.hashes)
+        self.max_mismatch_ratio = exact(parameters.max_mismatch_ratio)
+        self.e = exact(parameters.error_rate)
+        self.tables = make_tables(
+            [read.bases for read in reads], minhash.kmer, minhash.hashes, minhash.seed
+        )
+        self.counts: dict[str, int] = defaultdict(int)
+
+    # Steps 3 and 4: candidates and alignments.
+
+    def placements(self, anchor: int) -> tuple[set[Placement], bool]:
+        bases = [read.bases for read in self.reads]
+        return candidates(
+            bases, self.tables, anchor, self.p.minhash.kmer, self.max_bucket_size, self.window
+        )
+
+    def lay(self, anchor: int, placement: Placement) -> Candidate | None:
+        """Lay a candidate on the anchor; None if it does not fit."""
+        own, aligned_offset = self.reads[anchor], self.reads[placement.read]
+        if placement.reverse_complemented:
+            aligned_offset = aligned_offset.reverse_complemented()
+        both = overlap = mismatches = 0
+        for column in range(len(own)):
+            if 0 <= column - placement.shift < len(aligned_offset):
+                both += 1
+                if not self.p.classic and own.weights[column] < COMPARED:
+                    continue
+                overlap += 1
+                mismatches += own.bases[column] != aligned_offset.bases[column - placement.shift]
+        ratio = exact(self.p.min_overlap_ratio)
+        if both < max(self.p.min_overlap, math.floor(ratio * len(own))):
+            return None
+        if overlap < min(20, self.p.min_overlap):
+            return None
+        if mismatches >= math.floor(self.max_mismatch_ratio * overlap):
+            return None
+        outside = (len(own) - overlap) + (len(aligned_offset) - overlap)
+        return Candidate(placement, aligned_offset, mismatches, overlap, mismatches + outside)
+
+    def align(self, anchor: int, placements: set[Placement]) -> dict[int, Candidate]:
+        """The best way to lay each candidate."""
+        ways: dict[int, list[Candidate]] = defaultdict(list)
+        for placement in placements:
+            aligned_offset = self.lay(anchor, placement)
+            if aligned_offset is not None:
+                ways[aligned_offset.read].append(aligned_offset)
+        return {
+            read: min(
+                several, key=lambda way: (way.score, way.shift, way.placement.reverse_complemented)
+            )
+            for read, several in ways.items()
+        }
+
+    # Step 5: filter.
+
+    def mark_mates(self, first: dict[int, Candidate], second: dict[int, Candidate]) -> None:
+        """Mark the candidates of two mates that are mates of each other."""
+        for read, candidate in first.items():
+            mate = read + 1 if read % 2 == 0 else read - 1
+            if mate in second:
+                candidate.with_mate = second[mate].with_mate = True
+
+    def keep(self, aligned: dict[int, Candidate]) -> list[Candidate]:
+        def below(bound: Fraction) -> list[Candidate]:
+            return [c for c in aligned.values() if c.mismatches < bound * c.overlap]
+
+        if self.paired:
+            good = below(exact(self.p.pair_mismatch_ratio))
+            return [c for c in aligned.values() if c.with_mate or c in good]
+        enough = exact(self.p.coverage_factor) * self.coverage - TOLERANCE
+        for factor in (2, 3, 4):
+            if len(below(factor * self.e)) >= enough:
+                return below(factor * self.e)
+        return []
+
+    # Step 6: multiple sequence alignment.
+
+    def lay_out(self, anchor: int, kept: list[Candidate]) -> Columns:
+        """Columns of anchor and candidates; a base that no read has there has an empty cell."""
+        columns: Columns = defaultdict(lambda: {base: Cell() for base in "ACGT"})
+        rows = [(self.reads[anchor], 0, ONE)]
+        rows += [(c.aligned_offset, c.shift, c.weight(self.max_mismatch_ratio)) for c in kept]
+        for read, shift, weight in rows:
+            for position, base in enumerate(read.bases):
+                cell = columns[shift + position][base]
+                cell.reads += 1
+                cell.q20 += read.q20[position]
+                cell.weight += max(1, weight * read.weights[position] // ONE)
+        return columns
+
+    # Step 7: refinement.
+
+    def refine(self, anchor: int, kept: list[Candidate]) -> list[Candidate]:
+        enough = math.floor(exact(self.p.refine_factor) * math.floor(self.coverage) + TOLERANCE)
+        enough = max(1, enough)
+        bases = self.reads[anchor].bases
+        for _ in range(self.p.refine_rounds):
+            columns = self.lay_out(anchor, kept)
+            majority = [consensus(columns[i]) for i in range(len(bases))]
+            if "".join(majority) == bases:
+                break
+            others = [
+                (column, base)
+                for column in range(len(bases))
+                for base in "TGCA"
+                if base != majority[column] and columns[column][base].q20 >= enough
+            ]
+            if not others:
+                break
+            column, base = others[0]
+            if bases[column] == base:
+                strangers = [c for c in kept if c.base_at(column) not in (base, None)]
+            else:
+                strangers = [c for c in kept if c.base_at(column) == base]
+            close = (Fraction(9, 10) - TOLERANCE) * ONE
+            if any(c.weight(self.max_mismatch_ratio) >= close for c in strangers):
+                break
+            kept = [c for c in kept if c not in strangers]
+        return kept
+
+
+def exact(value: float) -> Fraction:
+    """The decimal number that was meant."""
+    return Fraction(str(value))
+
+
+def units(threshold: Fraction) -> int:
+    """Smallest support, in 2^-20, that reaches a threshold."""
+    return math.ceil((threshold - TOLERANCE) * WHOLE)
