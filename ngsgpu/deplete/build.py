@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.deplete.index import HostIndex, groups_for
-from ngsgpu.deplete.kmers import GROUP, PLANE_BITS, insert, sample
+from ngsgpu.deplete.kmers import GROUP, insert, sample
 from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, InputError, UsageError
@@ -153,9 +153,7 @@ def _read(
         room = np.empty(own.letters, dtype=np.uint64)
         at = 0
         for begin, stop, end in own.bounds:
-            at += sample(
-                own.data, begin, stop, end, sampling, parameters.max_repeats, PLANE_BITS, room[at:]
-            )
+            at += sample(own.data, begin, stop, end, sampling, parameters.max_repeats, room[at:])
         return np.unique(room[:at]), own.letters
 
     stretches = (own for path in paths for own in _stretches(path, options, found))

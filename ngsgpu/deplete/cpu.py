@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.deplete.kmers import Room, covered_bases
+from ngsgpu.deplete.kmers import (
+    BLOCK,
+    SEPARATOR,
+    Room,
+    contains,
+    hash_all,
+    new_room,
+    sample_block,
+)
 from ngsgpu.deplete.params import MILLION, Sampling
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
@@ -19,6 +27,59 @@ UNITS, KEPT_UNITS, BASES, KEPT_BASES = range(len(COUNTERS))
 
 
 @njit(nogil=True, cache=True)
+def _append(mates: Mates, i: Integer, text: NDArray[np.uint8], at: Integer) -> int:
+    """Append the letters of a read and a separator; return where the next goes."""
+    source, target, length = mates.seq_start[i], np.uint64(at), np.uint64(mates.seq_len[i])
+    if len(mates.qual_start) > 0:
+        for k in range(length):
+            text[target + k] = mates.data[np.uint64(source) + k]
+    else:  # FASTA may be wrapped
+        done = np.uint64(0)
+        while done < length:
+            letter = mates.data[source]
+            source += 1
+            text[target + done] = letter
+            done += np.uint64((letter != _LF) & (letter != _CR))
+    text[target + length] = SEPARATOR
+    return int(target + length) + 1
+
+
+@njit(nogil=True, cache=True)
+def _covered(
+    room: Room,
+    at: int,
+    end: int,
+    found: int,
+    table: NDArray[np.uint32],
+    k: int,
+    enough: int,
+    from_: int,
+) -> tuple[int, int]:
+    """Bases of a read that k-mers of the host cover, counted up to ``enough``.
+
+    Args:
+        room: with the hashes of the block's sampled k-mers.
+        at: where the read begins in the block.
+        end: where it ends.
+        found: number of sampled k-mers.
+        table: those of the host.
+        k: length of a k-mer.
+        enough: number of bases after which counting stops.
+        from_: the first k-mer of the read.
+
+    Returns:
+        The bases, and the first k-mer after the read's.
+    """
+    covered, last, i = 0, at, from_
+    while i < found and room.starts[i] < end:
+        if covered < enough and contains(table, room.kmers[i]):
+            covered += min(k, room.starts[i] + k - last)
+            last = room.starts[i] + k
+        i += 1
+    return covered, i
+
+
+@njit(nogil=True, cache=True)
 def find_kept(
     first: Mates,
     second: Mates,
@@ -27,7 +88,6 @@ def find_kept(
     end: int,
     sampling: Sampling,
     table: NDArray[np.uint32],
-    bits: NDArray[np.uint64],
     min_bases: int,
     millionths: int,
     keep_host: bool,
@@ -44,37 +104,50 @@ def find_kept(
         end: end of the units.
         sampling: which k-mers count.
         table: those of the host.
-        bits: ``PLANE_BITS``.
         min_bases: bases of a unit that they must cover for it to be the host's.
         millionths: the same in millionths of its bases.
         keep_host: whether the host's are kept.
         kept: bool[end - begin], the decisions.
         counts: int64[len(COUNTERS)], added to.
     """
-    longest = 1
+    longest = BLOCK
     for i in range(begin, end):
-        longest = max(longest, first.seq_len[i], second.seq_len[i])
-    room = Room(np.empty(longest + 1, dtype=np.uint64), np.empty(longest + 1, dtype=np.int64))
-    for i in range(begin, end):
-        bases = np.int64(first.seq_len[i])
-        if paired:
-            bases += second.seq_len[i]
-        enough = max(min_bases, (millionths * bases + MILLION - 1) // MILLION)
-        covered = covered_bases(
-            first.data, first.seq_start[i], first.seq_len[i], sampling, table, bits, enough, room
-        )
-        if paired and covered < enough:
-            covered += covered_bases(
-                second.data, second.seq_start[i], second.seq_len[i], sampling, table, bits,
-                enough - covered, room,
-            )  # fmt: skip
-        keep = (covered >= enough) == keep_host
-        kept[i - begin] = keep
-        counts[UNITS] += 1
-        counts[BASES] += bases
-        if keep:
-            counts[KEPT_UNITS] += 1
-            counts[KEPT_BASES] += bases
+        longest = max(longest, first.seq_len[i] + second.seq_len[i] + 2)
+    room = new_room(longest)
+    i = begin
+    while i < end:
+        stop, at = i, 0
+        while stop < end and at + first.seq_len[stop] + second.seq_len[stop] + 2 <= longest:
+            at = _append(first, stop, room.text, at)
+            if paired:
+                at = _append(second, stop, room.text, at)
+            stop += 1
+        found = sample_block(room, at, sampling)
+        hash_all(room, found, table)
+        at = place = 0
+        while i < stop:
+            length1 = int(first.seq_len[i])
+            length2 = int(second.seq_len[i]) if paired else 0
+            bases = length1 + length2
+            enough = max(min_bases, (millionths * bases + MILLION - 1) // MILLION)
+            covered, place = _covered(
+                room, at, at + length1, found, table, sampling.kmer, enough, place
+            )
+            at += length1 + 1
+            if paired:
+                more, place = _covered(
+                    room, at, at + length2, found, table, sampling.kmer, enough - covered, place
+                )
+                covered += more
+                at += length2 + 1
+            keep = (covered >= enough) == keep_host
+            kept[i - begin] = keep
+            counts[UNITS] += 1
+            counts[BASES] += bases
+            if keep:
+                counts[KEPT_UNITS] += 1
+                counts[KEPT_BASES] += bases
+            i += 1
 
 
 @njit(nogil=True, cache=True)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ngsgpu.deplete.cpu import COUNTERS, copy_kept, find_kept
 from ngsgpu.deplete.index import HostIndex
-from ngsgpu.deplete.kmers import PLANE_BITS
 from ngsgpu.deplete.params import DepletionParameters
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
@@ -93,7 +92,7 @@ def deplete_some(
     counts = np.zeros(len(COUNTERS), dtype=np.int64)
     find_kept(
         first, second, len(task.mates) == 2, task.begin, task.end,
-        index.parameters.sampling(), index.table, PLANE_BITS,
+        index.parameters.sampling(), index.table,
         parameters.min_bases, parameters.millionths, parameters.keep_host, kept, counts,
     )  # fmt: skip
     interleaved = len(task.mates) > files

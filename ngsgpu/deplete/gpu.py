@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ngsgpu.deplete.cpu import COUNTERS
 from ngsgpu.deplete.index import HostIndex
 from ngsgpu.deplete.kmers import GROUP
-from ngsgpu.deplete.params import DepletionParameters
+from ngsgpu.deplete.params import CENTRE, DepletionParameters
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.memory import format_size
@@ -162,7 +162,7 @@ class _Run:
             "groups": len(index.table) // GROUP,
             "limit": int(sampling.limit),
             "kmer": sampling.kmer,
-            "offset": int(sampling.offset),
+            "offset": (sampling.kmer - CENTRE) // 2,
             "min_bases": parameters.min_bases,
             "millionths": parameters.millionths,
             "keep_host": parameters.keep_host,

@@ -5,6 +5,9 @@ the high bit. Of a k-mer and its reverse complement the smaller number counts. W
 depends on its middle 16 bases only, so that the k-mers of a read and of the host are chosen alike
 wherever the read begins, and whatever surrounds them.
 
+Text is taken block by block, in loops without branches that the compiler turns into vector
+instructions. Every byte of a plane first holds the bit of one base, and in the end those of eight.
+
 The table has groups of eight marks. A mark is the low half of a k-mer's hash, and stands in the
 first group with room from the one that the high half gives. 0 is an empty place.
 """
@@ -16,52 +19,214 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.deplete.params import Sampling
+from ngsgpu.deplete.params import CENTRE, Sampling
 from ngsgpu.jit import Integer, njit
-from ngsgpu.sequence.codec import AMBIGUOUS, CODES
-from ngsgpu.sequence.hashing import mix32, mix64
+from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.intrinsics import prefetch
 
 GROUP: Final = 8
 """Marks of a group: 32 bytes, which a GPU reads at once."""
 
-_NO_BASE = np.uint64(0xFFFFFFFFFFFFFFFF)
-_BOTH = np.uint64((1 << 32) + 1)
+BLOCK: Final = 1 << 14
+"""Letters of a block, whose planes stay in the cache."""
+
+SEPARATOR: Final = np.uint8(10)
+"""Stands between reads of a block; like any letter that is no base, no k-mer has it."""
+
+_PADDING: Final = 64
 _GROUP = np.uint64(GROUP)
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 _HALF = np.uint64(32)
+_EIGHT = np.uint64(8)
 _LOW = np.uint64(0xFFFFFFFF)
-_CENTRE_MASK = np.uint64(0xFFFF)
-_CENTRE_BITS = np.uint64(16)
 _TRIPLET = np.uint64(7)
 _THREE = np.uint64(3)
 _LF = 10
 _CR = 13
+_FACTOR_32 = np.uint32(0x45D9F3B)
+_16 = np.uint32(16)
+_8 = np.uint32(8)
+_24 = np.uint32(24)
+_A, _C, _G, _T = (np.uint8(letter) for letter in b"ACGT")
+_B1, _B2, _B3, _B4, _UPPER = (np.uint8(number) for number in (1, 2, 3, 4, 0xDF))
 
 
-def _plane_bits() -> NDArray[np.uint64]:
-    codes = CODES.astype(np.uint64)
-    planes = (codes & _ONE) | (codes >> _ONE << _HALF)
-    return np.where(CODES == AMBIGUOUS, _NO_BASE, planes)
+class Room(NamedTuple):
+    """Workspace for a block.
+
+    Attributes:
+        text: uint8, letters.
+        low: uint8, low bits of the codes of a base and the seven after it.
+        high: uint8, high bits.
+        back_low: uint8, the same of the complements, in opposite order.
+        back_high: uint8.
+        hidden: uint8, whether any of 16 letters is no base.
+        sampled: uint8, whether the k-mer that begins here is sampled.
+        starts: int64, where sampled k-mers begin.
+        kmers: uint64, the sampled k-mers.
+    """
+
+    text: NDArray[np.uint8]
+    low: NDArray[np.uint8]
+    high: NDArray[np.uint8]
+    back_low: NDArray[np.uint8]
+    back_high: NDArray[np.uint8]
+    hidden: NDArray[np.uint8]
+    sampled: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    kmers: NDArray[np.uint64]
 
 
-PLANE_BITS: Final = _plane_bits()
-"""uint64[256]: the bits of a letter's code in both planes; all bits where it is no base."""
+@njit(nogil=True, cache=True)
+def new_room(letters: int) -> Room:
+    """Workspace for blocks of so many letters."""
+    size = letters + _PADDING
+    return Room(
+        np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8),
+        np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8),
+        np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8),
+        np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.uint64),
+    )  # fmt: skip
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _centre(kmer: np.uint64, sampling: Sampling) -> np.uint64:
-    low = (kmer >> sampling.offset) & _CENTRE_MASK
-    high = (kmer >> (sampling.offset + _HALF)) & _CENTRE_MASK
-    return low | (high << _CENTRE_BITS)
+@njit(nogil=True, cache=True)
+def _split(room: Room, letters: np.uint64) -> None:
+    """Bits of the codes of letters, and whether they are no bases."""
+    for i in range(letters):
+        letter = room.text[i]
+        code = (letter >> _B1) & _B3
+        code ^= code >> _B1
+        upper = letter & _UPPER
+        room.low[i] = code & _B1
+        room.high[i] = code >> _B1
+        room.hidden[i] = (upper != _A) & (upper != _C) & (upper != _G) & (upper != _T)
 
 
-@njit(nogil=True, cache=True, inline="always")
-def is_sampled(forward: np.uint64, backward: np.uint64, sampling: Sampling) -> bool:
-    """Whether a k-mer with this reverse complement is sampled."""
-    centre = min(_centre(forward, sampling), _centre(backward, sampling))
-    return mix32(centre) <= sampling.limit
+@njit(nogil=True, cache=True)
+def _gather(bits: NDArray[np.uint8], letters: np.uint64) -> None:
+    """Join the bits of eight letters, the first one's lowest."""
+    for i in range(letters):
+        bits[i] = bits[i] | (bits[i + np.uint64(1)] << _B1)
+    for i in range(letters):
+        bits[i] = bits[i] | (bits[i + np.uint64(2)] << _B2)
+    for i in range(letters):
+        bits[i] = bits[i] | (bits[i + np.uint64(4)] << _B4)
+
+
+@njit(nogil=True, cache=True)
+def _gather_back(
+    bits: NDArray[np.uint8], back: NDArray[np.uint8], letters: np.uint64, beyond: np.uint64
+) -> None:
+    """Join the opposite bits of eight letters, the last one's lowest."""
+    for i in range(letters + beyond):
+        back[i] = bits[i] ^ _B1
+    for i in range(letters):
+        back[i] = (back[i] << _B1) | back[i + np.uint64(1)]
+    for i in range(letters):
+        back[i] = (back[i] << _B2) | back[i + np.uint64(2)]
+    for i in range(letters):
+        back[i] = (back[i] << _B4) | back[i + np.uint64(4)]
+
+
+@njit(nogil=True, cache=True)
+def _hide(hidden: NDArray[np.uint8], letters: np.uint64) -> None:
+    """Whether any of 16 letters is hidden."""
+    for i in range(letters):
+        hidden[i] |= hidden[i + np.uint64(1)]
+    for i in range(letters):
+        hidden[i] |= hidden[i + np.uint64(2)]
+    for i in range(letters):
+        hidden[i] |= hidden[i + np.uint64(4)]
+    for i in range(letters):
+        hidden[i] |= hidden[i + np.uint64(8)]
+
+
+@njit(nogil=True, cache=True)
+def _choose(room: Room, letters: np.uint64, sampling: Sampling) -> None:
+    """Decide for each letter whether the k-mer that begins there is sampled."""
+    offset = np.uint64((sampling.kmer - CENTRE) // 2)
+    rest = np.uint64(sampling.kmer - CENTRE)
+    low, high, back_low, back_high = room.low, room.high, room.back_low, room.back_high
+    for i in range(letters):
+        at = i + offset
+        forward = (
+            np.uint32(low[at])
+            | (np.uint32(low[at + _EIGHT]) << _8)
+            | (np.uint32(high[at]) << _16)
+            | (np.uint32(high[at + _EIGHT]) << _24)
+        )
+        backward = (
+            np.uint32(back_low[at + _EIGHT])
+            | (np.uint32(back_low[at]) << _8)
+            | (np.uint32(back_high[at + _EIGHT]) << _16)
+            | (np.uint32(back_high[at]) << _24)
+        )
+        # mix32 of ngsgpu/sequence/hashing.py, in 32 bits
+        word = np.uint32(min(forward, backward))
+        word = np.uint32((word >> _16) ^ word) * _FACTOR_32
+        word = np.uint32((np.uint32(word) >> _16) ^ np.uint32(word)) * _FACTOR_32
+        word = np.uint32((np.uint32(word) >> _16) ^ np.uint32(word))
+        is_known = np.uint8((room.hidden[i] | room.hidden[i + rest]) == 0)
+        room.sampled[i] = np.uint8(np.uint32(word) <= sampling.limit) & is_known
+
+
+@njit(nogil=True, cache=True)
+def _joined(bits: NDArray[np.uint8], at: np.uint64, k: np.uint64) -> np.uint64:
+    """Bits of the k letters from ``at`` on."""
+    rest = k - np.uint64(CENTRE)
+    return (
+        np.uint64(bits[at])
+        | (np.uint64(bits[at + _EIGHT]) << _EIGHT)
+        | (np.uint64(bits[at + rest]) << rest)
+        | (np.uint64(bits[at + rest + _EIGHT]) << (rest + _EIGHT))
+    )
+
+
+@njit(nogil=True, cache=True)
+def _joined_back(bits: NDArray[np.uint8], at: np.uint64, k: np.uint64) -> np.uint64:
+    """Bits of the k letters from ``at`` on, where the last one's are lowest."""
+    rest = k - np.uint64(CENTRE)
+    return (
+        np.uint64(bits[at + rest + _EIGHT])
+        | (np.uint64(bits[at + rest]) << _EIGHT)
+        | (np.uint64(bits[at + _EIGHT]) << rest)
+        | (np.uint64(bits[at]) << (rest + _EIGHT))
+    )
+
+
+@njit(nogil=True, cache=True)
+def sample_block(room: Room, letters: int, sampling: Sampling) -> int:
+    """Find the sampled k-mers of the first letters of ``room.text``; return their number."""
+    if letters < sampling.kmer:
+        return 0
+    # The loops run on into the padding, so that each byte joins those after it.
+    padded = np.uint64(letters + _PADDING)
+    room.text[np.uint64(letters) : padded] = SEPARATOR
+    _split(room, padded)
+    inner = np.uint64(letters + _PADDING // 2)
+    _gather_back(room.low, room.back_low, inner, np.uint64(8))
+    _gather_back(room.high, room.back_high, inner, np.uint64(8))
+    _gather(room.low, inner)
+    _gather(room.high, inner)
+    _hide(room.hidden, inner)
+    possible = np.uint64(letters - sampling.kmer + 1)
+    _choose(room, possible, sampling)
+    found = _ZERO
+    for i in range(possible):
+        # Written even if it is not sampled, since a branch would be mispredicted too often.
+        room.starts[found] = i
+        found += np.uint64(room.sampled[i])
+    k = np.uint64(sampling.kmer)
+    for i in range(found):
+        at = np.uint64(room.starts[i])
+        forward = _joined(room.low, at, k) | (_joined(room.high, at, k) << _HALF)
+        backward = _joined_back(room.back_low, at, k) | (
+            _joined_back(room.back_high, at, k) << _HALF
+        )
+        room.kmers[i] = min(forward, backward)
+    return int(found)
 
 
 @njit(nogil=True, cache=True)
@@ -87,7 +252,6 @@ def sample(
     end: int,
     sampling: Sampling,
     max_repeats: int,
-    bits: NDArray[np.uint64],
     hashes: NDArray[np.uint64],
 ) -> int:
     """Write the hashes of the sampled k-mers that begin in a stretch of text; return their number.
@@ -99,53 +263,37 @@ def sample(
         end: where the sequence ends.
         sampling: which k-mers.
         max_repeats: see ``IndexParameters``.
-        bits: ``PLANE_BITS``.
         hashes: room for as many as the stretch has letters.
     """
+    room = new_room(BLOCK)
     counts = np.empty(64, dtype=np.int64)
-    length = sampling.kmer
-    forward = backward = _ZERO
-    known = found = 0
-    beyond = length - 1
-    for i in range(begin, end):
+    overlap = sampling.kmer - 1
+    written = letters = 0
+    beyond = overlap
+    i = begin
+    while i < end and (i < stop or beyond > 0):
         letter = data[i]
-        if letter == _LF or letter == _CR:  # noqa: SIM109 (slower in a kernel)
+        if letter != _LF and letter != _CR:
+            beyond -= i >= stop
+            room.text[letters] = letter
+            letters += 1
+        i += 1
+        if letters < BLOCK and i < end and (i < stop or beyond > 0):
             continue
-        if i >= stop:
-            if beyond == 0:
-                break
-            beyond -= 1
-        planes = bits[letter]
-        if planes == _NO_BASE:
-            known = 0
-            continue
-        known += 1
-        forward = ((forward >> _ONE) & sampling.older) | (planes << sampling.last)
-        backward = ((backward << _ONE) & sampling.newer) | (planes ^ _BOTH)
-        if known < length or not is_sampled(forward, backward, sampling):
-            continue
-        kmer = min(forward, backward)
-        if repeats(kmer, length, counts) <= max_repeats:
-            hashes[found] = mix64(kmer)
-            found += 1
-    return found
+        for k in range(sample_block(room, letters, sampling)):
+            kmer = room.kmers[k]
+            if repeats(kmer, sampling.kmer, counts) <= max_repeats:
+                hashes[written] = mix64(kmer)
+                written += 1
+        kept = min(overlap, letters)
+        room.text[:kept] = room.text[letters - kept : letters].copy()
+        letters = kept
+    return written
 
 
 @njit(nogil=True, cache=True, inline="always")
 def _mark(hashed: np.uint64) -> np.uint64:
     return max(hashed & _LOW, _ONE)
-
-
-class Room(NamedTuple):
-    """Workspace of ``covered_bases``, as long as the longest read.
-
-    Attributes:
-        kmers: uint64, sampled k-mers, then their hashes.
-        ends: int64, where they end.
-    """
-
-    kmers: NDArray[np.uint64]
-    ends: NDArray[np.int64]
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -170,6 +318,16 @@ def insert(table: NDArray[np.uint32], hashes: NDArray[np.uint64]) -> None:
         table[at] = _mark(hashed)
 
 
+@njit(nogil=True, cache=True)
+def hash_all(room: Room, found: Integer, table: NDArray[np.uint32]) -> None:
+    """Replace the first k-mers by their hashes, and fetch where they are looked for."""
+    groups = np.uint64(len(table)) // _GROUP
+    for i in range(found):
+        hashed = mix64(room.kmers[i])
+        room.kmers[i] = hashed
+        prefetch(table, np.int64(_home(hashed, groups)))
+
+
 @njit(nogil=True, cache=True, inline="always")
 def contains(table: NDArray[np.uint32], hashed: np.uint64) -> bool:
     """Whether a table holds the k-mer with this hash; one in 10^8 others seems to be there too."""
@@ -186,76 +344,3 @@ def contains(table: NDArray[np.uint32], hashed: np.uint64) -> bool:
         at += _GROUP
         if at == np.uint64(len(table)):
             at = _ZERO
-
-
-@njit(nogil=True, cache=True)
-def _sampled(
-    data: NDArray[np.uint8],
-    start: Integer,
-    length: Integer,
-    sampling: Sampling,
-    bits: NDArray[np.uint64],
-    room: Room,
-) -> int:
-    """Put the sampled k-mers of a read into ``room``; return their number."""
-    forward = backward = _ZERO
-    known = base = 0
-    found = _ZERO
-    i = np.uint64(start)
-    while base < length:
-        letter = data[i]
-        i += _ONE
-        planes = bits[letter]
-        if planes == _NO_BASE:
-            if letter != _LF and letter != _CR:
-                base += 1
-                known = 0
-            continue
-        base += 1
-        known += 1
-        forward = ((forward >> _ONE) & sampling.older) | (planes << sampling.last)
-        backward = ((backward << _ONE) & sampling.newer) | (planes ^ _BOTH)
-        # Written even if it is not sampled, since a branch would be mispredicted too often.
-        room.kmers[found] = min(forward, backward)
-        room.ends[found] = base
-        found += np.uint64(is_sampled(forward, backward, sampling) & (known >= sampling.kmer))
-    return int(found)
-
-
-@njit(nogil=True, cache=True)
-def covered_bases(
-    data: NDArray[np.uint8],
-    start: Integer,
-    length: Integer,
-    sampling: Sampling,
-    table: NDArray[np.uint32],
-    bits: NDArray[np.uint64],
-    enough: int,
-    room: Room,
-) -> int:
-    """Bases of a read that sampled k-mers of the host cover, counted up to ``enough``.
-
-    Args:
-        data: text, whose line ends do not count.
-        start: where the read begins.
-        length: its bases.
-        sampling: which k-mers.
-        table: those of the host.
-        bits: ``PLANE_BITS``.
-        enough: number of bases after which counting stops.
-        room: workspace.
-    """
-    groups = np.uint64(len(table)) // _GROUP
-    found = _sampled(data, start, length, sampling, bits, room)
-    for i in range(found):
-        hashed = mix64(room.kmers[i])
-        room.kmers[i] = hashed
-        prefetch(table, np.int64(_home(hashed, groups)))
-    covered = last = 0
-    for i in range(found):
-        if contains(table, room.kmers[i]):
-            covered += min(sampling.kmer, room.ends[i] - last)
-            last = room.ends[i]
-            if covered >= enough:
-                break
-    return covered

@@ -27,19 +27,11 @@ class Sampling(NamedTuple):
 
     Attributes:
         kmer: k-mer length.
-        older: mask of the bases that remain when a base is appended.
-        newer: the same for the reverse complement.
-        last: shift of the last base.
-        offset: shift of the centre.
         limit: highest hash of the centre of a sampled k-mer.
     """
 
     kmer: int
-    older: np.uint64
-    newer: np.uint64
-    last: np.uint64
-    offset: np.uint64
-    limit: np.uint64
+    limit: np.uint32
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +64,7 @@ class IndexParameters:
 
     def sampling(self) -> Sampling:
         """The parameters for the kernels."""
-        ones = (1 << self.kmer) - 1
-        both = (1 << 32) + 1
-        return Sampling(
-            kmer=self.kmer,
-            older=np.uint64((ones >> 1) * both),
-            newer=np.uint64((ones - 1) * both),
-            last=np.uint64(self.kmer - 1),
-            offset=np.uint64((self.kmer - CENTRE) // 2),
-            limit=np.uint64((1 << 32) // self.one_in - 1),
-        )
+        return Sampling(self.kmer, np.uint32((1 << 32) // self.one_in - 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,8 @@ class Methods:
         self.runs = runs
         self.sources: list[str] = []
         told: tuple[Callable[[], Iterator[str]], ...] = (
-            self._reads, self._correction, self._merging, self._extension, self._classification,
-            self._assembly, self._summary,
+            self._reads, self._depletion, self._correction, self._merging, self._extension,
+            self._classification, self._assembly, self._summary,
         )  # fmt: skip
         self.sentences = [sentence for tell in told for sentence in tell()]
 
@@ -105,6 +105,14 @@ class Methods:
             yield (
                 "Base qualities, GC content, adapters, duplication and lengths of the reads were "
                 f"assessed with {self._tool('fastp', 'fastp')}."
+            )
+
+    def _depletion(self) -> Iterator[str]:
+        if runs := self._ran("deplete"):
+            hosts = sorted({str(name) for own in runs for name in own.entries("index.sources")})
+            yield (
+                f"Reads of the host ({words.listed(hosts)}) were removed with `ngsgpu deplete` "
+                f"({_said(runs, _DEPLETION)}{self._extra('deplete')})."
             )
 
     def _correction(self) -> Iterator[str]:
@@ -187,6 +195,10 @@ class Methods:
             yield f"Results were summarized with {words.listed(shown)}."
 
 
+_DEPLETION: Final = {
+    "index.kmer": "k = {}",
+    "parameters.min_bases": "at least {} bases covered by its k-mers",
+}
 _CORRECTION: Final = {
     "parameters.minhash.kmer": "k = {}",
     "parameters.minhash.hashes": "{} hash functions",

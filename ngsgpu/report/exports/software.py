@@ -25,12 +25,13 @@ TOOL_OF_RULE: Final = {
 """Programs of the workflow's rules; ``ngsgpu`` is that of the others of ``_OWN``."""
 _OWN: Final = frozenset(
     {
-        "correct_reads", "merge_pairs", "extend_pairs", "count_kmers", "merge_candidates",
+        "deplete_reads", "correct_reads", "merge_pairs", "extend_pairs", "count_kmers",
+        "merge_candidates",
         "evaluate_correction", "evaluate_merging", "evaluate_extension", "evaluate_classification",
         "evaluate_mapped",
     }
 )  # fmt: skip
-_STATISTICS: Final = (("correct",), ("merge",), ("extend",))
+_STATISTICS: Final = (("deplete",), ("correct",), ("merge",), ("extend",))
 
 
 @dataclass(frozen=True)

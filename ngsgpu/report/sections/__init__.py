@@ -11,6 +11,7 @@ from typing import Final
 from ngsgpu.report.sections.assembly import AssemblyStage
 from ngsgpu.report.sections.classification.section import ClassificationStage
 from ngsgpu.report.sections.correction.section import CorrectionStage
+from ngsgpu.report.sections.depletion import DepletionStage
 from ngsgpu.report.sections.extension import ExtensionStage
 from ngsgpu.report.sections.mapped import MappedStage
 from ngsgpu.report.sections.merging import MergingStage
@@ -18,6 +19,7 @@ from ngsgpu.report.sections.quality import QualityStage
 from ngsgpu.report.stage import Stage
 
 STAGES: Final[tuple[Stage, ...]] = (
+    DepletionStage(),
     QualityStage(),
     CorrectionStage(),
     MergingStage(),

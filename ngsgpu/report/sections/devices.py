@@ -84,7 +84,9 @@ def read_spans(study: Study) -> list[Span]:
 def _statistics(study: Study) -> Iterator[Path]:
     paths = [path for jobs in study.jobs.values() for path in jobs.values()]
     for sample in study.samples:
-        paths += [p for n in ("correct", "merge", "extend") if (p := sample.files.one(n))]
+        paths += [
+            p for n in ("deplete", "correct", "merge", "extend") if (p := sample.files.one(n))
+        ]
         databases = sample.files.by_database("classification")
         paths += [files["stats"] for files in databases.values() if "stats" in files]
     return (path for path in paths if path.is_file() and read_note(path) is None)

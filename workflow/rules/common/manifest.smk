@@ -53,6 +53,7 @@ def config_text():
         "genomes",
         "groups",
         "simulate",
+        "deplete",
         "correct",
         "merge",
         "extend",
@@ -73,9 +74,10 @@ def described(sample):
         said = {key: value for key, value in asdict(own).items() if value is not None}
         said |= said.pop("settings")
         return {"name": said.pop("name"), "kind": "simulated", "parameters": said}
+    files = SEQUENCED[sample.name]
     parameters = {
-        "lanes": len(sample.first),
-        "files": ", ".join(map(str, [*sample.first, *sample.second])),
+        "lanes": len(files.first),
+        "files": ", ".join(map(str, [*files.first, *files.second])),
     }
     if sample.reference:
         parameters["reference"] = str(sample.reference)
@@ -104,6 +106,8 @@ def results_of(name):
     Yields the keys in the manifest, the file in the sample's folder, and the rule that makes it.
     """
     has_truth = name in DATASETS
+    if name in DEPLETED:
+        yield "deplete", "deplete/stats.json", "deplete_reads"
     if corrected_samples([name]):
         yield "correct", "correct/stats.json", "correct_reads"
     for arm in ARMS:

@@ -7,7 +7,14 @@ import math
 # Where not all jobs that are ready can start: those first whose followers take longest. Otherwise the
 # last sample may be corrected when GPUs have nothing else left, and its assemblies follow alone. All
 # jobs on GPUs come before those on CPUs, which could leave them no cores.
-PRIORITY = {"correct": 3, "extend": 2, "database": 1, "merge": 1, "classify": 1}
+PRIORITY = {
+    "deplete": 4,
+    "correct": 3,
+    "extend": 2,
+    "database": 1,
+    "merge": 1,
+    "classify": 1,
+}
 MIB = 1 << 20
 # FASTQ that is compressed becomes about this many times larger.
 UNPACKED = 5
@@ -19,6 +26,7 @@ PER_MB = {
     "correct": (4, 1.2),
     "extend": (3, 3.6),
     "merge": (0, 0.05),
+    "deplete": (0, 0.05),
     "classify": (0, 0.2),
     "assemble": (2, 4),
 }
@@ -70,6 +78,21 @@ def needed_minutes(stage, reads):
     """Minutes that a stage takes for files of reads."""
     seconds = PER_MB[stage][1] * unpacked_mb(reads) / config[stage]["threads"]
     return math.ceil(seconds / 60)
+
+
+def index_memory(wildcards, input, attempt):
+    """Memory for indexing the host: 8 bytes for one k-mer in four, and the index."""
+    return max(
+        config["deplete"]["mem_mb"], math.ceil(4 * unpacked_mb(input) + 500)
+    ) * 2 ** (attempt - 1)
+
+
+def depletion_memory(wildcards, input, attempt):
+    """Memory for depletion: the host's index, which is mapped, and batches of reads."""
+    index_mb = unpacked_mb([input.host])
+    return max(config["deplete"]["mem_mb"], math.ceil(index_mb + 1000)) * 2 ** (
+        attempt - 1
+    )
 
 
 def planned_partition(wildcards, input):

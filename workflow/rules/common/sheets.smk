@@ -20,6 +20,7 @@ RESERVED = {
     "complete",
     "databases",
     "genomes",
+    "host",
     "multiqc",
     "tables",
     "versions",

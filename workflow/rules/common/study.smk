@@ -4,6 +4,7 @@
 import re
 import shlex
 import zlib
+from dataclasses import replace
 
 CORRECTED = "corrected"
 RAW = "raw"
@@ -127,8 +128,37 @@ def one_of(names):
     return "|".join(sorted(map(re.escape, names))) or "(?!)"
 
 
+def host_files(named):
+    """The files of the host that the config names: one, several or none."""
+    paths = [named] if isinstance(named, str) else named or []
+    return [given(path) for path in paths]
+
+
+def depleted(samples):
+    """Real samples with the files that depletion makes, if the config names a host.
+
+    Simulated reads stay as they are: their truth has to be that of all of them.
+    """
+    if not HOST:
+        return samples
+    return {name: depleted_sample(sample) for name, sample in samples.items()}
+
+
+def depleted_sample(sample):
+    """A sample without the host's reads, its lanes in one."""
+    folder = f"results/{sample.name}/deplete"
+    if not sample.second:
+        return replace(sample, first=[f"{folder}/reads.fastq.gz"])
+    first, second = (f"{folder}/R{mate}.fastq.gz" for mate in (1, 2))
+    return replace(sample, first=[first], second=[second])
+
+
+HOST = host_files(config["deplete"]["host"])
+HOST_INDEX = "results/host/host.idx"
 DATASETS = study_datasets()
-STUDY = all_samples(DATASETS, study_samples())
+SEQUENCED = study_samples()
+STUDY = all_samples(DATASETS, depleted(SEQUENCED))
+DEPLETED = SEQUENCED if HOST else {}
 # Without a sheet, rules are taken one by one for samples that another workflow names.
 SAMPLES = one_of(STUDY) if STUDY else NAME
 PAIRED = one_of(name for name, own in STUDY.items() if own.second) if STUDY else NAME
@@ -153,6 +183,21 @@ def raw_first(wildcards):
 def raw_second(wildcards):
     """Files of the second mates before correction; none if single-end."""
     return STUDY[wildcards.sample].second
+
+
+def sequenced_first(wildcards):
+    """Files of the first mates, or of single-end reads, before depletion: one a lane."""
+    return SEQUENCED[wildcards.sample].first
+
+
+def sequenced_second(wildcards):
+    """Files of the second mates before depletion; none if single-end."""
+    return SEQUENCED[wildcards.sample].second
+
+
+def host_index(wildcards):
+    """The index of the host: the user's, or one made of the user's sequences."""
+    return HOST[0] if str(HOST[0]).endswith(".idx") else HOST_INDEX
 
 
 def arm_files(name, arm):

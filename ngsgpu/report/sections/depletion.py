@@ -1,0 +1,64 @@
+"""The report's section on depletion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ngsgpu.report import words
+from ngsgpu.report.files import Json, json_if_named
+from ngsgpu.report.model import FileSpec, Sample, SampleResults
+from ngsgpu.report.page import Column, SampleSection, Table
+from ngsgpu.report.stage import Stage
+
+
+@dataclass(eq=False)
+class Depletion:
+    """Results of the depletion of a sample.
+
+    Attributes:
+        stats: statistics of the run.
+    """
+
+    stats: Json | None = None
+
+
+class DepletionStage(Stage):
+    """Reads of the host taken out."""
+
+    name = "depletion"
+    title = "Depletion"
+    files = (FileSpec("deplete", ("deplete/stats.json",)),)
+    intro = (
+        "<p>Reads of the host were removed before all other steps; a pair goes or stays as a "
+        "whole.</p>"
+    )
+
+    def read(self, sample: Sample, missing: list[str]) -> Depletion:
+        """Read the statistics; not every study has them."""
+        run = sample.files.one("deplete")
+        return Depletion(json_if_named(run, "statistics of depletion", "ngsgpu.deplete", missing))
+
+    def section(
+        self, results: SampleResults, number: int, *, is_brief: bool = False
+    ) -> SampleSection:
+        """A table of the run."""
+        stats, section = results.of(Depletion).stats, super().section(results, number)
+        if stats is not None:
+            rows = [
+                stats.line("reads", "reads.total"),
+                stats.line("of the host", "reads.host", "reads.total"),
+                stats.line("kept", "reads.kept", "reads.total"),
+                stats.line("bases kept", "bases.kept", "bases.total"),
+            ]
+            section.tables.append(("Depletion statistics", Table(("", "number", "share"), rows)))
+        return section
+
+    def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
+        """The share of the reads that were the host's."""
+        stats = [results.of(Depletion).stats for results in samples]
+        shares = [
+            words.share(s.number("reads.host"), s.number("reads.total")) if s else words.NOTHING
+            for s in stats
+        ]
+        return [Column("host reads", shares)]
