@@ -245,6 +245,7 @@ def _database(
 
     from ngsgpu.classify.database.build import build_database
     from ngsgpu.classify.database.database import open_database
+    from ngsgpu.classify.database.source import find_sources
 
     if (database is None) == (not references):
         raise UsageError("give a database with -d or references with --references")
@@ -252,11 +253,12 @@ def _database(
         if taxonomy or maps:
             raise UsageError("--taxonomy and --map need --references; a database has its own")
         return open_database(database, load=partitions, verified=verified)
+    found = find_sources(references, taxonomy, maps)
     return build_database(
-        references,
+        found.references,
         None,
-        taxonomy=taxonomy,
-        maps=maps,
+        taxonomy=found.taxonomy,
+        maps=found.maps,
         options=replace(options, gpus=1),
     )
 

@@ -25,13 +25,17 @@ from ngsgpu.cli.run import bytes_of, cpu_options, open_run
 from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ngsgpu.classify.database.database import Database
     from ngsgpu.classify.params import DatabaseParameters
 
 References = Annotated[
     list[str],
     typer.Argument(
-        metavar="REFS...", help="FASTA files or directories of them.", show_default=False
+        metavar="REFS...",
+        help="FASTA files or directories of them; see --source.",
+        show_default=False,
     ),
 ]
 DatabasePath = Annotated[
@@ -47,14 +51,16 @@ class SourceOptions:
     taxonomy: str | None = option(
         None,
         "DIR",
-        "Directory with NCBI nodes.dmp and names.dmp; without it, reads are only assigned to "
-        "sequences.",
+        "Directory with NCBI nodes.dmp and names.dmp, or GTDB's taxonomy files (one, or their "
+        "directory); without it, reads are only assigned to sequences.",
+        show_default="with REFS, where there is one",
     )
     maps: list[str] | None = option(
         None,
         "FILE",
-        "Sequence-to-taxon mapping: NCBI accession2taxid or assembly_summary.txt, or a table of "
-        "sequence name and taxid; repeat for more.",
+        "Sequence-to-taxon mapping: NCBI accession2taxid, assembly_summary.txt or "
+        "assembly_data_report.jsonl, or a table of sequence name, or file, and taxid; repeat for "
+        "more.",
         "--map",
     )
     partitions: int | None = option(None, "N", "Number of partitions.", show_default="1")
@@ -62,12 +68,29 @@ class SourceOptions:
         None, "SIZE", "Maximum memory per partition, for example 40G."
     )
 
-    def settings(self) -> dict[str, Any]:
-        """Arguments of the builder."""
+    source: str = option(
+        "auto",
+        "KIND",
+        "What REFS are: ncbi (an NCBI datasets folder), refseq (genomes and assembly_summary.txt), "
+        "gtdb (genomes and GTDB's taxonomy files), kraken2 (library/ and taxonomy/), table (of "
+        "files and taxids), files (FASTA); auto: by what is in them.",
+    )
+
+    def settings(self, references: Sequence[str], *, has_taxonomy: bool = False) -> dict[str, Any]:
+        """Arguments of the builder; of a database that has a taxonomy, without one."""
         from ngsgpu.classify.database.plan import PartitionRequest
+        from ngsgpu.classify.database.source import find_sources
 
         request = PartitionRequest(self.partitions, bytes_of(self.partition_memory))
-        return {"taxonomy": self.taxonomy, "maps": self.maps or [], "request": request}
+        found = find_sources(
+            references, self.taxonomy, self.maps or [], self.source, has_taxonomy=has_taxonomy
+        )
+        return {
+            "references": found.references,
+            "taxonomy": self.taxonomy if has_taxonomy else found.taxonomy,
+            "maps": found.maps,
+            "request": request,
+        }
 
 
 @dataclass(frozen=True)
@@ -146,26 +169,21 @@ def plan(
     from ngsgpu.classify.database.write import write_manifest
 
     options = cpu_options(threads, memory, quiet)
+    settings = sources.settings(references)
     if update:
         kept = update_database(
-            references,
-            database,
-            parameters=index.parameters(),
-            **sources.settings(),
-            options=options,
+            path=database, parameters=index.parameters(), **settings, options=options
         )
         if kept is not None:
             _say(kept, quiet)
             return
     planned = plan_database(
-        references,
-        database,
-        parameters=index.parameters(),
-        **sources.settings(),
-        options=options,
+        path=database, parameters=index.parameters(), **settings, options=options
     )
     if not dry_run:
-        inputs = inputs_of(references, planned.targets.files, sources.taxonomy, sources.maps or [])
+        inputs = inputs_of(
+            references, planned.targets.files, settings["taxonomy"], settings["maps"]
+        )
         with database_folder(planned.path, inputs) as place:
             write_manifest(planned.moved(*place))
     typer.echo("\n".join(partition_lines(planned, built=None)))
@@ -209,6 +227,8 @@ def build(
 
     In one go:          ngsgpu db build genomes/ -d DB --taxonomy tax --map seqid2taxid.tsv
 
+    From a download:    ngsgpu db build ncbi_dataset/ -d DB --taxonomy taxdump/
+
     By partition:       ngsgpu db plan genomes/ -d DB --partitions 4 ...
 
                         ngsgpu db build -d DB --only-partition 0      (and 1, 2, 3)
@@ -216,7 +236,7 @@ def build(
     if not database:
         raise UsageError("give the database with -d")
     planned = only_partition is not None
-    if planned and (references or any(vars(sources).values()) or index != IndexOptions()):
+    if planned and (references or sources != SourceOptions() or index != IndexOptions()):
         raise UsageError(
             "--only-partition builds a database planned with `ngsgpu db plan`: give only -d"
         )
@@ -238,10 +258,9 @@ def build(
             build_partition(open_database(database), only_partition, options, stats)
             return
         built = build_database(
-            references or [],
-            database,
+            path=database,
             parameters=parameters,
-            **sources.settings(),
+            **sources.settings(references or []),
             options=options,
             stats=stats,
         )
@@ -265,11 +284,12 @@ def add(
     The database keeps its taxonomy; --taxonomy only checks that it is the same one.
     """
     from ngsgpu.classify.database.add import add_references
+    from ngsgpu.classify.database.database import open_database
 
+    has_taxonomy = open_database(database).taxonomy is not None
     new = add_references(
         database,
-        references,
-        **sources.settings(),
+        **sources.settings(references, has_taxonomy=has_taxonomy),
         into_last=into_last,
         options=cpu_options(threads, memory, quiet),
     )

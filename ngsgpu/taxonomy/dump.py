@@ -19,6 +19,7 @@ from ngsgpu.io.text.keys import fnv64
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
 from ngsgpu.jit import interpreted_if_small
 from ngsgpu.taxonomy.dump_lines import gather_names, parse_merged, parse_names, parse_nodes
+from ngsgpu.taxonomy.lineages import lineage_files, read_lineages
 from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, ROOT, Taxonomy
 
 _SYNONYMS: Final = {
@@ -46,17 +47,20 @@ _CLASS: Final = np.frombuffer(b"scientific name", dtype=np.uint8)
 
 
 def load_taxonomy(directory: str | Path) -> Taxonomy:
-    """Read a taxonomy from NCBI's files.
+    """Read a taxonomy from NCBI's files, or from GTDB's.
 
     Args:
         directory: holds ``nodes.dmp`` and ``names.dmp``, and optionally ``merged.dmp``; each may be
-            compressed (``nodes.dmp.gz``).
+            compressed (``nodes.dmp.gz``). Or GTDB's taxonomy files: their directory, or one of
+            them (``lineages``).
 
     Raises:
         InputError: a file is missing or has an invalid line; a taxid is duplicated; a parent is
             missing; there is no root or more than one; nodes form a cycle. With file and line.
     """
     folder = Path(directory)
+    if tables := lineage_files(folder):
+        return read_lineages(tables)
     nodes = _required(folder, "nodes.dmp")
     names = _required(folder, "names.dmp")
     merged = _optional(folder, "merged.dmp")
@@ -81,7 +85,10 @@ def _required(folder: Path, name: str) -> Path:
     path = _optional(folder, name)
     if path is None:
         cause = f"there is no {name}" if folder.is_dir() else "there is no such directory"
-        raise InputError(folder, cause, "give a directory with NCBI's nodes.dmp and names.dmp")
+        if folder.is_file():
+            cause = "is neither a directory nor one of GTDB's taxonomy files"
+        remedy = "give a directory with NCBI's nodes.dmp and names.dmp, or GTDB's taxonomy files"
+        raise InputError(folder, cause, remedy)
     return path
 
 

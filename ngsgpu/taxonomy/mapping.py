@@ -7,22 +7,26 @@ In order of preference:
 
    - NCBI's accession2taxid: accession, accession.version, taxid, gi, with or without that header;
    - NCBI's assembly_summary.txt, whose accessions (``GCF_000005845.2``) are looked for in the name
-     of the reference file and in the header;
+     of the reference file, of its folder, and in the header;
+   - the report of NCBI datasets (``assembly_data_report.jsonl``, for viruses ``data_report.jsonl``)
+     and GTDB's taxonomy files (``lineages``), by the same accessions;
    - any table with a column ``taxid`` in its first line, or without one: name, taxid.
 
 A sequence is looked up by the first word of its header, by the accessions in it
-(``gi|556503834|ref|NC_000913.3|``), and by the same without version.
+(``gi|556503834|ref|NC_000913.3|``), by the same without version, and by the path of its file, whole
+or without leading folders.
 
 The files are streamed; memory grows with the reference sequences only.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 import numpy as np
@@ -34,6 +38,7 @@ from ngsgpu.io.text.batch import printable
 from ngsgpu.io.text.keys import KeyTable, find_key
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
 from ngsgpu.jit import Integer, interpreted_if_small, njit
+from ngsgpu.taxonomy.lineages import is_lineage, taxids_of_accessions
 from ngsgpu.taxonomy.tree import Taxonomy
 
 logger = logging.getLogger("ngsgpu")
@@ -51,7 +56,7 @@ _DATABASES: Final = frozenset(
 )  # fmt: skip
 """Words between the bars of a header that are not accessions."""
 
-_KEY_COLUMNS: Final = ("accession.version", "accession", "assembly_accession")
+_KEY_COLUMNS: Final = ("accession.version", "accession", "assembly_accession", "file", "path")
 _HEADER_LINES: Final = 10
 
 _LF: Final = 10
@@ -76,7 +81,7 @@ def map_targets(
         headers: whole headers.
         taxonomy: taxids missing from it count as no taxon.
         maps: tables of accessions and taxids, see above.
-        files: file name of each sequence, for assembly_summary.txt.
+        files: file of each sequence, for tables of assemblies and of files.
 
     Returns:
         int32[targets], node of the taxonomy; ``NO_TAXON`` if none is found.
@@ -116,15 +121,16 @@ def _from_headers(headers: Sequence[bytes]) -> NDArray[np.int64]:
 def keys_of(name: bytes, file: str) -> Iterator[bytes]:
     """Possible keys of a sequence in a table, most specific first; may contain duplicates."""
     parts = [part for part in name.split(b"|") if part and part.lower() not in _DATABASES]
-    assemblies = [
-        match[0]
-        for text in (name, Path(file).name.encode(errors="replace"))
-        if (match := _ASSEMBLY.search(text))
-    ]
+    path = PurePath(file)
+    places = [place.encode(errors="replace") for place in (path.name, path.parent.name)]
+    assemblies = [match[0] for text in (name, *places) if (match := _ASSEMBLY.search(text))]
     exact = [name, *reversed(parts), *assemblies]
     yield from exact
     for key in exact:
         yield _VERSION.sub(b"", key)
+    for first in range(len(path.parts)):
+        ending = str(PurePath(*path.parts[first:])).encode(errors="replace")
+        yield from (ending, b"./" + ending)
 
 
 class _Keys:
@@ -132,6 +138,7 @@ class _Keys:
 
     Attributes:
         table: the keys.
+        numbers: the same, of each.
     """
 
     def __init__(
@@ -146,6 +153,7 @@ class _Keys:
         self._of_target = np.array([key for row in rows for key in row], dtype=np.int32)
         self._first = np.cumsum([0, *map(len, rows)])
         self._open = np.ones(len(targets), dtype=np.bool_)
+        self.numbers = numbers
         self.table = KeyTable.of(numbers)
 
     @property
@@ -190,6 +198,9 @@ def _taxids_of_keys(path: Path, keys: _Keys) -> NDArray[np.int64]:
     for block in read_line_blocks(path):
         start = 0
         if columns is None:
+            if (rows := _rows_of(path, block)) is not None:
+                _look_up_rows(rows, keys.numbers, found)
+                return found
             columns, start = _columns(block)
         bad = _look_up_lines(
             block.data[start:], columns.first_key, columns.second_key, columns.taxid,
@@ -204,6 +215,45 @@ def _taxids_of_keys(path: Path, keys: _Keys) -> NDArray[np.int64]:
                 line=block.line_number(start + bad),
             )
     return found
+
+
+def _rows_of(path: Path, block: LineBlock) -> Iterable[tuple[bytes, int]] | None:
+    """Accessions of assemblies and taxids, where a file (its first block) is no table of taxids."""
+    text = block.data[: 1 << 20].tobytes()
+    if text.lstrip().startswith(b"{"):
+        return _rows_of_report(path)
+    return taxids_of_accessions(path) if is_lineage(text) else None
+
+
+def _rows_of_report(path: Path) -> Iterator[tuple[bytes, int]]:
+    """Accession and taxid of the lines of a report of NCBI datasets."""
+    for block in read_line_blocks(path):
+        for row, line in enumerate(block.data.tobytes().split(b"\n")):
+            if not line.strip():
+                continue
+            try:
+                values = json.loads(line)
+                organism = values.get("organism") or values["virus"]
+                taxid = int(organism["taxId"] if "taxId" in organism else organism["tax_id"])
+                yield str(values["accession"]).encode(), taxid
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise InputError(
+                    path,
+                    "there is no accession with the taxid of an organism",
+                    "give assembly_data_report.jsonl as NCBI datasets writes it",
+                    line=block.first_line + row + 1,
+                ) from None
+
+
+def _look_up_rows(
+    rows: Iterable[tuple[bytes, int]], numbers: dict[bytes, int], found: NDArray[np.int64]
+) -> None:
+    """Enter the taxids of accessions, with or without their version; the first that fits counts."""
+    for accession, taxid in rows:
+        for key in (accession, _VERSION.sub(b"", accession)):
+            number = numbers.get(key)
+            if number is not None and found[number] == 0:
+                found[number] = taxid
 
 
 def _columns(block: LineBlock) -> tuple[_Columns, int]:

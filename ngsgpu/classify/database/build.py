@@ -43,6 +43,7 @@ from ngsgpu.device.leases import keep_gpus
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.paths import check_distinct
 from ngsgpu.io.text.batch import first_word
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress
@@ -170,6 +171,8 @@ def build_database(
     files = find_references(references)
     if path is not None:
         check_place(path, inputs_of(references, files, taxonomy, maps))
+    if stats is not None:
+        check_distinct([], [stats], also_read=files)
     build = _Build(
         files, parameters or DatabaseParameters(), taxonomy, maps, request or PartitionRequest()
     )

@@ -14,6 +14,7 @@ import ctypes
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -52,6 +53,7 @@ from ngsgpu.io.text.batch import printable
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress
 from ngsgpu.taxonomy.dump import load_taxonomy
+from ngsgpu.taxonomy.mapping import keys_of, map_targets
 from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
 
 logger = logging.getLogger("ngsgpu")
@@ -59,6 +61,8 @@ logger = logging.getLogger("ngsgpu")
 BYTES_PER_LOCATION_BUILT: Final = 28
 """Build memory per location: pairs, sorted pairs, the index."""
 _UNMAPPED_SHOWN: Final = 10
+_KEYS_SHOWN: Final = 6
+_TAXA_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +204,6 @@ def taxa_of(
         InputError: a map cannot be read.
         UsageError: there are maps but no taxonomy.
     """
-    from ngsgpu.taxonomy.mapping import map_targets
-
     if taxonomy is None:
         if maps:
             raise UsageError("--map needs a --taxonomy")
@@ -239,15 +241,22 @@ def check_taxa(
     if taxonomy is None or (node >= 0).any():
         return
     first = printable(targets.names[0])
-    why = "no header has a taxid, and no --map was given; give one, or omit --taxonomy"
+    why = "no header has a taxid, and no --map was given"
+    remedy = "give one, or omit --taxonomy"
     if maps:
         names = ", ".join(map(str, maps))
+        keys = dict.fromkeys(keys_of(targets.names[0], targets.files[targets.file[0]]))
+        looked_up = ", ".join(key.decode("utf-8", "replace") for key in [*keys][:_KEYS_SHOWN])
         why = (
-            f"{names} and the headers give them no taxid that the taxonomy knows; "
-            "give a --map with their names and taxids of this taxonomy"
+            f"{names} and the headers give them no taxid that the taxonomy knows (looked up as "
+            f"{looked_up})"
         )
+        remedy = "give a --map with their names and taxids of this taxonomy"
+    some = (node for node in range(len(taxonomy)) if node != taxonomy.root)
+    taxa = [f"{taxonomy.taxid[node]} ({taxonomy.name(node)})" for node in islice(some, _TAXA_SHOWN)]
     raise UsageError(
-        f"none of {len(targets):,} reference sequences (first {first}) has a taxon: {why}"
+        f"none of {len(targets):,} reference sequences (first {first}) has a taxon: {why}; the "
+        f"taxonomy has {len(taxonomy):,} taxa, {', '.join(taxa)} and so on; {remedy}"
     )
 
 

@@ -19,7 +19,8 @@ class BuildStatistics(RunStatistics):
     """Resources of building partitions; see also ``RunStatistics``.
 
     Attributes:
-        database: path, targets, partitions.
+        database: path, targets, those without a taxon, taxa of the taxonomy (0: there is none),
+            partitions.
         built: numbers of the partitions that were built, their targets and bases.
     """
 
@@ -48,6 +49,8 @@ class BuildStatistics(RunStatistics):
             database={
                 "path": str(database.path),
                 "targets": len(targets),
+                "without_taxon": database.without_taxon,
+                "taxa": 0 if database.taxonomy is None else len(database.taxonomy),
                 "partitions": len(database.partitions),
             },
             built={
