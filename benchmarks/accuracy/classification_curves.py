@@ -39,32 +39,31 @@ def settings() -> Iterator[tuple[int, str, QueryParameters, EvidenceParameters]]
     from ngsgpu.classify.call.evidence import EvidenceParameters
     from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
 
-    own = QueryParameters()
-    plain = replace(own, confidence=0.0, species_confidence=0.0)
-    none, usual = EvidenceParameters(), EvidenceParameters(species_evidence=0.4)
+    own, by_species = QueryParameters(), CALLS_BY_EVIDENCE
+    none, usual = EvidenceParameters(), EvidenceParameters(species_identity=0.94)
     yield 16, "MetaCache's", METACACHE_CALLS, none
-    for sketch in (16, 24):
-        for hits in (2, 3, 4, 5, 6, 8):
-            yield sketch, f"--min-hits {hits}", replace(plain, min_hits=hits), none
-        for share in (0.15, 0.2, 0.25, 0.3, 0.4):
+    for sketch in (16, 21, 32):
+        yield sketch, "defaults", by_species, usual
+        yield sketch, "--species-identity 0", own, none
+        for hits in (2, 4, 5, 6):
+            yield sketch, f"--min-hits {hits}", replace(by_species, min_hits=hits), usual
+        for share in (0.22, 0.3, 0.4):
             name = f"--species-confidence {share}"
+            yield sketch, name, replace(by_species, species_confidence=share), usual
+            name = f"--species-identity 0 --species-confidence {share}"
             yield sketch, name, replace(own, species_confidence=share), none
-        for share in (0.1, 0.2, 0.3):
-            yield sketch, f"--confidence {share}", replace(own, confidence=share), none
-        yield sketch, "--species-evidence 0", own, none
-        yield sketch, "defaults", CALLS_BY_EVIDENCE, usual
-        for share in (0.2, 0.3, 0.5, 0.6):
-            name, evidence = f"--species-evidence {share}", replace(usual, species_evidence=share)
-            yield sketch, name, CALLS_BY_EVIDENCE, evidence
-        for share in (0.0, 0.1, 0.3, 0.4):
-            name, evidence = f"--genus-evidence {share}", replace(usual, genus_evidence=share)
-            yield sketch, name, CALLS_BY_EVIDENCE, evidence
-        for share in (0.0, 0.1, 0.3, 0.4):
-            name = f"--species-confidence {share}, with evidence"
-            yield sketch, name, replace(CALLS_BY_EVIDENCE, species_confidence=share), usual
-        for share in (0.2, 0.3, 0.4):
-            name = f"--confidence {share}, with evidence"
-            yield sketch, name, replace(CALLS_BY_EVIDENCE, confidence=share), usual
+        for share in (0.0, 0.1, 0.2, 0.3):
+            name = f"--confidence {share}"
+            yield sketch, name, replace(by_species, confidence=share), usual
+        for identity in (0.9, 0.92, 0.93, 0.95, 0.96, 0.97):
+            evidence = replace(usual, species_identity=identity)
+            yield sketch, f"--species-identity {identity}", by_species, evidence
+        for identity in (0.0, 0.88, 0.92):
+            evidence = replace(usual, genus_identity=identity)
+            yield sketch, f"--genus-identity {identity}", by_species, evidence
+        for share in (0.0, 0.2, 0.3):
+            evidence = replace(usual, doubtful_confidence=share)
+            yield sketch, f"--doubtful-confidence {share}", by_species, evidence
 
 
 def main() -> int:
@@ -142,11 +141,11 @@ def call(
         blocks.append(engine.find_candidates(queries_of(mates, lane)))
         names.append([read.decode().split(SEPARATOR)[0] for read in mates[0].names()])
     accepted = None
-    if evidence.species_evidence > 0:
-        seen = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
+    if evidence.species_identity > 0:
+        seen = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules)
         for block in blocks:
-            seen.add(block.candidates, block.features)
-        accepted = seen.accepted(evidence)
+            seen.add(block.candidates, engine.sketch.expected_hits(block.length1, block.length2))
+        accepted = seen.accepted(evidence, engine.sketch.kmer)
     tally = np.zeros((2, 3), dtype=np.int64)
     for block, own_names in zip(blocks, names, strict=True):
         called = call_block(engine, block, None, accepted, evidence.doubtful_confidence)

@@ -14,21 +14,15 @@ from typing import Any
 from benchmarks.accuracy.classification_curves import RANKS
 from ngsgpu.report.palette import AMBER, BLUE, GREEN, INK, MUTED, PURPLE
 
-SKETCH = 24
+SKETCH = 21
 CURVES = (
-    ("without evidence: --min-hits 2 to 8 alone", "--min-hits {}", (2, 3, 4, 5, 6, 8), BLUE),
     (
-        "without evidence: --species-confidence 0.15 to 0.4",
-        "--species-confidence {}", (0.15, 0.2, 0.25, 0.3, 0.4), PURPLE,
+        "one pass: --species-confidence 0.22 to 0.4",
+        "--species-identity 0 --species-confidence {}", (0.22, 0.3, 0.4), PURPLE,
     ),
-    (
-        "with evidence: --species-confidence 0 to 0.4",
-        "--species-confidence {}, with evidence", (0.0, 0.1, 0.3, 0.4), GREEN,
-    ),
-    (
-        "with evidence: --confidence 0.2 to 0.4",
-        "--confidence {}, with evidence", (0.2, 0.3, 0.4), AMBER,
-    ),
+    ("--min-hits 2 to 6", "--min-hits {}", (2, 4, 5, 6), BLUE),
+    ("--species-confidence 0.22 to 0.4", "--species-confidence {}", (0.22, 0.3, 0.4), GREEN),
+    ("--confidence 0.1 to 0.3", "--confidence {}", (0.1, 0.2, 0.3), AMBER),
 )  # fmt: skip
 """Label, names of settings, values, colour."""
 PEERS = (

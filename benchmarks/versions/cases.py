@@ -47,7 +47,7 @@ classify/rest   classify -d @/db/add:db -i R1.fq.gz -I R2.fq.gz --metacache -o O
 *extend/mixed   extend -i IN/mixed.fq --interleaved -o OUT/e.fq --remaining1 OUT/r.fq
 *merge/mixed    merge -i IN/mixed.fq --interleaved-in -o OUT/m.fq.gz --unmerged1 OUT/1.fq.gz
     --unmerged2 OUT/2.fq.gz --overlap flash --max-overlap auto --fragment-length 220
-*classify/mixed classify -d @/db/parts:db -i IN/mixed.fq --interleaved ALL --species-evidence 0
+*classify/mixed classify -d @/db/parts:db -i IN/mixed.fq --interleaved ALL --metacache
 *classify/part-1 classify -d @/db/parts:db -i R1.fq -I R2.fq --only-partition 1 --candidates OUT/c
 *classify/part-2 classify -d @/db/parts:db -i R1.fq -I R2.fq --only-partition 2 --candidates OUT/c
 *classify/part-3 classify -d @/db/parts:db -i R1.fq -I R2.fq --only-partition 0 --candidates OUT/c

@@ -1,15 +1,18 @@
 """Parameters of databases and of classification.
 
 The method is MetaCache's (Kobus 2022, section 6.4). Windows and limits have the values of its
-version 2.6; sketches are larger and calls are decided by other values, which find more at the
-same precision (``docs/classify.md`` has the curves). ``METACACHE_SKETCH`` and ``METACACHE_CALLS``
-are its own.
+version 2.6; sketches are larger, and calls are decided by estimated identity, which finds more at
+the same precision (``docs/classify.md`` has the curves). ``METACACHE_SKETCH`` and
+``METACACHE_CALLS`` are its own.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
 
@@ -44,7 +47,7 @@ class SketchParameters:
     """
 
     kmer: int = 16
-    sketch: int = 24
+    sketch: int = 21
     window: int = 127
     stride: int = 112
 
@@ -73,6 +76,32 @@ class SketchParameters:
             return int(length >= self.kmer)
         full = (length - self.window) // self.stride + 1
         return full + int(length - full * self.stride >= self.kmer)
+
+    @property
+    def per_window(self) -> int:
+        """Features of a full window without repeated k-mers."""
+        return min(self.sketch, self.window - self.kmer + 1)
+
+    def expected_hits(
+        self, length1: NDArray[np.int32], length2: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """Hits of queries in an identical sequence above one, times ``stride``.
+
+        Any stretch of a reference sequence has ``per_window / stride`` features per k-mer; a
+        query looks up nearly all of them. One hit is chance: of the features of a read, one is
+        often somewhere in a large database.
+
+        Args:
+            length1: int32[n], bases of reads or first mates.
+            length2: int32[n], of second mates; 0 for single reads.
+
+        Returns:
+            int64[n], at least ``stride``.
+        """
+        kmers = np.zeros(len(length1), dtype=np.int64)
+        for length in (length1, length2):
+            kmers += np.maximum(length.astype(np.int64) - (self.kmer - 1), 0)
+        return np.maximum(kmers * self.per_window - self.stride, self.stride)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +140,14 @@ class DatabaseParameters:
 
 
 class QueryRules(NamedTuple):
-    """``QueryParameters`` in the kernels' form; ratios in millionths."""
+    """``QueryParameters`` in the kernels' form; ratios in millionths.
+
+    ``unit`` is the stride of the windows, in which ``SketchParameters.expected_hits`` counts.
+    """
 
     min_hits: int
+    near_hits: int
+    unit: int
     difference: int
     confidence: int
     species_confidence: int
@@ -132,11 +166,12 @@ class QueryParameters:
             1
             for sketches of less than 6 and 4 features.
         hit_difference: candidates that trail the best one by more than this fraction of its hits
-            above ``min_hits`` are ignored; 0 to 1.
-        confidence: minimum fraction of the query's features hit by the best candidate; 0 to 1.
+            above ``near_hits`` are ignored; 0 to 1.
+        near_hits: see ``hit_difference``; None: ``min_hits``.
+        confidence: minimum fraction of the query's k-mers that the best candidate shares, as
+            estimated from hits; 0 to 1.
         species_confidence: the same for a call at species level or below; otherwise the next rank
-            is
-            called; 0 to 1.
+            is called; 0 to 1.
         candidates: number of reference sequences (or taxa of the lowest rank) kept.
         insert_size: maximum span of a pair on a target, in bases; at least the query's length.
         lowest: lowest rank of a call.
@@ -149,8 +184,9 @@ class QueryParameters:
 
     min_hits: int | None = 3
     hit_difference: float = 1.0
-    confidence: float = 0.15
-    species_confidence: float = 0.25
+    near_hits: int | None = None
+    confidence: float = 0.05
+    species_confidence: float = 0.22
     candidates: int = 6
     insert_size: int = 0
     lowest: str = "sequence"
@@ -187,5 +223,5 @@ METACACHE_CALLS: Final = QueryParameters(
 )
 """With these, and its sketches, calls are MetaCache's."""
 
-CALLS_BY_EVIDENCE: Final = QueryParameters(min_hits=2, confidence=0.12, species_confidence=0.2)
-"""For calls by the evidence for species in a sample; see ``ngsgpu.classify.call.evidence``."""
+CALLS_BY_EVIDENCE: Final = QueryParameters(near_hits=2, species_confidence=0.0)
+"""For calls by the identity of the species in a sample; see ``ngsgpu.classify.call.evidence``."""

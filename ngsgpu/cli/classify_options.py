@@ -77,30 +77,30 @@ class CallOptions:
         None,
         "N",
         "Minimum features a read shares with its best candidate.",
-        show_default="2; 3 without --species-evidence",
+        show_default="3",
     )
     hit_difference: float = option(
         1.0,
         "X",
         "Ignore candidates that trail the best one by more than this fraction of its hits above "
-        "--min-hits.",
+        "2 (above --min-hits without --species-identity).",
     )
-    confidence: float | None = option(
-        None,
+    confidence: float = option(
+        0.05,
         "X",
-        "Minimum fraction of a read's features that must hit, 0 to 1.",
-        show_default="0.12; 0.15 without --species-evidence",
+        "Minimum fraction of a read's k-mers shared with its best candidate, as estimated from "
+        "hits, 0 to 1.",
     )
     species_confidence: float | None = option(
         None,
         "X",
         "Minimum fraction for a species call; below it the call moves up one rank.",
-        show_default="0.2; 0.25 without --species-evidence",
+        show_default="0; 0.22 without --species-identity",
     )
     candidates_kept: int = option(6, "N", "Candidates kept per read, 1 to 64.")
     metacache: bool = flag(
         "Classify with MetaCache's defaults: overrides the five options above and turns "
-        "--species-evidence off (for a database with --sketch 16).",
+        "--species-identity off (for a database with --sketch 16).",
         "--metacache",
     )
     ties: str = option(
@@ -119,21 +119,27 @@ class CallOptions:
         "Drop the least covered reference sequences, up to this fraction of the summed coverage; "
         "0: none.",
     )
-    species_evidence: float = option(
-        0.4,
+    species_identity: float = option(
+        0.94,
         "X",
-        "Accept a species only if the median fraction of hit features over its reads reaches "
-        "this; reads of other species are called one rank up. Reads the input twice; 0: accept "
-        "all, one pass.",
+        "Accept a species only if the identity of its reads to its reference sequences, as "
+        "estimated from all of them, reaches this; reads of other species are called one rank "
+        "up. Reads the input twice; 0: accept all, one pass.",
     )
-    genus_evidence: float = option(
-        0.2, "X", "With --species-evidence: the same for a genus, judged by its best species."
+    genus_identity: float = option(
+        0.9, "X", "With --species-identity: the same for a genus, judged by its best species."
     )
     doubtful_confidence: float = option(
-        0.2,
+        0.1,
         "X",
-        "With --species-evidence: minimum fraction of hit features for reads without an accepted "
+        "With --species-identity: minimum fraction of shared k-mers for reads without an accepted "
         "species among their candidates.",
+    )
+    read_errors: float | None = option(
+        None,
+        "X",
+        "With --species-identity: errors per base of the reads, such as 0.05 for nanopore reads.",
+        show_default="estimated, up to 0.014",
     )
 
     def parameters(self) -> QueryParameters:
@@ -144,12 +150,12 @@ class CallOptions:
 
         parameters = METACACHE_CALLS
         if not self.metacache:
-            usual = CALLS_BY_EVIDENCE if self.species_evidence > 0 else QueryParameters()
+            usual = CALLS_BY_EVIDENCE if self.species_identity > 0 else QueryParameters()
             parameters = replace(
                 usual,
                 min_hits=usual.min_hits if self.min_hits is None else self.min_hits,
                 hit_difference=self.hit_difference,
-                confidence=usual.confidence if self.confidence is None else self.confidence,
+                confidence=self.confidence,
                 species_confidence=(
                     usual.species_confidence
                     if self.species_confidence is None
@@ -172,8 +178,9 @@ class CallOptions:
             abundance_rank=self.abundance_rank,
             coverage_share=self.coverage_filter,
             evidence=EvidenceParameters(
-                0.0 if self.metacache else self.species_evidence,
-                self.genus_evidence,
+                0.0 if self.metacache else self.species_identity,
+                self.genus_identity,
                 self.doubtful_confidence,
+                self.read_errors,
             ),
         )

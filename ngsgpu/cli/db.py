@@ -99,7 +99,7 @@ class IndexOptions:
     """Options of a database's index."""
 
     kmer: int = option(16, "K", "k-mer length, 4 to 16.")
-    sketch: int = option(24, "N", "Features per window (sketch size), 1 to 32.")
+    sketch: int = option(21, "N", "Features per window (sketch size), 1 to 32.")
     window: int = option(127, "N", "Window length in bases.")
     stride: int | None = option(
         None, "N", "Distance between window starts.", show_default="window - kmer + 1"

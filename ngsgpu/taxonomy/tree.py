@@ -34,6 +34,7 @@ RANK_CODES: Final = {name: code for code, name in enumerate(RANKS)}
 SEQUENCE: Final = RANK_CODES["sequence"]
 SPECIES: Final = RANK_CODES["species"]
 GENUS: Final = RANK_CODES["genus"]
+FAMILY: Final = RANK_CODES["family"]
 ROOT: Final = RANK_CODES["root"]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.classify.call.abundance import estimate_abundance, rank_code
-from ngsgpu.classify.call.evidence import CoverageCounter, drop_sparse
+from ngsgpu.classify.call.coverage import CoverageCounter, drop_sparse
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, RANKS, Taxonomy

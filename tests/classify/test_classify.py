@@ -160,7 +160,7 @@ def test_result_does_not_depend_on_threads_and_chunks(
     chunk_bytes: int,
 ):
     sample = single(world.fasta("t.fa", world.reads))
-    rules = OutputRules(coverage_share=0.1, evidence=EvidenceParameters(0.4))
+    rules = OutputRules(coverage_share=0.1, evidence=EvidenceParameters(0.94))
     expected = run(database, sample, tmp_path / "a", rules=rules)
     options = RunOptions(
         threads=threads,
@@ -206,8 +206,8 @@ def test_any_number_of_partitions_gives_the_same(
     for rules in (
         OutputRules(),
         OutputRules(coverage_share=0.2),
-        OutputRules(evidence=EvidenceParameters(0.4)),
-        OutputRules(coverage_share=0.2, evidence=EvidenceParameters(0.4)),
+        OutputRules(evidence=EvidenceParameters(0.94)),
+        OutputRules(coverage_share=0.2, evidence=EvidenceParameters(0.94)),
     ):
         merger = Classifier(cut, parameters, partitions=[], rules=rules)
         merger.merge(files[::-1], outputs_in(tmp_path / "merged"))

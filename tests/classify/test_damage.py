@@ -95,10 +95,10 @@ def test_without_verification_no_look_up_leaves_its_arrays(
     for share in (0.001, 0.1, 1):
         np.save(path, garbled(whole, share))
         (out := tmp_path / f"{share}").mkdir()
-        for evidence in ("0", "0.4"):
-            more = ("--no-verify", "--coverage-filter", "0.1", "--species-evidence", evidence)
+        for identity in ("0", "0.94"):
+            more = ("--no-verify", "--coverage-filter", "0.1", "--species-identity", identity)
             assert classify(world, tmp_path, out, *more, backend=backend) == 0
-        more = ("--no-verify", "--species-evidence", "0")
+        more = ("--no-verify", "--species-identity", "0")
         assert classify(world, tmp_path, out, *more, backend=backend) == 0
         assert classify(world, tmp_path, out, backend=backend) == 2
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from ngsgpu.classify.call.evidence import (
     ACCEPTED,
     GENUS_ACCEPTED,
+    LEAST_KEPT,
     REJECTED,
+    Acceptance,
     EvidenceParameters,
     SpeciesEvidence,
     raise_rank,
@@ -27,11 +29,12 @@ from tests.support.classify import trees
 from tests.support.properties import examples
 
 RULES = QueryRules(
-    min_hits=2, difference=PER_MILLION, confidence=0, species_confidence=0, insert_size=0,
-    lowest=0, highest=RANK_CODES["domain"], best_alone=0,
+    min_hits=3, near_hits=2, unit=112, difference=PER_MILLION, confidence=0, species_confidence=0,
+    insert_size=0, lowest=0, highest=RANK_CODES["domain"], best_alone=0,
 )  # fmt: skip
 TARGETS = [83333, 562, 623, 1280, 10710, 543, None]
 """Taxa of the reference sequences; the last but one has no species, the last no taxon."""
+KMER = 16
 
 Row = list[tuple[int, int]]
 
@@ -68,83 +71,174 @@ def species_of(taxonomy: Taxonomy, target: int) -> int | None:
     return taxon_of(taxonomy, target, "species")
 
 
+def near(row: Row, hits: int) -> Row:
+    """Those of a row that are near a candidate with ``hits``."""
+    return [(target, own) for target, own in row if own > hits - RULES.near_hits]
+
+
 @st.composite
 def reads(draw: st.DrawFn) -> list[tuple[Row, int]]:
+    """Candidates of reads, and ``SketchParameters.expected_hits``; some reads several times."""
     found = []
     for _ in range(draw(st.integers(0, 12))):
         targets = draw(st.permutations(range(len(TARGETS))))[: draw(st.integers(0, 3))]
         hits = sorted((draw(st.integers(1, 24)) for _ in targets), reverse=True)
-        found.append((list(zip(targets, hits, strict=True)), draw(st.integers(24, 30))))
+        read = (list(zip(targets, hits, strict=True)), draw(st.integers(112, 2600)))
+        found += [read] * draw(st.sampled_from([1, 1, 2, 6, 25]))
     return found
 
 
-def oracle_medians(taxonomy: Taxonomy, sample: list[tuple[Row, int]]) -> dict[int, int]:
-    shares: dict[int, list[int]] = {}
-    for row, features in sample:
-        if not row or row[0][1] < RULES.min_hits:
-            continue
-        ties = {species_of(taxonomy, target) for target, hits in row if hits == row[0][1]}
-        species = ties.pop()
-        if not ties and species is not None and row[0][1] * 100 // features >= 8:
-            shares.setdefault(species, []).append(row[0][1] * 100 // features)
-    return {species: sorted(values)[(len(values) - 1) // 2] for species, values in shares.items()}
+class Oracle:
+    """What is known of each species of a sample, from the description in docs/classify.md."""
+
+    def __init__(self, taxonomy: Taxonomy, sample: list[tuple[Row, int]]) -> None:
+        self.taxonomy = taxonomy
+        self.shares: dict[int, list[int]] = {}
+        self.own: dict[int, int] = {}
+        self.shared: dict[int, int] = {}
+        for row, expected in sample:
+            if not row or row[0][1] < RULES.near_hits:
+                continue
+            best = row[0][1]
+            ties = {species_of(taxonomy, target) for target, hits in row if hits == best}
+            if len(ties) == 1 and None not in ties:
+                share = min(200, (best - 1) * RULES.unit * 200 // expected)
+                self.shares.setdefault(next(iter(ties)) or 0, []).append(share)
+            around = {species_of(taxonomy, target) for target, _ in near(row, best)}
+            if best >= RULES.min_hits:
+                count = self.own if len(around) == 1 else self.shared
+                for species in around - {None}:
+                    count[species or 0] = count.get(species or 0, 0) + 1
+
+    def median(self, species: int) -> Fraction:
+        values = sorted(self.shares.get(species, []))
+        if not values:
+            return Fraction(0)
+        return min(Fraction(2 * values[(len(values) - 1) // 2] + 1, 400), Fraction(1))
+
+    def total(self) -> int:
+        return sum(map(len, self.shares.values()))
+
+    def is_many(self, species: int, reads: int) -> bool:
+        own = len(self.shares.get(species, []))
+        return own > 0 and (own >= reads or own * 5000 >= self.total() * reads)
+
+    def kept(self) -> Fraction:
+        many = [
+            self.median(species)
+            for species, values in self.shares.items()
+            if len(values) >= 20 and 100 * len(values) >= self.total()
+        ]
+        return max(max(many, default=Fraction(1)), Fraction(LEAST_KEPT, PER_MILLION))
+
+    def reaches(self, species: int, identity: float) -> bool:
+        needed = Fraction(round(identity**KMER * PER_MILLION), PER_MILLION)
+        return self.median(species) >= needed * self.kept()
+
+    def above(self, species: int, rank: str) -> int | None:
+        lineage = self.taxonomy.lineage(species)
+        return next((at for at in lineage if self.taxonomy.rank[at] == RANK_CODES[rank]), None)
+
+    def passing(self, identity: float) -> set[int]:
+        return {
+            species
+            for species in self.shares
+            if self.is_many(species, 10) and self.reaches(species, identity)
+        }
+
+    def explaining(self, species: int, passing: set[int]) -> set[int]:
+        own = self.own.get(species, 0)
+        if species not in passing or own >= self.shared.get(species, 0):
+            return set()
+        kin = self.above(species, "family") or self.above(species, "genus")
+        return {
+            other
+            for other in passing
+            if kin is not None
+            and (self.above(other, "family") or self.above(other, "genus")) == kin
+            and self.own.get(other, 0) >= max(4 * own, 1)
+        }
+
+    def level(self, target: int, parameters: EvidenceParameters) -> int:
+        species = species_of(self.taxonomy, target)
+        passing = self.passing(parameters.species_identity)
+        if species is None or (species in passing and not self.explaining(species, passing)):
+            return ACCEPTED
+        genus = self.above(species, "genus")
+        for other in self.shares if genus is not None else []:
+            kin = {self.above(each, "genus") for each in self.explaining(other, passing)}
+            if (
+                self.above(other, "genus") == genus
+                and self.is_many(other, 5)
+                and self.reaches(other, parameters.genus_identity)
+                and (not kin or genus in kin)
+            ):
+                return GENUS_ACCEPTED
+        return GENUS_ACCEPTED if genus is None else REJECTED
 
 
 @given(
     sample=reads(),
-    share=st.sampled_from([0.1, 0.35, 0.5, 1.0]),
-    genus_share=st.sampled_from([0.0, 0.2, 0.35, 0.9]),
+    identity=st.sampled_from([0.9, 0.94, 0.99]),
+    genus_identity=st.sampled_from([0.0, 0.85, 0.92]),
 )
 @examples(120)
-def test_belief_is_by_the_median(
-    taxonomy: Taxonomy, sample: list[tuple[Row, int]], share: float, genus_share: float
+def test_species_are_accepted_by_their_identity(
+    taxonomy: Taxonomy, sample: list[tuple[Row, int]], identity: float, genus_identity: float
 ) -> None:
-    lineages = taxonomy.ranked_lineages()
-    evidence = SpeciesEvidence(nodes(taxonomy), lineages, RULES.min_hits)
-    features = np.array([count for _, count in sample], dtype=np.int64)
+    evidence = SpeciesEvidence(nodes(taxonomy), taxonomy.ranked_lineages(), RULES)
+    expected = np.array([own for _, own in sample], dtype=np.int64)
     rows = [row for row, _ in sample]
     half = len(rows) // 2
-    evidence.add(arrays(rows[:half]), features[:half])
-    evidence.add(arrays(rows[half:]), features[half:])
-    medians = oracle_medians(taxonomy, sample)
-    assert evidence.medians() == medians
-    for target, found in enumerate(
-        evidence.accepted(EvidenceParameters(share, genus_share)).tolist()
-    ):
-        species, genus = species_of(taxonomy, target), taxon_of(taxonomy, target, "genus")
-        of_genus = max(
-            medians.get(species_of(taxonomy, other) or -1, -1)
-            for other in range(len(TARGETS))
-            if taxon_of(taxonomy, other, "genus") == genus
-        )
-        if species is None or medians.get(species, -1) >= Fraction(str(share)) * 100:
-            assert found == ACCEPTED
-        elif genus is None or of_genus >= Fraction(str(genus_share)) * 100:
-            assert found == GENUS_ACCEPTED
+    evidence.add(arrays(rows[:half]), expected[:half])
+    evidence.add(arrays(rows[half:]), expected[half:])
+    parameters = EvidenceParameters(identity, genus_identity)
+    found, oracle = evidence.accepted(parameters, KMER), Oracle(taxonomy, sample)
+    for target in range(len(TARGETS)):
+        species = species_of(taxonomy, target)
+        assert found.level[target] == oracle.level(target, parameters)
+        if species is None:
+            assert (found.reads[target], found.least[target]) == (-1, 0)
         else:
-            assert found == REJECTED
+            assert found.reads[target] == len(oracle.shares.get(species, []))
+            assert found.least[target] == oracle.median(species) * PER_MILLION * 16 // 100
+
+
+def test_errors_in_reads_are_allowed_for(taxonomy: Taxonomy) -> None:
+    """A tenth of the k-mers is enough where reads have 10 % errors."""
+    evidence = SpeciesEvidence(nodes(taxonomy), taxonomy.ranked_lineages(), RULES)
+    evidence.add(arrays([[(3, 3)]] * 30), np.full(30, 112 * 12, dtype=np.int64))
+    level = {
+        errors: int(evidence.accepted(EvidenceParameters(0.94, 0.9, 0.1, errors), KMER).level[3])
+        for errors in (None, 0.0, 0.03, 0.1)
+    }
+    assert level == {None: GENUS_ACCEPTED, 0.0: REJECTED, 0.03: GENUS_ACCEPTED, 0.1: ACCEPTED}
 
 
 @given(
     sample=reads(),
-    accepted=st.lists(
-        st.sampled_from([REJECTED, GENUS_ACCEPTED, ACCEPTED]), min_size=7, max_size=7
-    ),
+    level=st.lists(st.sampled_from([REJECTED, GENUS_ACCEPTED, ACCEPTED]), min_size=7, max_size=7),
+    counted=st.lists(st.integers(0, 9), min_size=7, max_size=7),
 )
 @examples(120)
-def test_doubted_candidates_give_way(sample: list[tuple[Row, int]], accepted: list[int]) -> None:
+def test_candidates_give_way(
+    sample: list[tuple[Row, int]], level: list[int], counted: list[int]
+) -> None:
+    counted[5:] = [-1, -1]
     best = arrays([row for row, _ in sample])
-    left, acceptance = weigh(best, np.array(accepted, dtype=np.uint8), RULES)
+    accepted = Acceptance(
+        np.array(level, np.uint8), np.array(counted, np.int64), np.zeros(7, np.int32)
+    )
+    left, acceptance = weigh(best, accepted, RULES)
     for i, (row, _) in enumerate(sample):
-        near = [
-            target
-            for place, (target, hits) in enumerate(row)
-            if place == 0 or hits > row[0][1] - RULES.min_hits
-        ]
-        assert acceptance[i] == max((accepted[target] for target in near), default=ACCEPTED)
+        around = [row[0], *near(row[1:], row[0][1])] if row else []
+        assert acceptance[i] == max((level[target] for target, _ in around), default=ACCEPTED)
         expected = row
         if row and acceptance[i] == ACCEPTED:
-            expected = [(target, hits) for target, hits in row if accepted[target] == ACCEPTED]
+            allowed = [own for own in row if level[own[0]] == ACCEPTED]
+            around = [allowed[0], *near(allowed[1:], allowed[0][1])]
+            most = max(counted[target] for target, _ in around)
+            expected = [own for own in allowed if not 0 <= 3 * counted[own[0]] < most]
         kept = [
             (int(target), int(hits))
             for target, hits in zip(left.target[i], left.hits[i], strict=True)
@@ -165,24 +259,34 @@ def test_doubtful_calls_go_up(taxonomy: Taxonomy) -> None:
     call = np.array(calls, dtype=np.int32)
     acceptance = np.array([1, 1, 1, 1, 2, 1, 1], dtype=np.uint8)
     hits = np.array([9, 9, 9, 9, 1, 4, 9], dtype=np.int32)
-    features = np.full(7, 24, dtype=np.int64)
+    expected_hits = np.full(7, 24 * RULES.unit, dtype=np.int64)
     least = round(0.2 * PER_MILLION)
-    raise_rank(call, acceptance, hits, features, nodes(taxonomy), lineages, RULES.highest, least)
+    raise_rank(call, acceptance, hits, expected_hits, nodes(taxonomy), lineages, RULES, least)
     assert call.tolist() == expected
     call = np.array(calls[:3], dtype=np.int32)
-    raise_rank(call, acceptance[:3], hits[:3], features[:3], nodes(taxonomy), lineages,
-         RANK_CODES["genus"], least)  # fmt: skip
+    raise_rank(
+        call, acceptance[:3], hits[:3], expected_hits[:3], nodes(taxonomy), lineages,
+        RULES._replace(highest=RANK_CODES["genus"]), least,
+    )  # fmt: skip
     assert call.tolist() == [at[561], at[561], -1]
     # The genus is doubted as well.
     call = np.array([first + 0, at[562], first + 4, at[561], at[543]], dtype=np.int32)
     raise_rank(
-        call, np.full(5, REJECTED, dtype=np.uint8), hits[:5] + 9, features[:5], nodes(taxonomy),
-        lineages, RULES.highest, least,
+        call, np.full(5, REJECTED, dtype=np.uint8), hits[:5] + 9, expected_hits[:5],
+        nodes(taxonomy), lineages, RULES, least,
     )  # fmt: skip
     assert call.tolist() == [at[543], at[543], at[10239], at[543], at[543]]
 
 
-@pytest.mark.parametrize("name", ["species_evidence", "genus_evidence", "doubtful_confidence"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "species_identity",
+        "genus_identity",
+        "doubtful_confidence",
+        "read_errors",
+    ],
+)
 def test_parameters_are_parts(name: str) -> None:
     for value in (-0.1, 1.5):
         with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} must be 0 to 1"):

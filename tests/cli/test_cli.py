@@ -198,15 +198,15 @@ def test_groups_of_options() -> None:
     """Options of a group are those of the command, with the group's defaults."""
     calls = CallOptions()
     assert calls.parameters() == CALLS_BY_EVIDENCE
-    assert calls.rules().evidence.species_evidence == calls.species_evidence
-    assert replace(calls, species_evidence=0.0).parameters() == QueryParameters()
+    assert calls.rules().evidence.species_identity == calls.species_identity
+    assert replace(calls, species_identity=0.0).parameters() == QueryParameters()
     changed = replace(calls, min_hits=7, hit_difference=0.5, confidence=0.0, candidates_kept=3)
     parameters = changed.parameters()
     assert (parameters.min_hits, parameters.hit_difference) == (7, 0.5)
     assert (parameters.confidence, parameters.candidates) == (0.0, 3)
     metacache = replace(changed, metacache=True, lowest="species")
     assert metacache.parameters() == replace(METACACHE_CALLS, lowest="species")
-    assert metacache.rules().evidence.species_evidence == 0
+    assert metacache.rules().evidence.species_identity == 0
 
     seen = []
 

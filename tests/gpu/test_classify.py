@@ -13,6 +13,7 @@ from ngsgpu.classify.call.evidence import (
     ACCEPTED,
     GENUS_ACCEPTED,
     REJECTED,
+    Acceptance,
     EvidenceParameters,
     SpeciesEvidence,
 )
@@ -140,11 +141,11 @@ def test_calls(
 
 
 @pytest.mark.parametrize("ties", ["first", "ambiguous"])
-@pytest.mark.parametrize("evidence", [0.0, 0.4])
-def test_calls_without_a_taxonomy(world: World, tmp_path: Path, ties: str, evidence: float):
+@pytest.mark.parametrize("identity", [0.0, 0.94])
+def test_calls_without_a_taxonomy(world: World, tmp_path: Path, ties: str, identity: float):
     database = build(world, tmp_path / "db", "cpu", taxonomy=False)
     sample, parameters = sample_of(world, "pairs"), QueryParameters(ties=ties)
-    rules = OutputRules(evidence=EvidenceParameters(evidence))
+    rules = OutputRules(evidence=EvidenceParameters(identity))
     one = classify(database, sample, tmp_path / "a", "cpu", parameters, rules)
     assert classify(database, sample, tmp_path / "b", "cuda", parameters, rules) == one
 
@@ -230,10 +231,10 @@ def test_looking_twice(
     monkeypatch.setattr(GpuSampleRun, "room", room)
     database = build(world, None, "cpu")
     sample = sample_of(world, "pairs")
-    for number, (share, evidence) in enumerate(((0.1, 0.0), (0.0, 0.35), (0.05, 0.6))):
+    for number, (share, identity) in enumerate(((0.1, 0.0), (0.0, 0.93), (0.05, 0.97))):
         rules = OutputRules(
             coverage_share=share,
-            evidence=EvidenceParameters(evidence, genus_evidence=0.5, doubtful_confidence=0.3),
+            evidence=EvidenceParameters(identity, genus_identity=0.95, doubtful_confidence=0.3),
         )
         one, two = (
             classify(
@@ -258,13 +259,13 @@ def with_relatives_of_all_kinds(world: World) -> list[str]:
 
 
 @pytest.fixture
-def beliefs(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+def beliefs(monkeypatch: pytest.MonkeyPatch) -> list[Acceptance]:
     """What is believed of the reference sequences, of each time that it is asked for."""
-    found: list[np.ndarray] = []
+    found: list[Acceptance] = []
     before = SpeciesEvidence.accepted
 
-    def accepted(self: SpeciesEvidence, parameters: EvidenceParameters) -> np.ndarray:
-        found.append(before(self, parameters))
+    def accepted(self: SpeciesEvidence, parameters: EvidenceParameters, kmer: int) -> Acceptance:
+        found.append(before(self, parameters, kmer))
         return found[-1]
 
     monkeypatch.setattr(SpeciesEvidence, "accepted", accepted)
@@ -276,20 +277,20 @@ def beliefs(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
 def test_doubted_genera(
     world: World,
     tmp_path: Path,
-    beliefs: list[np.ndarray],
+    beliefs: list[Acceptance],
     parameters: QueryParameters,
     partitions: int,
 ):
     database = build(world, tmp_path / "db", "cpu", request=PartitionRequest(number=partitions))
     reads = with_relatives_of_all_kinds(world)
     sample = one_sample([str(world.fastq("d.fq", reads))], [], interleaved=False, name="x")
-    rules = OutputRules(evidence=EvidenceParameters(0.75, genus_evidence=0.6))
+    rules = OutputRules(evidence=EvidenceParameters(0.97, genus_identity=0.93))
     one, two = (
         classify(database, sample, tmp_path / backend, backend, parameters, rules)
         for backend in ("cpu", "cuda")
     )
-    assert np.array_equal(*beliefs)
-    assert set(beliefs[0].tolist()) == {REJECTED, GENUS_ACCEPTED, ACCEPTED}
+    assert all(np.array_equal(*arrays) for arrays in zip(*beliefs, strict=True))
+    assert set(beliefs[0].level.tolist()) == {REJECTED, GENUS_ACCEPTED, ACCEPTED}
     assert one == two
 
 
@@ -444,11 +445,11 @@ def test_real_reads_near_doubted_genera(tmp_path: Path, beliefs: list[np.ndarray
     )
     reads = str(DATA / "reads/kraken_HiSeq_accuracy.fa.gz")
     sample = one_sample([reads], [], interleaved=False, name="x")
-    rules = OutputRules(evidence=EvidenceParameters(species_evidence=0.4))
+    rules = OutputRules(evidence=EvidenceParameters(species_identity=0.94))
     one, two = (
         classify(database, sample, tmp_path / backend, backend, CALLS_BY_EVIDENCE, rules)
         for backend in ("cpu", "cuda")
     )
-    assert np.array_equal(*beliefs)
-    assert set(beliefs[0].tolist()) == {REJECTED, GENUS_ACCEPTED, ACCEPTED}
+    assert all(np.array_equal(*arrays) for arrays in zip(*beliefs, strict=True))
+    assert set(beliefs[0].level.tolist()) == {REJECTED, GENUS_ACCEPTED, ACCEPTED}
     assert one == two

@@ -9,6 +9,7 @@ namespace {
 constexpr int kPerMillion = 1000000;
 constexpr int kSpecies = 4, kGenus = 6;  // indexes of the ranks
 constexpr int kGenusAccepted = 1, kAccepted = 2;  // as in evidence.py
+constexpr int kTimesLess = 3;
 
 __device__ __forceinline__ int common_rank(const Rules& rules, int one, int two, int lowest) {
     if (one < 0 || two < 0) return -1;
@@ -19,48 +20,85 @@ __device__ __forceinline__ int common_rank(const Rules& rules, int one, int two,
     return -1;
 }
 
-// Whether a candidate counts: not dropped, and of an accepted species if only those count.
-__device__ __forceinline__ bool counts(int target, const u8* kept, const u8* accepted, bool near) {
-    return (!kept || kept[target]) && (!near || accepted[target] == kAccepted);
+// ``SketchParameters.expected_hits`` of params.py.
+__device__ __forceinline__ int64_t expected_hits(const Rules& rules, int length1, int length2) {
+    const int64_t less = rules.kmer - 1;
+    const int64_t kmers = max(length1 - less, int64_t(0)) + max(length2 - less, int64_t(0));
+    return max(kmers * rules.per_window - rules.unit, rules.unit);
+}
+
+// Whether hits are at least a fraction, in millionths, of what is expected, above one hit.
+__device__ __forceinline__ bool reaches(int64_t hits, int64_t expected, const Rules& rules,
+                                        int64_t least) {
+    return (hits - 1) * rules.unit * kPerMillion >= expected * least;
+}
+
+// Whether a candidate is near one with ``hits``.
+__device__ __forceinline__ bool is_near(const Candidate& own, int64_t hits, const Rules& rules) {
+    return int64_t(own.y) * kPerMillion > (hits - rules.near_hits) * rules.difference;
+}
+
+// Whether a candidate counts: not dropped, and if only accepted species count, of one that is not
+// much rarer than another near the best, which has ``most_reads``.
+__device__ __forceinline__ bool counts(int target, const u8* kept, const Rules& rules, bool near,
+                                       int64_t most_reads) {
+    if (kept && !kept[target]) return false;
+    if (!near) return true;
+    const int64_t reads = rules.reads[target];
+    return rules.level[target] == kAccepted && (reads < 0 || reads * kTimesLess >= most_reads);
 }
 
 // The highest acceptance among the candidates near the best one; as ``_weigh`` of evidence.py.
-__device__ __forceinline__ int acceptance_of(const Candidate* row, int most, const u8* accepted,
-                                         const Rules& rules) {
+__device__ __forceinline__ int acceptance_of(const Candidate* row, int most, const Rules& rules) {
     if (row[0].x < 0) return kAccepted;
-    const int64_t threshold = (row[0].y - rules.min_hits) * rules.difference;
     int acceptance = 0;
     for (int i = 0; i < most && acceptance < kAccepted; ++i) {
         const Candidate own = row[i];
-        if (own.x < 0 || (i > 0 && int64_t(own.y) * kPerMillion <= threshold)) break;
-        acceptance = max(acceptance, int(accepted[own.x]));
+        if (own.x < 0 || (i > 0 && !is_near(own, row[0].y, rules))) break;
+        acceptance = max(acceptance, int(rules.level[own.x]));
     }
     return acceptance;
 }
 
+// ``most_reads_near`` of evidence.py.
+__device__ __forceinline__ int64_t most_reads_near(const Candidate* row, int most,
+                                                   const Rules& rules) {
+    int64_t found = -1;
+    int first = -1;
+    for (int i = 0; i < most && row[i].x >= 0; ++i) {
+        const Candidate own = row[i];
+        if (rules.level[own.x] < kAccepted) continue;
+        if (first < 0) first = own.y;
+        else if (!is_near(own, first, rules)) break;
+        found = max(found, rules.reads[own.x]);
+    }
+    return found;
+}
+
 // ``_call`` of cpu.py: the call of a query whose candidate ``first`` is the best that counts.
-__device__ int call_query(const Candidate* row, int most, int first, int64_t features,
-                          const Rules& rules, const u8* kept, const u8* accepted, bool near) {
+__device__ int call_query(const Candidate* row, int most, int first, int64_t expected,
+                          const Rules& rules, const u8* kept, bool near, int64_t most_reads) {
     const Candidate best = row[first];
     const int64_t hits = best.y;
-    if (hits < rules.min_hits || hits * kPerMillion < features * rules.confidence) return -1;
+    if (hits < rules.min_hits || !reaches(hits, expected, rules, rules.confidence)) return -1;
     const int node = rules.target_node[best.x];
     int rank = 0, call = int(rules.nodes) + best.x;
     if (rules.target_taxon) {
         call = rules.target_taxon[best.x];
         rank = rules.node_rank[call];
     }
-    const int64_t threshold = (hits - rules.min_hits) * rules.difference;
     const int last = rules.best_alone ? first + 1 : most;
     for (int i = first + 1; i < last; ++i) {
         const Candidate other = row[i];
-        if (other.x < 0 || int64_t(other.y) * kPerMillion <= threshold) break;
-        if (!counts(other.x, kept, accepted, near)) continue;
+        if (other.x < 0 || !is_near(other, hits, rules)) break;
+        if (!counts(other.x, kept, rules, near, most_reads)) continue;
         rank = common_rank(rules, node, rules.target_node[other.x], rank);
         if (rank < 0 || rank > rules.highest) return -1;
         call = rules.lineages[int64_t(node) * rules.ranks + rank];
     }
-    if (rank <= kSpecies && hits * kPerMillion < features * rules.species_confidence) {
+    int64_t least = rules.species_confidence;
+    if (rules.least) least = max(least, int64_t(rules.least[best.x]));
+    if (rank <= kSpecies && !reaches(hits, expected, rules, least)) {
         rank = common_rank(rules, node, node, kSpecies + 1);
         if (rank < 0) return -1;
         call = rules.lineages[int64_t(node) * rules.ranks + rank];
@@ -69,10 +107,10 @@ __device__ int call_query(const Candidate* row, int most, int first, int64_t fea
 }
 
 // ``raise_rank`` of evidence.py: a doubtful call above the species or genus, or none.
-__device__ int raise_call_rank(int call, int acceptance, int64_t hits, int64_t features,
+__device__ int raise_call_rank(int call, int acceptance, int64_t hits, int64_t expected,
                          const Rules& rules) {
     const int rejected = acceptance == kGenusAccepted ? kSpecies : kGenus;
-    if (hits * kPerMillion < features * rules.doubtful_confidence) return -1;
+    if (!reaches(hits, expected, rules, rules.doubtful_confidence)) return -1;
     const bool is_sequence = call >= rules.nodes;
     const int node = is_sequence ? rules.target_node[call - rules.nodes] : call;
     if (node < 0) return -1;

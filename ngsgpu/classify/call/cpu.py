@@ -10,10 +10,10 @@ Without a taxonomy there is no rank above the best candidate. Then the best one 
 of others (on ties the earliest reference sequence, which is the order of candidates), or with
 ``--ties ambiguous`` the query stays unclassified, as in MetaCache.
 
-Two more rules are additions. With ``confidence``, a query whose best candidate has less than this
-fraction of its features stays unclassified; with ``species_confidence``, one below that fraction is
-not called at species level or below, but at the next rank of the lineage. Both are off for
-MetaCache's calls.
+Two more rules are additions. With ``confidence``, a query that shares less than this fraction of
+its k-mers with the best candidate, as estimated from hits, stays unclassified; with
+``species_confidence``, one below that fraction is not called at species level or below, but at the
+next rank of the lineage. Both are off for MetaCache's calls.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.evidence import raise_rank, weigh
+from ngsgpu.classify.call.evidence import Acceptance, near_to, raise_rank, reaches, weigh
 from ngsgpu.classify.call.results import CalledReads
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.engine import Engine
@@ -34,7 +34,7 @@ def call_block(
     engine: Engine,
     block: QueryBlock,
     kept: NDArray[np.uint8] | None = None,
-    accepted: NDArray[np.uint8] | None = None,
+    accepted: Acceptance | None = None,
     doubtful_confidence: float = 0.0,
 ) -> CalledReads:
     """Call queries by their candidates.
@@ -43,17 +43,20 @@ def call_block(
         engine: the database, and what decides.
         block: the queries.
         kept: uint8[targets], 0 for targets that do not count; None: all count.
-        accepted: uint8[targets], see ``ngsgpu.classify.call.evidence``; None: all are.
+        accepted: see ``ngsgpu.classify.call.evidence``; None: all are.
         doubtful_confidence: see there.
     """
     best, acceptance = block.candidates, None
     if accepted is not None:
         best, acceptance = weigh(best, accepted, engine.rules)
+    expected = engine.sketch.expected_hits(block.length1, block.length2)
     call = np.empty(len(block), dtype=np.int32)
     place = np.empty(len(block), dtype=np.int64)
     call_queries(
-        best, block.features, engine.lineages, engine.node_rank, engine.target_node,
-        np.zeros(0, dtype=np.uint8) if kept is None else kept, engine.rules, call, place,
+        best, expected, engine.lineages, engine.node_rank, engine.target_node,
+        np.zeros(0, dtype=np.uint8) if kept is None else kept,
+        np.zeros(0, dtype=np.int32) if accepted is None else accepted.least,
+        engine.rules, call, place,
     )  # fmt: skip
     row, there = np.arange(len(block)), place >= 0
     column = np.maximum(place, 0)
@@ -64,8 +67,8 @@ def call_block(
     score = chosen(best.hits, 0)
     if acceptance is not None:
         raise_rank(
-            call, acceptance, score, block.features, engine.target_node, engine.lineages,
-            engine.rules.highest, round(doubtful_confidence * PER_MILLION),
+            call, acceptance, score, expected, engine.target_node, engine.lineages,
+            engine.rules, round(doubtful_confidence * PER_MILLION),
         )  # fmt: skip
     return CalledReads(
         queries=block,
@@ -93,11 +96,12 @@ def _common_rank(
 @njit(nogil=True, cache=True)
 def call_queries(
     best: CandidateArrays,
-    features: NDArray[np.int64],
+    expected: NDArray[np.int64],
     lineages: NDArray[np.int32],
     node_rank: NDArray[np.uint8],
     target_node: NDArray[np.int32],
     kept: NDArray[np.uint8],
+    least: NDArray[np.int32],
     rules: QueryRules,
     call: NDArray[np.int32],
     first_kept: NDArray[np.int64],
@@ -106,11 +110,12 @@ def call_queries(
 
     Args:
         best: their candidates.
-        features: int64[n], their numbers of features.
+        expected: int64[n], see ``SketchParameters.expected_hits``.
         lineages: int32[nodes, ranks], each node's taxon at each rank, or -1.
         node_rank: uint8[nodes].
         target_node: int32[targets], each target's taxon, or -1.
         kept: uint8[targets], 0 for ignored targets; empty: all count.
+        least: int32[targets], see ``Acceptance``; empty: 0.
         rules: calling rules.
         call: int32[n], output: the calls, see ``ngsgpu.classify.call.results``.
         first_kept: int64[n], output: index of the best candidate that counts, or -1.
@@ -127,8 +132,8 @@ def call_queries(
                 break
         if first_kept[query] >= 0:
             call[query] = _call(
-                best, query, first_kept[query], features[query], lineages, node_rank,
-                target_node, kept, rules,
+                best, query, first_kept[query], expected[query], lineages, node_rank,
+                target_node, kept, least, rules,
             )  # fmt: skip
 
 
@@ -137,16 +142,17 @@ def _call(
     best: CandidateArrays,
     query: Integer,
     first: Integer,
-    features: Integer,
+    expected: Integer,
     lineages: NDArray[np.int32],
     node_rank: NDArray[np.uint8],
     target_node: NDArray[np.int32],
     kept: NDArray[np.uint8],
+    least: NDArray[np.int32],
     rules: QueryRules,
 ) -> Integer:
     """The call of a query whose candidate at place ``first`` is the best that counts."""
     hits = np.int64(best.hits[query, first])
-    if hits < rules.min_hits or hits * PER_MILLION < features * rules.confidence:
+    if hits < rules.min_hits or not reaches(hits, expected, rules.unit, rules.confidence):
         return np.int64(-1)
     target = best.target[query, first]
     node = np.int64(target_node[target])
@@ -155,7 +161,7 @@ def _call(
     if rules.lowest > 0:
         call = np.int64(best.taxon[query, first])
         rank = np.int64(node_rank[call])
-    threshold = (hits - rules.min_hits) * rules.difference
+    threshold = near_to(hits, rules)
     last = first + 1 if rules.best_alone else best.target.shape[1]
     for i in range(first + 1, last):
         other = best.target[query, i]
@@ -167,7 +173,10 @@ def _call(
         if rank < 0 or rank > rules.highest:
             return np.int64(-1)
         call = np.int64(lineages[node, rank])
-    if rank <= SPECIES and hits * PER_MILLION < features * rules.species_confidence:
+    needed: Integer = np.int64(rules.species_confidence)
+    if least.size > 0:
+        needed = max(needed, np.int64(least[target]))
+    if rank <= SPECIES and not reaches(hits, expected, rules.unit, needed):
         rank = _common_rank(lineages, node, node, SPECIES + 1)
         if rank < 0:
             return np.int64(-1)

@@ -1,40 +1,42 @@
-"""Species evidence: which species a sample contains, and which are only relatives of those.
+"""Which species a sample contains, by the estimated identity of its reads to their references.
 
-Reads of a species without reference sequences hit those of its relatives, with fewer hits each,
-because genomes of different species differ in more than 5 % of their bases and each difference
-affects up to k k-mers. A single read cannot distinguish this from errors; all reads of a species
-together can. So, before reads are called:
+Reads of a species without reference sequences hit those of its relatives, with fewer hits each:
+genomes of different species differ in about 5 % of their bases or more, and each difference costs
+up to k k-mers. A single read cannot distinguish this from errors; all reads of a species together
+can. So, before reads are called:
 
-1. The evidence for a species is the median, over the reads whose best candidates are all from this
-   species, of the fraction of the read's features that hit (in per cent, rounded down; for an even
-   number of reads the lower of the two middle values). Reads below 8 per cent do not count: these
-   are often numerous hits from distant relatives.
-2. A species whose evidence reaches ``species_evidence`` is accepted; others, also those without any
-   such read, are rejected. Sequences without a species are accepted. A genus is accepted if one of
-   its species has evidence of at least ``genus_evidence``.
+1. A read shares the fraction (hits - 1) / (expected - 1) of its k-mers with a candidate, where
+   ``expected`` are the hits of the read in an identical sequence
+   (``SketchParameters.expected_hits``). One hit is chance.
+2. The evidence for a species is the median of this fraction over the reads with at least
+   ``near_hits`` hits whose best candidates are all from this species. The identity of the species
+   to its references is (evidence / c) ** (1 / k), where c allows for errors in reads: the highest
+   evidence of a species with many reads, at least 0.8, or what ``read_errors`` says.
+3. A species of at least ``species_identity`` passes. A species that shares more of its reads with
+   others than it has alone, and a fourth or less as many alone as another species of its family
+   that passes, is explained by the latter and does not: its reads come from sequences that a
+   strain of the other species has in common with it. Nor does one with few reads (10, or a 500th
+   of all). A genus is accepted if a species of at least ``genus_identity`` that no species of
+   another genus explains is in it. Sequences without a species are accepted.
 
 Then, for each read:
 
-3. If an accepted candidate is close to the best (its hits exceed ``(best - min_hits) *
-   hit_difference``, or it is the best), rejected ones are ignored, and the read is called as
-   usual.
-4. Otherwise it is called as usual, but at the next rank of the lineage above species. If the genera
-   of all close candidates are rejected as well, it is not called at genus level either. Below
-   ``doubtful_confidence`` of its features it stays unclassified.
+4. If an accepted candidate is near the best, rejected ones are ignored, and so are accepted ones
+   of species with less than a third of the reads of another species near the best. The read is
+   called as usual, at species level only if the fraction of its k-mers is at least 0.16 of the
+   evidence for the species.
+5. Otherwise it is called as usual, but at the next rank of the lineage above species. If the genera
+   of all near candidates are rejected as well, it is not called at genus level either. Below
+   ``doubtful_confidence`` it stays unclassified.
 
-All counts are integers, so that neither threads nor partitions affect the result.
-
-The coverage filter (MetaCache's; Kobus, section 6.4) drops sparsely covered reference sequences: a
-window is covered if it is in the range of a candidate with at least ``min_hits`` hits, and the
-coverage of a sequence is the fraction of its windows that are covered. In ascending order of
-coverage, ties by number, sequences are dropped while the sum of the dropped coverages is at most
-the given fraction of the total. Reads are then classified again with the remaining candidates.
+All counts are integers, so that neither threads nor partitions affect the result; logarithms and
+powers only turn options into fractions of k-mers and fractions into identities to be shown.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +44,31 @@ from numpy.typing import NDArray
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
-from ngsgpu.jit import njit
-from ngsgpu.taxonomy.tree import GENUS, SPECIES
+from ngsgpu.jit import Integer, njit
+from ngsgpu.taxonomy.tree import FAMILY, GENUS, SPECIES
 
-_BINS = 101
-MIN_PERCENT: Final = 8
-"""Minimum per cent of a read's features for it to count as evidence."""
+SHARES: Final = 201
+"""Bins of fractions of k-mers: half per cent each; the last holds 1 and above."""
+OWN: Final = SHARES
+SHARED: Final = SHARES + 1
+"""Columns of reads with candidates near the best from this species alone, and from others, too."""
+COLUMNS: Final = SHARES + 2
+
+LEAST_KEPT: Final = 800_000
+"""Fraction of k-mers, in millionths, that errors leave at least, if ``read_errors`` is not given:
+about 1.4 % of the bases are wrong."""
+MANY_READS: Final = 20
+"""Reads, and per cent of all reads, from which on a species counts for the errors in reads."""
+ENOUGH_READS: Final = 10
+FEW: Final = 500
+"""A species has enough reads from ``ENOUGH_READS`` on, or from a 500th of all; a genus if one of
+its species has half of that."""
+TIMES_MORE: Final = 4
+"""Times as many reads alone as of another species are those of a species that explains it."""
+TIMES_LESS: Final = 3
+"""Candidates of species with less than a third of the reads of another near the best give way."""
+LEAST_PERCENT: Final = 16
+"""Per cent of the evidence for a species that a read needs for a call at this level."""
 
 REJECTED: Final = 0
 GENUS_ACCEPTED: Final = 1
@@ -60,24 +81,56 @@ class EvidenceParameters:
     """Thresholds for accepting a species.
 
     Attributes:
-        species_evidence: minimum median fraction of hit features; 0 accepts all in a single pass.
-        genus_evidence: the same for a genus, judged by its best species.
-        doubtful_confidence: minimum fraction of hit features for reads with only rejected species
-            close to the best.
+        species_identity: minimum identity of a species to its references; 0 accepts all in a
+            single pass.
+        genus_identity: the same for a genus, judged by its best species.
+        doubtful_confidence: minimum fraction of shared k-mers for reads with only rejected species
+            near the best.
+        read_errors: errors per base of the reads; None: estimated from the sample.
     """
 
-    species_evidence: float = 0.0
-    genus_evidence: float = 0.2
-    doubtful_confidence: float = 0.2
+    species_identity: float = 0.0
+    genus_identity: float = 0.9
+    doubtful_confidence: float = 0.1
+    read_errors: float | None = None
 
     def __post_init__(self) -> None:
         for option, value in (
-            ("--species-evidence", self.species_evidence),
-            ("--genus-evidence", self.genus_evidence),
+            ("--species-identity", self.species_identity),
+            ("--genus-identity", self.genus_identity),
             ("--doubtful-confidence", self.doubtful_confidence),
+            ("--read-errors", self.read_errors or 0.0),
         ):
             if not 0 <= value <= 1:
                 raise UsageError(f"{option} must be 0 to 1, not {value:g}")
+        if self.read_errors is not None and self.read_errors > MOST_ERRORS:
+            raise UsageError(
+                f"--read-errors must be at most {MOST_ERRORS:g}, not {self.read_errors:g}: "
+                "k-mers of such reads tell nothing"
+            )
+
+
+MOST_ERRORS: Final = 0.25
+
+
+class Acceptance(NamedTuple):
+    """What the first pass found out about reference sequences.
+
+    Attributes:
+        level: uint8[t], see ``ACCEPTED``.
+        reads: int64[t], reads of the species; -1 of those without one.
+        least: int32[t], fraction of shared k-mers that a call at species level needs, millionths.
+    """
+
+    level: NDArray[np.uint8]
+    reads: NDArray[np.int64]
+    least: NDArray[np.int32]
+
+
+@njit(nogil=True, cache=True)
+def reaches(hits: Integer, expected: Integer, unit: Integer, least: Integer) -> bool:
+    """Whether hits are at least a fraction, in millionths, of what is expected, above one hit."""
+    return bool((np.int64(hits) - 1) * unit * PER_MILLION >= expected * least)
 
 
 class SpeciesEvidence:
@@ -86,74 +139,114 @@ class SpeciesEvidence:
     Args:
         target_node: int32[t], each reference sequence's taxon, or -1.
         lineages: int32[n, ranks], see ``Taxonomy.ranked_lineages``.
-        min_hits: hits of the best candidate from which on a read counts.
+        rules: when a read counts, and which candidates are near the best.
 
     Attributes:
         species: int32[t], number of each reference sequence's species, or -1.
-        counts: int64[species, 101], reads by species and per cent of their features that hit.
+        counts: int64[species, COLUMNS], reads by species and fraction of shared k-mers in half
+            per cent, then those in ``OWN`` and ``SHARED``.
     """
 
     def __init__(
-        self, target_node: NDArray[np.int32], lineages: NDArray[np.int32], min_hits: int
+        self, target_node: NDArray[np.int32], lineages: NDArray[np.int32], rules: QueryRules
     ) -> None:
         species = np.where(target_node < 0, np.int32(-1), lineages[target_node, SPECIES])
         nodes, numbers = np.unique(species, return_inverse=True)
         self._nodes = nodes
         self._genus = np.where(nodes < 0, np.int32(-1), lineages[nodes, GENUS])
+        family = np.where(nodes < 0, np.int32(-1), lineages[nodes, FAMILY])
+        self._family = np.where(family < 0, self._genus, family)
         self.species = np.where(species < 0, -1, numbers).astype(np.int32)
-        self._min_hits = np.int64(min_hits)
-        self.counts = np.zeros((len(nodes), _BINS), dtype=np.int64)
+        self.rules = rules
+        self.counts = np.zeros((len(nodes), COLUMNS), dtype=np.int64)
 
-    def add(self, best: CandidateArrays, features: NDArray[np.int64]) -> None:
-        """Add reads; threads may not add at the same time."""
-        _count(best.target, best.hits, features, self.species, self._min_hits, self.counts)
+    def add(self, best: CandidateArrays, expected: NDArray[np.int64]) -> None:
+        """Add reads; threads may not add at the same time.
 
-    def medians(self) -> dict[int, int]:
-        """Evidence by species, in per cent, of those that have any."""
-        counts = self.counts.copy()
-        counts[:, :MIN_PERCENT] = 0
+        Args:
+            best: their candidates.
+            expected: int64[n], see ``SketchParameters.expected_hits``.
+        """
+        _count(best.target, best.hits, expected, self.species, self.rules, self.counts)
+
+    def medians(self) -> NDArray[np.int64]:
+        """Evidence for each species in millionths (the middle of its bin), 0 without any."""
+        counts = self.counts[:, :SHARES]
         total = counts.sum(axis=1)
         below = np.cumsum(counts, axis=1)
         median = np.argmax(below > (total[:, None] - 1) // 2, axis=1)
-        return {
-            int(node): int(found)
-            for node, found, reads in zip(self._nodes, median, total, strict=True)
-            if node >= 0 and reads > 0
-        }
+        middle = np.minimum((2 * median + 1) * (PER_MILLION // (2 * (SHARES - 1))), PER_MILLION)
+        return np.where(total > 0, middle, 0)
 
-    def accepted(self, parameters: EvidenceParameters) -> NDArray[np.uint8]:
-        """Acceptance of each reference sequence: uint8[t], see ``ACCEPTED``."""
-        medians = self.medians()
-        evidence = np.array([medians.get(node, -1) for node in self._nodes.tolist()])
-        evidence *= PER_MILLION // 100
-        of_genus: dict[int, int] = {}
-        for genus, own in zip(self._genus.tolist(), evidence.tolist(), strict=True):
-            of_genus[genus] = max(own, of_genus.get(genus, -1))
-        in_genus = np.array([of_genus[genus] for genus in self._genus.tolist()])
-        is_species = (self._nodes < 0) | (evidence >= _millionths(parameters.species_evidence))
+    def kept_by_errors(self, parameters: EvidenceParameters, kmer: int) -> int:
+        """Fraction of k-mers that errors in reads leave, in millionths."""
+        if parameters.read_errors is not None:
+            return max(1, round((1 - parameters.read_errors) ** kmer * PER_MILLION))
+        reads = self.counts[:, :SHARES].sum(axis=1)
+        many = (self._nodes >= 0) & (reads >= MANY_READS) & (reads * 100 >= reads.sum())
+        best = int(self.medians()[many].max(initial=0)) if many.any() else PER_MILLION
+        return max(best, LEAST_KEPT)
+
+    def accepted(self, parameters: EvidenceParameters, kmer: int) -> Acceptance:
+        """Acceptance of each reference sequence.
+
+        Args:
+            parameters: thresholds.
+            kmer: length of k-mers.
+        """
+        medians, reads = self.medians(), self.counts[:, :SHARES].sum(axis=1)
+        reads = np.where(self._nodes < 0, 0, reads)
+        kept, total = self.kept_by_errors(parameters, kmer), int(reads.sum())
+
+        def at_least(identity: float) -> NDArray[np.bool_]:
+            return medians * PER_MILLION >= round(identity**kmer * PER_MILLION) * kept
+
+        enough = (reads >= ENOUGH_READS) | (reads * FEW >= total)
+        passes = (reads > 0) & enough & at_least(parameters.species_identity)
+        explained, by_other_genus = self._explained(passes)
+        some = (reads >= ENOUGH_READS // 2) | (reads * 2 * FEW >= total)
+        for_genus = (reads > 0) & some & at_least(parameters.genus_identity) & ~by_other_genus
         # A species that has no genus leaves none to doubt.
-        is_genus = (self._genus < 0) | (in_genus >= _millionths(parameters.genus_evidence))
+        is_genus = (self._genus < 0) | np.isin(self._genus, self._genus[for_genus])
+        is_species = (self._nodes < 0) | (passes & ~explained)
         levels = np.where(is_species, ACCEPTED, np.where(is_genus, GENUS_ACCEPTED, REJECTED))
-        levels = levels.astype(np.uint8)
-        return np.where(self.species < 0, np.uint8(ACCEPTED), levels[np.maximum(self.species, 0)])
+        own = np.maximum(self.species, 0)
 
+        def of_targets(values: NDArray[np.int64], otherwise: int) -> NDArray[np.int64]:
+            return np.where(self.species < 0, otherwise, values[own] if len(values) else 0)
 
-def _millionths(share: float) -> int:
-    return round(share * PER_MILLION)
+        return Acceptance(
+            of_targets(levels, ACCEPTED).astype(np.uint8),
+            of_targets(reads, -1).astype(np.int64),
+            of_targets(medians * LEAST_PERCENT // 100, 0).astype(np.int32),
+        )
+
+    def _explained(self, passes: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Species that a relative explains, and those that only one of another genus does."""
+        own, shared = self.counts[:, OWN], self.counts[:, SHARED]
+        explained = np.zeros(len(own), dtype=np.bool_)
+        by_other = np.zeros(len(own), dtype=np.bool_)
+        for at in np.flatnonzero(passes & (own < shared) & (self._family >= 0)).tolist():
+            relatives = passes & (self._family == self._family[at])
+            relatives &= (own >= TIMES_MORE * own[at]) & (own > own[at])
+            explained[at] = relatives.any()
+            same = self._genus == self._genus[at]
+            by_other[at] = explained[at] and not (relatives & same).any()
+        return explained, by_other
 
 
 def weigh(
-    best: CandidateArrays, accepted: NDArray[np.uint8], rules: QueryRules
+    best: CandidateArrays, accepted: Acceptance, rules: QueryRules
 ) -> tuple[CandidateArrays, NDArray[np.uint8]]:
-    """Drop candidates of rejected species if one of an accepted species is close to the best.
+    """Drop candidates of rejected and of rare species if there are others near the best.
 
     Returns:
-        The candidates, and the highest acceptance of those close to the best, uint8[n];
-        ``ACCEPTED`` for reads without candidates.
+        The candidates, and the highest acceptance of those near the best, uint8[n]; ``ACCEPTED``
+        for reads without candidates.
     """
     left = best.copy()
     acceptance = np.full(len(best.target), ACCEPTED, dtype=np.uint8)
-    _weigh(left, accepted, np.int64(rules.min_hits), np.int64(rules.difference), acceptance)
+    _weigh(left, accepted, rules, acceptance)
     return left, acceptance
 
 
@@ -161,26 +254,27 @@ def raise_rank(
     call: NDArray[np.int32],
     acceptance: NDArray[np.uint8],
     hits: NDArray[np.int32],
-    features: NDArray[np.int64],
+    expected: NDArray[np.int64],
     target_node: NDArray[np.int32],
     lineages: NDArray[np.int32],
-    highest: int,
+    rules: QueryRules,
     least: int,
 ) -> None:
     """Raise calls of reads with only rejected species to above species or genus, or discard them.
 
     Args:
         call: int32[n], changed.
-        acceptance: uint8[n], of the candidates close to the best.
+        acceptance: uint8[n], of the candidates near the best.
         hits: int32[n], of the best candidate.
-        features: int64[n], of the read.
+        expected: int64[n], see ``SketchParameters.expected_hits``.
         target_node: int32[t].
         lineages: int32[nodes, ranks].
-        highest: highest rank of calls.
-        least: minimum fraction of hit features, in millionths.
+        rules: highest rank of calls, and the unit of ``expected``.
+        least: minimum fraction of shared k-mers, in millionths.
     """
     rows = np.flatnonzero((acceptance < ACCEPTED) & (call >= 0))
-    enough = hits[rows].astype(np.int64) * PER_MILLION >= features[rows] * least
+    shared = (hits[rows].astype(np.int64) - 1) * (rules.unit * PER_MILLION)
+    enough = shared >= expected[rows] * least
     call[rows[~enough]] = -1
     rows = rows[enough]
     nodes = len(lineages)
@@ -191,7 +285,7 @@ def raise_rank(
     rows, node, is_sequence = rows[is_known], node[is_known], is_sequence[is_known]
     rejected = np.where(acceptance[rows] == GENUS_ACCEPTED, SPECIES, GENUS)[:, None]
     rank, lineage = np.arange(lineages.shape[1]), lineages[node]
-    above = (lineage >= 0) & (rank > rejected) & (rank <= highest)
+    above = (lineage >= 0) & (rank > rejected) & (rank <= rules.highest)
     lifted = np.where(above.any(axis=1), lineage[np.arange(len(rows)), above.argmax(axis=1)], -1)
     lowest = np.argmax(lineage >= 0, axis=1)
     is_low = is_sequence | (lowest <= rejected[:, 0])
@@ -199,124 +293,98 @@ def raise_rank(
 
 
 @njit(nogil=True, cache=True)
-def _count(target, hits, features, species, min_hits, counts):  # type: ignore[no-untyped-def]
-    """Count reads by species and per cent of features that hit."""
-    for i in range(target.shape[0]):
-        if target[i, 0] < 0 or hits[i, 0] < min_hits:
-            continue
-        mine = species[target[i, 0]]
-        if mine < 0:
-            continue
-        alone = True
-        for j in range(1, target.shape[1]):
-            if target[i, j] < 0 or hits[i, j] < hits[i, 0]:
-                break
-            alone = alone and species[target[i, j]] == mine
-        if alone:
-            counts[mine, min(np.int64(hits[i, 0]) * 100 // max(features[i], 1), 100)] += 1
+def near_to(hits: Integer, rules: QueryRules) -> Integer:
+    """Hits, in millionths, above which candidates are near one with ``hits``."""
+    return (np.int64(hits) - rules.near_hits) * rules.difference
 
 
 @njit(nogil=True, cache=True)
-def _weigh(best, accepted, min_hits, difference, acceptance):  # type: ignore[no-untyped-def]
-    """Move accepted species to the front in rows with one close to the best; clear the others."""
+def _count(target, hits, expected, species, rules, counts):  # type: ignore[no-untyped-def]
+    """Count reads by species."""
+    for i in range(target.shape[0]):
+        if target[i, 0] < 0 or hits[i, 0] < rules.near_hits:
+            continue
+        mine = species[target[i, 0]]
+        alone = is_own = True
+        for j in range(1, target.shape[1]):
+            if target[i, j] < 0:
+                break
+            if species[target[i, j]] == mine:
+                continue
+            alone = alone and hits[i, j] < hits[i, 0]
+            is_own = is_own and np.int64(hits[i, j]) * PER_MILLION <= near_to(hits[i, 0], rules)
+        if alone and mine >= 0:
+            share = (np.int64(hits[i, 0]) - 1) * rules.unit * (SHARES - 1) // expected[i]
+            counts[mine, min(share, SHARES - 1)] += 1
+        if hits[i, 0] < rules.min_hits:
+            continue
+        if is_own:
+            if mine >= 0:
+                counts[mine, OWN] += 1
+            continue
+        for j in range(target.shape[1]):
+            if target[i, j] < 0 or (
+                j > 0 and np.int64(hits[i, j]) * PER_MILLION <= near_to(hits[i, 0], rules)
+            ):
+                break
+            own = species[target[i, j]]
+            is_first = own >= 0
+            for before in range(j):
+                is_first = is_first and species[target[i, before]] != own
+            if is_first:
+                counts[own, SHARED] += 1
+
+
+@njit(nogil=True, cache=True)
+def _weigh(best, accepted, rules, acceptance):  # type: ignore[no-untyped-def]
+    """Move candidates that count to the front in rows with an accepted one near the best."""
     target, hits, window_begin, window_end, taxon = best
+    level, reads, _ = accepted
     most = target.shape[1]
     for i in range(target.shape[0]):
         if target[i, 0] < 0:
             continue
-        threshold = (np.int64(hits[i, 0]) - min_hits) * difference
         near = REJECTED
         for j in range(most):
-            if target[i, j] < 0 or (j > 0 and np.int64(hits[i, j]) * 1000000 <= threshold):
+            if target[i, j] < 0 or (
+                j > 0 and np.int64(hits[i, j]) * PER_MILLION <= near_to(hits[i, 0], rules)
+            ):
                 break
-            near = max(near, accepted[target[i, j]])
+            near = max(near, level[target[i, j]])
         acceptance[i] = near
         if near < ACCEPTED:
             continue
+        most_reads = most_reads_near(target[i], hits[i], level, reads, rules)
         place = 0
         for j in range(most):
-            if target[i, j] >= 0 and accepted[target[i, j]] == ACCEPTED:
-                target[i, place] = target[i, j]
-                hits[i, place] = hits[i, j]
-                window_begin[i, place] = window_begin[i, j]
-                window_end[i, place] = window_end[i, j]
-                if taxon.shape[1] == most:
-                    taxon[i, place] = taxon[i, j]
-                place += 1
+            own = target[i, j]
+            if own < 0 or level[own] < ACCEPTED or 0 <= reads[own] * TIMES_LESS < most_reads:
+                continue
+            target[i, place] = own
+            hits[i, place] = hits[i, j]
+            window_begin[i, place] = window_begin[i, j]
+            window_end[i, place] = window_end[i, j]
+            if taxon.shape[1] == most:
+                taxon[i, place] = taxon[i, j]
+            place += 1
         for j in range(place, most):
             target[i, j] = -1
             hits[i, j] = 0
 
 
-class CoverageCounter:
-    """Marks covered windows; one byte per window of the database.
-
-    Args:
-        windows: int64[t], windows of each reference sequence (``Labels.windows``).
-        min_hits: minimum hits of a candidate to count.
-
-    Attributes:
-        first_window: int64[t + 1], where each sequence's windows begin, and the end of the last.
-        marks: uint8, 1 for each covered window, concatenated over the sequences.
-    """
-
-    def __init__(self, windows: NDArray[np.int64], min_hits: int) -> None:
-        self._windows = np.asarray(windows, dtype=np.int64)
-        self.first_window = np.concatenate([[0], np.cumsum(self._windows)]).astype(np.int64)
-        self._min_hits = min_hits
-        self.marks = np.zeros(int(self.first_window[-1]), dtype=np.uint8)
-
-    def add(self, candidates: CandidateArrays) -> None:
-        """Mark the windows in the ranges of candidates; threads may not add at the same time."""
-        _mark(
-            candidates.target, candidates.hits, candidates.window_begin, candidates.window_end,
-            self.first_window, np.int32(self._min_hits), self.marks,
-        )  # fmt: skip
-
-    def covered(self) -> NDArray[np.int64]:
-        """Covered windows of each reference sequence, int64[t]."""
-        sums = np.concatenate([[0], np.cumsum(self.marks, dtype=np.int64)])
-        first = self.first_window
-        return np.asarray(sums[first[1:]] - sums[first[:-1]], dtype=np.int64)
-
-    def dropped(self, share: float) -> NDArray[np.bool_]:
-        """Which reference sequences the filter drops, bool[t]; see `drop_sparse`."""
-        return drop_sparse(self.covered(), self._windows, share)
-
-
-def drop_sparse(
-    covered: NDArray[np.int64], windows: NDArray[np.int64], share: float
-) -> NDArray[np.bool_]:
-    """Which reference sequences the filter drops.
-
-    Args:
-        covered: int64[t], windows that are covered.
-        windows: int64[t], all windows.
-        share: of the sum of all coverages, 0 to below 1.
-
-    Returns:
-        bool[t]; sequences without any covered window are dropped, too.
-
-    Raises:
-        UsageError: a share that makes no sense.
-    """
-    if not 0 <= share < 1:
-        raise UsageError("the share of the coverage filter must be from 0 to below 1")
-    coverage = covered / np.maximum(windows, 1)
-    order = np.argsort(coverage, kind="stable")
-    sums = np.cumsum(coverage[order])
-    dropped = np.zeros(len(coverage), dtype=np.bool_)
-    if len(sums) > 0:
-        dropped[order] = (sums <= share * sums[-1]) | (coverage[order] == 0)
-    return dropped
-
-
 @njit(nogil=True, cache=True)
-def _mark(target, hits, window_begin, window_end, first, min_hits, covered):  # type: ignore[no-untyped-def]
-    for i in range(target.shape[0]):
-        for j in range(target.shape[1]):
-            best = target[i, j]
-            if best >= 0 and hits[i, j] >= min_hits:
-                start = first[best]
-                for window in range(window_begin[i, j], window_end[i, j] + 1):
-                    covered[start + window] = 1
+def most_reads_near(target, hits, level, reads, rules):  # type: ignore[no-untyped-def]
+    """The most reads of a species with a candidate near the best accepted one, or -1."""
+    found = np.int64(-1)
+    first: Integer = -1
+    for j in range(target.size):
+        if target[j] < 0:
+            break
+        if level[target[j]] < ACCEPTED:
+            continue
+        if first < 0:
+            first = hits[j]
+        elif np.int64(hits[j]) * PER_MILLION <= near_to(first, rules):
+            break
+        found = max(found, reads[target[j]])
+    return found

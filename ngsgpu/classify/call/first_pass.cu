@@ -1,35 +1,54 @@
 // All queries together, before the first is called; the reference is evidence.py.
-#include "ngsgpu/classify/query/batch.cuh"
+#include "ngsgpu/classify/call/calls.cuh"
 
 namespace {
 
-constexpr int kBins = 101;   // per cent of features that hit
+constexpr int kShares = 201, kOwn = kShares, kShared = kShares + 1, kColumns = kShares + 2;
 
 }  // namespace
 
-// Count queries whose best candidates are of one species, by it and by the per cent of their
-// features that hit; SpeciesEvidence of evidence.py.
+// Count queries by species and fraction of shared k-mers; SpeciesEvidence of evidence.py.
 //
-// Grid: any; block: kThreads, one thread a query. Bytes: 16 for each candidate that is as good as
-// the best, and 4.
+// Grid: any; block: kThreads, one thread a query. Bytes: 16 for each candidate near the best, and
+// 8.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    count_evidence(const Candidate* candidates, const int32_t* features, uint32_t queries, int most,
-                   const int32_t* species, int min_hits, unsigned long long* bins) {
+    count_evidence(const Candidate* candidates, const int32_t* sizes, uint32_t queries, int most,
+                   const int32_t* species, const Rules* rules_in, unsigned long long* bins) {
+    const Rules rules = *rules_in;
     const uint32_t step = gridDim.x * kThreads;
     for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < queries; i += step) {
         const Candidate* row = candidates + int64_t(i) * most;
         const Candidate best = row[0];
-        if (best.x < 0 || best.y < min_hits || species[best.x] < 0) continue;
-        const int own = species[best.x];
-        bool alone = true;
-        for (int j = 1; j < most && alone; ++j) {
+        if (best.x < 0 || best.y < rules.near_hits) continue;
+        const int mine = species[best.x];
+        bool alone = true, is_own = true;
+        for (int j = 1; j < most && is_own; ++j) {
             const Candidate other = row[j];
-            if (other.x < 0 || other.y < best.y) break;
-            alone = species[other.x] == own;
+            if (other.x < 0 || !is_near(other, best.y, rules)) break;
+            if (species[other.x] == mine) continue;
+            alone = other.y < best.y;
+            is_own = false;
         }
-        if (!alone) continue;
-        const int64_t share = int64_t(best.y) * 100 / max(features[i], 1);
-        atomicAdd(bins + int64_t(own) * kBins + min(share, int64_t(100)), 1ull);
+        if (alone && mine >= 0) {
+            const int64_t expected =
+                expected_hits(rules, sizes[queries + i], sizes[2 * queries + i]);
+            const int64_t share = int64_t(best.y - 1) * rules.unit * (kShares - 1) / expected;
+            atomicAdd(bins + int64_t(mine) * kColumns + min(share, int64_t(kShares - 1)), 1ull);
+        }
+        if (best.y < rules.min_hits) continue;
+        if (is_own) {
+            if (mine >= 0) atomicAdd(bins + int64_t(mine) * kColumns + kOwn, 1ull);
+            continue;
+        }
+        for (int j = 0; j < most; ++j) {
+            const Candidate other = row[j];
+            if (other.x < 0 || (j > 0 && !is_near(other, best.y, rules))) break;
+            const int own = species[other.x];
+            bool is_first = own >= 0;
+            for (int before = 0; before < j && is_first; ++before)
+                is_first = species[row[before].x] != own;
+            if (is_first) atomicAdd(bins + int64_t(own) * kColumns + kShared, 1ull);
+        }
     }
 }
 

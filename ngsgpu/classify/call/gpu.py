@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ngsgpu.classify.call.evidence import CoverageCounter, SpeciesEvidence
+from ngsgpu.classify.call.coverage import CoverageCounter
+from ngsgpu.classify.call.evidence import Acceptance, SpeciesEvidence
 from ngsgpu.classify.params import PER_MILLION
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import GpuBatch
@@ -15,18 +16,23 @@ from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import to_device
 
 KERNELS: Final = KernelModule("ngsgpu.classify.call", "first_pass.cu")
-_CALL_RULES: Final = ("min_hits", "difference", "confidence", "species_confidence", "lowest",
-                      "highest", "best_alone")  # fmt: skip
+_CALL_RULES: Final = ("min_hits", "near_hits", "unit", "difference", "confidence",
+                      "species_confidence", "lowest", "highest", "best_alone")  # fmt: skip
 
 RULES: Final = Struct(__name__, "Rules", {
     "lineages": "const int32_t*",
     "node_rank": "const uint8_t*",
     "target_node": "const int32_t*",
     "target_taxon": "const int32_t*",
-    **dict.fromkeys(("nodes", "targets", "ranks", "doubtful_confidence", *_CALL_RULES), "int64_t"),
+    "level": "const uint8_t*",
+    "reads": "const int64_t*",
+    "least": "const int32_t*",
+    **dict.fromkeys(("nodes", "targets", "ranks", "doubtful_confidence", "kmer", "per_window",
+                     *_CALL_RULES), "int64_t"),
 })  # fmt: skip
 """The tree (``lineages`` of nodes and ranks), the reference sequences (their nodes, -1 where there
-is none; taxa of calls, null where these may be sequences), and what decides."""
+is none; taxa of calls, null where these may be sequences; their ``Acceptance``, null if all are
+accepted), and what decides."""
 
 
 class GpuFirstPass:
@@ -52,6 +58,7 @@ class GpuFirstPass:
         if evidence is not None:
             self._species = cupy.asarray(evidence.species)
             self._bins = cupy.asarray(evidence.counts)
+            self._rules, self._rule_arrays = rules_on_gpu(engine, None, 0.0)
 
     def add(self, batch: GpuBatch) -> None:
         """Look at queries."""
@@ -70,7 +77,7 @@ class GpuFirstPass:
                 grid,
                 (THREADS,),
                 (
-                    batch.candidates, batch.sizes, queries, most, self._species, self._min_hits,
+                    batch.candidates, batch.sizes, queries, most, self._species, self._rules,
                     self._bins,
                 ),
             )  # fmt: skip
@@ -83,9 +90,14 @@ class GpuFirstPass:
             self._evidence.counts[...] = self._bins.get()
 
 
-def rules_on_gpu(engine: Engine, doubtful_confidence: float) -> tuple[Any, list[Any]]:
+def rules_on_gpu(
+    engine: Engine, accepted: Acceptance | None, doubtful_confidence: float
+) -> tuple[Any, list[Any]]:
     """The struct ``RULES``, and the arrays that it points to."""
     rules = engine.rules
+    found = dict.fromkeys(Acceptance._fields)
+    if accepted is not None:
+        found = {name: to_device(array) for name, array in accepted._asdict().items()}
     taxa = engine.taxon_of_target
     lineages, node_rank, target_node = arrays = [
         to_device(array) for array in (engine.lineages, engine.node_rank, engine.target_node)
@@ -101,6 +113,9 @@ def rules_on_gpu(engine: Engine, doubtful_confidence: float) -> tuple[Any, list[
         targets=len(engine.target_node),
         ranks=engine.lineages.shape[1],
         doubtful_confidence=round(doubtful_confidence * PER_MILLION),
+        kmer=engine.sketch.kmer,
+        per_window=engine.sketch.per_window,
+        **found,
         **{name: getattr(rules, name) for name in _CALL_RULES},
     )
-    return struct, arrays
+    return struct, [*arrays, *found.values()]

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.call.evidence import Acceptance
 from ngsgpu.classify.call.gpu import rules_on_gpu
 from ngsgpu.classify.call.results import SampleTotals
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
@@ -70,7 +71,7 @@ class GpuCaller:
         table: what makes the table of reads, or None.
         kraken: what makes Kraken's lines, or None.
         kept: uint8[targets], 0 for those that do not count; None: all do.
-        accepted: uint8[targets], see ``ngsgpu.classify.call.evidence``; None: all are.
+        accepted: see ``ngsgpu.classify.call.evidence``; None: all are.
         doubtful_confidence: see there.
         window_reads: whether to count queries by window.
     """
@@ -82,7 +83,7 @@ class GpuCaller:
         kraken: KrakenLinesWriter | None,
         *,
         kept: NDArray[np.uint8] | None,
-        accepted: NDArray[np.uint8] | None,
+        accepted: Acceptance | None,
         doubtful_confidence: float,
         window_reads: bool,
     ) -> None:
@@ -91,7 +92,6 @@ class GpuCaller:
         self._engine = engine
         self._wanted = np.int32((table is not None) + 2 * (kraken is not None))
         self._kept = NULL if kept is None else cupy.asarray(kept)
-        self._believed = NULL if accepted is None else cupy.asarray(accepted)
         targets = engine.target_node
         self._counts = cupy.zeros(len(engine.taxonomy) + len(targets) + 1, dtype=cupy.uint64)
         self._bases = cupy.zeros(1, dtype=cupy.uint64)
@@ -101,7 +101,7 @@ class GpuCaller:
             self._first_window = cupy.asarray(np.cumsum(windows) - windows)
             self._window_reads = cupy.zeros(int(windows.sum()), dtype=cupy.int32)
         self._paired = False
-        self._rules, self._rule_arrays = rules_on_gpu(engine, doubtful_confidence)
+        self._rules, self._rule_arrays = rules_on_gpu(engine, accepted, doubtful_confidence)
         self._texts, self._text_arrays = _texts_on_gpu(table, kraken)
 
     def call(self, batch: GpuBatch) -> CalledBatch:
@@ -128,7 +128,7 @@ class GpuCaller:
             (
                 batch.candidates, batch.sizes, np.uint32(queries),
                 np.int32(batch.candidates.shape[1]), self._rules, self._texts, self._kept,
-                self._believed, batch.names.length, np.int32(batch.paired), self._first_window,
+                batch.names.length, np.int32(batch.paired), self._first_window,
                 self._window_reads, called.calls, called.best, self._counts, self._bases,
                 self._wanted, called.line_offsets, called.tile_start,
             ),

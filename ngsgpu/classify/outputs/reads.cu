@@ -97,8 +97,7 @@ __device__ __forceinline__ u8* put_number(u8* out, uint64_t value, uint32_t lane
 
 // Call queries and compute the length of their lines.
 //
-// ``sizes``: as written by find_candidates. ``kept`` and ``accepted``: u8[targets], or null if all
-// count. ``calls``: as in results.py. ``best``: the candidate of the call; target -1 for none.
+// ``sizes``: as written by find_candidates. ``kept``: u8[targets], or null if all count. ``calls``: as in results.py. ``best``: the candidate of the call; target -1 for none.
 // ``counts``: queries by call, those without one last; ``bases``: of all. ``window_reads``: by
 // window, or null. ``wanted``: bits kTableLines, kKrakenLines; for each of them ``line_offsets``
 // receives where every query's line begins in its block, and ``tile_bytes`` the bytes of each
@@ -108,7 +107,7 @@ __device__ __forceinline__ u8* put_number(u8* out, uint64_t value, uint32_t lane
 // candidate examined, 16 in and 28 out per query.
 extern "C" __global__ void __launch_bounds__(kThreads)
     call_queries(const Candidate* candidates, const int32_t* sizes, uint32_t queries, int most,
-                 const Rules* rules_in, const Texts* texts_in, const u8* kept, const u8* accepted,
+                 const Rules* rules_in, const Texts* texts_in, const u8* kept,
                  const uint32_t* name_length, int paired, const int64_t* first_window, int32_t* window_reads,
                  int32_t* calls, Candidate* best_out, unsigned long long* counts_of,
                  unsigned long long* bases, int wanted, uint32_t* line_offsets,
@@ -122,20 +121,22 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     int64_t slot = -1;
     if (query < queries) {
         const Candidate* row = candidates + int64_t(query) * most;
-        const int64_t all = sizes[query];
-        const int acceptance = accepted ? acceptance_of(row, most, accepted, rules) : kAccepted;
-        const bool near = accepted && acceptance == kAccepted;
+        const int64_t expected =
+            expected_hits(rules, sizes[queries + query], sizes[2 * queries + query]);
+        const int acceptance = rules.level ? acceptance_of(row, most, rules) : kAccepted;
+        const bool near = rules.level && acceptance == kAccepted;
+        const int64_t most_reads = near ? most_reads_near(row, most, rules) : -1;
         int place = 0;
         while (place < most && row[place].x >= 0 &&
-               !counts(row[place].x, kept, accepted, near))
+               !counts(row[place].x, kept, rules, near, most_reads))
             ++place;
         Candidate best = {-1, 0, 0, 0};
         int call = -1;
         if (place < most && row[place].x >= 0) {
             best = row[place];
-            call = call_query(row, most, place, all, rules, kept, accepted, near);
+            call = call_query(row, most, place, expected, rules, kept, near, most_reads);
             if (call >= 0 && acceptance < kAccepted)
-                call = raise_call_rank(call, acceptance, best.y, all, rules);
+                call = raise_call_rank(call, acceptance, best.y, expected, rules);
         }
         calls[query] = call;
         best_out[query] = best;

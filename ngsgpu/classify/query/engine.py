@@ -82,8 +82,11 @@ class Engine:
             raise UsageError(
                 f"--lowest {parameters.lowest} is above --highest {parameters.highest}"
             )
+        min_hits = parameters.hits_needed(self.sketch.sketch)
         return QueryRules(
-            min_hits=parameters.hits_needed(self.sketch.sketch),
+            min_hits=min_hits,
+            near_hits=min_hits if parameters.near_hits is None else parameters.near_hits,
+            unit=self.sketch.stride,
             difference=round(parameters.hit_difference * PER_MILLION),
             confidence=round(parameters.confidence * PER_MILLION),
             species_confidence=round(parameters.species_confidence * PER_MILLION),

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.abundance import Abundance, estimate_abundance, rank_code
+from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
-from ngsgpu.classify.call.evidence import CoverageCounter, EvidenceParameters, SpeciesEvidence
+from ngsgpu.classify.call.evidence import Acceptance, EvidenceParameters, SpeciesEvidence
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.cami import cami_profile
@@ -61,7 +62,7 @@ class OutputRules:
     @property
     def is_two_pass(self) -> bool:
         """Whether all reads have to be looked at before the first is called."""
-        return self.coverage_share > 0 or self.evidence.species_evidence > 0
+        return self.coverage_share > 0 or self.evidence.species_identity > 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.coverage_share < 1:
@@ -77,11 +78,11 @@ class TargetFilter:
 
     Attributes:
         kept: uint8[targets], 0 for those dropped by the coverage filter.
-        accepted: uint8[targets], see ``ngsgpu.classify.call.evidence``.
+        accepted: see ``ngsgpu.classify.call.evidence``.
     """
 
     kept: NDArray[np.uint8] | None = None
-    accepted: NDArray[np.uint8] | None = None
+    accepted: Acceptance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +207,8 @@ class SampleRun:
         counter = evidence = None
         if rules.coverage_share > 0:
             counter = CoverageCounter(engine.database.windows, engine.rules.min_hits)
-        if rules.evidence.species_evidence > 0:
-            evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules.min_hits)
+        if rules.evidence.species_identity > 0:
+            evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules)
         return counter, evidence
 
     def _target_filter(
@@ -220,7 +221,7 @@ class SampleRun:
             self._dropped = int(dropped.sum())
             kept = (~dropped).astype(np.uint8)
         if evidence is not None:
-            accepted = evidence.accepted(self._rules.evidence)
+            accepted = evidence.accepted(self._rules.evidence, self._engine.sketch.kmer)
         return TargetFilter(kept, accepted)
 
     def _classify_twice(
@@ -241,7 +242,8 @@ class SampleRun:
                     if counter is not None:
                         counter.add(best)
                     if evidence is not None:
-                        evidence.add(best, block.features)
+                        expected = self._engine.sketch.expected_hits(block.length1, block.length2)
+                        evidence.add(best, expected)
             target_filter = self._target_filter(counter, evidence)
             return self._classify_once(second.blocks(self._engine), unchanged, target_filter)
 

@@ -222,7 +222,7 @@ _DATABASE: Final = {
 _CALLS: Final = {
     "parameters.min_hits": "at least {} hits",
     "parameters.confidence": "confidence {}",
-    "parameters.species_evidence": "species evidence {}",
+    "parameters.species_identity": "species identity {}",
 }
 
 

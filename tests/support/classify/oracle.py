@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from ngsgpu.classify.params import QueryParameters, SketchParameters
 
@@ -89,6 +90,13 @@ class Oracle:
             for feature in sketch(window, self.sketch)
         ]
 
+    def shared(self, mates: list[str], hits: int) -> Fraction:
+        """The fraction of k-mers shared with a reference sequence that is hit so often."""
+        kmers = sum(max(len(mate) - self.sketch.kmer + 1, 0) for mate in mates)
+        in_window = min(self.sketch.sketch, self.sketch.window - self.sketch.kmer + 1)
+        expected = Fraction(kmers * in_window, self.sketch.stride)
+        return (hits - 1) / max(expected - 1, Fraction(1))
+
     def candidates(
         self, mates: list[str], parameters: QueryParameters
     ) -> list[tuple[int, int, int, int]]:
@@ -131,15 +139,16 @@ class Oracle:
         needed = parameters.hits_needed(self.sketch.sketch)
         if not best or best[0][1] < needed:
             return None
-        part = best[0][1] / len(self.features(mates))
-        if part < parameters.confidence:
+        part = self.shared(mates, best[0][1])
+        if part < Fraction(str(parameters.confidence)):
             return None
         top = best[0][0]
         call: tuple[str, int] | None = ("sequence", top)
         if parameters.lowest != "sequence":
             call = self.at_or_above(top, parameters.lowest)
         assert call is not None
-        threshold = (best[0][1] - needed) * parameters.hit_difference
+        near = needed if parameters.near_hits is None else parameters.near_hits
+        threshold = (best[0][1] - near) * parameters.hit_difference
         taxonomy = any(self.lineages)
         for other, hits, _, _ in best[1:] if taxonomy or parameters.ties == "ambiguous" else []:
             if hits > threshold:
@@ -150,7 +159,7 @@ class Oracle:
                         break
                 else:
                     return None
-        if call[0] in RANKS[:5] and part < parameters.species_confidence:
+        if call[0] in RANKS[:5] and part < Fraction(str(parameters.species_confidence)):
             call = self.at_or_above(top, RANKS[5])
         if call is None:
             return None

@@ -140,8 +140,8 @@ def plan_memory(wildcards, input, attempt):
     As much as building one of its partitions takes, and half of that again.
     """
     partitions = DATABASES[wildcards.database].partitions
-    # Bytes for each base: 24 features in 112 bases, 28 bytes each.
-    added = 1.5 * 6 * reference_mb(wildcards.database) / partitions
+    # Bytes for each base: 21 features in 112 bases, 28 bytes each.
+    added = 1.5 * 5.25 * reference_mb(wildcards.database) / partitions
     return max(4000, math.ceil(added)) * 2 ** (attempt - 1)
 
 
