@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -25,7 +25,8 @@ from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
     from ngsgpu.classify.database.database import Database
-    from ngsgpu.classify.run.samples import ClassificationStatistics
+    from ngsgpu.classify.run.pipeline import Classifier
+    from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
     from ngsgpu.run.options import RunOptions
 
 
@@ -51,7 +52,7 @@ def classify(
         None,
         "FILE",
         "Sample sheet, in place of -i: columns sample, fastq_1, fastq_2; {sample} in output names "
-        "is replaced by the sample name.",
+        "is replaced by the sample name. -: samples are taken from standard input as they come.",
     ),
     only_partition: int | None = option(
         None, "K", "Query only this partition; needs --candidates."
@@ -78,6 +79,8 @@ def classify(
 
     Without:            ngsgpu classify --references genomes/ -i reads.fq -o calls.tsv
 
+    As samples come:    tail -n +1 -f sheet.tsv | ngsgpu classify -d DB --samples - -o '{sample}'
+
     By partition:       ngsgpu classify -d DB --only-partition 0 -i reads.fq --candidates 0.cand
 
                         ngsgpu classify-merge -d DB 0.cand 1.cand -o calls.tsv
@@ -102,14 +105,19 @@ def classify(
 
         from ngsgpu.classify.run.pipeline import Classifier
         from ngsgpu.classify.run.samples import one_sample, read_samples
+        from ngsgpu.classify.run.stream import check_stream
 
-        found = (
-            read_samples(samples)
-            if samples is not None
-            else [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
-        )
         outputs = files.outputs(candidates)
-        outputs.check(len(found))
+        found = []
+        if samples == "-":
+            check_stream(outputs)
+        else:
+            found = (
+                [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
+                if samples is None
+                else read_samples(samples)
+            )
+            outputs.check(len(found))
         wanted = None if only_partition is None else [only_partition]
         classifier = Classifier(
             _database(
@@ -126,7 +134,12 @@ def classify(
             rules=calls.rules(),
             options=replace(options, backend_note=str(chosen) if chosen.gpus else ""),
         )
-        done = classifier.classify(found, outputs, phred_offset=phred(phred_offset))
+        offset = phred(phred_offset)
+        if samples == "-":
+            also_read = [*filter(None, [database, taxonomy]), *(references or []), *(maps or [])]
+            _classify_stream(classifier, outputs, also_read, offset, quiet=quiet)
+            return
+        done = classifier.classify(found, outputs, phred_offset=offset)
     _say(done, classifier.engine.database, quiet or candidates is not None)
 
 
@@ -219,6 +232,31 @@ def classify_table(
     if biom is not None:
         texts[biom] = biom_table(samples)
     write_texts(texts)
+
+
+def _classify_stream(
+    classifier: Classifier,
+    outputs: SampleOutputs,
+    also_read: list[str],
+    phred_offset: Literal["auto", 33, 64],
+    *,
+    quiet: bool,
+) -> None:
+    """Classify the samples that standard input names, and print a line for each."""
+    from ngsgpu.classify.run.stream import classify_stream
+
+    def done(statistics: ClassificationStatistics) -> None:
+        if not (quiet or outputs.candidates):
+            typer.echo("\n".join(statistics.summary()), err=True)
+
+    with open(0, encoding="utf-8-sig", errors="replace", closefd=False) as lines:
+        failures = classify_stream(
+            classifier, lines, outputs, typer.echo, done, also_read=also_read,
+            phred_offset=phred_offset,
+        )  # fmt: skip
+    _say([], classifier.engine.database, quiet or outputs.candidates is not None)
+    if failures:
+        raise typer.Exit(max(failures))
 
 
 def _max_gpus(database: str | None, only_partition: int | None) -> int | None:

@@ -165,7 +165,9 @@ def _sample(command: str, values: Mapping[str, Any]) -> str:
 
 
 def _add_sheet(path: str, files: Files) -> list[str]:
-    """Add a sample sheet and its files; return the sample names."""
+    """Add a sample sheet and its files; return the sample names, of standard input none yet."""
+    if path == "-":
+        return [PLACEHOLDER]
     from ngsgpu.classify.run.samples import read_samples
 
     samples = read_samples(path)

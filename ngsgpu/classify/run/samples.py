@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -147,44 +147,79 @@ def read_samples(path: str | Path) -> list[Sample]:
     """
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            rows = list(_rows(path, file.read().splitlines()))
+            rows = list(sample_rows(path, file.read().splitlines()))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise InputError(path, f"cannot be read ({reason})", "check the path") from error
     lanes: dict[str, list[ReadFiles]] = {}
     for line, row in rows:
-        name, first, second = (row.get(key, "") for key in ("sample", "fastq_1", "fastq_2"))
-        if not _NAME.fullmatch(name):
-            raise InputError(
-                path, f"{name!r} is not a valid sample name",
-                "use letters, digits, '.', '_', '-'", line=line,
-            )  # fmt: skip
-        if not first:
-            raise InputError(path, "fastq_1 is empty", "name the read file", line=line)
-        files = (first, second) if second else (first,)
-        lanes.setdefault(name, []).append(ReadFiles(files, (0,), False))
+        name, first, second = _checked_row(path, line, row)
+        lanes.setdefault(name, []).append(_lane(first, second))
     if not lanes:
         raise InputError(path, "the sheet lists no samples", "add a row for each lane")
     return [Sample(name, tuple(own)) for name, own in lanes.items()]
 
 
-def _rows(path: str | Path, lines: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    kept = [
-        (number, line)
-        for number, line in enumerate(lines, start=1)
-        if line.strip() and not line.startswith("#")
-    ]
-    tabs = not kept or "\t" in kept[0][1]
-    separated = partial(csv.reader, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader
-    table = [next(separated([line])) for _, line in kept]
-    if not table or "sample" not in table[0] or "fastq_1" not in table[0]:
+def sample_of_row(path: str | Path, line: int, row: dict[str, str]) -> Sample:
+    """The sample of a row that has all of its lanes, separated by semicolons.
+
+    Raises:
+        InputError: the row is wrong.
+    """
+    name, *mates = _checked_row(path, line, row)
+    firsts, seconds = ([own.strip() for own in cell.split(";")] for cell in mates)
+    if not mates[1]:
+        seconds = [""] * len(firsts)
+    if len(firsts) != len(seconds) or "" in firsts:
+        raise InputError(
+            path, "fastq_1 and fastq_2 do not name equal numbers of files",
+            "separate files of lanes by ';', in the same order", line=line,
+        )  # fmt: skip
+    return Sample(name, tuple(map(_lane, firsts, seconds)))
+
+
+def _lane(first: str, second: str) -> ReadFiles:
+    return ReadFiles((first, second) if second else (first,), (0,), False)
+
+
+def _checked_row(path: str | Path, line: int, row: dict[str, str]) -> tuple[str, str, str]:
+    """Name and files in a row of a sheet."""
+    name, first, second = (row.get(key, "") for key in ("sample", "fastq_1", "fastq_2"))
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            path, f"{name!r} is not a valid sample name",
+            "use letters, digits, '.', '_', '-'", line=line,
+        )  # fmt: skip
+    if not first:
+        raise InputError(path, "fastq_1 is empty", "name the read file", line=line)
+    return name, first, second
+
+
+def sample_rows(path: str | Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Number and cells of each row of a sheet, as soon as its line is there.
+
+    Raises:
+        InputError: the first line does not name the columns needed.
+    """
+    columns: list[str] = []
+    separated: Callable[[list[str]], Iterator[list[str]]] = csv.reader
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not columns:
+            if "\t" in line:
+                separated = partial(csv.reader, delimiter="\t", quoting=csv.QUOTE_NONE)
+            columns = [name.strip() for name in next(separated([line]))]
+            if not {"sample", "fastq_1"} <= {*columns}:
+                break
+            continue
+        values = (value.strip() for value in next(separated([line])))
+        yield number, dict(zip(columns, values, strict=False))
+    if not {"sample", "fastq_1"} <= {*columns}:
         raise InputError(
             path, "the first line must name the columns sample and fastq_1",
             "write a table with these columns (and fastq_2 for mates)",
         )  # fmt: skip
-    columns = [name.strip() for name in table[0]]
-    for (number, _), values in zip(kept[1:], table[1:], strict=True):
-        yield number, dict(zip(columns, (value.strip() for value in values), strict=False))
 
 
 def queries_of(mates: tuple[RecordBatch, ...], lane: ReadFiles) -> Queries:
