@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from ngsgpu.deplete.kmers import (
     BLOCK,
     SEPARATOR,
-    Room,
     contains,
     hash_all,
     new_room,
@@ -26,57 +25,63 @@ COUNTERS = ("units", "kept_units", "bases", "kept_bases")
 UNITS, KEPT_UNITS, BASES, KEPT_BASES = range(len(COUNTERS))
 
 
-@njit(nogil=True, cache=True)
-def _append(mates: Mates, i: Integer, text: NDArray[np.uint8], at: Integer) -> int:
-    """Append the letters of a read and a separator; return where the next goes."""
-    source, target, length = mates.seq_start[i], np.uint64(at), np.uint64(mates.seq_len[i])
-    if len(mates.qual_start) > 0:
-        for k in range(length):
-            text[target + k] = mates.data[np.uint64(source) + k]
-    else:  # FASTA may be wrapped
+@njit(nogil=True, cache=True, inline="always")
+def _append(
+    data: NDArray[np.uint8], start: Integer, length: Integer, is_wrapped: bool,
+    text: NDArray[np.uint8], at: Integer,
+) -> int:  # fmt: skip
+    """Append the letters of a read and a separator; return where the next goes.
+
+    Inlined, like ``_covered``: passing arrays to a function takes longer than a short read does.
+    """
+    source, target = np.uint64(start), np.uint64(at)
+    if is_wrapped:  # as FASTA may be
         done = np.uint64(0)
-        while done < length:
-            letter = mates.data[source]
-            source += 1
+        while done < np.uint64(length):
+            letter = data[source]
+            source += np.uint64(1)
             text[target + done] = letter
             done += np.uint64((letter != _LF) & (letter != _CR))
-    text[target + length] = SEPARATOR
-    return int(target + length) + 1
+    else:
+        for k in range(np.uint64(length)):
+            text[target + k] = data[source + k]
+    text[target + np.uint64(length)] = SEPARATOR
+    return at + length + 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _covered(
-    room: Room,
-    at: int,
-    end: int,
-    found: int,
-    table: NDArray[np.uint32],
-    k: int,
-    enough: int,
-    from_: int,
-) -> tuple[int, int]:
+    starts: NDArray[np.int64], hashes: NDArray[np.uint64], begin: int, end: int, at: int,
+    table: NDArray[np.uint32], k: int, enough: int,
+) -> int:  # fmt: skip
     """Bases of a read that k-mers of the host cover, counted up to ``enough``.
 
     Args:
-        room: with the hashes of the block's sampled k-mers.
+        starts: where the block's sampled k-mers begin.
+        hashes: of these.
+        begin: the first k-mer of the read.
+        end: end of its k-mers.
         at: where the read begins in the block.
-        end: where it ends.
-        found: number of sampled k-mers.
-        table: those of the host.
+        table: k-mers of the host.
         k: length of a k-mer.
         enough: number of bases after which counting stops.
-        from_: the first k-mer of the read.
-
-    Returns:
-        The bases, and the first k-mer after the read's.
     """
-    covered, last, i = 0, at, from_
-    while i < found and room.starts[i] < end:
-        if covered < enough and contains(table, room.kmers[i]):
-            covered += min(k, room.starts[i] + k - last)
-            last = room.starts[i] + k
-        i += 1
-    return covered, i
+    covered, last = 0, at
+    for i in range(begin, end):
+        if contains(table, hashes[i]):
+            covered += min(k, starts[i] + k - last)
+            last = starts[i] + k
+            if covered >= enough:
+                break
+    return covered
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _end_of(starts: NDArray[np.int64], begin: int, found: int, end: int) -> int:
+    """The first k-mer from ``begin`` on that does not begin before ``end``."""
+    while begin < found and starts[begin] < end:
+        begin += 1
+    return begin
 
 
 @njit(nogil=True, cache=True)
@@ -114,13 +119,20 @@ def find_kept(
     for i in range(begin, end):
         longest = max(longest, first.seq_len[i] + second.seq_len[i] + 2)
     room = new_room(longest)
+    is_wrapped = len(first.qual_start) == 0
     i = begin
     while i < end:
         stop, at = i, 0
         while stop < end and at + first.seq_len[stop] + second.seq_len[stop] + 2 <= longest:
-            at = _append(first, stop, room.text, at)
+            at = _append(
+                first.data, first.seq_start[stop], np.int64(first.seq_len[stop]), is_wrapped,
+                room.text, at,
+            )  # fmt: skip
             if paired:
-                at = _append(second, stop, room.text, at)
+                at = _append(
+                    second.data, second.seq_start[stop], np.int64(second.seq_len[stop]),
+                    is_wrapped, room.text, at,
+                )  # fmt: skip
             stop += 1
         found = sample_block(room, at, sampling)
         hash_all(room, found, table)
@@ -130,16 +142,19 @@ def find_kept(
             length2 = int(second.seq_len[i]) if paired else 0
             bases = length1 + length2
             enough = max(min_bases, (millionths * bases + MILLION - 1) // MILLION)
-            covered, place = _covered(
-                room, at, at + length1, found, table, sampling.kmer, enough, place
+            after = _end_of(room.starts, place, found, at + length1)
+            covered = _covered(
+                room.starts, room.kmers, place, after, at, table, sampling.kmer, enough
             )
-            at += length1 + 1
+            at, place = at + length1 + 1, after
             if paired:
-                more, place = _covered(
-                    room, at, at + length2, found, table, sampling.kmer, enough - covered, place
-                )
-                covered += more
-                at += length2 + 1
+                after = _end_of(room.starts, place, found, at + length2)
+                if covered < enough:
+                    covered += _covered(
+                        room.starts, room.kmers, place, after, at, table, sampling.kmer,
+                        enough - covered,
+                    )  # fmt: skip
+                at, place = at + length2 + 1, after
             keep = (covered >= enough) == keep_host
             kept[i - begin] = keep
             counts[UNITS] += 1
