@@ -296,6 +296,63 @@ def add(
     _say(new, quiet)
 
 
+def remove(
+    *,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAMES...",
+            help="Sequences, reference files, or accessions in their names.",
+            show_default=False,
+        ),
+    ] = None,
+    database: DatabasePath,
+    taxa: list[int] | None = option(
+        None, "TAXID", "Remove this taxon and all below it; repeat for more.", "--taxon"
+    ),
+    listed: str | None = option(None, "FILE", "Names, one per line.", "--list"),
+    threads: Threads = 0,
+    memory: Memory = None,
+    dry_run: bool = flag("Print what would be removed; change nothing.", "--dry-run"),
+    quiet: Quiet = False,
+) -> None:
+    """Remove reference sequences from a database; partitions without them are unchanged.
+
+    What other features had lost to --max-locations stays lost.
+    """
+    from ngsgpu.classify.database.database import open_database
+    from ngsgpu.classify.database.info import target_lines
+    from ngsgpu.classify.database.remove import chosen_targets, read_names, remove_references
+
+    wanted = [*(names or []), *(read_names(listed) if listed is not None else [])]
+    if not (wanted or taxa):
+        raise UsageError("name what to remove: sequences, reference files, --taxon or --list")
+    if dry_run:
+        opened = open_database(database)
+        for line in target_lines(opened, only=chosen_targets(opened, wanted, taxa or [])):
+            typer.echo(line)
+        return
+    options = cpu_options(threads, memory, quiet)
+    _say(remove_references(database, wanted, taxa or [], options=options), quiet)
+
+
+def stats(
+    database: DatabasePath,
+    json_output: bool = flag("Print JSON.", "--json"),
+) -> None:
+    """Show the size of a database, its features and how many locations they have."""
+    from ngsgpu.classify.database.contents import contents_lines, database_contents
+    from ngsgpu.classify.database.database import open_database
+
+    found = database_contents(open_database(database))
+    if json_output:
+        import json
+
+        typer.echo(json.dumps(found, indent=1))
+        return
+    typer.echo("\n".join(contents_lines(found)))
+
+
 def info(
     database: DatabasePath,
     targets: bool = flag("List the reference sequences, tab-separated.", "--targets"),
@@ -308,7 +365,8 @@ def info(
 
     opened = open_database(database)
     if targets or unmapped:
-        for line in target_lines(opened, only_unmapped=unmapped):
+        only = opened.targets.node < 0 if unmapped else None
+        for line in target_lines(opened, only=only):
             typer.echo(line)
         return
     found = database_info(opened)
@@ -356,4 +414,4 @@ def _say(database: Database, quiet: bool) -> None:
 
 
 app = typer.Typer(no_args_is_help=True, help="Build and inspect classification databases.")
-add_commands(app, plan, build, add, info, verify)
+add_commands(app, plan, build, add, remove, info, stats, verify)

@@ -76,7 +76,9 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "db build": _REFERENCES | _written("stats") | {"database": Role.CHECKED_LATER},
     "gpu run": _written("stats"),
     "db add": _REFERENCES | {"database": Role.CHECKED_LATER},
+    "db remove": {"listed": Role.READ, "database": Role.CHECKED_LATER},
     "db info": {"database": Role.READ},
+    "db stats": {"database": Role.READ},
     "db verify": {"database": Role.READ},
     "evaluate correction": _compared("truth", "in1", "in2", "out1", "out2", "alignments")
     | {"mqc_prefix": Role.MULTIQC},

@@ -46,7 +46,7 @@ def taxa(*arguments: str | Path) -> dict[str, str]:
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.database.info import target_lines
 
-    rows = [line.split("\t") for line in target_lines(open_database(where), only_unmapped=False)]
+    rows = [line.split("\t") for line in target_lines(open_database(where))]
     return {row[0]: row[5] for row in rows[1:]}
 
 

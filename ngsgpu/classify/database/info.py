@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ngsgpu.classify.database.database import VERSION, Database, open_database, partition_manifest
 from ngsgpu.classify.database.folder import FORMAT, MANIFEST
 from ngsgpu.classify.database.plan import BYTES_PER_LOCATION_BUILT
@@ -77,14 +80,12 @@ def database_info(database: Database) -> dict[str, Any]:
     }
 
 
-def target_lines(database: Database, *, only_unmapped: bool) -> Iterator[str]:
-    """A table of the reference sequences, or of those without a taxon."""
+def target_lines(database: Database, *, only: NDArray[np.bool_] | None = None) -> Iterator[str]:
+    """A table of the reference sequences, or of some (bool[targets])."""
     targets = database.targets
     yield "name\tlength\twindows\tpartition\ttaxid\ttaxon\tfile"
-    for target in range(len(targets)):
+    for target in range(len(targets)) if only is None else np.flatnonzero(only).tolist():
         node = int(targets.node[target])
-        if only_unmapped and node >= 0:
-            continue
         taxid, name = "-", "-"
         if database.taxonomy is not None and node >= 0:
             taxid, name = str(database.taxonomy.taxid[node]), database.taxonomy.name(node)
