@@ -120,11 +120,23 @@ def _from_headers(headers: Sequence[bytes]) -> NDArray[np.int64]:
 
 def keys_of(name: bytes, file: str) -> Iterator[bytes]:
     """Possible keys of a sequence in a table, most specific first; may contain duplicates."""
+    yield from _keys_of_name(name)
+    yield from _keys_of_file(file)
+
+
+def _keys_of_name(name: bytes) -> Iterator[bytes]:
     parts = [part for part in name.split(b"|") if part and part.lower() not in _DATABASES]
+    exact = [name, *reversed(parts), *_ASSEMBLY.findall(name)[:1]]
+    yield from exact
+    for key in exact:
+        yield _VERSION.sub(b"", key)
+
+
+def _keys_of_file(file: str) -> Iterator[bytes]:
+    """Accessions in the names of a file and its folder, and the file's path in several forms."""
     path = PurePath(file)
     places = [place.encode(errors="replace") for place in (path.name, path.parent.name)]
-    assemblies = [match[0] for text in (name, *places) if (match := _ASSEMBLY.search(text))]
-    exact = [name, *reversed(parts), *assemblies]
+    exact = [match[0] for place in places if (match := _ASSEMBLY.search(place))]
     yield from exact
     for key in exact:
         yield _VERSION.sub(b"", key)
@@ -145,10 +157,17 @@ class _Keys:
         self, names: Sequence[bytes], files: Sequence[str], targets: NDArray[np.int64]
     ) -> None:
         numbers: dict[bytes, int] = {}
+
+        def numbered(keys: Iterable[bytes]) -> list[int]:
+            return [numbers.setdefault(key, len(numbers)) for key in dict.fromkeys(keys)]
+
         rows: list[list[int]] = []
-        for target in targets.tolist():
-            keys = dict.fromkeys(keys_of(names[target], files[target]))
-            rows.append([numbers.setdefault(key, len(numbers)) for key in keys])
+        self._of_file: dict[str, list[int]] = {}
+        self._file = [files[target] for target in targets.tolist()]
+        for target, file in zip(targets.tolist(), self._file, strict=True):
+            rows.append(numbered(_keys_of_name(names[target])))
+            if file not in self._of_file:
+                self._of_file[file] = numbered(_keys_of_file(file))
         self._targets = targets
         self._of_target = np.array([key for row in rows for key in row], dtype=np.int32)
         self._first = np.cumsum([0, *map(len, rows)])
@@ -163,12 +182,17 @@ class _Keys:
 
     def fill(self, taxids: NDArray[np.int64], of_keys: NDArray[np.int64]) -> None:
         """Give sequences without a taxid that of the first of their keys that has one."""
+        by_file = {
+            file: next((taxid for taxid in of_keys[keys].tolist() if taxid > 0), 0)
+            for file, keys in self._of_file.items()
+            if keys
+        }
         for row in np.flatnonzero(self._open).tolist():
-            keys = self._of_target[self._first[row] : self._first[row + 1]]
-            found = of_keys[keys]
+            found = of_keys[self._of_target[self._first[row] : self._first[row + 1]]]
             there = np.flatnonzero(found > 0)
-            if len(there) > 0:
-                taxids[self._targets[row]] = found[there[0]]
+            taxid = found[there[0]] if len(there) > 0 else by_file.get(self._file[row], 0)
+            if taxid > 0:
+                taxids[self._targets[row]] = taxid
                 self._open[row] = False
 
 
