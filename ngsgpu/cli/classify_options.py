@@ -53,6 +53,11 @@ class OutputFiles:
     coverage: str | None = option(
         None, "FILE", "Coverage of the reference sequences by mapped reads."
     )
+    evidence: str | None = option(
+        None,
+        "FILE",
+        "Table of the species that reads look like: identity, reads, coverage, verdict.",
+    )
     stats: str | None = option(None, "FILE", "Run statistics (JSON).")
 
     def outputs(self, candidates: str | None = None) -> SampleOutputs:

@@ -44,7 +44,18 @@ class Role(Enum):
 _READS = dict.fromkeys(("in1", "in2"), Role.READS)
 _REFERENCES = dict.fromkeys(("references", "taxonomy", "maps"), Role.READ)
 _CALLS = dict.fromkeys(
-    ("reads", "kraken_reads", "report", "krona", "cami", "biom", "abundance", "coverage", "stats"),
+    (
+        "reads",
+        "kraken_reads",
+        "report",
+        "krona",
+        "cami",
+        "biom",
+        "abundance",
+        "coverage",
+        "evidence",
+        "stats",
+    ),
     Role.WRITTEN,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,12 @@ from ngsgpu.classify.database.build import build_database, build_partition
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.plan import PartitionRequest, plan_database
 from ngsgpu.classify.database.write import write_manifest
-from ngsgpu.classify.params import METACACHE_CALLS, DatabaseParameters, QueryParameters
+from ngsgpu.classify.params import (
+    CALLS_BY_EVIDENCE,
+    METACACHE_CALLS,
+    DatabaseParameters,
+    QueryParameters,
+)
 from ngsgpu.classify.run.cpu_run import OutputRules
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample, read_samples
@@ -512,3 +518,37 @@ def test_candidate_files_that_do_not_belong_together(
     files["l", 1].write_bytes(whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:])
     refused([("l", 0), ("l", 1)], "damaged")
     assert not (tmp_path / "merged.tsv").exists()
+
+
+def misread(sequence: str, errors: float, source: random.Random) -> str:
+    """With as many substitutions as insertions and deletions together."""
+    found = []
+    for base in sequence:
+        drawn = source.random() / errors
+        if drawn < 0.5:
+            found.append(source.choice("ACGT"))
+        elif not 0.5 <= drawn < 0.75:
+            found.append(base + source.choice("ACGT") * (drawn < 1))
+    return "".join(found)
+
+
+def test_long_reads(tmp_path: Path, backend: str):
+    """Reads of nanopores, up to 100 kb: called if it is said how many errors they have."""
+    source = random.Random(3)
+    genomes = {name: "".join(source.choices("ACGT", k=110_000)) for name in "ab"}
+    (tmp_path / "g.fa").write_text("".join(f">{name}\n{own}\n" for name, own in genomes.items()))
+    reads = [
+        (name, misread(own[start : start + length], errors, source))
+        for name, own in genomes.items()
+        for start, length in ((0, 100_000), (5_000, 9_000), (60_000, 2_000))
+        for errors in (0.02, 0.1)
+    ]
+    text = "".join(f">{name}{i}\n{read}\n" for i, (name, read) in enumerate(reads))
+    (tmp_path / "r.fa").write_text(text)
+    database = build_database([tmp_path / "g.fa"], None)
+    rules = OutputRules(evidence=EvidenceParameters(0.94, read_errors=0.1))
+    options = RunOptions(backend=backend)  # type: ignore[arg-type]
+    table = run(
+        database, single(tmp_path / "r.fa"), tmp_path / "o", CALLS_BY_EVIDENCE, options, rules
+    )["reads.tsv"]
+    assert [row[3] for row in rows(table)] == [name for name, _ in reads]

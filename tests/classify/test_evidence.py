@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -21,6 +22,8 @@ from ngsgpu.classify.call.evidence import (
     raise_rank,
     weigh,
 )
+from ngsgpu.classify.call.verdicts import at_least, verdicts
+from ngsgpu.classify.outputs.tables import evidence_table
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
@@ -213,6 +216,36 @@ def test_errors_in_reads_are_allowed_for(taxonomy: Taxonomy) -> None:
         for errors in (None, 0.0, 0.03, 0.1)
     }
     assert level == {None: GENUS_ACCEPTED, 0.0: REJECTED, 0.03: GENUS_ACCEPTED, 0.1: ACCEPTED}
+
+
+def test_verdicts_are_shown_with_their_uncertainty(taxonomy: Taxonomy) -> None:
+    evidence = SpeciesEvidence(nodes(taxonomy), taxonomy.ranked_lineages(), RULES)
+    # 40 reads that share all k-mers with a sequence of one species, 9 that share few with another.
+    rows: list[Row] = [[(3, 11)]] * 40 + [[(2, 5), (1, 5)]] * 9 + [[(2, 4)]] * 9
+    evidence.add(arrays(rows), np.full(len(rows), 10 * RULES.unit, dtype=np.int64))
+    windows = np.array([30, 20, 10, 50, 5, 5, 5], dtype=np.int64)
+    window_reads = np.zeros(windows.sum(), dtype=np.int32)
+    window_reads[60:100] = 1
+    parameters = EvidenceParameters(0.94)
+    first, second = verdicts(evidence, parameters, KMER, windows, window_reads)
+    assert (first.node, first.level) == (species_of(taxonomy, 3), ACCEPTED)
+    assert (first.reads, first.own, first.shared) == (40, 40, 0)
+    assert (first.low, first.identity, first.high) == (1, 1, 1) and first.note == ""
+    assert (first.windows, first.covered) == (50, 40)
+    assert first.evenness == pytest.approx(40 / (50 * (1 - math.exp(-40 / 50))))
+    assert first.chance == pytest.approx(at_least(40, 9 * 50 / 115), rel=1e-9, abs=0)
+    assert (second.node, second.level) == (species_of(taxonomy, 2), GENUS_ACCEPTED)
+    assert (second.reads, second.own, second.shared, second.note) == (9, 9, 9, "")
+    assert second.identity == pytest.approx(0.3025 ** (1 / KMER))
+    assert (second.covered, second.evenness) == (0, 0)
+    lines = evidence_table(taxonomy, [first, second]).splitlines()
+    assert [line.split("\t")[2] for line in lines] == ["called", "species", "genus"]
+
+
+@pytest.mark.parametrize(("count", "mean"), [(0, 3.0), (2, 3.0), (3, 3.0), (9, 3.0), (1, 0.1)])
+def test_chance_of_reads(count: int, mean: float) -> None:
+    below = sum(math.exp(-mean) * mean**i / math.factorial(i) for i in range(count))
+    assert at_least(count, mean) == pytest.approx(1 - below)
 
 
 @given(

@@ -109,7 +109,9 @@ def classify(
     **more: Any,
 ) -> dict[str, bytes]:
     folder.mkdir(exist_ok=True)
-    names = ("reads", "kraken_reads", "report", "abundance", "coverage")
+    names = ["reads", "kraken_reads", "report", "abundance", "coverage"]
+    if rules is not None and rules.evidence.species_identity > 0:
+        names.append("evidence")
     outputs = SampleOutputs(**{name: str(folder / name) for name in names})
     options = RunOptions(threads=3, backend=backend, **more)  # type: ignore[arg-type]
     classifier = Classifier(database, parameters, rules=rules, options=options)

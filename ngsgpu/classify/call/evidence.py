@@ -127,6 +127,28 @@ class Acceptance(NamedTuple):
     least: NDArray[np.int32]
 
 
+class Findings(NamedTuple):
+    """What the first pass found out about species.
+
+    Attributes:
+        nodes: int32[species], -1 for reference sequences without one.
+        levels: int64[species], see ``ACCEPTED``.
+        medians: int64[species], evidence in millionths.
+        reads: int64[species], with the best candidates from this species alone.
+        enough: bool[species], whether there are enough of them.
+        explained: bool[species], whether a relative explains them.
+        kept: fraction of k-mers that errors leave, in millionths.
+    """
+
+    nodes: NDArray[np.int32]
+    levels: NDArray[np.int64]
+    medians: NDArray[np.int64]
+    reads: NDArray[np.int64]
+    enough: NDArray[np.bool_]
+    explained: NDArray[np.bool_]
+    kept: int
+
+
 @njit(nogil=True, cache=True)
 def reaches(hits: Integer, expected: Integer, unit: Integer, least: Integer) -> bool:
     """Whether hits are at least a fraction, in millionths, of what is expected, above one hit."""
@@ -187,15 +209,15 @@ class SpeciesEvidence:
         best = int(self.medians()[many].max(initial=0)) if many.any() else PER_MILLION
         return max(best, LEAST_KEPT)
 
-    def accepted(self, parameters: EvidenceParameters, kmer: int) -> Acceptance:
-        """Acceptance of each reference sequence.
+    def findings(self, parameters: EvidenceParameters, kmer: int) -> Findings:
+        """What the thresholds make of the evidence.
 
         Args:
             parameters: thresholds.
             kmer: length of k-mers.
         """
-        medians, reads = self.medians(), self.counts[:, :SHARES].sum(axis=1)
-        reads = np.where(self._nodes < 0, 0, reads)
+        medians = self.medians()
+        reads = np.where(self._nodes < 0, 0, self.counts[:, :SHARES].sum(axis=1))
         kept, total = self.kept_by_errors(parameters, kmer), int(reads.sum())
 
         def at_least(identity: float) -> NDArray[np.bool_]:
@@ -210,15 +232,20 @@ class SpeciesEvidence:
         is_genus = (self._genus < 0) | np.isin(self._genus, self._genus[for_genus])
         is_species = (self._nodes < 0) | (passes & ~explained)
         levels = np.where(is_species, ACCEPTED, np.where(is_genus, GENUS_ACCEPTED, REJECTED))
+        return Findings(self._nodes, levels, medians, reads, enough, explained, kept)
+
+    def accepted(self, parameters: EvidenceParameters, kmer: int) -> Acceptance:
+        """Acceptance of each reference sequence; arguments as of ``findings``."""
+        found = self.findings(parameters, kmer)
         own = np.maximum(self.species, 0)
 
         def of_targets(values: NDArray[np.int64], otherwise: int) -> NDArray[np.int64]:
             return np.where(self.species < 0, otherwise, values[own] if len(values) else 0)
 
         return Acceptance(
-            of_targets(levels, ACCEPTED).astype(np.uint8),
-            of_targets(reads, -1).astype(np.int64),
-            of_targets(medians * LEAST_PERCENT // 100, 0).astype(np.int32),
+            of_targets(found.levels, ACCEPTED).astype(np.uint8),
+            of_targets(found.reads, -1).astype(np.int64),
+            of_targets(found.medians * LEAST_PERCENT // 100, 0).astype(np.int32),
         )
 
     def _explained(self, passes: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

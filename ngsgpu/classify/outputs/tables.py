@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.abundance import Abundance
+from ngsgpu.classify.call.evidence import ACCEPTED, GENUS_ACCEPTED
+from ngsgpu.classify.call.verdicts import Verdict
 from ngsgpu.classify.database.targets import Labels
-from ngsgpu.taxonomy.tree import GENUS, SPECIES, rank_name
+from ngsgpu.taxonomy.tree import GENUS, SPECIES, Taxonomy, rank_name
 
 ABUNDANCE_HEADER: Final = "taxid\trank\tname\treads\tpercent_of_reads\tpercent_of_classified\n"
 COVERAGE_HEADER: Final = (
     "target\ttaxid\tname\tlength\twindows\tcovered\tmean_reads\tbin_bases\tbins\n"
 )
+EVIDENCE_HEADER: Final = (
+    "taxid\tname\tcalled\tnote\treads\town\tshared\tidentity\tidentity_low\tidentity_high\t"
+    "windows\tcovered\tevenness\tchance\n"
+)
+CALLED: Final = {ACCEPTED: "species", GENUS_ACCEPTED: "genus"}
 BINS: Final = 200
 """Parts that a sequence is shown in, at most."""
 
@@ -37,6 +45,20 @@ def abundance_table(abundance: Abundance) -> str:
         )
     share = f"{100 * abundance.unclassified / total:.4f}"
     lines.append(f"0\tno rank\tunclassified\t{abundance.unclassified}\t{share}\t\n")
+    return "".join(lines)
+
+
+def evidence_table(taxonomy: Taxonomy, verdicts: Sequence[Verdict]) -> str:
+    """A line for each species that reads look like, most reads first; see ``Verdict``."""
+    lines = [EVIDENCE_HEADER]
+    for own in verdicts:
+        identities = "\t".join(f"{value:.4f}" for value in (own.identity, own.low, own.high))
+        lines.append(
+            f"{taxonomy.taxid[own.node]}\t{taxonomy.name(own.node)}\t"
+            f"{CALLED.get(own.level, 'above genus')}\t{own.note}\t{own.reads}\t{own.own}\t"
+            f"{own.shared}\t{identities}\t{own.windows}\t{own.covered}\t{own.evenness:.3f}\t"
+            f"{own.chance:.3g}\n"
+        )
     return "".join(lines)
 
 

@@ -20,11 +20,12 @@ from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
 from ngsgpu.classify.call.evidence import Acceptance, EvidenceParameters, SpeciesEvidence
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
+from ngsgpu.classify.call.verdicts import verdicts
 from ngsgpu.classify.outputs.biom import biom_table
 from ngsgpu.classify.outputs.cami import cami_profile
 from ngsgpu.classify.outputs.kraken import kraken_report, krona_text
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
-from ngsgpu.classify.outputs.tables import abundance_table, coverage_table
+from ngsgpu.classify.outputs.tables import abundance_table, coverage_table, evidence_table
 from ngsgpu.classify.outputs.tree import tree_of
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
@@ -130,6 +131,12 @@ class SampleRun:
         self.totals: SampleTotals | None = None
         self.gpu_memory: dict[str, int] = {}
         self._dropped = 0
+        self._evidence: SpeciesEvidence | None = None
+        if "evidence" in self._paths and rules.evidence.species_identity == 0:
+            raise UsageError(
+                "--evidence needs --species-identity above 0 (and no --metacache): without it, "
+                "species are not judged"
+            )
 
     def run(
         self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock], group: OutputGroup
@@ -211,6 +218,11 @@ class SampleRun:
             evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules)
         return counter, evidence
 
+    @property
+    def _counts_windows(self) -> bool:
+        """Whether reads are counted by window."""
+        return "coverage" in self._paths or "evidence" in self._paths
+
     def _target_filter(
         self, counter: CoverageCounter | None, evidence: SpeciesEvidence | None
     ) -> TargetFilter:
@@ -220,6 +232,7 @@ class SampleRun:
             dropped = counter.dropped(self._rules.coverage_share)
             self._dropped = int(dropped.sum())
             kept = (~dropped).astype(np.uint8)
+        self._evidence = evidence
         if evidence is not None:
             accepted = evidence.accepted(self._rules.evidence, self._engine.sketch.kmer)
         return TargetFilter(kept, accepted)
@@ -257,7 +270,7 @@ class SampleRun:
         """Call queries and write their lines."""
         totals = self._new_totals()
         first_window = np.zeros(0, dtype=np.int64)
-        if "coverage" in self._paths:
+        if self._counts_windows:
             windows = self._engine.database.windows
             first_window = np.cumsum(windows) - windows
             totals.window_reads = np.zeros(int(windows.sum()), dtype=np.int32)
@@ -302,10 +315,20 @@ class SampleRun:
             "biom": lambda: biom_table([(self._name, tree)]),
             "abundance": lambda: abundance_table(estimated()),
             "coverage": lambda: coverage_table(self._engine.labels, totals.window_reads),
+            "evidence": lambda: self._evidence_table(totals),
         }
         for name, make in makers.items():
             if name in self._paths:
                 self._write(name, make().encode())
+
+    def _evidence_table(self, totals: SampleTotals) -> str:
+        engine = self._engine
+        assert self._evidence is not None
+        found = verdicts(
+            self._evidence, self._rules.evidence, engine.sketch.kmer, engine.database.windows,
+            totals.window_reads,
+        )  # fmt: skip
+        return evidence_table(engine.taxonomy, found)
 
     def _statistics(self, totals: SampleTotals, begin: float) -> ClassificationStatistics:
         engine, options = self._engine, self._options

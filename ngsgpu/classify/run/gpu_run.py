@@ -186,7 +186,7 @@ class GpuSampleRun(SampleRun):
             kept=target_filter.kept,
             accepted=target_filter.accepted,
             doubtful_confidence=self._rules.evidence.doubtful_confidence,
-            window_reads="coverage" in self._paths,
+            window_reads=self._counts_windows,
         )
         with DeviceWriter(self._outputs, threads=self._options.threads) as writer:
             lines = _Lines(caller, writer, [self._index.get(name) for name in _LINES])

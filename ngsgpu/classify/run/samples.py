@@ -35,6 +35,7 @@ class SampleOutputs:
         biom: BIOM table; without ``{sample}`` one for all samples.
         abundance: abundances at a rank.
         coverage: coverage of the reference sequences by mapped reads.
+        evidence: what is known of each species that reads look like.
         stats: run statistics, JSON.
         candidates: candidates of a partition, to be merged; then nothing else but statistics.
     """
@@ -47,6 +48,7 @@ class SampleOutputs:
     biom: str | None = None
     abundance: str | None = None
     coverage: str | None = None
+    evidence: str | None = None
     stats: str | None = None
     candidates: str | None = None
 

@@ -1,0 +1,155 @@
+"""What is known of each species that reads of a sample look like, for people to judge.
+
+Identities here are shown, not decided by: ``ngsgpu.classify.call.evidence`` decides in integers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.call.evidence import (
+    ACCEPTED,
+    OWN,
+    SHARED,
+    SHARES,
+    EvidenceParameters,
+    SpeciesEvidence,
+)
+from ngsgpu.classify.params import PER_MILLION
+
+
+class Verdict(NamedTuple):
+    """A species.
+
+    Attributes:
+        node: of the taxonomy.
+        level: acceptance.
+        reads: with the best candidates from this species alone.
+        own: reads with all candidates near the best from this species.
+        shared: reads with some of these from it and some from others.
+        identity: to the reference sequences.
+        low: lower end of the interval that holds it in 19 of 20 samples.
+        high: its upper end.
+        note: ``few reads``, ``explained`` by a relative, or ``ambiguous``: the interval contains
+            the threshold; empty otherwise.
+        windows: of its reference sequences.
+        covered: of these, in the range of a called read's best candidate.
+        evenness: ``covered`` by what is expected of as many ranges anywhere in the species.
+        chance: probability of as many reads or more if those of rejected species were spread over
+            the database by length.
+    """
+
+    node: int
+    level: int
+    reads: int
+    own: int
+    shared: int
+    identity: float
+    low: float
+    high: float
+    note: str
+    windows: int
+    covered: int
+    evenness: float
+    chance: float
+
+
+def verdicts(
+    evidence: SpeciesEvidence,
+    parameters: EvidenceParameters,
+    kmer: int,
+    windows: NDArray[np.int64],
+    window_reads: NDArray[np.int32],
+) -> list[Verdict]:
+    """Verdicts on the species with reads, most reads first.
+
+    Args:
+        evidence: of the sample.
+        parameters: thresholds.
+        kmer: length of k-mers.
+        windows: int64[t], windows of each reference sequence.
+        window_reads: int32, see ``SampleTotals``.
+    """
+    found = evidence.findings(parameters, kmer)
+    own_counts = evidence.counts[:, OWN]
+    ends = np.concatenate([[0], np.cumsum(windows)])
+    covers = np.concatenate([[0], np.cumsum(window_reads > 0, dtype=np.int64)])
+    sums = np.concatenate([[0], np.cumsum(window_reads, dtype=np.int64)])
+    species, size = evidence.species, len(found.nodes)
+
+    def of_species(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        is_known = species >= 0
+        return np.bincount(species[is_known], values[is_known], size).astype(np.int64)
+
+    total = of_species(np.asarray(windows, dtype=np.int64))
+    covered = of_species(covers[ends[1:]] - covers[ends[:-1]])
+    ranges = of_species(sums[ends[1:]] - sums[ends[:-1]])
+    strays = int(found.reads[found.levels < ACCEPTED].sum())
+    rows = []
+    for at in np.argsort(-found.reads, kind="stable").tolist():
+        reads = int(found.reads[at])
+        if reads == 0:
+            break
+        low, middle, high = (
+            _identity(share, found.kept, kmer) for share in _interval(evidence.counts[at, :SHARES])
+        )
+        note = ""
+        if not found.enough[at]:
+            note = "few reads"
+        elif found.explained[at]:
+            note = "explained"
+        elif low < parameters.species_identity <= high:
+            note = "ambiguous"
+        expected = total[at] * -math.expm1(-ranges[at] / max(total[at], 1))
+        rows.append(
+            Verdict(
+                node=int(found.nodes[at]), level=int(found.levels[at]), reads=reads,
+                own=int(own_counts[at]), shared=int(evidence.counts[at, SHARED]),
+                identity=middle, low=low, high=high, note=note, windows=int(total[at]),
+                covered=int(covered[at]),
+                evenness=float(covered[at] / expected) if expected > 0 else 0.0,
+                chance=at_least(reads, strays * float(total[at] / max(total.sum(), 1))),
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _interval(counts: NDArray[np.int64]) -> tuple[float, float, float]:
+    """Median of a histogram of fractions, between order statistics that hold it 19 times in 20."""
+    reads = int(counts.sum())
+    places = [(reads - 1) // 2 + step * math.isqrt(reads) for step in (-1, 0, 1)]
+    below = np.cumsum(counts)
+    low, middle, high = (
+        (2 * int(np.searchsorted(below, min(max(place, 0), reads - 1), side="right")) + 1)
+        / (2 * (SHARES - 1))
+        for place in places
+    )
+    return low, middle, high
+
+
+def _identity(share: float, kept: int, kmer: int) -> float:
+    """Identity at which this fraction of k-mers is shared."""
+    return float(min(share * PER_MILLION / kept, 1.0) ** (1 / kmer))
+
+
+def at_least(count: int, mean: float) -> float:
+    """Probability that a Poisson variable is ``count`` or more, at least 1e-300."""
+    if mean <= 0:
+        return 1e-300 if count > 0 else 1.0
+    if count <= mean:
+        term, below = math.exp(-mean), 0.0
+        for i in range(count):
+            below += term
+            term *= mean / (i + 1)
+        return min(max(1.0 - below, 1e-300), 1.0)
+    term = 1.0
+    tail = 0.0
+    for i in range(1000):
+        tail += term
+        term *= mean / (count + i + 1)
+    log = count * math.log(mean) - mean - math.lgamma(count + 1) + math.log(tail)
+    return min(max(math.exp(max(log, -690.0)), 1e-300), 1.0)
