@@ -40,7 +40,7 @@ def deplete(
     interleaved: InterleavedInput = False,
     keep_host: bool = flag("Keep the host's reads instead of the others.", "--keep-host"),
     min_bases: int = option(
-        32,
+        36,
         "N",
         "A read, or a pair as a whole, is the host's if k-mers of the host cover at least N bases.",
         "-a",

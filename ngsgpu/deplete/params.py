@@ -77,7 +77,7 @@ class DepletionParameters:
         keep_host: keep the host's reads instead of the others.
     """
 
-    min_bases: int = 32
+    min_bases: int = 36
     min_share: float = 0.01
     keep_host: bool = False
 
