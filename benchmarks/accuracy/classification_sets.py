@@ -50,8 +50,7 @@ READS: Final = 400
 FRAGMENT: Final = 350
 CHANGED: Final = ("changed 1 %", "changed 2 %", "changed 3 %", "changed 4 %", "changed 5 %",
                   "changed 5 %", "changed 4 %")  # fmt: skip
-WINDOWS: Final = ((127, 112, 21), (127, 112, 32), (95, 80, 15), (63, 48, 9), (47, 32, 6),
-                  (31, 16, 3))  # fmt: skip
+WINDOWS: Final = ((127, 112, 21), (127, 112, 32), (63, 48, 9), (31, 16, 3))
 """Window, stride and sketch; all but the second take about the same memory."""
 CONFIDENCES: Final = (0.0, 0.1, 0.2)
 ACGT: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
