@@ -95,7 +95,7 @@ def commands(folder: Path, world: World) -> dict[str, list[str]]:
         "extend": ["extend", "-i", first, "-I", second, "-o", f"{out}/e.fq.gz",
                    "--insert-size", str(INSERT), "--insert-sd", "8"],
         "merge": ["merge", "-i", merge1, "-I", merge2, "-o", f"{out}/m.fq.gz"],
-        "kmers": ["kmers", "-i", first, "-o", f"{out}/k.tsv"],
+        "kmers": ["kmers", "spectrum", "-i", first, "-o", f"{out}/k.tsv"],
         "db build": [*database, "-d", f"{out}/db", "--partitions", "2"],
         "classify": ["classify", "-d", str(world.folder / "db"), "-i", reads, "-o", f"{out}/c.tsv"],
     }  # fmt: skip

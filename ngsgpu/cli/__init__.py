@@ -98,11 +98,18 @@ def _register() -> None:
     from ngsgpu.cli.files import guard
     from ngsgpu.cli.options import add_commands
 
-    add_commands(app, correct.correct, extend.extend, merge.merge, kmers.kmers)
+    add_commands(app, correct.correct, extend.extend, merge.merge)
     add_commands(app, deplete.deplete, deplete.deplete_index)
     add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
     add_commands(app, report.report, doctor.doctor)
-    groups = {"db": db, "evaluate": evaluate, "gpu": gpu, "train": train, "workflow": workflow}
+    groups = {
+        "db": db,
+        "evaluate": evaluate,
+        "gpu": gpu,
+        "kmers": kmers,
+        "train": train,
+        "workflow": workflow,
+    }
     for name, group in groups.items():
         app.add_typer(group.app, name=name)
     guard(app)

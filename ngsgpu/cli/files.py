@@ -76,7 +76,14 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     | {"flash_prefix": Role.CHECKED_LATER},
     "deplete": _READS | {"index": Role.READ} | _written("out1", "out2", "stats"),
     "deplete-index": dict.fromkeys(("references", "exclude"), Role.READ) | _written("out"),
-    "kmers": _READS | _written("out"),
+    "kmers count": _READS | _written("out"),
+    "kmers histo": {"database": Role.READ} | _written("out"),
+    "kmers dump": {"database": Role.READ} | _written("out"),
+    "kmers info": {"database": Role.READ},
+    "kmers query": {"in1": Role.READS, "database": Role.READ} | _written("out"),
+    "kmers intersect": {"databases": Role.READ} | _written("out"),
+    "kmers subtract": {"databases": Role.READ} | _written("out"),
+    "kmers spectrum": _READS | _written("out"),
     "classify": _READS
     | _REFERENCES
     | {"database": Role.READ, "samples": Role.SHEET, "candidates": Role.WRITTEN}

@@ -1,12 +1,191 @@
-"""``ngsgpu kmers``: the k-mer spectrum of reads."""
+"""``ngsgpu kmers``: count k-mers, and use the counts."""
 
 from __future__ import annotations
 
-from ngsgpu.cli.options import Threads, flag, option
-from ngsgpu.cli.run import thread_count
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ngsgpu.cli.options import (
+    Memory,
+    Paths,
+    PhredChoice,
+    PhredOffsetOption,
+    Quiet,
+    Threads,
+    add_commands,
+    flag,
+    option,
+)
+from ngsgpu.cli.run import cpu_options, phred, thread_count
+from ngsgpu.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ngsgpu.kmers import KmerDatabase
+
+DatabasePath = Annotated[
+    str, option(..., "DIR", "The database.", "-d", "--database", show_default=False)
+]
+Databases = Annotated[
+    list[str],
+    typer.Argument(metavar="DB...", help="The databases, at least two.", show_default=False),
+]
+NewDatabase = Annotated[str, option(..., "DIR", "The new database.", "-o", "--out")]
+TextFile = Annotated[str, option(..., "FILE", "Output; - is standard output.", "-o", "--out")]
 
 
-def kmers(
+def count(
+    in1: Annotated[
+        list[str], option(..., "FILE", "Reads or sequences; repeat for more.", "-i", "--in1")
+    ],
+    out: NewDatabase,
+    in2: Paths | None = option(
+        None, "FILE", "More reads, for example second mates; repeatable.", "-I", "--in2"
+    ),
+    kmer: int = option(31, "K", "k-mer length, 11 to 127.", "-k", "--kmer"),
+    min_quality: int = option(0, "Q", "Skip k-mers that have a base of lower quality."),
+    min_count: int = option(1, "N", "Leave out k-mers that occur fewer times."),
+    phred_offset: PhredOffsetOption = PhredChoice.auto,
+    threads: Threads = 0,
+    memory: Memory = None,
+    quiet: Quiet = False,
+) -> None:
+    """Count the canonical k-mers of reads or genomes, exactly.
+
+    Input is FASTQ or FASTA, plain or compressed. Of a k-mer and its reverse complement the first
+    in alphabetical order counts; k-mers with letters other than ACGT do not. Counts end at 65,535.
+    What does not fit into memory goes to files beside the output.
+
+    ngsgpu kmers count -i R1.fq.gz -I R2.fq.gz -k 31 -o reads.kmers
+    """
+    from ngsgpu.kmers import CountParameters, count_files, open_database
+
+    parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
+    options = cpu_options(threads, memory, quiet)
+    source = count_files(
+        [*in1, *(in2 or [])], out, parameters, phred_offset=phred(phred_offset), options=options
+    )
+    if not quiet:
+        distinct = len(open_database(out, check=False))
+        typer.echo(
+            f"{source.kmers:,} k-mers of {source.sequences:,} sequences, {distinct:,} distinct",
+            err=True,
+        )
+
+
+def histo(
+    database: DatabasePath,
+    out: TextFile = "-",
+    highest: int = option(10_000, "N", "The last line is of all higher counts.", "-m", "--max"),
+    threads: Threads = 0,
+) -> None:
+    """Print the number of distinct k-mers by count, as jellyfish histo does."""
+    from ngsgpu.kmers import open_database
+    from ngsgpu.kmers.text import histogram_lines
+
+    if highest < 1:
+        raise UsageError(f"--max must be 1 or more, not {highest}")
+    opened = open_database(database, thread_count(threads))
+    lines = histogram_lines(opened.histogram(), min(highest, (1 << 16) - 2))
+    _write(out, (line.encode() for line in lines))
+
+
+def dump(
+    database: DatabasePath,
+    out: TextFile = "-",
+    min_count: int = option(1, "N", "Lowest count."),
+    max_count: int = option(65_535, "N", "Highest count."),
+    threads: Threads = 0,
+) -> None:
+    """Print k-mers and counts, tab-separated, in alphabetical order."""
+    from ngsgpu.kmers import open_database
+    from ngsgpu.kmers.text import dump as lines
+
+    _write(out, lines(open_database(database, thread_count(threads)), min_count, max_count))
+
+
+def info(database: DatabasePath, json_output: bool = flag("Print JSON.", "--json")) -> None:
+    """Show what a database holds, and of what."""
+    from ngsgpu.kmers import open_database
+
+    opened = open_database(database, check=False)
+    values = {
+        "kmer": opened.parameters.kmer,
+        "min_quality": opened.parameters.min_quality,
+        "min_count": opened.parameters.min_count,
+        "sequences": opened.source.sequences,
+        "bases": opened.source.bases,
+        "kmers": opened.source.kmers,
+        "distinct": len(opened),
+        "files": list(opened.source.files),
+    }
+    if json_output:
+        import json
+
+        typer.echo(json.dumps(values, indent=1))
+        return
+    for name, value in values.items():
+        shown = " ".join(value) if isinstance(value, list) else value
+        typer.echo(f"{name.replace('_', ' '):14}{shown}")
+
+
+def query(
+    database: DatabasePath,
+    sequences: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SEQUENCE...", help="Sequences of at least k bases."),
+    ] = None,
+    in1: Paths | None = option(
+        None, "FILE", "FASTA or FASTQ file of sequences; repeatable.", "-i", "--in1"
+    ),
+    every: bool = flag("Print every k-mer of the files and its count.", "--all"),
+    out: TextFile = "-",
+    threads: Threads = 0,
+) -> None:
+    """Print the counts of sequences' k-mers.
+
+    For sequences of the command line, every canonical k-mer and its count, tab-separated; for
+    files a line for each sequence: its name, number of k-mers, how many of them the database has,
+    and the median of all their counts.
+
+    ngsgpu kmers query -d reads.kmers ACGTACGTTAGCATGCATCGATGCATGCATC
+
+    ngsgpu kmers query -d reads.kmers -i genes.fa -o genes.tsv
+    """
+    from ngsgpu.kmers import open_database
+
+    if bool(sequences) == bool(in1):
+        raise UsageError("give sequences or files of them (-i)")
+    threads = thread_count(threads)
+    opened = open_database(database, threads)
+    if sequences:
+        _write(out, _counts_of(opened, sequences))
+    else:
+        _write(out, _counts_in(opened, in1 or [], every, threads))
+
+
+def intersect(databases: Databases, out: NewDatabase, threads: Threads = 0) -> None:
+    """Keep the k-mers that all databases have, each with its lowest count."""
+    _combine("intersect", databases, out, threads)
+
+
+def subtract(databases: Databases, out: NewDatabase, threads: Threads = 0) -> None:
+    """Keep the k-mers of the first database that the others lack, with their counts."""
+    _combine("subtract", databases, out, threads)
+
+
+def _combine(kept: str, databases: list[str], out: str, threads: int) -> None:
+    from ngsgpu.kmers import Kept, combine
+
+    first, *others = databases
+    if not others:
+        raise UsageError("give at least two databases")
+    combine(first, others, out, Kept(kept), thread_count(threads))
+
+
+def spectrum(
     in1: list[str] = option(
         ..., "FILE", "Reads or first mates; repeat for more files.", "-i", "--in1"
     ),
@@ -18,13 +197,12 @@ def kmers(
     exact: bool = flag("Count all k-mers instead of a sample.", "--exact"),
     threads: Threads = 0,
 ) -> None:
-    """Compute the k-mer spectrum of reads and estimate the coverage.
+    """Compute the k-mer spectrum of reads, or of a sample of their k-mers, and the coverage.
 
     The histogram lists each multiplicity with its number of distinct canonical k-mers. For large
     inputs only a sample of the k-mers is counted, each with all its occurrences. The first line
     gives the sampling rate and the estimated coverage (reads per genome position).
     """
-    from ngsgpu.errors import UsageError
     from ngsgpu.io.output.atomic import check_distinct, write_text_atomically
     from ngsgpu.io.text.reader import read_batches
     from ngsgpu.readset import ReadSetBuilder
@@ -47,3 +225,48 @@ def kmers(
     pairs = zip(spectrum.multiplicity.tolist(), spectrum.count.tolist(), strict=True)
     lines += [f"{multiplicity}\t{count}" for multiplicity, count in pairs]
     write_text_atomically(out, "\n".join(lines) + "\n")
+
+
+def _write(out: str, pieces: Iterable[bytes]) -> None:
+    from ngsgpu.io.output.atomic import AtomicFile
+
+    file = AtomicFile(out)
+    try:
+        for piece in pieces:
+            file.write(piece)
+        file.commit()
+    finally:
+        file.discard()
+
+
+def _counts_of(opened: KmerDatabase, sequences: list[str]) -> Iterator[bytes]:
+    from ngsgpu.kmers.text import counts_of_text, lines_of
+
+    k = opened.parameters.kmer
+    for text in sequences:
+        kmers, counts = counts_of_text(opened, text)
+        if len(kmers) == 0:
+            raise UsageError(f"{text!r} has no {k}-mer of the letters ACGT")
+        yield lines_of(kmers, counts, k)
+
+
+def _counts_in(
+    opened: KmerDatabase, paths: list[str], every: bool, threads: int
+) -> Iterator[bytes]:
+    import numpy as np
+
+    from ngsgpu.kmers.text import counts_of_files, lines_of
+
+    if not every:
+        yield b"sequence\tkmers\tfound\tmedian\n"
+    for path in paths:
+        for name, kmers, counts in counts_of_files(opened, path, threads):
+            if every:
+                yield lines_of(kmers, counts, opened.parameters.kmer)
+                continue
+            median = float(np.median(counts)) if len(counts) else 0.0
+            yield f"{name}\t{len(kmers)}\t{np.count_nonzero(counts)}\t{median:g}\n".encode()
+
+
+app = typer.Typer(no_args_is_help=True, help="Count k-mers, and use the counts.")
+add_commands(app, count, histo, dump, info, query, intersect, subtract, spectrum)

@@ -84,7 +84,7 @@ COMMANDS: Final = (
     Command("extend mixed", "extend -q -t 1 -i IN/x1.fq -I IN/x2.fq -o OUT/e.fq "
             "--remaining1 OUT/e1.fq --remaining2 OUT/e2.fq --insert-size 220 --insert-sd 20"),
     Command("correct mixed", "correct -q -t 2 -i IN/x1.fq -I IN/x2.fq -o OUT/c1.fq -O OUT/c2.fq"),
-    Command("kmers", "kmers -t 1 --exact -i IN/r1.fq -o OUT/kmers.tsv"),
+    Command("kmers", "kmers spectrum -t 1 --exact -i IN/r1.fq -o OUT/kmers.tsv"),
     Command("db build", "db build -q -t 2 IN/refs -d OUT/db --taxonomy IN/tax --map IN/map.tsv "
             "--partitions 2"),
     Command("db add", "db add -q -t 1 IN/more.fna -d OUT/db --map IN/map.tsv",
@@ -147,7 +147,7 @@ def make_world(folder: Path, run: Callable[[list[str]], int]) -> None:
     made("merge -q -i IN/r1.fq -I IN/r2.fq -o IN/m.fq --stats IN/merge.json")
     made("extend -q -i IN/r1.fq -I IN/r2.fq -o IN/e.fq --insert-size 220 --insert-sd 20 "
          "--stats IN/extend.json")  # fmt: skip
-    made("kmers --exact -i IN/r1.fq -o IN/kmers.tsv")
+    made("kmers spectrum --exact -i IN/r1.fq -o IN/kmers.tsv")
     made("db build -q IN/refs -d IN/db --taxonomy IN/tax --map IN/map.tsv --partitions 2")
     made("classify -q -d IN/db -i IN/r1.fq -I IN/r2.fq -o IN/calls.tsv --report IN/report.txt")
     made("classify -q -d IN/db -i IN/x2.fq --report IN/other.txt")

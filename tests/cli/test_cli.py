@@ -163,7 +163,7 @@ def test_a_reader_that_goes_away_is_no_crash():
 
 def test_help_names_what_options_take():
     """Files are FILE, not the name of a Python type; defaults are shown."""
-    for command in (["correct"], ["kmers"], ["evaluate", "correction"], ["report"]):
+    for command in (["correct"], ["kmers", "spectrum"], ["evaluate", "correction"], ["report"]):
         text = run(*command, "--help").stdout
         assert "FILE" in text
         assert not any(f"<{kind}" in text for kind in ("str", "int", "list"))

@@ -47,7 +47,7 @@ def names(folder: Path) -> list[str]:
 
 
 PAIRS = "-i {d}/1.fq -I {d}/2.fq -q -t 1"
-KMERS = "ngsgpu kmers -i {d}/1.fq -t 1"
+KMERS = "ngsgpu kmers spectrum -i {d}/1.fq -t 1"
 
 
 @pytest.mark.parametrize(

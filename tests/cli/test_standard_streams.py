@@ -32,7 +32,7 @@ FULL = "the disk is full"
 @pytest.mark.parametrize(
     ("command", "cause"),
     [
-        ("ngsgpu kmers -i r.fq >&-", CLOSED),
+        ("ngsgpu kmers spectrum -i r.fq >&-", CLOSED),
         ("ngsgpu correct -q -i r.fq -o - >&-", CLOSED),
         ("ngsgpu correct -q -i r.fq -o /dev/stdout >&-", CLOSED),
         ("ngsgpu correct -q -i r.fq -o - >/dev/full", FULL),
@@ -64,7 +64,7 @@ def test_streams_that_are_not_needed(work: Path, closed: str) -> None:
     ("options", "name"),
     [
         ("correct -t 99999999999", "--threads"),
-        ("kmers -t 99999999999", "--threads"),
+        ("kmers spectrum -t 99999999999", "--threads"),
         ("extend -o o --interleaved --insert-size 99999999999999999999", "--insert-size"),
         ("extend -o o --interleaved --insert-size nan", "--insert-size"),
         ("classify -d none -o o --insert-size 99999999999999999999", "--insert-size"),

@@ -48,7 +48,7 @@ LEASING = {
 """How many leases commands hold; CUDA fails here, so that they end when they touch it."""
 
 OTHERS = {
-    "kmers": ["kmers", "-i", "1.fq", "-o", "OUT/k"],
+    "kmers": ["kmers", "spectrum", "-i", "1.fq", "-o", "OUT/k"],
     "db plan": ["db", "plan", "refs", "-d", "OUT/db"],
     "db build": ["db", "build", "refs", "-d", "OUT/db", "--backend", "cpu"],
     "db add": ["db", "add", "more.fa", "-d", "one"],

@@ -1,4 +1,4 @@
-"""``ngsgpu kmers``."""
+"""``ngsgpu kmers spectrum``."""
 
 from __future__ import annotations
 
@@ -28,9 +28,24 @@ def test_histogram(
     files: list[str], capfd: pytest.CaptureFixture[str], tmp_path: Path, k: int
 ) -> None:
     options = ["-k", str(k), "--threads", "2"]
-    assert main(["kmers", "-i", files[0], "-i", files[1], *options]) == 0
+    assert main(["kmers", "spectrum", "-i", files[0], "-i", files[1], *options]) == 0
     printed = capfd.readouterr().out
-    assert main(["kmers", "-i", files[0], "-I", files[1], "-o", str(tmp_path / "h"), *options]) == 0
+    assert (
+        main(
+            [
+                "kmers",
+                "spectrum",
+                "-i",
+                files[0],
+                "-I",
+                files[1],
+                "-o",
+                str(tmp_path / "h"),
+                *options,
+            ]
+        )
+        == 0
+    )
     assert (tmp_path / "h").read_text() == printed
     first, header, body = printed.split("\n", 2)
     assert first.startswith(f"# k={k} sampled=1/1 coverage=2")
@@ -46,7 +61,7 @@ def test_histogram(
 
 
 def test_no_reads(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["kmers", "-i", str(write(tmp_path / "none", b""))]) == 0
+    assert main(["kmers", "spectrum", "-i", str(write(tmp_path / "none", b""))]) == 0
     assert capfd.readouterr().out == "# k=21 sampled=1/1 coverage=0.00\nmultiplicity\tcount\n"
 
 
@@ -70,7 +85,7 @@ def test_wrong_use(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "in", b">r\nACGT\n")
-    assert main(["kmers", "-i", "in", *options]) == 2
+    assert main(["kmers", "spectrum", "-i", "in", *options]) == 2
     captured = capfd.readouterr()
     assert captured.err.startswith(f"ngsgpu: error: {message}")
     assert captured.err.count("\n") == 1

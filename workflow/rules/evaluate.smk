@@ -26,7 +26,7 @@ rule count_kmers:
         k=config["kmers"]["k"],
     shell:
         "{params.guard} {log:q}; "
-        "ngsgpu kmers {params.reads} -k {params.k} --threads {threads} -o {output:q} 2> {log:q}"
+        "ngsgpu kmers spectrum {params.reads} -k {params.k} --threads {threads} -o {output:q} 2> {log:q}"
 
 
 rule evaluate_correction:

@@ -12,7 +12,6 @@ change. The lock is the kernel's and ends with the process; readers need none.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import fcntl
 import json
@@ -30,9 +29,8 @@ from ngsgpu.io.output.atomic import output_error
 from ngsgpu.io.output.temporary import (
     is_at,
     remove_if_stale,
-    remove_temporary,
+    take_place,
     temporary_folder,
-    temporary_name,
 )
 
 logger = logging.getLogger("ngsgpu")
@@ -49,8 +47,6 @@ _ARRAYS: Final = (
     "taxid", "parent", "rank", "merged_taxid", "merged_index",
 )  # fmt: skip
 _FILES: Final = frozenset((MANIFEST, *(f"{name}.npy" for name in _ARRAYS)))
-_EXCHANGE: Final = 2  # of renameat2(2)
-_HERE: Final = -100
 _NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
@@ -291,26 +287,7 @@ def atomic_directory(path: Path) -> Iterator[Path]:
         raise InputError(path, f"holds {foreign}, which is not part of a database", "move it away")
     with _errors_of(path), temporary_folder(path) as temporary:
         yield temporary
-        _take_place(temporary, path)
-
-
-def _take_place(temporary: Path, path: Path) -> None:
-    """Rename a directory; an existing one is exchanged atomically if the system supports it."""
-    if not path.exists():
-        temporary.rename(path)
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    exchange = getattr(libc, "renameat2", None)
-    names = os.fsencode(temporary), os.fsencode(path)
-    if exchange is None or exchange(_HERE, names[0], _HERE, names[1], _EXCHANGE) != 0:
-        old = temporary_name(path)
-        path.rename(old)
-        try:
-            temporary.rename(path)
-        except OSError:
-            old.rename(path)
-            raise
-        remove_temporary(old)
+        take_place(temporary, path)
 
 
 @contextmanager

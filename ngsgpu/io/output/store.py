@@ -57,9 +57,10 @@ class ArrayFile:
 
     def __init__(self, folder: Path, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> None:
         self._path = folder / f"{name}.npy"
+        self._dtype = np.dtype(dtype)
         header = array_header(dtype, shape)
         self._start = len(header)
-        self._size = self._start + math.prod(shape) * np.dtype(dtype).itemsize
+        self._size = self._start + math.prod(shape) * self._dtype.itemsize
         self._sums: dict[int, tuple[int, int]] = {}
         with self._errors():
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
@@ -84,6 +85,17 @@ class ArrayFile:
         with self._errors():
             while done < len(view):
                 done += os.pwrite(self._file, view[done:], place + done)
+
+    def reshape(self, shape: tuple[int, ...]) -> None:
+        """Change the shape, where the size is known in the end only.
+
+        Raises:
+            OutputError: the header cannot be written.
+        """
+        header = array_header(self._dtype, shape)
+        assert len(header) == self._start
+        self._size = self._start + math.prod(shape) * self._dtype.itemsize
+        self.put(-self._start, np.frombuffer(header, dtype=np.uint8))
 
     def close(self) -> dict[str, int]:
         """Close the file, which must be whole, and give its size and CRC-32.
@@ -282,8 +294,16 @@ def open_array(
     return np.asarray(array)
 
 
-def read_json(path: Path, what: str, version: int) -> dict[str, Any]:
+def read_json(
+    path: Path, what: str, version: int, *, command: str = "ngsgpu db build"
+) -> dict[str, Any]:
     """Read a manifest.
+
+    Args:
+        path: its file.
+        what: it is of.
+        version: that is read.
+        command: that builds one.
 
     Raises:
         InputError: it is missing, damaged, of something else, or of a version that is not read.
@@ -293,7 +313,7 @@ def read_json(path: Path, what: str, version: int) -> dict[str, Any]:
         values = json.loads(text)
     except FileNotFoundError as error:
         raise InputError(
-            path, f"there is no {what} here", "check the path, or build it with `ngsgpu db build`"
+            path, f"there is no {what} here", f"check the path, or build it with `{command}`"
         ) from error
     except (OSError, ValueError) as error:
         raise InputError(path, "the manifest is damaged", REMEDY) from error
@@ -303,7 +323,7 @@ def read_json(path: Path, what: str, version: int) -> dict[str, Any]:
         raise InputError(
             path,
             f"is of version {values.get('version')} and this program reads version {version}",
-            "build the database again with `ngsgpu db build`",
+            f"build the database again with `{command}`",
         )
     if text != _sealed(values):
         raise InputError(path, "the manifest was changed or damaged", REMEDY)

@@ -14,6 +14,7 @@ Anything that must never be lost, such as the old version of a target, must not 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import errno
 import fcntl
 import os
@@ -32,6 +33,8 @@ _MARK: Final = ".ngsgpu-"
 _ENDING: Final = ".tmp"
 _LONGEST_NAME: Final = 200
 _TRIES: Final = 100
+_EXCHANGE: Final = 2  # of renameat2(2)
+_HERE: Final = -100
 
 _in_use: dict[Path, int] = {}
 """Temporary files and folders of this process (of the process with this number: forks)."""
@@ -90,6 +93,25 @@ def temporary_folder(target: Path) -> Iterator[Path]:
     finally:
         remove_temporary(path)
         os.close(lock)
+
+
+def take_place(temporary: Path, path: Path) -> None:
+    """Rename a directory; an existing one is exchanged atomically if the system supports it."""
+    if not path.exists():
+        temporary.rename(path)
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    exchange = getattr(libc, "renameat2", None)
+    names = os.fsencode(temporary), os.fsencode(path)
+    if exchange is None or exchange(_HERE, names[0], _HERE, names[1], _EXCHANGE) != 0:
+        old = temporary_name(path)
+        path.rename(old)
+        try:
+            temporary.rename(path)
+        except OSError:
+            old.rename(path)
+            raise
+        remove_temporary(old)
 
 
 def _made(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:

@@ -59,12 +59,12 @@ class Spectrum:
 
 
 def read_spectrum(path: Path) -> Spectrum:
-    """Read a histogram written by ``ngsgpu kmers``: ``# k=21 sampled=1/16``, header, two columns.
+    """Read a histogram of ``ngsgpu kmers spectrum``: ``# k=21 sampled=1/16``, header, two columns.
 
     Raises:
         InputError: the file cannot be read or has an invalid line.
     """
-    remedy = "make the histogram again with ngsgpu kmers"
+    remedy = "make the histogram again with ngsgpu kmers spectrum"
     k, sampled = 0, 1.0
     rows: list[tuple[int, int]] = []
     for number, line in numbered_lines(path, remedy):

@@ -1,0 +1,21 @@
+"""Exact counts of canonical k-mers, in databases on the disk.
+
+Read in this order: ``params``, ``cpu`` (the kernels), ``database`` (its folder), ``count`` (making
+it), ``compare`` (intersections, differences, look-ups), ``text``. See ``docs/kmers.md``.
+"""
+
+from ngsgpu.kmers.compare import Kept, Lookup, combine
+from ngsgpu.kmers.count import count_files
+from ngsgpu.kmers.database import KmerDatabase, Source, open_database
+from ngsgpu.kmers.params import CountParameters
+
+__all__ = [
+    "CountParameters",
+    "Kept",
+    "KmerDatabase",
+    "Lookup",
+    "Source",
+    "combine",
+    "count_files",
+    "open_database",
+]

@@ -1,0 +1,172 @@
+"""Databases compared, and looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import Enum
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import UsageError
+from ngsgpu.jit import Integer, njit
+from ngsgpu.kmers.cpu import is_less
+from ngsgpu.kmers.database import (
+    DatabaseWriter,
+    KmerDatabase,
+    check_same,
+    new_database,
+    open_database,
+)
+from ngsgpu.kmers.params import CountParameters
+from ngsgpu.pool import working
+
+_PART_BITS: Final = 10
+_LOOKUP_BITS: Final = 16
+
+
+class Kept(Enum):
+    """What is kept of a database that is compared with another."""
+
+    COMMON = "intersect"
+    """K-mers of both, with the smaller count."""
+    OWN = "subtract"
+    """K-mers that the other one lacks."""
+
+
+def combine(
+    first: str | Path,
+    others: Sequence[str | Path],
+    out: str | Path,
+    kept: Kept,
+    threads: int = 1,
+) -> int:
+    """Keep the k-mers of a database that all others have, or none of them.
+
+    Args:
+        first: the database.
+        others: the others.
+        out: folder of the new one.
+        kept: which k-mers are kept.
+        threads: number of threads; does not affect the result.
+
+    Returns:
+        Number of k-mers kept.
+
+    Raises:
+        InputError: a database is missing or damaged, or their k-mers differ in length.
+        OutputError: the new one cannot be written.
+        UsageError: the new one is to replace one of them.
+    """
+    if Path(out).resolve() in [Path(path).resolve() for path in (first, *others)]:
+        raise UsageError(f"{out}: is named as input and output; choose another name")
+    databases = [open_database(path, threads) for path in (first, *others)]
+    check_same(list(zip(map(str, (first, *others)), databases, strict=True)))
+    one = databases[0]
+    starts = [database.starts(_PART_BITS) for database in databases]
+
+    def part(number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+        parts = []
+        for database, own in zip(databases, starts, strict=True):
+            begin, end = own[number : number + 2].tolist()
+            parts.append((database.kmers[begin:end], database.counts[begin:end]))
+        kmers, counts = parts[0]
+        for other in parts[1:]:
+            room = np.empty_like(kmers), np.empty_like(counts)
+            size = _keep(kmers, counts, *other, kept is Kept.COMMON, *room)
+            kmers, counts = room[0][:size], room[1][:size]
+        return kmers, counts
+
+    occurrences = 0
+    with new_database(out) as folder:
+        writer = DatabaseWriter(folder, one.parameters.words)
+        with working(threads, part, range(1 << _PART_BITS), name="combine") as parts:
+            for kmers, counts in parts:
+                writer.append(kmers, counts)
+                occurrences += int(counts.sum(dtype=np.int64))
+        least = min if kept is Kept.COMMON else (lambda values: next(iter(values)))
+        parameters = CountParameters(
+            one.parameters.kmer,
+            least(own.parameters.min_quality for own in databases),
+            least(own.parameters.min_count for own in databases),
+        )
+        names = (kept.value, *(Path(path).resolve().name for path in (first, *others)))
+        writer.close(parameters, replace(one.source, kmers=occurrences, files=names))
+    return writer.size
+
+
+@njit(nogil=True, cache=True)
+def _keep(
+    kmers: NDArray[np.uint64],
+    counts: NDArray[np.uint16],
+    other: NDArray[np.uint64],
+    other_counts: NDArray[np.uint16],
+    common: bool,
+    out: NDArray[np.uint64],
+    out_counts: NDArray[np.uint16],
+) -> int:
+    """Write the k-mers that are kept, and their counts; return their number."""
+    words = kmers.shape[1]
+    size = 0
+    at = 0
+    for i in range(len(kmers)):
+        while at < len(other) and is_less(other, at, kmers, i, words):
+            at += 1
+        found = at < len(other) and not is_less(kmers, i, other, at, words)
+        if found == common:
+            for j in range(words):
+                out[size, j] = kmers[i, j]
+            out_counts[size] = min(counts[i], other_counts[at]) if common else counts[i]
+            size += 1
+    return size
+
+
+class Lookup:
+    """Looks up k-mers in a database.
+
+    Args:
+        database: the database.
+    """
+
+    def __init__(self, database: KmerDatabase) -> None:
+        self._database = database
+        self._starts = database.starts(_LOOKUP_BITS)
+
+    def counts(self, kmers: NDArray[np.uint64]) -> NDArray[np.uint16]:
+        """The counts of canonical k-mers, uint64[n, words]; 0 of those it does not have."""
+        out = np.zeros(len(kmers), dtype=np.uint16)
+        own = self._database
+        _look_up(kmers, own.kmers, own.counts, self._starts, _LOOKUP_BITS, out)
+        return out
+
+
+@njit(nogil=True, cache=True)
+def _look_up(
+    wanted: NDArray[np.uint64],
+    kmers: NDArray[np.uint64],
+    counts: NDArray[np.uint16],
+    starts: NDArray[np.int64],
+    bits: Integer,
+    out: NDArray[np.uint16],
+) -> None:
+    words = wanted.shape[1]
+    for i in range(len(wanted)):
+        part = wanted[i, 0] >> np.uint64(64 - bits)
+        low, high = starts[part], starts[part + np.uint64(1)]
+        while low < high:
+            middle = (low + high) >> 1
+            if is_less(kmers, middle, wanted, i, words):
+                low = middle + 1
+            else:
+                high = middle
+        if low < len(kmers) and not is_less(wanted, i, kmers, low, words):
+            out[i] = counts[low]
+
+
+def pieces(size: int, most: int) -> Iterator[tuple[int, int]]:
+    """Cut a range into pieces of at most ``most``."""
+    return pairwise([*range(0, size, most), size])

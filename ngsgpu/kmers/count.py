@@ -1,0 +1,328 @@
+"""Counting the k-mers of files.
+
+Threads write the k-mers of a stretch of text into the arena, ordered by bucket. When the arena is
+full, or the files end, the k-mers of every bucket are counted. If there is more to come, the sorted
+counts (a run) go to files beside the output; in the end, those of all runs are added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import HostMemoryError, UsageError, output_error
+from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.io.text.reader import read_batches
+from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, find_kmers, into_buckets, sorted_counts
+from ngsgpu.kmers.database import DatabaseWriter, Source, new_database
+from ngsgpu.kmers.params import CountParameters
+from ngsgpu.pool import Shared, working
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, chunk_bytes_within
+from ngsgpu.run.progress import Progress, say_if_compiling
+
+_STRETCH: Final = 1 << 20
+"""Most letters that a task takes: its k-mers stay near the core."""
+
+_KMERS_PER_BUCKET: Final = 1 << 18
+_MIN_BITS: Final = 4
+_MAX_BITS: Final = 12
+_ARENA_SHARE: Final = 2
+"""Part of the memory that the arena takes at most, 1 / this: the rest is for tables and counts."""
+
+_NO_COUNTS = np.empty(0, dtype=np.uint16)
+_NO_QUALITY = np.empty(0, dtype=np.int64)
+
+
+class Stretches(NamedTuple):
+    """Stretches of sequences, for ``find_kmers``.
+
+    Attributes:
+        data: text.
+        begin: int64[n], where they begin.
+        stop: int64[n], where they stop.
+        low: int64[n], where their sequences begin.
+        quality: int64[n], where their qualities begin; empty without.
+        room: most k-mers that they have.
+    """
+
+    data: NDArray[np.uint8]
+    begin: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    low: NDArray[np.int64]
+    quality: NDArray[np.int64]
+    room: int
+
+
+class Task(NamedTuple):
+    """Stretches, and where in the arena their k-mers go."""
+
+    stretches: Stretches
+    at: int
+
+
+class _Run(NamedTuple):
+    """Sorted counts on the disk.
+
+    Attributes:
+        kmers: file of k-mers.
+        counts: file of their counts.
+        starts: int64[buckets + 1], where buckets begin and the last ends.
+    """
+
+    kmers: Path
+    counts: Path
+    starts: NDArray[np.int64]
+
+
+def count_files(
+    paths: Sequence[str | Path],
+    out: str | Path,
+    parameters: CountParameters | None = None,
+    *,
+    phred_offset: PhredOffset = "auto",
+    options: RunOptions | None = None,
+) -> Source:
+    """Count the canonical k-mers of files into a database.
+
+    Args:
+        paths: FASTQ or FASTA files; ``-`` is standard input.
+        out: folder of the database; appears whole or not at all.
+        parameters: which k-mers are counted.
+        phred_offset: of the qualities.
+        options: threads, memory and progress; do not affect the result.
+
+    Returns:
+        What was counted.
+
+    Raises:
+        InputError: a file cannot be read, or the folder holds something else.
+        OutputError: the database cannot be written.
+        HostMemoryError: the memory is too small to count at all.
+        UsageError: there is no file.
+    """
+    parameters = parameters or CountParameters()
+    options = options or RunOptions()
+    if not paths:
+        raise UsageError("no reads given; name files with -i")
+    say_if_compiling()
+    with new_database(out) as folder, Progress(options.progress) as progress:
+        counter = _Counter(paths, parameters, phred_offset, options, folder)
+        with progress.stage("counting", unit="bases") as stage:
+            writer = counter.count(stage.advance)
+        source = counter.source()
+        writer.close(parameters, source)
+        for run in counter.runs:
+            run.kmers.unlink()
+            run.counts.unlink()
+    return source
+
+
+def _letters(paths: Sequence[str | Path]) -> int | None:
+    """Most letters that files have; None if that is unknown."""
+    sizes = [unpacked_size(path) for path in paths]
+    return sum(sizes) if all(sizes) else None
+
+
+def _rows(letters: int | None, words: int, options: RunOptions) -> int:
+    """K-mers that the arena has room for.
+
+    Raises:
+        HostMemoryError: there is no memory for a stretch.
+    """
+    row = 8 * words
+    scratch = options.threads * _STRETCH * row
+    room = (options.budget - INTERPRETER_BYTES) // _ARENA_SHARE - scratch
+    if room < _STRETCH * row:
+        least = INTERPRETER_BYTES + _ARENA_SHARE * (_STRETCH * row + scratch)
+        raise HostMemoryError(
+            f"counting takes at least {format_size(least)} of memory and "
+            f"{format_size(options.budget)} may be used; use fewer threads, or --memory "
+            f"{-(-least >> 20)}M on a machine that has it"
+        )
+    return room // row if letters is None else min(letters + _STRETCH, room // row)
+
+
+@dataclass(slots=True)
+class _Counter:
+    """One run of ``count_files``."""
+
+    paths: Sequence[str | Path]
+    parameters: CountParameters
+    phred_offset: PhredOffset
+    options: RunOptions
+    folder: Path
+    runs: list[_Run] = field(default_factory=list)
+    sequences: int = 0
+    bases: int = 0
+    kmers: int = 0
+    _bits: int = 0
+    _next: Stretches | None = None
+    _used: int = 0
+    _ended: bool = False
+    _arena: NDArray[np.uint64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        letters = _letters(self.paths)
+        rows = _rows(letters, self.parameters.words, self.options)
+        known = rows if letters is None else min(rows, letters // 2)
+        buckets = max(1, known // _KMERS_PER_BUCKET)
+        self._bits = min(_MAX_BITS, max(_MIN_BITS, buckets.bit_length()))
+        self._arena = np.empty((rows, self.parameters.words), dtype=np.uint64)
+
+    def count(self, advance: Callable[[int], None]) -> DatabaseWriter:
+        """Count everything; the writer has all k-mers."""
+        stretches = self._stretches(advance)
+        while True:
+            starts = self._collect(stretches)
+            if self._ended:
+                break
+            self._spill(starts)
+        writer = DatabaseWriter(self.folder, self.parameters.words)
+        for kmers, counts in self._counted(starts, self.parameters.min_count):
+            writer.append(kmers, counts)
+        return writer
+
+    def source(self) -> Source:
+        """What was counted."""
+        names = tuple(Path(path).name for path in self.paths)
+        return Source(self.sequences, self.bases, self.kmers, names)
+
+    def _collect(self, stretches: Iterator[Stretches]) -> NDArray[np.int64]:
+        """Fill the arena; where in it the k-mers of each task and bucket begin, and end."""
+        words = self.parameters.words
+        rooms = Shared(
+            np.empty((_STRETCH, words), dtype=np.uint64) for _ in range(self.options.threads)
+        )
+        least = self.parameters.min_quality
+        offset = 33 if self.phred_offset == "auto" else self.phred_offset
+
+        def collect(task: Task) -> NDArray[np.int64]:
+            own = task.stretches
+            starts = np.empty((1 << self._bits) + 1, dtype=np.int64)
+            with_quality = least > 0 and len(own.quality) > 0
+            with rooms.borrowed() as room:
+                found = find_kmers(
+                    own.data, own.begin, own.stop, own.low, own.quality,
+                    least + offset if with_quality else 0, self.parameters.kmer, room,
+                )  # fmt: skip
+                part = self._arena[task.at : task.at + found]
+                into_buckets(room[:found], self._bits, starts, part)
+            starts += task.at
+            return starts
+
+        self._used = 0
+        tasks = self._tasks(stretches)
+        with working(self.options.threads, collect, tasks, name="kmers") as done:
+            starts = list(done)
+        if not starts:
+            return np.zeros((0, (1 << self._bits) + 1), dtype=np.int64)
+        collected = np.stack(starts)
+        self.kmers += int((collected[:, -1] - collected[:, 0]).sum())
+        return collected
+
+    def _tasks(self, stretches: Iterator[Stretches]) -> Iterator[Task]:
+        """Tasks for which the arena has room."""
+        while True:
+            own = self._next if self._next is not None else next(stretches, None)
+            self._next = own
+            if own is None:
+                self._ended = True
+                return
+            if self._used + own.room > len(self._arena):
+                return
+            self._next = None
+            self._used += own.room
+            yield Task(own, self._used - own.room)
+
+    def _stretches(self, advance: Callable[[int], None]) -> Iterator[Stretches]:
+        chunk_bytes = chunk_bytes_within(self.options.budget, self.options.chunk_bytes)
+        for path in self.paths:
+            for batch in read_batches(
+                path,
+                threads=self.options.threads,
+                chunk_bytes=chunk_bytes,
+                phred_offset=self.phred_offset,
+            ):
+                bases = int(batch.seq_len.sum(dtype=np.int64))
+                self.sequences += len(batch)
+                self.bases += bases
+                yield from stretches_of(batch, self.parameters.kmer, _STRETCH)
+                advance(bases)
+
+    def _spill(self, starts: NDArray[np.int64]) -> None:
+        """Count what is in the arena, and put the counts on the disk."""
+        number = len(self.runs)
+        places = [0]
+        run = [self.folder / f"run-{number:04d}.{name}" for name in ("kmers", "counts")]
+        try:
+            with run[0].open("wb") as kmer_file, run[1].open("wb") as count_file:
+                for kmers, counts in self._counted(starts, 1, with_runs=False):
+                    kmer_file.write(kmers.reshape(-1).view(np.uint8).data)
+                    count_file.write(counts.view(np.uint8).data)
+                    places.append(places[-1] + len(kmers))
+        except OSError as error:
+            raise output_error(self.folder.parent, error) from error
+        self.runs.append(_Run(run[0], run[1], np.array(places, dtype=np.int64)))
+
+    def _counted(
+        self, starts: NDArray[np.int64], min_count: int, *, with_runs: bool = True
+    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint16]]]:
+        """The k-mers and counts of each bucket, in order."""
+        words = self.parameters.words
+        runs = self.runs if with_runs else []
+
+        def count(bucket: int) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+            table = np.zeros((FIRST_SLOTS, words + 1), dtype=np.uint64)
+            used = np.zeros(1, dtype=np.int64)
+            begin, end = (np.ascontiguousarray(starts[:, bucket + i]) for i in (0, 1))
+            table = add_kmers(table, used, self._arena, begin, end, _NO_COUNTS)
+            for run in runs:
+                kmers, counts = _read(run, bucket, words)
+                whole = (np.array([at], dtype=np.int64) for at in (0, len(kmers)))
+                table = add_kmers(table, used, kmers, *whole, counts)
+            return sorted_counts(table, used[0], self._bits, min_count)
+
+        with working(self.options.threads, count, range(1 << self._bits), name="count") as counted:
+            yield from counted
+
+
+def _read(run: _Run, bucket: int, words: int) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+    """The counts of a bucket."""
+    begin, end = run.starts[bucket : bucket + 2].tolist()
+    size = end - begin
+    kmers = np.fromfile(run.kmers, np.uint64, size * words, offset=8 * words * begin)
+    counts = np.fromfile(run.counts, np.uint16, size, offset=2 * begin)
+    return kmers.reshape(size, words), counts
+
+
+def stretches_of(batch: RecordBatch, k: int, most: int) -> Iterator[Stretches]:
+    """Cut a batch into stretches with at most ``most`` letters in all."""
+    begin, stop, low = batch.seq_start, batch.seq_end, batch.seq_start
+    quality = _NO_QUALITY if batch.qual_start is None else batch.qual_start
+    sizes = stop - begin
+    if sizes.max(initial=0) > most:
+        pieces = np.maximum(1, -(-sizes // most))
+        low = np.repeat(begin, pieces)
+        first = np.repeat(np.cumsum(pieces) - pieces, pieces)
+        begin = low + (np.arange(len(low)) - first) * most
+        stop = np.minimum(begin + most, np.repeat(stop, pieces))
+        quality = np.repeat(quality, pieces) if len(quality) else quality
+        sizes = stop - begin
+    rooms = np.maximum(0, sizes - np.where(begin == low, k - 1, 0))
+    ends = np.cumsum(sizes)
+    i = 0
+    while i < len(begin):
+        before = int(ends[i] - sizes[i])
+        j = max(i + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield Stretches(
+            batch.data, begin[i:j], stop[i:j], low[i:j], quality[i:j], int(rooms[i:j].sum())
+        )
+        i = j

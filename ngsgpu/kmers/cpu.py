@@ -1,0 +1,345 @@
+"""The kernels: k-mers of sequences, by buckets, and their counts.
+
+A k-mer is ``words`` uint64, two bits a base, the first base in the highest bits of the first word
+and unused bits 0, so that k-mers of any length are in order as their sequences are. Of a k-mer and
+its reverse complement the smaller one counts.
+
+The highest bits of a k-mer choose its bucket. The k-mers of a bucket are counted in a hash table
+that stays in the cache of a core; only distinct k-mers are sorted.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.jit import Integer, njit
+from ngsgpu.kmers.params import MAX_COUNT
+from ngsgpu.sequence.codec import AMBIGUOUS, CODES
+from ngsgpu.sequence.hashing import mix64
+
+FIRST_SLOTS: Final = 1 << 10
+_LINE_END: Final = 5
+_FEW: Final = 16
+"""Rows that are sorted by insertion."""
+
+_LETTER_CODES: Final = CODES.copy()
+_LETTER_CODES[[10, 13]] = _LINE_END
+_2 = np.uint64(2)
+_3 = np.uint64(3)
+_62 = np.uint64(62)
+_64 = np.uint64(64)
+_MOST = np.uint64(MAX_COUNT)
+
+
+@njit(nogil=True, cache=True)
+def find_kmers(
+    data: NDArray[np.uint8],
+    begin: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    low: NDArray[np.int64],
+    quality: NDArray[np.int64],
+    least: int,
+    k: int,
+    kmers: NDArray[np.uint64],
+) -> int:
+    """Write the canonical k-mers of stretches of sequences; return their number.
+
+    Args:
+        data: text, with line ends in sequences.
+        begin: int64[n], where stretches begin; k-mers count that end there or later.
+        stop: int64[n], where they stop.
+        low: int64[n], where their sequences begin.
+        quality: int64[n], where their qualities begin; empty without.
+        least: lowest quality character of a base that counts; 0 counts all.
+        k: length of a k-mer.
+        kmers: uint64[m, words], room for one k-mer per letter.
+    """
+    found = 0
+    for i in range(len(begin)):
+        first = begin[i]
+        before = k - 1
+        while first > low[i] and before > 0:
+            first -= 1
+            before -= _LETTER_CODES[data[first]] != _LINE_END
+        shift = quality[i] - low[i] if least > 0 else 0
+        if kmers.shape[1] == 1:
+            found = _find_short(data, first, begin[i], stop[i], shift, least, k, kmers, found)
+        else:
+            found = _find_long(data, first, begin[i], stop[i], shift, least, k, kmers, found)
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _find_short(
+    data: NDArray[np.uint8],
+    first: Integer,
+    begin: Integer,
+    stop: Integer,
+    shift: Integer,
+    least: int,
+    k: int,
+    kmers: NDArray[np.uint64],
+    found: int,
+) -> int:
+    """K-mers of one word."""
+    top = np.uint64(64 - 2 * k)
+    mask = ~np.uint64(0) << top
+    forward = np.uint64(0)
+    backward = np.uint64(0)
+    length = 0
+    for at in range(first, stop):
+        code = np.uint64(_LETTER_CODES[data[at]])
+        if code >= AMBIGUOUS or (least > 0 and data[at + shift] < least):
+            if code != _LINE_END:
+                length = 0
+            continue
+        forward = (forward << _2) | (code << top)
+        backward = ((backward >> _2) & mask) | ((_3 - code) << _62)
+        length += 1
+        if length >= k and at >= begin:
+            kmers[found, 0] = min(forward, backward)
+            found += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _find_long(
+    data: NDArray[np.uint8],
+    first: Integer,
+    begin: Integer,
+    stop: Integer,
+    shift: Integer,
+    least: int,
+    k: int,
+    kmers: NDArray[np.uint64],
+    found: int,
+) -> int:
+    """K-mers of several words."""
+    last = kmers.shape[1] - 1
+    top = np.uint64(62 - 2 * ((k - 1) % 32))
+    mask = ~np.uint64(0) << top
+    forward = np.zeros(last + 1, dtype=np.uint64)
+    backward = np.zeros(last + 1, dtype=np.uint64)
+    length = 0
+    for at in range(first, stop):
+        code = np.uint64(_LETTER_CODES[data[at]])
+        if code >= AMBIGUOUS or (least > 0 and data[at + shift] < least):
+            if code != _LINE_END:
+                length = 0
+            continue
+        for j in range(last):
+            forward[j] = (forward[j] << _2) | (forward[j + 1] >> _62)
+        forward[last] = (forward[last] << _2) | (code << top)
+        for j in range(last, 0, -1):
+            backward[j] = (backward[j] >> _2) | (backward[j - 1] << _62)
+        backward[0] = (backward[0] >> _2) | ((_3 - code) << _62)
+        backward[last] &= mask
+        length += 1
+        if length >= k and at >= begin:
+            j = 0
+            while j < last and forward[j] == backward[j]:
+                j += 1
+            smaller = forward if forward[j] < backward[j] else backward
+            for j in range(last + 1):
+                kmers[found, j] = smaller[j]
+            found += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+def into_buckets(
+    kmers: NDArray[np.uint64], bits: int, starts: NDArray[np.int64], out: NDArray[np.uint64]
+) -> None:
+    """Order k-mers by their highest bits.
+
+    Args:
+        kmers: uint64[n, words].
+        bits: that choose a bucket.
+        starts: int64[2^bits + 1], gets the places in ``out`` where buckets begin and the last ends.
+        out: uint64[n, words].
+    """
+    words = kmers.shape[1]
+    shift = np.uint64(64 - bits)
+    starts[:] = 0
+    for i in range(len(kmers)):
+        starts[(kmers[i, 0] >> shift) + np.uint64(1)] += 1
+    for bucket in range(1 << bits):
+        starts[bucket + 1] += starts[bucket]
+    place = starts.copy()
+    for i in range(len(kmers)):
+        bucket = kmers[i, 0] >> shift
+        at = place[bucket]
+        place[bucket] = at + 1
+        if words == 1:
+            out[at, 0] = kmers[i, 0]
+        else:
+            for j in range(words):
+                out[at, j] = kmers[i, j]
+
+
+@njit(nogil=True, cache=True)
+def _grown(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A table of twice the size with the same rows."""
+    words = table.shape[1] - 1
+    grown = np.zeros((2 * len(table), words + 1), dtype=np.uint64)
+    mask = np.uint64(len(grown) - 1)
+    for i in range(len(table)):
+        if table[i, words] != 0:
+            slot = _hash(table, i, words) & mask
+            while grown[slot, words] != 0:
+                slot = (slot + np.uint64(1)) & mask
+            for j in range(words + 1):
+                grown[slot, j] = table[i, j]
+    return grown
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _hash(kmers: NDArray[np.uint64], i: Integer, words: Integer) -> np.uint64:
+    value = mix64(kmers[i, 0])
+    for j in range(1, words):
+        value = mix64(value ^ kmers[i, j])
+    return value
+
+
+@njit(nogil=True, cache=True)
+def add_kmers(
+    table: NDArray[np.uint64],
+    used: NDArray[np.int64],
+    kmers: NDArray[np.uint64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    counts: NDArray[np.uint16],
+) -> NDArray[np.uint64]:
+    """Count k-mers in a hash table.
+
+    Args:
+        table: uint64[2^n, words + 1], k-mers and counts; 0 is an empty place.
+        used: int64[1], number of distinct k-mers.
+        kmers: uint64[m, words].
+        begin: int64[pieces], where the k-mers to be counted begin in ``kmers``.
+        end: int64[pieces], and end.
+        counts: uint16[m], how often each one occurs; empty: once.
+
+    Returns:
+        The table, or a larger one.
+    """
+    words = kmers.shape[1]
+    mask = np.uint64(len(table) - 1)
+    count = np.uint64(1)
+    weighted = len(counts) > 0
+    for piece in range(len(begin)):
+        for i in range(begin[piece], end[piece]):
+            if weighted:
+                count = np.uint64(counts[i])
+            slot = _hash(kmers, i, words) & mask
+            while table[slot, words] != 0:
+                j = 0
+                while j < words and table[slot, j] == kmers[i, j]:
+                    j += 1
+                if j == words:
+                    break
+                slot = (slot + np.uint64(1)) & mask
+            if table[slot, words] == 0:
+                for j in range(words):
+                    table[slot, j] = kmers[i, j]
+                used[0] += 1
+            table[slot, words] += count
+            if 2 * used[0] > len(table):
+                table = _grown(table)
+                mask = np.uint64(len(table) - 1)
+    return table
+
+
+@njit(nogil=True, cache=True)
+def sorted_counts(
+    table: NDArray[np.uint64], used: int, bits: int, min_count: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+    """The k-mers of a bucket in order, uint64[n, words], and their counts, uint16[n].
+
+    Args:
+        table: see ``add_kmers``.
+        used: number of its k-mers.
+        bits: highest bits of its k-mers, which all have in common.
+        min_count: k-mers that are less frequent are left out.
+    """
+    words = table.shape[1] - 1
+    digit = 1
+    while digit < 16 and (used >> digit) > 8:
+        digit += 1
+    size = 1 << digit
+    place = np.zeros(size + 1, dtype=np.int64)
+    left = np.uint64(bits)
+    right = np.uint64(64 - digit)
+    for i in range(len(table)):
+        if table[i, words] >= min_count and table[i, words] > 0:
+            place[((table[i, 0] << left) >> right) + np.uint64(1)] += 1
+    for cell in range(size):
+        place[cell + 1] += place[cell]
+    rows = np.empty((place[size], words + 1), dtype=np.uint64)
+    end = place[1:].copy()
+    for i in range(len(table)):
+        if table[i, words] >= min_count and table[i, words] > 0:
+            cell = (table[i, 0] << left) >> right
+            for j in range(words + 1):
+                rows[place[cell], j] = table[i, j]
+            place[cell] += 1
+    begin = 0
+    for cell in range(size):
+        _sort_rows(rows, begin, end[cell])
+        begin = end[cell]
+    kmers = np.empty((len(rows), words), dtype=np.uint64)
+    counts = np.empty(len(rows), dtype=np.uint16)
+    for i in range(len(rows)):
+        for j in range(words):
+            kmers[i, j] = rows[i, j]
+        counts[i] = np.uint16(min(rows[i, words], _MOST))
+    return kmers, counts
+
+
+@njit(nogil=True, cache=True)
+def is_less(
+    a: NDArray[np.uint64], i: Integer, b: NDArray[np.uint64], k: Integer, words: Integer
+) -> bool:
+    """Whether the k-mer ``a[i]`` comes before the k-mer ``b[k]``."""
+    for j in range(words):
+        if a[i, j] != b[k, j]:
+            return a[i, j] < b[k, j]
+    return False
+
+
+@njit(nogil=True, cache=True)
+def _swap(rows: NDArray[np.uint64], a: Integer, b: Integer) -> None:
+    for j in range(rows.shape[1]):
+        rows[a, j], rows[b, j] = rows[b, j], rows[a, j]
+
+
+@njit(nogil=True, cache=True)
+def _sort_rows(rows: NDArray[np.uint64], begin: Integer, end: Integer) -> None:
+    """Sort distinct k-mers with their counts: heapsort, or insertion of few."""
+    words = rows.shape[1] - 1
+    if end - begin <= _FEW:
+        for i in range(begin + 1, end):
+            k = i
+            while k > begin and is_less(rows, k, rows, k - 1, words):
+                _swap(rows, k, k - 1)
+                k -= 1
+        return
+    size = end - begin
+    for step in range(size // 2 - 1 + size, 0, -1):
+        # First the heap is made, then its largest row goes to the end, time and again.
+        if step >= size:
+            root, count = step - size, size
+        else:
+            _swap(rows, begin, begin + step)
+            root, count = 0, step
+        while 2 * root + 1 < count:
+            child = 2 * root + 1
+            if child + 1 < count and is_less(rows, begin + child, rows, begin + child + 1, words):
+                child += 1
+            if not is_less(rows, begin + root, rows, begin + child, words):
+                break
+            _swap(rows, begin + root, begin + child)
+            root = child

@@ -1,0 +1,223 @@
+"""Databases of counted k-mers: a folder with a manifest and two arrays, in the order of k-mers.
+
+``kmers.npy`` is uint64[n, words] (see ``cpu`` for the form of a k-mer), ascending; ``counts.npy``
+is uint16[n]. They are mapped into memory, and the manifest has their checksums.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError, UsageError, output_error
+from ngsgpu.io.output.store import (
+    ArrayFile,
+    check_content,
+    check_sizes,
+    open_array,
+    read_json,
+    write_json,
+)
+from ngsgpu.io.output.temporary import take_place, temporary_folder
+from ngsgpu.kmers.params import MAX_COUNT, CountParameters, words_of
+
+FORMAT: Final = "ngsgpu k-mer database"
+VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+_FILES: Final = frozenset((MANIFEST, "kmers.npy", "counts.npy"))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What k-mers were counted.
+
+    Attributes:
+        sequences: number of sequences.
+        bases: their letters.
+        kmers: their counted k-mers.
+        files: names of their files, or how the database was made from others.
+    """
+
+    sequences: int
+    bases: int
+    kmers: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KmerDatabase:
+    """Counted k-mers.
+
+    Attributes:
+        parameters: which k-mers were counted.
+        source: of what.
+        kmers: uint64[n, words], ascending.
+        counts: uint16[n], at most ``MAX_COUNT``.
+    """
+
+    parameters: CountParameters
+    source: Source
+    kmers: NDArray[np.uint64]
+    counts: NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        return len(self.kmers)
+
+    def starts(self, bits: int) -> NDArray[np.int64]:
+        """Where the k-mers begin that have the same ``bits`` highest bits, int64[2^bits + 1]."""
+        firsts = np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
+        middle = np.searchsorted(self.kmers[:, 0], firsts)
+        return np.concatenate(([0], middle, [len(self)])).astype(np.int64)
+
+    def histogram(self) -> NDArray[np.int64]:
+        """Distinct k-mers by count, int64[MAX_COUNT + 1]."""
+        total = np.zeros(MAX_COUNT + 1, dtype=np.int64)
+        for at in range(0, len(self), 1 << 24):
+            total += np.bincount(self.counts[at : at + (1 << 24)], minlength=len(total))
+        return total
+
+
+def open_database(path: str | Path, threads: int = 1, *, check: bool = True) -> KmerDatabase:
+    """Map a database into memory and check it.
+
+    Args:
+        path: its folder.
+        threads: that compute checksums.
+        check: whether the content is compared with its checksums.
+
+    Raises:
+        InputError: it is missing, damaged, or none.
+    """
+    folder = Path(path)
+    values = read_json(folder / MANIFEST, FORMAT, VERSION, command="ngsgpu kmers count")
+    parameters = CountParameters(**values["parameters"])
+    check_sizes(folder, values["files"])
+    arrays = {
+        "kmers": open_array(folder, "kmers", np.uint64, words_of(parameters.kmer)),
+        "counts": open_array(folder, "counts", np.uint16),
+    }
+    if check:
+        check_content(folder, values["files"], arrays, threads)
+    source = values["source"]
+    files = tuple(source.pop("files"))
+    return KmerDatabase(parameters, Source(**source, files=files), **arrays)
+
+
+class DatabaseWriter:
+    """Writes the k-mers of a database in order, piece by piece.
+
+    Args:
+        folder: where.
+        words: of a k-mer.
+    """
+
+    def __init__(self, folder: Path, words: int) -> None:
+        self._folder = folder
+        self._words = words
+        self._kmers = ArrayFile(folder, "kmers", np.uint64, (0, words))
+        self._counts = ArrayFile(folder, "counts", np.uint16, (0,))
+        self.size = 0
+
+    def append(self, kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> None:
+        """Write the next k-mers, all of which come after those before.
+
+        Raises:
+            OutputError: they cannot be written.
+        """
+        self._kmers.put(8 * self._words * self.size, kmers)
+        self._counts.put(2 * self.size, counts)
+        self.size += len(kmers)
+
+    def close(self, parameters: CountParameters, source: Source) -> None:
+        """Write the manifest.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        self._kmers.reshape((self.size, self._words))
+        self._counts.reshape((self.size,))
+        manifest: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "parameters": {
+                "kmer": parameters.kmer,
+                "min_quality": parameters.min_quality,
+                "min_count": parameters.min_count,
+            },
+            "source": {
+                "sequences": source.sequences,
+                "bases": source.bases,
+                "kmers": source.kmers,
+                "files": list(source.files),
+            },
+            "distinct": self.size,
+            "files": {"kmers.npy": self._kmers.close(), "counts.npy": self._counts.close()},
+        }
+        write_json(self._folder / MANIFEST, manifest)
+
+
+@contextmanager
+def new_database(path: str | Path) -> Iterator[Path]:
+    """A folder beside a database's final place, which it takes at the end of the block.
+
+    An older database is replaced; nothing else is.
+
+    Raises:
+        InputError: the place has other contents.
+        OutputError: it cannot be written.
+    """
+    check_place(path)
+    place = Path(os.path.realpath(path))
+    try:
+        with temporary_folder(place) as folder:
+            yield folder
+            take_place(folder, place)
+    except OSError as error:
+        raise output_error(path, error) from error
+
+
+def check_place(path: str | Path) -> None:
+    """Refuse to replace anything but a database or an empty folder.
+
+    Raises:
+        InputError: names what is in the way.
+        UsageError: the path is a stream.
+    """
+    if str(path) == "-":
+        raise UsageError("a k-mer database is a folder; name one with -o")
+    place = Path(path)
+    if not place.exists():
+        return
+    if not place.is_dir():
+        raise InputError(path, "is a file, but a database is a folder", "choose another name")
+    foreign = sorted({entry.name for entry in place.iterdir()} - _FILES)
+    manifest = place / MANIFEST
+    if not foreign and manifest.exists() and FORMAT.encode() not in manifest.read_bytes():
+        foreign = [MANIFEST]
+    if foreign:
+        raise InputError(
+            path, f"holds {foreign[0]}, which is not part of a k-mer database", "move it away"
+        )
+
+
+def check_same(databases: Sequence[tuple[str, KmerDatabase]]) -> None:
+    """Refuse databases of different k-mer lengths.
+
+    Raises:
+        InputError: names them.
+    """
+    (first, one), *others = databases
+    for path, other in others:
+        if other.parameters.kmer != one.parameters.kmer:
+            raise InputError(
+                path,
+                f"has {other.parameters.kmer}-mers and {first} has {one.parameters.kmer}-mers",
+                "count both with the same --kmer",
+            )

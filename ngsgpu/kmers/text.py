@@ -1,0 +1,122 @@
+"""Databases as text: histograms, lists of k-mers, and the counts of sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.io.text.reader import read_batches
+from ngsgpu.jit import njit
+from ngsgpu.kmers.compare import Lookup, pieces
+from ngsgpu.kmers.count import Stretches, stretches_of
+from ngsgpu.kmers.cpu import find_kmers
+from ngsgpu.kmers.database import KmerDatabase
+from ngsgpu.sequence.codec import LETTERS
+
+_ROWS: Final = 1 << 18
+_STRETCH: Final = 1 << 22
+_COUNT_DIGITS: Final = 5
+_TEN = np.uint64(10)
+
+
+def histogram_lines(histogram: NDArray[np.int64], highest: int) -> Iterator[str]:
+    """Lines of a count and the number of distinct k-mers that have it, as of ``jellyfish histo``.
+
+    Args:
+        histogram: int64, distinct k-mers by count.
+        highest: the line ``highest + 1`` is of all k-mers that are more frequent.
+    """
+    shown = histogram[: highest + 2].copy()
+    shown[highest + 1 :] += histogram[highest + 2 :].sum()
+    for count in np.flatnonzero(shown).tolist():
+        yield f"{count} {shown[count]}\n"
+
+
+def dump(database: KmerDatabase, min_count: int, max_count: int) -> Iterator[bytes]:
+    """Lines of a k-mer, a tab and its count, in order, for the k-mers with such counts."""
+    for begin, end in pieces(len(database), _ROWS):
+        kmers, counts = database.kmers[begin:end], database.counts[begin:end]
+        wanted = (counts >= min_count) & (counts <= max_count)
+        if not wanted.all():
+            kmers, counts = kmers[wanted], counts[wanted]
+        yield lines_of(kmers, counts, database.parameters.kmer)
+
+
+def lines_of(kmers: NDArray[np.uint64], counts: NDArray[np.uint16], k: int) -> bytes:
+    """Lines of a k-mer, a tab and its count."""
+    out = np.empty(len(kmers) * (k + _COUNT_DIGITS + 2), dtype=np.uint8)
+    return out[: _write_lines(kmers, counts, k, LETTERS, out)].tobytes()
+
+
+@njit(nogil=True, cache=True)
+def _write_lines(
+    kmers: NDArray[np.uint64],
+    counts: NDArray[np.uint16],
+    k: int,
+    letters: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+) -> int:
+    at = 0
+    for i in range(len(kmers)):
+        for base in range(k):
+            shift = np.uint64(62 - 2 * (base & 31))
+            out[at] = letters[(kmers[i, base >> 5] >> shift) & np.uint64(3)]
+            at += 1
+        out[at] = 9
+        count = np.uint64(counts[i])
+        digits = 1
+        rest = count // _TEN
+        while rest > 0:
+            rest //= _TEN
+            digits += 1
+        for digit in range(digits, 0, -1):
+            out[at + digit] = np.uint8(48) + np.uint8(count % _TEN)
+            count //= _TEN
+        out[at + digits + 1] = 10
+        at += digits + 2
+    return at
+
+
+def counts_of_text(
+    database: KmerDatabase, text: str
+) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+    """Canonical k-mers of a sequence, uint64[n, words], and their counts, uint16[n]."""
+    data = np.frombuffer(text.encode(), dtype=np.uint8)
+    begin, stop = (np.array([at], dtype=np.int64) for at in (0, len(data)))
+    kmers = _kmers_of(database, [Stretches(data, begin, stop, begin, begin[:0], len(data))])
+    return kmers, Lookup(database).counts(kmers)
+
+
+def _kmers_of(database: KmerDatabase, parts: Iterable[Stretches]) -> NDArray[np.uint64]:
+    k, words = database.parameters.kmer, database.parameters.words
+    found = [np.empty((0, words), dtype=np.uint64)]
+    for part in parts:
+        room = np.empty((part.room, words), dtype=np.uint64)
+        size = find_kmers(part.data, part.begin, part.stop, part.low, part.quality, 0, k, room)
+        found.append(room[:size])
+    return np.concatenate(found)
+
+
+def counts_of_files(
+    database: KmerDatabase, path: str | Path, threads: int = 1
+) -> Iterator[tuple[str, NDArray[np.uint64], NDArray[np.uint16]]]:
+    """Name, canonical k-mers and their counts of each sequence of a file.
+
+    Args:
+        database: that is looked up.
+        path: FASTA or FASTQ file.
+        threads: that read.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    lookup = Lookup(database)
+    for batch in read_batches(path, threads=threads):
+        for i, name in enumerate(batch.names()):
+            parts = stretches_of(batch.slice(i, i + 1), database.parameters.kmer, _STRETCH)
+            kmers = _kmers_of(database, parts)
+            yield name.decode("ascii", "backslashreplace"), kmers, lookup.counts(kmers)

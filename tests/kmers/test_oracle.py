@@ -1,0 +1,181 @@
+"""Counts of k-mers against a dictionary, for any cuts, threads and memory."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ngsgpu.kmers import (
+    CountParameters,
+    Kept,
+    KmerDatabase,
+    Lookup,
+    combine,
+    count,
+    count_files,
+    open_database,
+)
+from ngsgpu.kmers.text import counts_of_text, dump
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from tests.support.io.records import Record, fasta, fastq, write
+from tests.support.minhash.oracle import canonical
+from tests.support.properties import examples
+
+
+class World(NamedTuple):
+    """Sequences with repeats, both cases, letters that are no bases, and qualities."""
+
+    records: list[Record]
+
+    @classmethod
+    def of(cls, seed: int, longest: int) -> World:
+        rng = random.Random(seed)
+        genome = "".join(rng.choices("ACGT", k=longest)) + "A" * 140 + "ACGT" * 40
+        records = []
+        for i in range(rng.randrange(1, 40)):
+            start = rng.randrange(len(genome))
+            own = list(genome[start : start + rng.randrange(longest)])
+            for at in range(len(own)):
+                if rng.random() < 0.004:
+                    own[at] = rng.choice("ACGTNacgtnR")
+            qualities = bytes(rng.choices(b"#5F", weights=(1, 2, 200), k=len(own)))
+            records.append(Record(b"s%d" % i, "".join(own).encode(), qualities))
+        return cls(records)
+
+    def counts(self, k: int, least: int = 0) -> Counter[str]:
+        """Every canonical k-mer and how often it occurs."""
+        found: Counter[str] = Counter()
+        for record in self.records:
+            bases = record.bases.decode().upper()
+            for i in range(len(bases) - k + 1):
+                own = bases[i : i + k]
+                if set(own) <= set("ACGT") and min(record.qualities[i : i + k]) - 33 >= least:
+                    found[canonical(own)] += 1
+        return found
+
+
+def as_dict(database: KmerDatabase) -> dict[str, int]:
+    """The k-mers in the order of the database."""
+    text = b"".join(dump(database, 1, 65_535)).decode()
+    pairs = (line.split("\t") for line in text.splitlines())
+    return {kmer: int(found) for kmer, found in pairs}
+
+
+def counted(folder: Path, paths: list[Path], parameters: CountParameters, **run: int) -> bytes:
+    """Text of a new database ``db``."""
+    options = RunOptions(threads=run.get("threads", 2), chunk_bytes=run.get("chunk", 1 << 16))
+    count_files(paths, folder / "db", parameters, options=options)
+    return b"".join(dump(open_database(folder / "db"), 1, 65_535))
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    k=st.sampled_from([11, 16, 31, 32, 33, 64, 65, 96, 127]),
+    least=st.sampled_from([0, 0, 3, 21]),
+    min_count=st.sampled_from([1, 1, 2, 3]),
+    stretch=st.sampled_from([64, 301, 1 << 20]),
+    arena=st.sampled_from([400, 2000, 1 << 20]),
+)
+@examples(25)
+def test_random_sequences(
+    tmp_path_factory: pytest.TempPathFactory,
+    seed: int,
+    k: int,
+    least: int,
+    min_count: int,
+    stretch: int,
+    arena: int,
+) -> None:
+    """Stretches cut anywhere; an arena that is full time and again, so that there are runs."""
+    folder = tmp_path_factory.mktemp("kmers")
+    world = World.of(seed, 300)
+    half = len(world.records) // 2
+    paths = [write(folder / "1.fq", fastq(world.records[:half]))]
+    if least:
+        paths.append(write(folder / "2.fq", fastq(world.records[half:])))
+    else:
+        paths.append(write(folder / "2.fa", fasta(world.records[half:], width=37)))
+    parameters = CountParameters(k, least, min_count)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count, "_STRETCH", stretch)
+        patch.setattr(count, "_rows", lambda *_: max(arena, stretch))
+        source = count_files(
+            paths, folder / "db", parameters, phred_offset=33, options=RunOptions(threads=2)
+        )
+    expected = world.counts(k, least)
+    found = as_dict(open_database(folder / "db"))
+    assert found == {kmer: n for kmer, n in expected.items() if n >= min_count}
+    assert list(found) == sorted(found)
+    assert source.kmers == expected.total()
+    assert source.sequences == len(world.records)
+    assert sorted(path.name for path in (folder / "db").iterdir()) == [
+        "counts.npy", "kmers.npy", "manifest.json",
+    ]  # fmt: skip
+
+
+def test_threads_and_chunks_do_not_matter(tmp_path: Path) -> None:
+    world = World.of(3, 3000)
+    path = write(tmp_path / "1.fa", fasta(world.records, width=60))
+    texts = {
+        counted(tmp_path, [path], CountParameters(31), threads=threads, chunk=chunk)
+        for threads, chunk in ((1, 1 << 10), (3, 1 << 12), (2, 1 << 20))
+    }
+    assert len(texts) == 1
+
+
+def test_counts_saturate(tmp_path: Path) -> None:
+    """Also where runs are added up."""
+    path = write(tmp_path / "1.fa", b">a\n" + b"A" * 70_000 + b"\n>b\n" + b"A" * 65_544 + b"\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count, "_STRETCH", 30_000)
+        patch.setattr(count, "_rows", lambda *_: 30_000)
+        count_files([path], tmp_path / "db", CountParameters(11))
+    database = open_database(tmp_path / "db")
+    assert as_dict(database) == {"A" * 11: 65_535}
+    assert database.source.kmers == 70_000 + 65_544 - 20
+
+
+def test_memory_is_planned(tmp_path: Path) -> None:
+    path = write(tmp_path / "1.fa", b">a\nACGT\n")
+    with pytest.raises(Exception, match="use fewer threads, or --memory"):
+        count_files(
+            [path], tmp_path / "db", options=RunOptions(memory=INTERPRETER_BYTES + (1 << 20))
+        )
+    assert not (tmp_path / "db").exists()
+
+
+@pytest.mark.parametrize("k", [21, 55])
+def test_sets_and_look_ups(tmp_path: Path, k: int) -> None:
+    worlds = [World.of(seed, 400) for seed in (1, 2)]
+    shared = worlds[0].records[:5]
+    parts = [worlds[0].records, worlds[1].records + shared, worlds[1].records[:3] + shared[:2]]
+    names = [str(tmp_path / name) for name in "abc"]
+    dicts = []
+    for name, records in zip(names, parts, strict=True):
+        count_files([write(tmp_path / "in.fa", fasta(records))], name, CountParameters(k))
+        dicts.append(World(records).counts(k))
+    a, b, c = dicts
+    both, rest = tmp_path / "both", tmp_path / "rest"
+    expected = {kmer: min(a[kmer], b[kmer], c[kmer]) for kmer in a if kmer in b and kmer in c}
+    assert combine(names[0], names[1:], both, Kept.COMMON, threads=2) == len(expected) > 0
+    assert as_dict(open_database(both)) == expected
+    expected = {kmer: n for kmer, n in a.items() if kmer not in b and kmer not in c}
+    assert combine(names[0], names[1:], rest, Kept.OWN) == len(expected) > 0
+    assert as_dict(open_database(rest)) == expected
+
+    database = open_database(names[0])
+    text = "".join(random.Random(5).choices("ACGT", k=300)) + max(
+        (record.bases.decode() for record in parts[0]), key=len
+    )
+    _, found = counts_of_text(database, text)
+    asked = (text.upper()[i : i + k] for i in range(len(text) - k + 1))
+    assert found.tolist() == [a[canonical(own)] for own in asked if set(own) <= set("ACGT")]
+    assert (Lookup(database).counts(database.kmers) == database.counts).all()
+    assert database.histogram().tolist() == np.bincount([*a.values()], minlength=65_536).tolist()
