@@ -83,6 +83,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "kmers query": {"in1": Role.READS, "database": Role.READ} | _written("out"),
     "kmers intersect": {"databases": Role.READ} | _written("out"),
     "kmers subtract": {"databases": Role.READ} | _written("out"),
+    "kmers model": {"database": Role.READ},
     "kmers spectrum": _READS | _written("out"),
     "classify": _READS
     | _REFERENCES

@@ -106,6 +106,50 @@ def dump(
     _write(out, lines(open_database(database, thread_count(threads)), min_count, max_count))
 
 
+def model(
+    database: DatabasePath,
+    ploidy: int = option(2, "1|2", "Sets of chromosomes; 1 for bacteria and other haploids."),
+    json_output: bool = flag("Print JSON.", "--json"),
+    threads: Threads = 0,
+) -> None:
+    """Estimate size, heterozygosity and duplications of a genome, and the errors of its reads.
+
+    From the histogram of reads that cover it at least 15-fold, with GenomeScope's model. The
+    database must have all k-mers: counted without --min-count and --min-quality.
+    """
+    from dataclasses import asdict
+
+    from ngsgpu.errors import InputError
+    from ngsgpu.kmers import open_database
+    from ngsgpu.kmers.model import fit_genome
+
+    if ploidy not in (1, 2):
+        raise UsageError(f"--ploidy must be 1 or 2, not {ploidy}")
+    opened = open_database(database, thread_count(threads))
+    if opened.parameters.min_count > 1 or opened.parameters.min_quality > 0:
+        raise InputError(
+            database,
+            "does not have all k-mers",
+            "count again without --min-count and --min-quality",
+        )
+    kmer = opened.parameters.kmer
+    fitted = fit_genome(opened.histogram(), kmer, 1 if ploidy == 1 else 2, path=database)
+    if json_output:
+        import json
+
+        typer.echo(json.dumps(asdict(fitted), indent=1))
+        return
+    for name, value in {
+        "k-mer length": f"{kmer}",
+        "genome size": f"{fitted.genome_size:,} bases",
+        "depth": f"{fitted.depth:.1f} (mean count of a k-mer in one set of chromosomes)",
+        "heterozygosity": f"{100 * fitted.heterozygosity:.3f} %",
+        "duplicated": f"{100 * fitted.duplicated:.1f} % of k-mers twice",
+        "read errors": f"{100 * fitted.error_rate:.3f} % of bases",
+    }.items():
+        typer.echo(f"{name:16}{value}")
+
+
 def info(database: DatabasePath, json_output: bool = flag("Print JSON.", "--json")) -> None:
     """Show what a database holds, and of what."""
     from ngsgpu.kmers import open_database
@@ -269,4 +313,4 @@ def _counts_in(
 
 
 app = typer.Typer(no_args_is_help=True, help="Count k-mers, and use the counts.")
-add_commands(app, count, histo, dump, info, query, intersect, subtract, spectrum)
+add_commands(app, count, histo, dump, info, query, intersect, subtract, model, spectrum)

@@ -1,7 +1,8 @@
 """Exact counts of canonical k-mers, in databases on the disk.
 
 Read in this order: ``params``, ``cpu`` (the kernels), ``database`` (its folder), ``count`` (making
-it), ``compare`` (intersections, differences, look-ups), ``text``. See ``docs/kmers.md``.
+it), ``compare`` (intersections, differences, look-ups), ``text``, ``model`` (of
+the genome, by the histogram). See ``docs/kmers.md``.
 """
 
 from ngsgpu.kmers.compare import Kept, Lookup, combine

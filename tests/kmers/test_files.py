@@ -79,10 +79,27 @@ def test_sets(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
         assert text(ngsgpu, "histo", "-d", out) == expected
 
 
+def test_model(tmp_path: Path, ngsgpu: Commands) -> None:
+    rng = random.Random(2)
+    genome = "".join(rng.choices("ACGT", k=20_000))
+    starts = [rng.randrange(19_900) for _ in range(6000)]
+    reads = "".join(f">\n{genome[start : start + 100]}\n" for start in starts)
+    path = write(tmp_path / "r.fa", reads.encode())
+    assert ngsgpu("kmers", "count", "-q", "-i", path, "-k", 21, "-o", tmp_path / "db").status == 0
+    done = ngsgpu("kmers", "model", "-d", tmp_path / "db", "--ploidy", 1, "--json")
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["genome_size"] == pytest.approx(20_000, rel=0.03)
+    shown = ngsgpu("kmers", "model", "-d", tmp_path / "db")
+    assert "heterozygosity  0.0" in shown.out
+
+
 def test_refusals(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
     reads, out = tmp_path / "r.fq.gz", tmp_path / "x"
     other = tmp_path / "other"
     assert ngsgpu("kmers", "count", "-q", "-i", reads, "-k", 33, "-o", other).status == 0
+    few = tmp_path / "few"
+    done = ngsgpu("kmers", "count", "-q", "-i", reads, "--min-count", 2, "-o", few)
+    assert done.status == 0, done.err
     full = tmp_path / "full"
     full.mkdir()
     write(full / "notes.txt", b"mine")
@@ -102,6 +119,9 @@ def test_refusals(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
         "has 33-mers and": ["intersect", database, other, "-o", out],
         "give at least two": ["subtract", database, "-o", out],
         "input and output": ["subtract", database, other, "-o", other],
+        "does not have all k-mers": ["model", "-d", few],
+        "has no peak of the genome's": ["model", "-d", database],
+        "--ploidy must be 1 or 2": ["model", "-d", database, "--ploidy", 3],
         "--max must be 1 or more": ["histo", "-d", database, "--max", 0],
     }
     for message, arguments in cases.items():
