@@ -226,31 +226,87 @@ def add_kmers(
     Returns:
         The table, or a larger one.
     """
+    for piece in range(len(begin)):
+        at = begin[piece]
+        while at < end[piece]:
+            if kmers.shape[1] == 1:
+                at = _add_short(table, used, kmers, at, end[piece], counts)
+            else:
+                at = _add_long(table, used, kmers, at, end[piece], counts)
+            if at < end[piece]:
+                table = _grown(table)
+    return table
+
+
+@njit(nogil=True, cache=True)
+def _add_short(
+    table: NDArray[np.uint64],
+    used: NDArray[np.int64],
+    kmers: NDArray[np.uint64],
+    begin: Integer,
+    end: Integer,
+    counts: NDArray[np.uint16],
+) -> Integer:
+    """Count k-mers of one word until the table is half full; return where the others begin."""
+    mask = np.uint64(len(table) - 1)
+    room = len(table) // 2 - used[0]
+    count = np.uint64(1)
+    for i in range(begin, end):
+        if len(counts) > 0:
+            count = np.uint64(counts[i])
+        kmer = kmers[i, 0]
+        slot = mix64(kmer) & mask
+        while table[slot, 1] != 0 and table[slot, 0] != kmer:
+            slot = (slot + np.uint64(1)) & mask
+        if table[slot, 1] == 0:
+            if room == 0:
+                used[0] = len(table) // 2
+                return i
+            table[slot, 0] = kmer
+            room -= 1
+        table[slot, 1] += count
+    used[0] = len(table) // 2 - room
+    return end
+
+
+@njit(nogil=True, cache=True)
+def _add_long(
+    table: NDArray[np.uint64],
+    used: NDArray[np.int64],
+    kmers: NDArray[np.uint64],
+    begin: Integer,
+    end: Integer,
+    counts: NDArray[np.uint16],
+) -> Integer:
+    """The same for k-mers of several words."""
     words = kmers.shape[1]
     mask = np.uint64(len(table) - 1)
+    room = len(table) // 2 - used[0]
     count = np.uint64(1)
-    weighted = len(counts) > 0
-    for piece in range(len(begin)):
-        for i in range(begin[piece], end[piece]):
-            if weighted:
-                count = np.uint64(counts[i])
-            slot = _hash(kmers, i, words) & mask
-            while table[slot, words] != 0:
-                j = 0
-                while j < words and table[slot, j] == kmers[i, j]:
-                    j += 1
-                if j == words:
-                    break
-                slot = (slot + np.uint64(1)) & mask
-            if table[slot, words] == 0:
-                for j in range(words):
-                    table[slot, j] = kmers[i, j]
-                used[0] += 1
-            table[slot, words] += count
-            if 2 * used[0] > len(table):
-                table = _grown(table)
-                mask = np.uint64(len(table) - 1)
-    return table
+    for i in range(begin, end):
+        if len(counts) > 0:
+            count = np.uint64(counts[i])
+        value = mix64(kmers[i, 0])
+        for j in range(1, words):
+            value = mix64(value ^ kmers[i, j])
+        slot = value & mask
+        while table[slot, words] != 0:
+            j = 0
+            while j < words and table[slot, j] == kmers[i, j]:
+                j += 1
+            if j == words:
+                break
+            slot = (slot + np.uint64(1)) & mask
+        if table[slot, words] == 0:
+            if room == 0:
+                used[0] = len(table) // 2
+                return i
+            for j in range(words):
+                table[slot, j] = kmers[i, j]
+            room -= 1
+        table[slot, words] += count
+    used[0] = len(table) // 2 - room
+    return end
 
 
 @njit(nogil=True, cache=True)
@@ -267,7 +323,7 @@ def sorted_counts(
     """
     words = table.shape[1] - 1
     digit = 1
-    while digit < 16 and (used >> digit) > 8:
+    while digit < 16 and (used >> digit) > 1:
         digit += 1
     size = 1 << digit
     place = np.zeros(size + 1, dtype=np.int64)
