@@ -146,6 +146,12 @@ class CallOptions:
         "With --species-identity: errors per base of the reads, such as 0.05 for nanopore reads.",
         show_default="estimated, up to 0.014",
     )
+    max_accident: float = option(
+        1.0,
+        "P",
+        "With --species-identity: accept no species whose reads have a higher probability than "
+        "this if those of all rejected species were spread over the database; 1: any.",
+    )
 
     def parameters(self) -> QueryParameters:
         """Parameters that decide the call of a read."""
@@ -187,5 +193,6 @@ class CallOptions:
                 self.genus_identity,
                 self.doubtful_confidence,
                 self.read_errors,
+                self.max_accident,
             ),
         )

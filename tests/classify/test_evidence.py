@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ngsgpu.classify.call.chance import at_least
 from ngsgpu.classify.call.evidence import (
     ACCEPTED,
     GENUS_ACCEPTED,
@@ -22,7 +23,7 @@ from ngsgpu.classify.call.evidence import (
     raise_rank,
     weigh,
 )
-from ngsgpu.classify.call.verdicts import at_least, verdicts
+from ngsgpu.classify.call.verdicts import verdicts
 from ngsgpu.classify.outputs.tables import evidence_table
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
@@ -219,11 +220,11 @@ def test_errors_in_reads_are_allowed_for(taxonomy: Taxonomy) -> None:
 
 
 def test_verdicts_are_shown_with_their_uncertainty(taxonomy: Taxonomy) -> None:
-    evidence = SpeciesEvidence(nodes(taxonomy), taxonomy.ranked_lineages(), RULES)
+    windows = np.array([30, 20, 10, 50, 5, 5, 5], dtype=np.int64)
+    evidence = SpeciesEvidence(nodes(taxonomy), taxonomy.ranked_lineages(), RULES, windows)
     # 40 reads that share all k-mers with a sequence of one species, 9 that share few with another.
     rows: list[Row] = [[(3, 11)]] * 40 + [[(2, 5), (1, 5)]] * 9 + [[(2, 4)]] * 9
     evidence.add(arrays(rows), np.full(len(rows), 10 * RULES.unit, dtype=np.int64))
-    windows = np.array([30, 20, 10, 50, 5, 5, 5], dtype=np.int64)
     window_reads = np.zeros(windows.sum(), dtype=np.int32)
     window_reads[60:100] = 1
     parameters = EvidenceParameters(0.94)
@@ -241,11 +242,30 @@ def test_verdicts_are_shown_with_their_uncertainty(taxonomy: Taxonomy) -> None:
     lines = evidence_table(taxonomy, [first, second]).splitlines()
     assert [line.split("\t")[2] for line in lines] == ["called", "species", "genus"]
 
+    # The chance is that of the reads of species that are rejected for what they are.
+    for highest, note, level in (
+        (first.chance, "", ACCEPTED), (first.chance / 2, "accident", GENUS_ACCEPTED)
+    ):  # fmt: skip
+        strict = replace(parameters, max_accident=highest)
+        found = verdicts(evidence, strict, KMER, windows, window_reads)
+        assert found == [first._replace(note=note, level=level), second]
+        assert evidence.accepted(strict, KMER).level[3] == level
 
-@pytest.mark.parametrize(("count", "mean"), [(0, 3.0), (2, 3.0), (3, 3.0), (9, 3.0), (1, 0.1)])
+
+@pytest.mark.parametrize(
+    ("count", "mean"),
+    [(0, 3.0), (2, 3.0), (3, 3.0), (9, 3.0), (1, 0.1), (1, 9.0), (140, 150.0), (3, 0.0)],
+)
 def test_chance_of_reads(count: int, mean: float) -> None:
-    below = sum(math.exp(-mean) * mean**i / math.factorial(i) for i in range(count))
-    assert at_least(count, mean) == pytest.approx(1 - below)
+    below = math.fsum(math.exp(-mean) * mean**i / math.factorial(i) for i in range(count))
+    assert at_least(count, mean) == pytest.approx(1 - below, abs=1e-12)
+
+
+def test_chance_of_very_many_reads() -> None:
+    """As of a normal variable: 2 standard deviations from the mean."""
+    assert at_least(10**6 + 2000, 1e6) == pytest.approx(0.0228, abs=2e-4)
+    assert at_least(10**6 - 2000, 1e6) == pytest.approx(0.9772, abs=2e-4)
+    assert at_least(10**6, 1.0) == 1e-300
 
 
 @given(
@@ -318,9 +338,15 @@ def test_doubtful_calls_go_up(taxonomy: Taxonomy) -> None:
         "genus_identity",
         "doubtful_confidence",
         "read_errors",
+        "max_accident",
     ],
 )
 def test_parameters_are_parts(name: str) -> None:
     for value in (-0.1, 1.5):
         with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} must be 0 to 1"):
             replace(EvidenceParameters(), **{name: value})
+
+
+def test_accidents_are_those_of_judged_species() -> None:
+    with pytest.raises(UsageError, match="--max-accident needs --species-identity above 0"):
+        EvidenceParameters(0.0, max_accident=0.01)

@@ -233,10 +233,13 @@ def test_looking_twice(
     monkeypatch.setattr(GpuSampleRun, "room", room)
     database = build(world, None, "cpu")
     sample = sample_of(world, "pairs")
-    for number, (share, identity) in enumerate(((0.1, 0.0), (0.0, 0.93), (0.05, 0.97))):
+    looks = ((0.1, 0.0, 1.0), (0.0, 0.93, 1.0), (0.0, 0.93, 1e-9), (0.05, 0.97, 1.0))
+    for number, (share, identity, accident) in enumerate(looks):
         rules = OutputRules(
             coverage_share=share,
-            evidence=EvidenceParameters(identity, genus_identity=0.95, doubtful_confidence=0.3),
+            evidence=EvidenceParameters(
+                identity, genus_identity=0.95, doubtful_confidence=0.3, max_accident=accident
+            ),
         )
         one, two = (
             classify(

@@ -18,6 +18,8 @@ can. So, before reads are called:
    strain of the other species has in common with it. Nor does one with few reads (10, or a 500th
    of all). A genus is accepted if a species of at least ``genus_identity`` that no species of
    another genus explains is in it. Sequences without a species are accepted.
+   With ``max_accident``, a species does not pass either if as many reads are likelier than that
+   when the reads of all species that do not pass are spread over the database by length.
 
 Then, for each read:
 
@@ -36,11 +38,12 @@ powers only turn options into fractions of k-mers and fractions into identities 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.call.chance import at_least
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
@@ -87,12 +90,14 @@ class EvidenceParameters:
         doubtful_confidence: minimum fraction of shared k-mers for reads with only rejected species
             near the best.
         read_errors: errors per base of the reads; None: estimated from the sample.
+        max_accident: highest probability of a species' reads by chance; 1 accepts any.
     """
 
     species_identity: float = 0.0
     genus_identity: float = 0.9
     doubtful_confidence: float = 0.1
     read_errors: float | None = None
+    max_accident: float = 1.0
 
     def __post_init__(self) -> None:
         for option, value in (
@@ -100,6 +105,7 @@ class EvidenceParameters:
             ("--genus-identity", self.genus_identity),
             ("--doubtful-confidence", self.doubtful_confidence),
             ("--read-errors", self.read_errors or 0.0),
+            ("--max-accident", self.max_accident),
         ):
             if not 0 <= value <= 1:
                 raise UsageError(f"{option} must be 0 to 1, not {value:g}")
@@ -107,6 +113,11 @@ class EvidenceParameters:
             raise UsageError(
                 f"--read-errors must be at most {MOST_ERRORS:g}, not {self.read_errors:g}: "
                 "k-mers of such reads tell nothing"
+            )
+        if self.max_accident < 1 and self.species_identity == 0:
+            raise UsageError(
+                "--max-accident needs --species-identity above 0 (and no --metacache): without it, "
+                "species are not judged"
             )
 
 
@@ -137,6 +148,7 @@ class Findings(NamedTuple):
         reads: int64[species], with the best candidates from this species alone.
         enough: bool[species], whether there are enough of them.
         explained: bool[species], whether a relative explains them.
+        accident: bool[species], rejected for ``max_accident`` alone.
         kept: fraction of k-mers that errors leave, in millionths.
     """
 
@@ -146,6 +158,7 @@ class Findings(NamedTuple):
     reads: NDArray[np.int64]
     enough: NDArray[np.bool_]
     explained: NDArray[np.bool_]
+    accident: NDArray[np.bool_]
     kept: int
 
 
@@ -162,15 +175,21 @@ class SpeciesEvidence:
         target_node: int32[t], each reference sequence's taxon, or -1.
         lineages: int32[n, ranks], see ``Taxonomy.ranked_lineages``.
         rules: when a read counts, and which candidates are near the best.
+        windows: int64[t], windows of each reference sequence; None: as many of each.
 
     Attributes:
         species: int32[t], number of each reference sequence's species, or -1.
         counts: int64[species, COLUMNS], reads by species and fraction of shared k-mers in half
             per cent, then those in ``OWN`` and ``SHARED``.
+        windows: int64[species], of its reference sequences.
     """
 
     def __init__(
-        self, target_node: NDArray[np.int32], lineages: NDArray[np.int32], rules: QueryRules
+        self,
+        target_node: NDArray[np.int32],
+        lineages: NDArray[np.int32],
+        rules: QueryRules,
+        windows: NDArray[np.int64] | None = None,
     ) -> None:
         species = np.where(target_node < 0, np.int32(-1), lineages[target_node, SPECIES])
         nodes, numbers = np.unique(species, return_inverse=True)
@@ -181,6 +200,14 @@ class SpeciesEvidence:
         self.species = np.where(species < 0, -1, numbers).astype(np.int32)
         self.rules = rules
         self.counts = np.zeros((len(nodes), COLUMNS), dtype=np.int64)
+        self.windows = self.of_species(np.ones_like(target_node) if windows is None else windows)
+
+    def of_species(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """Values of reference sequences, added up by species."""
+        is_known = self.species >= 0
+        return np.bincount(self.species[is_known], values[is_known], len(self._nodes)).astype(
+            np.int64
+        )
 
     def add(self, best: CandidateArrays, expected: NDArray[np.int64]) -> None:
         """Add reads; threads may not add at the same time.
@@ -231,8 +258,28 @@ class SpeciesEvidence:
         # A species that has no genus leaves none to doubt.
         is_genus = (self._genus < 0) | np.isin(self._genus, self._genus[for_genus])
         is_species = (self._nodes < 0) | (passes & ~explained)
-        levels = np.where(is_species, ACCEPTED, np.where(is_genus, GENUS_ACCEPTED, REJECTED))
-        return Findings(self._nodes, levels, medians, reads, enough, explained, kept)
+        accident = np.zeros(len(reads), dtype=np.bool_)
+        if parameters.max_accident < 1:
+            likely = self.chances(reads, is_species) > parameters.max_accident
+            accident = is_species & (self._nodes >= 0) & likely
+        levels = np.where(is_genus, GENUS_ACCEPTED, REJECTED)
+        levels[is_species & ~accident] = ACCEPTED
+        return Findings(self._nodes, levels, medians, reads, enough, explained, accident, kept)
+
+    def chances(
+        self, reads: NDArray[np.int64], is_species: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Probability of as many reads by chance, float64[species].
+
+        Args:
+            reads: int64[species].
+            is_species: bool[species]; the reads of all others are spread over the database.
+        """
+        strays, total = int(reads[~is_species].sum()), max(int(self.windows.sum()), 1)
+        found = np.ones(len(reads))
+        for at in np.flatnonzero(reads).tolist():
+            found[at] = at_least(int(reads[at]), strays * (int(self.windows[at]) / total))
+        return found
 
     def accepted(self, parameters: EvidenceParameters, kmer: int) -> Acceptance:
         """Acceptance of each reference sequence; arguments as of ``findings``."""

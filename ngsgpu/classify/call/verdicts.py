@@ -34,8 +34,8 @@ class Verdict(NamedTuple):
         identity: to the reference sequences.
         low: lower end of the interval that holds it in 19 of 20 samples.
         high: its upper end.
-        note: ``few reads``, ``explained`` by a relative, or ``ambiguous``: the interval contains
-            the threshold; empty otherwise.
+        note: ``few reads``, ``explained`` by a relative, ``accident`` (too likely by chance), or
+            ``ambiguous``: the interval contains the threshold; empty otherwise.
         windows: of its reference sequences.
         covered: of these, in the range of a called read's best candidate.
         evenness: ``covered`` by what is expected of as many ranges anywhere in the species.
@@ -71,7 +71,7 @@ def verdicts(
         evidence: of the sample.
         parameters: thresholds.
         kmer: length of k-mers.
-        windows: int64[t], windows of each reference sequence.
+        windows: int64[t], windows of each reference sequence, as ``evidence`` has them.
         window_reads: int32, see ``SampleTotals``.
     """
     found = evidence.findings(parameters, kmer)
@@ -79,16 +79,10 @@ def verdicts(
     ends = np.concatenate([[0], np.cumsum(windows)])
     covers = np.concatenate([[0], np.cumsum(window_reads > 0, dtype=np.int64)])
     sums = np.concatenate([[0], np.cumsum(window_reads, dtype=np.int64)])
-    species, size = evidence.species, len(found.nodes)
-
-    def of_species(values: NDArray[np.int64]) -> NDArray[np.int64]:
-        is_known = species >= 0
-        return np.bincount(species[is_known], values[is_known], size).astype(np.int64)
-
-    total = of_species(np.asarray(windows, dtype=np.int64))
-    covered = of_species(covers[ends[1:]] - covers[ends[:-1]])
-    ranges = of_species(sums[ends[1:]] - sums[ends[:-1]])
-    strays = int(found.reads[found.levels < ACCEPTED].sum())
+    total = evidence.windows
+    covered = evidence.of_species(covers[ends[1:]] - covers[ends[:-1]])
+    ranges = evidence.of_species(sums[ends[1:]] - sums[ends[:-1]])
+    chances = evidence.chances(found.reads, (found.levels == ACCEPTED) | found.accident)
     rows = []
     for at in np.argsort(-found.reads, kind="stable").tolist():
         reads = int(found.reads[at])
@@ -102,6 +96,8 @@ def verdicts(
             note = "few reads"
         elif found.explained[at]:
             note = "explained"
+        elif found.accident[at]:
+            note = "accident"
         elif low < parameters.species_identity <= high:
             note = "ambiguous"
         expected = total[at] * -math.expm1(-ranges[at] / max(total[at], 1))
@@ -112,7 +108,7 @@ def verdicts(
                 identity=middle, low=low, high=high, note=note, windows=int(total[at]),
                 covered=int(covered[at]),
                 evenness=float(covered[at] / expected) if expected > 0 else 0.0,
-                chance=at_least(reads, strays * float(total[at] / max(total.sum(), 1))),
+                chance=float(chances[at]),
             )
         )  # fmt: skip
     return rows
@@ -134,22 +130,3 @@ def _interval(counts: NDArray[np.int64]) -> tuple[float, float, float]:
 def _identity(share: float, kept: int, kmer: int) -> float:
     """Identity at which this fraction of k-mers is shared."""
     return float(min(share * PER_MILLION / kept, 1.0) ** (1 / kmer))
-
-
-def at_least(count: int, mean: float) -> float:
-    """Probability that a Poisson variable is ``count`` or more, at least 1e-300."""
-    if mean <= 0:
-        return 1e-300 if count > 0 else 1.0
-    if count <= mean:
-        term, below = math.exp(-mean), 0.0
-        for i in range(count):
-            below += term
-            term *= mean / (i + 1)
-        return min(max(1.0 - below, 1e-300), 1.0)
-    term = 1.0
-    tail = 0.0
-    for i in range(1000):
-        tail += term
-        term *= mean / (count + i + 1)
-    log = count * math.log(mean) - mean - math.lgamma(count + 1) + math.log(tail)
-    return min(max(math.exp(max(log, -690.0)), 1e-300), 1.0)

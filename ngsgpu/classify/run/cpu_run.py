@@ -215,7 +215,8 @@ class SampleRun:
         if rules.coverage_share > 0:
             counter = CoverageCounter(engine.database.windows, engine.rules.min_hits)
         if rules.evidence.species_identity > 0:
-            evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules)
+            windows = engine.database.windows
+            evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules, windows)
         return counter, evidence
 
     @property
