@@ -51,5 +51,5 @@ def test_sets_have_room_for_what_all_threads_insert(length: int, mates: int) -> 
 
 
 def test_threads_are_those_of_the_kernel() -> None:
-    text = (ROOT / "ngsgpu" / "correct" / "kernels.cu").read_text()
+    text = (ROOT / "ngsgpu" / "correct" / "workspace.cuh").read_text()
     assert f"constexpr int MAX_THREADS = {MAX_THREADS};" in text
