@@ -49,7 +49,9 @@ class OutputFiles:
     krona: str | None = option(None, "FILE", "Krona text input (ktImportText).")
     cami: str | None = option(None, "FILE", "CAMI profile.")
     biom: str | None = option(None, "FILE", "BIOM table of all samples.")
-    abundance: str | None = option(None, "FILE", "Estimated abundances at --abundance-rank.")
+    abundance: str | None = option(
+        None, "FILE", "Estimated abundances at --abundance-rank, also by genome size."
+    )
     coverage: str | None = option(
         None, "FILE", "Coverage of the reference sequences by mapped reads."
     )
@@ -77,7 +79,7 @@ class CallOptions:
         "LIST",
         "Columns of -o after the read name: taxon, score, target, range, in this order.",
     )
-    abundance_rank: str = option("species", "RANK", "Rank of --abundance.")
+    abundance_rank: str = option("species", "LIST", "Ranks of --abundance, separated by commas.")
     min_hits: int | None = option(
         None,
         "N",
@@ -186,7 +188,9 @@ class CallOptions:
 
         return OutputRules(
             columns=tuple(name for name in self.columns.split(",") if name),
-            abundance_rank=self.abundance_rank,
+            abundance_ranks=tuple(
+                dict.fromkeys(name for name in self.abundance_rank.split(",") if name)
+            ),
             coverage_share=self.coverage_filter,
             evidence=EvidenceParameters(
                 0.0 if self.metacache else self.species_identity,

@@ -72,6 +72,11 @@ def test_abundance_as_the_rule_says(taxonomy: Taxonomy, data: st.DataObject) -> 
     }
     assert int(found.reads.sum()) + found.left_over == found.classified == sum(direct)
     assert 0 <= found.left_over < size
+    called = [
+        any(taxonomy.rank[at] == rank for at in taxonomy.lineage(node)) for node in range(size)
+    ]
+    known = sum(reads for reads, is_known in zip(direct, called, strict=True) if is_known)
+    assert found.unknown == 5 + sum(direct) - known
     assert found.fractions().sum() <= 1
 
 

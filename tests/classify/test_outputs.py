@@ -19,7 +19,7 @@ from ngsgpu.classify.outputs.cami import CAMI_RANKS, cami_profile
 from ngsgpu.classify.outputs.kraken import kraken_report, krona_text
 from ngsgpu.classify.outputs.reads import GROUPS, KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.outputs.tables import abundance_table, coverage_table
-from ngsgpu.classify.outputs.tree import CountedTree, count_tree, tree_of
+from ngsgpu.classify.outputs.tree import CountedTree, count_tree, genome_sizes, tree_of
 from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy, rank_name
@@ -292,15 +292,50 @@ def test_biom_table(tree: CountedTree, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_abundance_table(tree: CountedTree) -> None:
-    rank = RANK_CODES["species"]
-    abundance = estimate_abundance(tree.taxonomy, tree.direct, rank, tree.unclassified)
-    rows = [line.split("\t") for line in abundance_table(abundance).splitlines()]
+    species, genus = (
+        estimate_abundance(tree.taxonomy, tree.direct, RANK_CODES[rank], tree.unclassified)
+        for rank in ("species", "genus")
+    )
+    sizes = np.zeros(len(tree.taxonomy))
+    for taxid, size in ((562, 5e6), (561, 4e6), (1280, 2.5e6)):
+        sizes[tree.taxonomy.index_of(taxid)] = size
+    rows = [line.split("\t") for line in abundance_table([species], sizes).splitlines()]
     assert rows[0] == ["taxid", "rank", "name", "reads", "percent_of_reads",
-                       "percent_of_classified"]  # fmt: skip
-    assert {len(row) for row in rows} == {6}
+                       "percent_of_classified", "genome_bases", "percent_of_genomes",
+                       "at_rank"]  # fmt: skip
+    assert {len(row) for row in rows} == {9}
     assert rows[1][:3] == ["562", "species", "Escherichia coli"]
-    assert rows[-1] == ["0", "no rank", "unclassified", "21", "21.0000", ""]
-    assert sum(int(row[3]) for row in rows[1:]) == 100 - abundance.left_over
+    assert rows[-1] == ["0", "no rank", "unclassified", "21", "21.0000", "", "", "", "species"]
+    assert sum(int(row[3]) for row in rows[1:-2]) + 21 == 100 - species.left_over
+    # Not called as a species: the unclassified reads, and those of genera and above.
+    ranked = tree.taxonomy.ranked_lineages()
+    above = sum(int(n) for n, own in zip(tree.direct, ranked, strict=True) if own[species.rank] < 0)
+    assert rows[-2][:4] == ["0", "no rank", "unknown", str(21 + above)]
+    # Twice the genome: half the share of the same reads.
+    found = {row[0]: row for row in rows[1:-2]}
+    depth = {taxid: int(found[taxid][3]) / float(found[taxid][6]) for taxid in ("562", "1280")}
+    for taxid, own in depth.items():
+        assert found[taxid][7] == f"{100 * own / sum(depth.values()):.4f}"
+    assert {row[7] for taxid, row in found.items() if taxid not in depth} <= {""}
+    both = abundance_table([genus, species], sizes).splitlines()
+    assert both[-len(rows) + 1 :] == abundance_table([species], sizes).splitlines()[1:]
+    assert [line.split("\t")[8] for line in both[1:]] == sorted(
+        line.split("\t")[8] for line in both[1:]
+    )
+
+
+def test_genome_sizes(taxonomy: Taxonomy) -> None:
+    """Sequences of one taxon in one file are a genome; a taxon has the mean of its genomes."""
+    taxids = (83333, 83333, 562, 1280)
+    taxa = [*map(taxonomy.index_of, taxids), -1]
+    labels = trees.make_labels(taxonomy, taxa, [4_000_000, 100_000, 5_000_000, 1000, 90])
+    sizes = genome_sizes(labels, np.array([0, 0, 0, 1, 1], dtype=np.int32))
+    found = {int(taxonomy.taxid[at]): float(sizes[at]) for at in np.flatnonzero(sizes)}
+    assert {taxid: found[taxid] for taxid in (83333, 562, 561, 1280, 1279)} == {
+        83333: 4.1e6, 562: 4.55e6, 561: 4.55e6, 1280: 1000, 1279: 1000,
+    }  # fmt: skip
+    assert found[2] == pytest.approx(9.101e6 / 3)
+    assert 620 not in found
 
 
 def test_coverage_table(labels: Labels) -> None:

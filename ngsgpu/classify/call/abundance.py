@@ -29,6 +29,7 @@ class Abundance:
         reads: int64[n], estimated reads of each node.
         left_over: reads that rounding down gave to no taxon.
         unclassified: reads without a call.
+        unknown: reads that were not called at the rank or below, the unclassified ones included.
     """
 
     taxonomy: Taxonomy
@@ -36,6 +37,7 @@ class Abundance:
     reads: NDArray[np.int64]
     left_over: int
     unclassified: int
+    unknown: int
 
     @property
     def classified(self) -> int:
@@ -63,24 +65,25 @@ def estimate_abundance(
         unclassified: reads without a call, passed on.
         lineages: ``taxonomy.ranked_lineages()``, if it is there already.
     """
-    moved = _moved_up(taxonomy, direct, rank, lineages)
+    ranked = taxonomy.ranked_lineages() if lineages is None else lineages
+    unknown = unclassified + int(direct[ranked[:, rank] < 0].sum())
+    moved = _moved_up(taxonomy, direct, rank, ranked)
     counts = {node: int(moved[node]) for node in np.flatnonzero(moved).tolist()}
     left_over = _shared_down(taxonomy, counts)
     reads = np.zeros(len(taxonomy), dtype=np.int64)
     for node, count in counts.items():
         reads[node] = count
-    return Abundance(taxonomy, rank, reads, left_over, unclassified)
+    return Abundance(taxonomy, rank, reads, left_over, unclassified, unknown)
 
 
 def _moved_up(
     taxonomy: Taxonomy,
     direct: NDArray[np.int64],
     rank: int,
-    lineages: NDArray[np.int32] | None,
+    ranked: NDArray[np.int32],
 ) -> NDArray[np.int64]:
     """Step 1: counts with those from below the rank at the rank or above it."""
     seen = np.flatnonzero(direct)
-    ranked = taxonomy.ranked_lineages() if lineages is None else lineages
     rows = ranked[seen]
     lowest = np.argmax(rows >= 0, axis=1)
     above = rows[:, rank:]

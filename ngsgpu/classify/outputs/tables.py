@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,10 @@ from ngsgpu.classify.call.verdicts import Verdict
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.taxonomy.tree import GENUS, SPECIES, Taxonomy, rank_name
 
-ABUNDANCE_HEADER: Final = "taxid\trank\tname\treads\tpercent_of_reads\tpercent_of_classified\n"
+ABUNDANCE_HEADER: Final = (
+    "taxid\trank\tname\treads\tpercent_of_reads\tpercent_of_classified\tgenome_bases\t"
+    "percent_of_genomes\tat_rank\n"
+)
 COVERAGE_HEADER: Final = (
     "target\ttaxid\tname\tlength\twindows\tcovered\tmean_reads\tbin_bases\tbins\n"
 )
@@ -27,25 +30,41 @@ BINS: Final = 200
 """Parts that a sequence is shown in, at most."""
 
 
-def abundance_table(abundance: Abundance) -> str:
-    """A line a taxon, most reads first, equal ones by taxid; the unclassified reads come last.
+def abundance_table(abundances: Sequence[Abundance], sizes: NDArray[np.float64]) -> str:
+    """The abundances at one rank after the other.
 
-    Reads that rounding gave to no taxon are missing from the sums.
+    For each, a line a taxon, most reads first, equal ones by taxid; then the reads that were not
+    called at the rank or below, and last the unclassified ones. Reads that rounding gave to no
+    taxon are missing from the sums.
+
+    Args:
+        abundances: of one tree.
+        sizes: float64[n], bases of a genome of each node, see ``genome_sizes``; 0: unknown.
     """
-    taxonomy, reads = abundance.taxonomy, abundance.reads
+    return ABUNDANCE_HEADER + "".join(
+        line for abundance in abundances for line in _abundance_lines(abundance, sizes)
+    )
+
+
+def _abundance_lines(abundance: Abundance, sizes: NDArray[np.float64]) -> Iterator[str]:
+    taxonomy, reads, at_rank = abundance.taxonomy, abundance.reads, rank_name(abundance.rank)
     classified = max(abundance.classified, 1)
     total = max(abundance.classified + abundance.unclassified, 1)
     seen = np.flatnonzero(reads)
-    lines = [ABUNDANCE_HEADER]
+    genomes = np.divide(reads[seen], sizes[seen], out=np.zeros(len(seen)), where=sizes[seen] > 0)
+    shares = (100 * genomes / max(float(genomes.sum()), 1e-300)).tolist()
+    share_of = dict(zip(seen.tolist(), shares, strict=True))
     for node in seen[np.argsort(-reads[seen], kind="stable")].tolist():
-        count = int(reads[node])
-        lines.append(
+        count, size = int(reads[node]), float(sizes[node])
+        by_size = f"{size:.0f}\t{share_of[node]:.4f}" if size > 0 else "\t"
+        yield (
             f"{taxonomy.taxid[node]}\t{rank_name(int(taxonomy.rank[node]))}\t{taxonomy.name(node)}"
-            f"\t{count}\t{100 * count / total:.4f}\t{100 * count / classified:.4f}\n"
+            f"\t{count}\t{100 * count / total:.4f}\t{100 * count / classified:.4f}\t{by_size}"
+            f"\t{at_rank}\n"
         )
-    share = f"{100 * abundance.unclassified / total:.4f}"
-    lines.append(f"0\tno rank\tunclassified\t{abundance.unclassified}\t{share}\t\n")
-    return "".join(lines)
+    for name in ("unknown", "unclassified"):
+        count = getattr(abundance, name)
+        yield f"0\tno rank\t{name}\t{count}\t{100 * count / total:.4f}\t\t\t\t{at_rank}\n"
 
 
 def evidence_table(taxonomy: Taxonomy, verdicts: Sequence[Verdict]) -> str:

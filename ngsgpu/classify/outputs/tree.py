@@ -80,6 +80,25 @@ def tree_of(labels: Labels, totals: SampleTotals) -> CountedTree:
     return count_tree(labels.taxonomy, direct, totals.unclassified)
 
 
+def genome_sizes(labels: Labels, file: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Mean bases of the genomes at and below each node, float64[n]; 0 where there is none.
+
+    A genome is what one file has of one taxon.
+
+    Args:
+        labels: the reference sequences.
+        file: int32[t], number of each one's file.
+    """
+    taxonomy, known = labels.taxonomy, np.flatnonzero(labels.target_taxon >= 0)
+    node = labels.target_taxon[known]
+    bases, genomes = np.zeros((2, len(taxonomy)), dtype=np.int64)
+    np.add.at(bases, node, labels.target_length[known])
+    files = int(file.max(initial=0)) + 1
+    np.add.at(genomes, np.unique(node.astype(np.int64) * files + file[known]) // files, 1)
+    bases, genomes = (count_tree(taxonomy, own).clade for own in (bases, genomes))
+    return np.asarray(bases / np.maximum(genomes, 1))
+
+
 @njit(nogil=True, cache=True)
 def _sum_up(parent, order, clade):  # type: ignore[no-untyped-def]
     for i in range(order.size - 1, 0, -1):

@@ -26,7 +26,7 @@ from ngsgpu.classify.outputs.cami import cami_profile
 from ngsgpu.classify.outputs.kraken import kraken_report, krona_text
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.outputs.tables import abundance_table, coverage_table, evidence_table
-from ngsgpu.classify.outputs.tree import tree_of
+from ngsgpu.classify.outputs.tree import genome_sizes, tree_of
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import QueryBlock
@@ -50,13 +50,13 @@ class OutputRules:
 
     Attributes:
         columns: column groups of the table of reads; see ``ReadTableWriter``.
-        abundance_rank: rank of the table of abundances.
+        abundance_ranks: ranks of the table of abundances.
         coverage_share: threshold of the coverage filter; 0: no filter.
         evidence: thresholds for accepting species.
     """
 
     columns: tuple[str, ...] = ("taxon", "score", "target", "range")
-    abundance_rank: str = "species"
+    abundance_ranks: tuple[str, ...] = ("species",)
     coverage_share: float = 0.0
     evidence: EvidenceParameters = field(default_factory=EvidenceParameters)
 
@@ -70,7 +70,10 @@ class OutputRules:
             raise UsageError(
                 f"--coverage-filter must be from 0 to below 1, not {self.coverage_share:g}"
             )
-        rank_code(self.abundance_rank)
+        if not self.abundance_ranks:
+            raise UsageError("--abundance-rank names no rank")
+        for rank in self.abundance_ranks:
+            rank_code(rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,18 +306,22 @@ class SampleRun:
     def _write_reports(self, totals: SampleTotals) -> None:
         tree = tree_of(self._engine.labels, totals)
 
-        def estimated() -> Abundance:
-            rank = rank_code(self._rules.abundance_rank)
+        def estimated(rank: str) -> Abundance:
             return estimate_abundance(
-                tree.taxonomy, tree.direct, rank, tree.unclassified, self._engine.lineages
-            )
+                tree.taxonomy, tree.direct, rank_code(rank), tree.unclassified,
+                self._engine.lineages,
+            )  # fmt: skip
+
+        def abundances() -> str:
+            sizes = genome_sizes(self._engine.labels, self._engine.database.targets.file)
+            return abundance_table([*map(estimated, self._rules.abundance_ranks)], sizes)
 
         makers: dict[str, Callable[[], str]] = {
             "report": lambda: kraken_report(tree),
             "krona": lambda: krona_text(tree),
             "cami": lambda: cami_profile(tree, self._name),
             "biom": lambda: biom_table([(self._name, tree)]),
-            "abundance": lambda: abundance_table(estimated()),
+            "abundance": abundances,
             "coverage": lambda: coverage_table(self._engine.labels, totals.window_reads),
             "evidence": lambda: self._evidence_table(totals),
         }

@@ -128,18 +128,22 @@ def read_composition(path: Path) -> Composition:
 
 
 def read_shares(path: Path) -> list[Share]:
-    """Read a table of abundances, without the unclassified reads.
+    """Read a table of abundances, without the unclassified reads; the first rank of several.
 
     Raises:
         InputError: the file cannot be read or has an invalid line.
     """
     shares = []
+    rank = None
     for number, fields in _rows(path, "taxid"):
         try:
             share = Share(int(fields[0]), fields[1], fields[2], int(fields[3]))
         except (IndexError, ValueError) as error:
             raise InputError(path, "this is not a taxon", _REMEDY, line=number) from error
-        if share.taxid != 0:
+        # Tables of earlier versions do not name it.
+        own = fields[8] if len(fields) > 8 else ""
+        rank = own if rank is None else rank
+        if share.taxid != 0 and own == rank:
             shares.append(share)
     return shares
 
