@@ -34,6 +34,7 @@ missing, and the report then says what is absent::
               "bacteria": {"report": "ecoli/classify/bacteria/ecoli.kraken2.report.txt",
                            "abundance": "ecoli/classify/bacteria/abundance.tsv",
                            "coverage": "ecoli/classify/bacteria/coverage.tsv",
+                           "evidence": "ecoli/classify/bacteria/evidence.tsv",
                            "stats": "ecoli/classify/bacteria/stats.json",
                            "evaluation": "ecoli/classify/bacteria/evaluation.json"}},
             "benchmarks": {"correct_reads": ["../benchmarks/correct_reads/ecoli.tsv"]}

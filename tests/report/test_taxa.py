@@ -12,7 +12,12 @@ from ngsgpu.errors import InputError
 from ngsgpu.report.layout import study_from_layout
 from ngsgpu.report.page import Table
 from ngsgpu.report.render import render_report
-from ngsgpu.report.sections.classification.files import read_composition, read_coverage, read_shares
+from ngsgpu.report.sections.classification.files import (
+    read_composition,
+    read_coverage,
+    read_evidence,
+    read_shares,
+)
 from ngsgpu.report.sections.classification.plots import (
     RINGS,
     abundance_bars,
@@ -25,6 +30,7 @@ from ngsgpu.report.sections.classification.section import (
     deviation_table,
     most_covered,
     rank_table,
+    species_table,
     taxon_table,
 )
 from ngsgpu.report.study import read_study
@@ -55,6 +61,13 @@ target\ttaxid\tname\tlength\twindows\tcovered\tmean_reads\tbin_bases\tbins
 a.1\t562\tEscherichia coli\t1000\t9\t4\t0.5000\t224\t1,0,2,3,1
 a.2\t562\tEscherichia coli\t3000\t27\t3\t0.1000\t336\t1,0,0,2,0,0,0,0,0
 b.1\t1280\tStaphylococcus aureus\t500\t5\t1\t0.2000\t112\t0,0,1,0,0
+"""
+
+EVIDENCE = """\
+taxid\tname\tcalled\tnote\treads\town\tshared\tidentity\tidentity_low\tidentity_high\t\
+windows\tcovered\tevenness\tchance
+562\tEscherichia coli\tspecies\t\t1050\t49\t3\t0.9980\t0.9912\t1.0000\t2679\t600\t0.981\t1e-300
+623\tShigella flexneri\tgenus\tambiguous\t12\t9\t7\t0.9368\t0.9083\t0.9568\t2679\t6\t0.046\t0.0132
 """
 
 EVALUATION = {
@@ -103,6 +116,7 @@ def results(tmp_path: Path) -> Path:
     write_text(folder / "gut/classify/gut.kraken2.report.txt", KRAKEN)
     write_text(folder / "gut/classify/abundance.tsv", ABUNDANCE)
     write_text(folder / "gut/classify/coverage.tsv", COVERAGE)
+    write_text(folder / "gut/classify/evidence.tsv", EVIDENCE)
     write_json(folder / "gut/evaluate/classification.json", EVALUATION)
     return folder
 
@@ -185,10 +199,27 @@ def test_tables() -> None:
     assert deviation_table({"runs": EVALUATION["runs"][1:]}) is None
 
 
+def test_species(results: Path) -> None:
+    """Those of a long table are folded away."""
+    evidence = read_evidence(results / "gut/classify/evidence.tsv")
+    assert species_table(evidence).rows == [
+        ("Escherichia coli", "1,050", "99.8 %", "99.1 to 100.0", "0.98", "< 1e-99", "species"),
+        ("Shigella flexneri", "12", "93.7 %", "90.8 to 95.7", "0.05", "0.013", "genus, ambiguous"),
+    ]  # fmt: skip
+    assert len(species_table(evidence * 50).rows) == 60
+    title = "Species that reads look like"
+    for more in (0, 30):
+        write_text(
+            results / "gut/classify/evidence.tsv", EVIDENCE + more * EVIDENCE.splitlines(True)[-1]
+        )
+        page = render_report(study_from_layout(results))
+        assert page.count(f"<summary>{title}") == (more > 0)
+
+
 def test_page(results: Path, tmp_path: Path) -> None:
     study = study_from_layout(results)
     assert set(study.samples[0].files.by_database("classification")[""]) == {
-        "report", "abundance", "coverage", "evaluation",
+        "report", "abundance", "coverage", "evidence", "evaluation",
     }  # fmt: skip
     page = render_report(study)
     assert page == render_report(study)
@@ -203,6 +234,8 @@ def test_page(results: Path, tmp_path: Path) -> None:
     assert "80 of 100 reads (80 %) were classified" in page
     assert "most of them as Escherichia coli (50 %)" in page
     assert page.count("<svg") == 4
+    for text in ("Species that reads look like", "99.1 to 100.0", "genus, ambiguous"):
+        assert page.count(text) == 1
     for text in ("Calls at species against the truth", "Escherichia coli", "Kraken 2", "0.847"):
         assert text in page
     study.write(tmp_path / "study.json")
@@ -248,6 +281,7 @@ def test_files_that_are_not_there_are_said(results: Path, tmp_path: Path) -> Non
         ("gut.kraken2.report.txt", " 1.0\t1\t1\tR\t1\t    deep\n", "line 1: the name is indented"),
         ("abundance.tsv", "x\n", "line 1: column taxid is missing"),
         ("abundance.tsv", ABUNDANCE + "562\tspecies\n", "line 5: this is not a taxon"),
+        ("evidence.tsv", EVIDENCE + "562\tE. coli\n", "line 4: this is not a species that reads"),
         (
             "coverage.tsv",
             COVERAGE + "a\tb\n",

@@ -50,6 +50,7 @@ def finished(results: Path, databases: dict[str, int]) -> None:
         write_text(calls / "single.kraken2.report.txt", kraken(classified))
         write_text(calls / "abundance.tsv", "taxid\trank\tname\treads\n")
         write_text(calls / "coverage.tsv", "target\ttaxid\n")
+        write_text(calls / "evidence.tsv", "taxid\tname\n")
         stats = {"queries": {"paired": False}}
         write_json(calls / "stats.json", {"schema": "ngsgpu.classify", "schema_version": 1} | stats)
         facts = {"targets": 4, "without_taxon": 3, "taxa": 9, "digest": "abc"}

@@ -116,6 +116,7 @@ rule merge_candidates:
         biom="results/{sample}/classify/{database}/{sample}.biom",
         abundance="results/{sample}/classify/{database}/abundance.tsv",
         coverage="results/{sample}/classify/{database}/coverage.tsv",
+        evidence="results/{sample}/classify/{database}/evidence.tsv",
         stats="results/{sample}/classify/{database}/stats.json",
     log:
         "logs/merge_candidates/{database}/{sample}.log",
@@ -142,7 +143,8 @@ rule merge_candidates:
         "ngsgpu classify-merge {params.candidates} -d {params.database:q} -o {output.reads:q}"
         " --report {output.report:q} --kraken-reads {output.kraken:q} --krona {output.krona:q}"
         " --cami {output.cami:q} --biom {output.biom:q} --abundance {output.abundance:q}"
-        " --abundance-rank {params.rank} --coverage {output.coverage:q} --stats {output.stats:q}"
+        " --abundance-rank {params.rank} --coverage {output.coverage:q}"
+        " --evidence {output.evidence:q} --stats {output.stats:q}"
         " --threads {threads} {params.extra} 2> {log:q}"
 
 

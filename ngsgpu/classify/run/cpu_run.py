@@ -6,6 +6,7 @@ pool of threads; the results are written in input order.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -39,6 +40,8 @@ from ngsgpu.run.options import RunOptions
 from ngsgpu.taxonomy.tree import NO_RANK, rank_name
 
 QUERIES_PER_TASK = 4096
+
+logger = logging.getLogger("ngsgpu")
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -136,9 +139,9 @@ class SampleRun:
         self._dropped = 0
         self._evidence: SpeciesEvidence | None = None
         if "evidence" in self._paths and rules.evidence.species_identity == 0:
-            raise UsageError(
-                "--evidence needs --species-identity above 0 (and no --metacache): without it, "
-                "species are not judged"
+            logger.warning(
+                "--evidence lists no species, since none is judged without --species-identity "
+                "(0, or --metacache)"
             )
 
     def run(
@@ -331,7 +334,8 @@ class SampleRun:
 
     def _evidence_table(self, totals: SampleTotals) -> str:
         engine = self._engine
-        assert self._evidence is not None
+        if self._evidence is None:
+            return evidence_table(engine.taxonomy, [])
         found = verdicts(
             self._evidence, self._rules.evidence, engine.sketch.kmer, engine.database.windows,
             totals.window_reads,

@@ -181,7 +181,7 @@ def call_files(name, database):
     """What is kept of a sample's classification with a database."""
     kinds = ["reads.tsv.gz", "kraken2.report.txt", "kraken2.classifiedreads.txt.gz"]
     named = [f"{name}.{kind}" for kind in [*kinds, "krona.txt", "profile", "biom"]]
-    tables = ["abundance.tsv", "coverage.tsv", "stats.json"]
+    tables = ["abundance.tsv", "coverage.tsv", "evidence.tsv", "stats.json"]
     return expand(
         "results/{sample}/classify/{database}/{file}",
         sample=name,

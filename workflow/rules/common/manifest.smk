@@ -144,6 +144,7 @@ def classification_of(name):
         "report": f"{name}.kraken2.report.txt",
         "abundance": "abundance.tsv",
         "coverage": "coverage.tsv",
+        "evidence": "evidence.tsv",
         "stats": "stats.json",
     }
     for database in databases_of(name):

@@ -33,6 +33,7 @@ outputs = (
     "biom",
     "abundance",
     "coverage",
+    "evidence",
     "stats",
 )
 written = " ".join(

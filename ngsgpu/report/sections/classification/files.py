@@ -1,4 +1,4 @@
-"""Reading what classification wrote of a sample: Kraken's report, abundances, coverage."""
+"""Reading what classification wrote of a sample: Kraken's report, abundances, coverage, species."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ngsgpu.evaluate.classification.result import SCHEMA, SCHEMA_VERSION
 from ngsgpu.report.absent import is_present
 from ngsgpu.report.files import numbered_lines, read_json
 
-FILES = ("report", "abundance", "coverage", "stats", "evaluation")
-"""Kraken's report, tables of abundances and coverage, statistics, comparison with the truth."""
+FILES = ("report", "abundance", "coverage", "evidence", "stats", "evaluation")
+"""Kraken's report, tables of abundances, coverage and species, statistics, evaluation."""
 
 _STATISTICS = ("ngsgpu.classify", 1)
 _REMEDY = "make the file again with ngsgpu classify"
@@ -91,6 +91,33 @@ class TargetCoverage:
     covered: int
     bin_bases: int
     bins: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SpeciesEvidence:
+    """A line of the table of species that reads look like.
+
+    Attributes:
+        name: of the species.
+        called: what its reads are called as.
+        note: why, or ``ambiguous``; may be empty.
+        reads: with the best candidates from this species alone.
+        identity: to the reference sequences.
+        low: lower end of the interval of the identity.
+        high: its upper end.
+        evenness: of the coverage.
+        chance: probability of the reads by chance.
+    """
+
+    name: str
+    called: str
+    note: str
+    reads: int
+    identity: float
+    low: float
+    high: float
+    evenness: float
+    chance: float
 
 
 def read_composition(path: Path) -> Composition:
@@ -171,6 +198,29 @@ def read_coverage(path: Path) -> list[TargetCoverage]:
     return found
 
 
+def read_evidence(path: Path) -> list[SpeciesEvidence]:
+    """Read a table of species that reads look like.
+
+    Raises:
+        InputError: the file cannot be read or has an invalid line.
+    """
+    found = []
+    for number, fields in _rows(path, "taxid"):
+        try:
+            _, name, called, note, reads, _, _, *numbers = fields
+            identity, low, high, _, _, evenness, chance = map(float, numbers)
+            found.append(
+                SpeciesEvidence(
+                    name, called, note, int(reads), identity, low, high, evenness, chance
+                )
+            )
+        except ValueError as error:
+            raise InputError(
+                path, "this is not a species that reads look like", _REMEDY, line=number
+            ) from error
+    return found
+
+
 def _rows(path: Path, first: str) -> Iterator[tuple[int, list[str]]]:
     """Numbered rows of a table whose heading begins with a word."""
     for number, line in numbered_lines(path, _REMEDY):
@@ -189,6 +239,7 @@ class Classification:
         composition: counts by taxon.
         shares: abundances.
         coverage: reference sequences with reads.
+        evidence: species that reads look like.
         evaluation: comparison with the truth (the JSON document).
         unit: unit of the counts, ``reads`` or ``pairs``.
     """
@@ -196,6 +247,7 @@ class Classification:
     composition: Composition | None = None
     shares: Sequence[Share] = ()
     coverage: Sequence[TargetCoverage] = ()
+    evidence: Sequence[SpeciesEvidence] = ()
     evaluation: Mapping[str, Any] = field(default_factory=dict)
     unit: str = "reads"
 
@@ -226,6 +278,7 @@ def collect_classification(
         composition=read_composition(there["report"]) if "report" in there else None,
         shares=read_shares(there["abundance"]) if "abundance" in there else (),
         coverage=read_coverage(there["coverage"]) if "coverage" in there else (),
+        evidence=read_evidence(there["evidence"]) if "evidence" in there else (),
         evaluation=(
             read_json(there["evaluation"], SCHEMA, SCHEMA_VERSION) if "evaluation" in there else {}
         ),

@@ -1,4 +1,4 @@
-"""The report's section on classification: composition, abundances, coverage, calls and truth."""
+"""The report's section on classification: composition, abundances, species, calls and truth."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ngsgpu.report.sections.classification.files import (
     Classification,
     Composition,
     Share,
+    SpeciesEvidence,
     TargetCoverage,
     collect_classification,
 )
@@ -27,6 +28,11 @@ from ngsgpu.report.stage import Stage
 
 _MAX_STRIPS: Final = 10
 _MAX_TAXA: Final = 15
+_MAX_SPECIES: Final = 60
+_FEW_SPECIES: Final = 12
+"""Tables of more species are folded."""
+_LEAST_CHANCE: Final = 1e-99
+"""Smaller ones are said to be smaller."""
 
 
 @dataclass(eq=False)
@@ -60,6 +66,7 @@ class ClassificationStage(Stage):
                 "report": home / report,
                 "abundance": home / "abundance.tsv",
                 "coverage": home / "coverage.tsv",
+                "evidence": home / "evidence.tsv",
                 "stats": home / "stats.json",
                 "evaluation": home / "evaluation.json",
             }
@@ -206,6 +213,10 @@ def _section(
             section.details.append(("Abundances compared with the composition", deviation))
     if found.composition is not None:
         section.tables.append(("Most frequent taxa", taxon_table(found.composition, unit)))
+    if found.evidence:
+        is_long = is_brief or len(found.evidence) > _FEW_SPECIES
+        place = section.details if is_long else section.tables
+        place.append((f"Species that {unit} look like", species_table(found.evidence, unit)))
     return section
 
 
@@ -233,6 +244,21 @@ def taxon_table(composition: Composition, unit: str = "reads") -> Table:
     rest = composition.unclassified
     rows.append(("unclassified", "", words.count(rest), words.share(rest, composition.total)))
     return Table(("taxon", "rank", unit, "of all"), rows, text_columns=frozenset({1}))
+
+
+def species_table(evidence: Sequence[SpeciesEvidence], unit: str = "reads") -> Table:
+    """Species that reads look like, most reads first, and what became of each."""
+    rows = [
+        (
+            own.name, words.count(own.reads), words.percent(own.identity, 1),
+            f"{100 * own.low:.1f} to {100 * own.high:.1f}", words.decimal(own.evenness, 2),
+            f"< {_LEAST_CHANCE:g}" if own.chance < _LEAST_CHANCE else f"{own.chance:.2g}",
+            ", ".join(filter(None, (own.called, own.note))),
+        )
+        for own in evidence[:_MAX_SPECIES]
+    ]  # fmt: skip
+    headings = ("species", unit, "identity", "95 % interval", "evenness", "by chance", "called as")
+    return Table(headings, rows, text_columns=frozenset({3, 6}))
 
 
 _SHOWN: Final = ("species", "genus")
