@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample, read_samples
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.run.options import RunOptions
+from tests.support import DATA
 from tests.support.classify.oracle import Oracle
 from tests.support.classify.world import SKETCH, World
 
@@ -552,3 +554,38 @@ def test_long_reads(tmp_path: Path, backend: str):
         database, single(tmp_path / "r.fa"), tmp_path / "o", CALLS_BY_EVIDENCE, options, rules
     )["reads.tsv"]
     assert [row[3] for row in rows(table)] == [name for name, _ in reads]
+
+
+def test_amplicons(tmp_path: Path, backend: str):
+    """Real 16S reads of mouse guts are of no species of Streptococcus; those of one of them are."""
+    names = ("mitis__NCTC_12261", "pneumoniae__NCTC7465", "suis__SRD478")
+    files = [DATA / f"genomes/streptococcus_{name}.fna.gz" for name in names]
+    with gzip.open(files[-1], "rt") as file:
+        suis = "".join(line.strip() for line in file if line[0] != ">")
+    # From the primer of V4 on, as in the reads.
+    start = suis.index("GTGCCAGCAGCCGCGGTAA")
+    source = random.Random(5)
+    own = [misread(suis[start : start + 250], 0.005, source) for _ in range(100)]
+    with gzip.open(DATA / "reads/merge_16S_v4_miseqsop_F3D0_R1.fastq.gz", "rt") as file:
+        gut = [line.strip() for line in islice(file, 1, 1200, 4)]
+    database = build_database(
+        files, None, taxonomy=DATA / "taxonomy/bacteria",
+        maps=[DATA / "taxonomy/bacteria/seqid2taxid.tsv"],
+    )  # fmt: skip
+    options = RunOptions(backend=backend)  # type: ignore[arg-type]
+
+    def calls(reads: list[str], max_accident: float) -> list[tuple[str, str]]:
+        (tmp_path / "r.fa").write_text("".join(f">r{i}\n{read}\n" for i, read in enumerate(reads)))
+        rules = OutputRules(evidence=EvidenceParameters(0.94, max_accident=max_accident))
+        table = run(
+            database, single(tmp_path / "r.fa"), tmp_path / "o", CALLS_BY_EVIDENCE, options, rules
+        )["reads.tsv"]
+        return [(row[1], row[2]) for row in rows(table)]
+
+    assert {rank for _, rank in calls(gut, 1)} <= {"no rank", "genus", "family"}
+    assert {*calls(own, 1)} <= {("1307", "species"), ("1307", "sequence")}
+    both = calls(own + gut, 1)
+    assert {taxid for taxid, _ in both[:100]} == {"1307"}
+    assert {taxid for taxid, rank in both if rank in ("species", "sequence")} == {"1307"}
+    # Nothing is believed that surprises less than this: the species is called as its genus.
+    assert {*calls(own + gut, 1e-299)[:100]} == {("1301", "genus")}
