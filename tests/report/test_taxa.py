@@ -168,6 +168,10 @@ def test_plots_are_svg_and_repeatable(results: Path) -> None:
     composition = read_composition(results / "gut/classify/gut.kraken2.report.txt")
     shares = read_shares(results / "gut/classify/abundance.tsv")
     assert [share.name for share in shares] == ["Escherichia coli", "Bacillota"]
+    # The first of several ranks.
+    lines = [f"{line}\t\t\tspecies" for line in ABUNDANCE.splitlines()]
+    lines += ["561\tgenus\tEscherichia\t58\t58.0000\t72.5000\t\t\tgenus"]
+    assert read_shares(write_text(results / "both.tsv", "\n".join(lines) + "\n")) == shares
     coverage = read_coverage(results / "gut/classify/coverage.tsv")
     assert [target.target for target in most_covered(coverage)] == ["a.1", "b.1"]
     for make in (

@@ -172,7 +172,7 @@ rule evaluate_classification:
     params:
         guard=guard,
         database=lambda wildcards, input: str(Path(input.manifest).parent),
-        rank=config["classify"]["abundance_rank"],
+        rank=config["classify"]["abundance_rank"].split(",")[0],
     shell:
         "{params.guard} {log:q}; "
         "ngsgpu evaluate classification --classified {input.reads:q} --name {wildcards.database}"

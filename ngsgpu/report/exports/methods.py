@@ -167,7 +167,9 @@ class Methods:
             f"({'; '.join(sizes)}; {_said(runs, _CALLS)}{self._extra('classify')})."
         )
         if rank:
-            yield f"Abundances were estimated at the rank of {rank} {self._cite('abundance')}."
+            ranks = rank.split(",")
+            at = f"rank{'s' * (len(ranks) > 1)} of {words.listed(ranks)}"
+            yield f"Abundances were estimated at the {at} {self._cite('abundance')}."
 
     def _assembly(self) -> Iterator[str]:
         if not {"assemble_reads", "assemble_extended"} & self.runs.rules:
