@@ -45,12 +45,12 @@ def test_the_whole_training_is_planned(tmp_path: Path) -> None:
     for rule, times in (
         ("simulate_training_reads", len(rows)),
         ("extract_samples", len(rows)),
-        ("fit_forests_without", 2),
+        ("fit_forests_without", 3),
         ("export_model", 1),
     ):
         assert any(line.split() == [rule, str(times)] for line in plan.splitlines()), rule
     organisms = {row["organism"] for row in rows}
-    assert {"yeast", "human"} < organisms
+    assert {"yeast", "human", "synechocystis"} < organisms
     assert {row["profile"] for row in rows} == {"HS20", "HS25", "HSXt", "MSv3"}
 
 
