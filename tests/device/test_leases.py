@@ -370,7 +370,11 @@ def test_killed_and_stopped_waiters_are_passed(tmp_path, locks):
     assert waiting(locks) == 1
     stopped = run("-n", "3", "--", "true", cwd=tmp_path)
     wait_until(lambda: waiting(locks) == 2)
-    stopped.send_signal(signal.SIGSTOP)
+    # Not while it is alone in the folder: it would keep everybody out.
+    with LockFolder(locks)._gate(PATIENCE) as blocked:
+        assert not blocked
+        stopped.send_signal(signal.SIGSTOP)
+        os.waitpid(stopped.pid, os.WUNTRACED)
     try:
         lease.release()
         with pytest.raises(DeviceError):
