@@ -93,6 +93,7 @@ def _register() -> None:
         merge,
         report,
         train,
+        unitigs,
         workflow,
     )
     from ngsgpu.cli.files import guard
@@ -100,6 +101,7 @@ def _register() -> None:
 
     add_commands(app, correct.correct, extend.extend, merge.merge)
     add_commands(app, deplete.deplete, deplete.deplete_index)
+    add_commands(app, unitigs.unitigs)
     add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
     add_commands(app, report.report, doctor.doctor)
     groups = {

@@ -116,6 +116,21 @@ def fit_genome(
     )
 
 
+def valley_of(histogram: NDArray[np.int64]) -> int | None:
+    """The count at which the k-mers of the genome begin to outnumber those with errors.
+
+    Args:
+        histogram: distinct k-mers by count, from 0.
+
+    Returns:
+        The valley left of the main peak; None if there is no such peak.
+    """
+    try:
+        return _landmarks(histogram.astype(np.float64), "the histogram")[0]
+    except InputError:
+        return None
+
+
 def _landmarks(counts: Floats, path: str) -> tuple[int, int]:
     """The valley right of the errors, and the main peak behind it.
 

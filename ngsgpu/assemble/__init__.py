@@ -1,0 +1,20 @@
+"""Unitigs: the compacted de Bruijn graph of counted k-mers.
+
+Read in this order: ``params``, ``graph`` (k-mers and their neighbours), ``chains`` (unitigs and
+links), ``text`` (FASTA and GFA), ``pipeline``. See ``docs/unitigs.md``.
+"""
+
+from ngsgpu.assemble.chains import Unitigs, find_unitigs
+from ngsgpu.assemble.graph import Graph, graph_of
+from ngsgpu.assemble.params import UnitigParameters
+from ngsgpu.assemble.pipeline import UnitigSummary, write_unitigs
+
+__all__ = [
+    "Graph",
+    "UnitigParameters",
+    "UnitigSummary",
+    "Unitigs",
+    "find_unitigs",
+    "graph_of",
+    "write_unitigs",
+]

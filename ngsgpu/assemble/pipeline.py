@@ -1,0 +1,255 @@
+"""From files or a k-mer database to files of unitigs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.assemble.chains import Unitigs, find_unitigs
+from ngsgpu.assemble.graph import graph_of, index_bits, place_type
+from ngsgpu.assemble.params import UnitigParameters, check_odd
+from ngsgpu.assemble.text import write_text
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import HostMemoryError, UsageError, output_error
+from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
+from ngsgpu.io.output.temporary import temporary_folder
+from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.kmers import KmerDatabase, count_files, open_database
+from ngsgpu.kmers.model import valley_of
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.progress import Progress
+
+_LOG = logging.getLogger("ngsgpu")
+_ROWS: Final = 1 << 22
+_WITHOUT_VALLEY: Final = 2
+"""Abundance at which k-mers count as true if the histogram has no valley."""
+
+_TEXT_BYTES: Final = 64 << 20
+"""Text that a thread writes, and what it is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitigSummary:
+    """What was written.
+
+    Attributes:
+        kmer: k-mer length.
+        min_abundance: lowest count of a k-mer of the graph.
+        kmers: k-mers of the graph.
+        unitigs: their number.
+        bases: their letters.
+        longest: letters of the longest one.
+        n50: unitigs of this length and more have half of the letters.
+        links: links between ends, each once.
+    """
+
+    kmer: int
+    min_abundance: int
+    kmers: int
+    unitigs: int
+    bases: int
+    longest: int
+    n50: int
+    links: int
+
+    def summary(self) -> list[str]:
+        """Lines for people."""
+        return [
+            f"{self.kmers:,} {self.kmer}-mers that occur {self.min_abundance} times or more",
+            f"{self.unitigs:,} unitigs of {self.bases:,} bases, {self.links:,} links; "
+            f"longest {self.longest:,}, N50 {self.n50:,}",
+        ]
+
+
+def write_unitigs(
+    paths: Sequence[str | Path],
+    out: str | Path | None,
+    gfa: str | Path | None = None,
+    parameters: UnitigParameters | None = None,
+    *,
+    database: str | Path | None = None,
+    phred_offset: PhredOffset = "auto",
+    options: RunOptions | None = None,
+) -> UnitigSummary:
+    """Write the unitigs of files or of a k-mer database.
+
+    Args:
+        paths: FASTQ or FASTA files; ``-`` is standard input.
+        out: FASTA file.
+        gfa: GFA file.
+        parameters: which k-mers make the graph; of a database, its own k-mer length counts.
+        database: k-mer database instead of files.
+        phred_offset: of the qualities.
+        options: threads, memory and progress; do not affect the result.
+
+    Returns:
+        What was written.
+
+    Raises:
+        InputError: a file or the database cannot be read.
+        OutputError: an output cannot be written; none is then.
+        HostMemoryError: the memory is too small.
+        UsageError: there is no input, or no output, or the k-mer length is even.
+    """
+    parameters = parameters or UnitigParameters()
+    options = options or RunOptions()
+    if bool(paths) == (database is not None):
+        raise UsageError("give reads (-i) or a k-mer database (-d)")
+    outputs = [path for path in (out, gfa) if path is not None]
+    if not outputs:
+        raise UsageError("no output given; name a file with -o or --gfa")
+    check_distinct(list(paths), outputs)
+    files: list[AtomicFile] = []
+    try:
+        for path in outputs:
+            files.append(AtomicFile(path))
+        writes = iter([file.write for file in files])
+        with _counted(paths, outputs, database, parameters, phred_offset, options) as counted:
+            summary = _write(
+                counted,
+                str(database or paths[0]),
+                parameters,
+                next(writes) if out is not None else None,
+                next(writes) if gfa is not None else None,
+                options,
+            )
+        commit_all(files)
+    finally:
+        for file in files:
+            file.discard()
+    return summary
+
+
+@contextmanager
+def _counted(
+    paths: Sequence[str | Path],
+    outputs: Sequence[str | Path],
+    database: str | Path | None,
+    parameters: UnitigParameters,
+    phred_offset: PhredOffset,
+    options: RunOptions,
+) -> Iterator[KmerDatabase]:
+    """The database, or one of the files that lasts for the block, beside the first output."""
+    if database is not None:
+        yield open_database(database, options.threads)
+        return
+    beside = Path(outputs[0]).resolve()
+    if not beside.parent.is_dir() or beside.parent.is_relative_to("/dev") or beside.is_fifo():
+        beside = Path.cwd() / "unitigs"
+    try:
+        with temporary_folder(beside.with_name(f"{beside.name}.kmers")) as folder:
+            place = folder / "kmers"
+            count_files(
+                paths, place, parameters.counted(), phred_offset=phred_offset, options=options
+            )
+            yield open_database(place, options.threads, check=False)
+    except OSError as error:
+        raise output_error(beside, error) from error
+
+
+def _write(
+    database: KmerDatabase,
+    path: str,
+    parameters: UnitigParameters,
+    fasta: Callable[[memoryview], None] | None,
+    gfa: Callable[[memoryview], None] | None,
+    options: RunOptions,
+) -> UnitigSummary:
+    k = database.parameters.kmer
+    check_odd(k)
+    least = parameters.min_abundance or _valley(database, path)
+    with Progress(options.progress) as progress:
+        with progress.stage("compacting", unit="k-mers") as stage:
+            kmers, counts = _solid(database, least, options)
+            graph = graph_of(kmers, counts, k, options.threads)
+            unitigs = find_unitigs(graph, options.threads)
+            stage.advance(len(graph))
+        with progress.stage("writing", unit="unitigs") as stage:
+            write_text(graph, unitigs, fasta, gfa, options.threads)
+            stage.advance(len(unitigs))
+    return _summary(unitigs, k, least)
+
+
+def _valley(database: KmerDatabase, path: str) -> int:
+    """Where the counts of true k-mers begin."""
+    counted = database.parameters.min_count
+    if counted > 1:
+        _LOG.info("--min-abundance %d, as the database was counted", counted)
+        return counted
+    valley = valley_of(database.histogram())
+    if valley is None:
+        _LOG.warning(
+            "%s: the histogram has no valley between k-mers with errors and others; "
+            "--min-abundance is %d (give 1 for genomes)",
+            path, _WITHOUT_VALLEY,
+        )  # fmt: skip
+        return _WITHOUT_VALLEY
+    _LOG.info("--min-abundance %d, at the valley of the histogram", valley)
+    return valley
+
+
+def _solid(
+    database: KmerDatabase, least: int, options: RunOptions
+) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+    """The k-mers that are frequent enough, and their counts.
+
+    Raises:
+        HostMemoryError: there is no room for their graph.
+    """
+    words = database.parameters.words
+    pieces = [(at, min(at + _ROWS, len(database))) for at in range(0, len(database), _ROWS)]
+    sizes = [int(np.count_nonzero(database.counts[low:high] >= least)) for low, high in pieces]
+    size = sum(sizes)
+    _check_memory(size, database.parameters.kmer, words, options)
+    kmers = np.empty((size, words), dtype=np.uint64)
+    counts = np.empty(size, dtype=np.uint16)
+    at = 0
+    for (low, high), found in zip(pieces, sizes, strict=True):
+        wanted = np.flatnonzero(database.counts[low:high] >= least)
+        np.take(database.kmers[low:high], wanted, axis=0, out=kmers[at : at + found])
+        np.take(database.counts[low:high], wanted, out=counts[at : at + found])
+        at += found
+    return kmers, counts
+
+
+def _check_memory(size: int, k: int, words: int, options: RunOptions) -> None:
+    """Refuse a graph that does not fit: k-mers, neighbours, marks, and at worst a unitig each."""
+    place = np.dtype(place_type(size)).itemsize
+    node = 8 * words + 2 + 1 + 2 * place + 1 + place
+    unitig = 4 * place + 4 * 8
+    needed = (
+        INTERPRETER_BYTES
+        + size * (node + unitig)
+        + place * (1 << index_bits(size, k))
+        + options.threads * _TEXT_BYTES
+    )
+    if needed > options.budget:
+        raise HostMemoryError(
+            f"the graph of {size:,} k-mers takes up to {format_size(needed)} of memory and "
+            f"{format_size(options.budget)} may be used; raise --min-abundance, or use --memory "
+            f"{-(-needed >> 20)}M on a machine that has it"
+        )
+
+
+def _summary(unitigs: Unitigs, k: int, least: int) -> UnitigSummary:
+    lengths = np.sort(unitigs.sizes + (k - 1))[::-1]
+    bases = int(lengths.sum())
+    half = int(np.searchsorted(np.cumsum(lengths), bases / 2))
+    own = np.repeat(np.arange(2 * len(unitigs)), np.diff(unitigs.link_starts))
+    return UnitigSummary(
+        kmer=k,
+        min_abundance=least,
+        kmers=int(unitigs.sizes.sum()),
+        unitigs=len(unitigs),
+        bases=bases,
+        longest=int(lengths[0]) if len(lengths) else 0,
+        n50=int(lengths[half]) if len(lengths) else 0,
+        links=int(np.count_nonzero(unitigs.links ^ 1 >= own)),
+    )

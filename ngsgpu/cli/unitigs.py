@@ -1,0 +1,76 @@
+"""``ngsgpu unitigs``: the compacted de Bruijn graph of reads."""
+
+from __future__ import annotations
+
+from ngsgpu.cli.options import (
+    Memory,
+    Paths,
+    PhredChoice,
+    PhredOffsetOption,
+    Quiet,
+    Threads,
+    option,
+)
+from ngsgpu.cli.run import cpu_options, number_or, phred, say
+from ngsgpu.errors import UsageError
+
+
+def unitigs(
+    in1: Paths | None = option(None, "FILE", "Reads or sequences; repeat for more.", "-i", "--in1"),
+    in2: Paths | None = option(
+        None, "FILE", "More reads, for example second mates; repeatable.", "-I", "--in2"
+    ),
+    database: str | None = option(
+        None, "DIR", "K-mer database instead of reads (ngsgpu kmers count).", "-d", "--database"
+    ),
+    out: str | None = option(None, "FILE", "Unitigs, FASTA; - is standard output.", "-o", "--out"),
+    gfa: str | None = option(None, "FILE", "Graph, GFA 1."),
+    kmer: int | None = option(
+        None,
+        "K",
+        "k-mer length, odd, 11 to 127.",
+        "-k",
+        "--kmer",
+        show_default="31, or the database's",
+    ),
+    min_abundance: str = option(
+        "auto",
+        "N|auto",
+        "Leave out k-mers that occur fewer times; auto: than at the valley of the histogram.",
+    ),
+    min_quality: int = option(0, "Q", "Skip k-mers that have a base of lower quality."),
+    phred_offset: PhredOffsetOption = PhredChoice.auto,
+    threads: Threads = 0,
+    memory: Memory = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compact the de Bruijn graph of reads or genomes into unitigs.
+
+    A unitig is a longest path of k-mers without an alternative, both strands as one. FASTA headers
+    have BCALM's fields: length, sum and mean of the k-mers' counts, and links. The GFA has the same
+    graph, for Bandage and the like.
+
+    ngsgpu unitigs -i R1.fq.gz -I R2.fq.gz -k 31 -o unitigs.fa --gfa unitigs.gfa
+    """
+    from ngsgpu.assemble import UnitigParameters, write_unitigs
+
+    if database is not None:
+        for name, given in (("--kmer", kmer is not None), ("--min-quality", min_quality > 0)):
+            if given:
+                raise UsageError(f"{name} is for reads; a database has its own")
+    parameters = UnitigParameters(
+        kmer=31 if kmer is None else kmer,
+        min_abundance=number_or("auto", min_abundance, int, "--min-abundance"),
+        min_quality=min_quality,
+    )
+    options = cpu_options(threads, memory, quiet)
+    summary = write_unitigs(
+        [*(in1 or []), *(in2 or [])],
+        out,
+        gfa,
+        parameters,
+        database=database,
+        phred_offset=phred(phred_offset),
+        options=options,
+    )
+    say(summary, quiet)

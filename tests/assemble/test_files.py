@@ -1,0 +1,102 @@
+"""The command: its inputs and outputs, the choice of the abundance, and what it refuses."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.assemble.test_unitigs import counted
+from tests.support.assemble import oracle
+from tests.support.commands import Commands, names
+from tests.support.io.records import write
+
+K = 21
+RANDOM = random.Random(7)
+GENOME = "".join(RANDOM.choices("ACGT", k=1500))
+GENOME += GENOME[300:420] + "".join(RANDOM.choices("ACGT", k=300))
+
+
+def reads() -> list[str]:
+    """Reads of 100 bases, 40-fold, with an error in every second one."""
+    found = []
+    for i in range(len(GENOME) * 40 // 100):
+        begin = RANDOM.randrange(len(GENOME) - 100)
+        own = list(GENOME[begin : begin + 100])
+        if i % 2:
+            own[RANDOM.randrange(100)] = RANDOM.choice("ACGT")
+        found.append("".join(own))
+    return found
+
+
+READS = reads()
+
+
+@pytest.fixture
+def mates(tmp_path: Path) -> list[Path]:
+    half = len(READS) // 2
+    return [
+        write(
+            tmp_path / f"R{mate}.fq",
+            "".join(f"@r\n{own}\n+\n{'F' * 100}\n" for own in part).encode(),
+        )
+        for mate, part in ((1, READS[:half]), (2, READS[half:]))
+    ]
+
+
+def expected(least: int) -> tuple[str, str]:
+    kmers = {kmer: n for kmer, n in counted(READS, K).items() if n >= least}
+    return oracle.texts(kmers, K)
+
+
+def test_reads_and_database(tmp_path: Path, mates: list[Path], ngsgpu: Commands) -> None:
+    """At the valley, which is the same for reads and their database, and at a number."""
+    fasta, gfa, folder = tmp_path / "u.fa", tmp_path / "u.gfa", tmp_path / "db"
+    done = ngsgpu(
+        "unitigs", "-i", mates[0], "-I", mates[1], "-k", K, "-o", fasta, "--gfa", gfa, "-t", 2
+    )
+    assert done.status == 0, done.err
+    least = int(done.err.split("--min-abundance ")[1].split(",")[0])
+    assert 3 <= least <= 20
+    assert (fasta.read_text(), gfa.read_text()) == expected(least)
+    assert names(tmp_path) == ["R1.fq", "R2.fq", "u.fa", "u.gfa"]
+    done = ngsgpu("kmers", "count", "-q", "-i", mates[0], "-I", mates[1], "-k", K, "-o", folder)
+    assert done.status == 0, done.err
+    for abundance, number in (("auto", least), ("2", 2)):
+        done = ngsgpu("unitigs", "-q", "-d", folder, "--min-abundance", abundance, "-o", fasta)
+        assert (done.status, done.err) == (0, "")
+        assert fasta.read_text() == expected(number)[0]
+
+
+def test_summary(tmp_path: Path, ngsgpu: Commands) -> None:
+    path = write(tmp_path / "g.fa", f">g\n{GENOME}\n".encode())
+    out = tmp_path / "u.gfa"
+    done = ngsgpu("unitigs", "-i", path, "-k", K, "--min-abundance", 1, "--gfa", out)
+    assert done.status == 0, done.err
+    assert out.read_text() == oracle.texts(counted([GENOME], K), K)[1]
+    sizes = sorted(len(own.bases) for own in oracle.unitigs(counted([GENOME], K)))
+    assert f"{len(sizes)} unitigs of {sum(sizes):,} bases" in done.err
+    assert f"longest {sizes[-1]:,}" in done.err
+    done = ngsgpu("unitigs", "-i", path, "-k", K, "--gfa", out)
+    assert "no valley" in done.err
+    assert f"100 {K}-mers that occur 2 times or more" in done.err
+
+
+def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) -> None:
+    out = tmp_path / "u.fa"
+    for options, message in (
+        (["-i", mates[0], "-k", 20, "-o", out], "--kmer must be odd, not 20"),
+        (["-i", mates[0], "-k", 129, "-o", out], "--kmer must be from 11 to 127, not 129"),
+        (["-i", mates[0], "--min-abundance", "few", "-o", out], "auto or a number, not 'few'"),
+        (["-i", mates[0], "--min-abundance", 0, "-o", out], "auto or from 1 to 65535, not 0"),
+        (["-o", out], "give reads (-i) or a k-mer database (-d)"),
+        (["-i", mates[0]], "no output given"),
+        (["-d", tmp_path, "-k", 31, "-o", out], "--kmer is for reads"),
+        (["-i", mates[0], "-o", mates[0]], "input and output"),
+        (["-i", mates[0], "-o", out, "--memory", "100M"], "use fewer threads, or --memory"),
+    ):
+        done = ngsgpu("unitigs", *options)
+        assert done.status in (2, 3)
+        assert message in done.error
+    assert names(tmp_path) == ["R1.fq", "R2.fq"]
