@@ -20,12 +20,16 @@ from numpy.typing import NDArray
 from ngsgpu.jit import Integer, njit
 from ngsgpu.kmers.cpu import is_less
 from ngsgpu.pool import map_all
+from ngsgpu.sequence.intrinsics import prefetch
 
 Places = NDArray[Any]
 """Nodes or directions, int32, or int64 in graphs of 2^30 nodes and more."""
 
 _PART: Final = 1 << 16
 _MOST_BITS: Final = 28
+_TOGETHER: Final = 16
+"""Nodes whose neighbours are looked up together."""
+
 _ONE = np.uint64(1)
 _2 = np.uint64(2)
 _3 = np.uint64(3)
@@ -159,6 +163,33 @@ def shift_out(both: NDArray[np.uint64], o: int, k: int, near: NDArray[np.uint64]
 
 
 @njit(nogil=True, cache=True)
+def set_base(near: NDArray[np.uint64], base: int, k: int) -> int:
+    """Put a base in the free place; return which direction is canonical."""
+    words = near.shape[1]
+    top = np.uint64(62 - 2 * ((k - 1) % 32))
+    code = np.uint64(base)
+    near[0, words - 1] = (near[0, words - 1] & ~(_3 << top)) | (code << top)
+    near[1, 0] = (near[1, 0] & ~(_3 << _62)) | ((_3 - code) << _62)
+    return 1 if is_less(near, 1, near, 0, words) else 0
+
+
+@njit(nogil=True, cache=True)
+def place_of(
+    kmers: NDArray[np.uint64], low: Integer, high: Integer, wanted: NDArray[np.uint64], row: int
+) -> Integer:
+    """The place of a k-mer between two places, or -1."""
+    words = kmers.shape[1]
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if is_less(kmers, middle, wanted, row, words):
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and not is_less(wanted, row, kmers, low, words) else -1
+
+
+@njit(nogil=True, cache=True)
 def follower(
     kmers: NDArray[np.uint64],
     starts: Places,
@@ -167,7 +198,7 @@ def follower(
     near: NDArray[np.uint64],
     base: int,
 ) -> Integer:
-    """The direction that follows by a base, or -1.
+    """The direction that follows by a base, which must be there.
 
     Args:
         kmers: of the graph.
@@ -177,23 +208,9 @@ def follower(
         near: uint64[2, words], of ``shift_out``, or of this function for another base.
         base: that follows.
     """
-    words = kmers.shape[1]
-    top = np.uint64(62 - 2 * ((k - 1) % 32))
-    code = np.uint64(base)
-    near[0, words - 1] = (near[0, words - 1] & ~(_3 << top)) | (code << top)
-    near[1, 0] = (near[1, 0] & ~(_3 << _62)) | ((_3 - code) << _62)
-    o = 1 if is_less(near, 1, near, 0, words) else 0
+    o = set_base(near, base, k)
     part = np.int64(near[o, 0] >> np.uint64(64 - bits))
-    low, high = np.int64(starts[part]), np.int64(starts[part + 1])
-    while low < high:
-        middle = (low + high) >> 1
-        if is_less(kmers, middle, near, o, words):
-            low = middle + 1
-        else:
-            high = middle
-    if low < len(kmers) and not is_less(near, o, kmers, low, words):
-        return 2 * low + o
-    return -1
+    return 2 * place_of(kmers, np.int64(starts[part]), np.int64(starts[part + 1]), near, o) + o
 
 
 @njit(nogil=True, cache=True)
@@ -207,21 +224,45 @@ def find_neighbours(
     masks: NDArray[np.uint8],
     nexts: Places,
 ) -> None:
-    """Fill ``masks`` and ``nexts`` of the nodes from ``begin`` to ``end``; see ``Graph``."""
-    both = np.empty((2, kmers.shape[1]), dtype=np.uint64)
+    """Fill ``masks`` and ``nexts`` of the nodes from ``begin`` to ``end``; see ``Graph``.
+
+    The k-mers that may follow a few nodes are looked up together, so that the memory is asked for
+    all of them at once.
+    """
+    words = kmers.shape[1]
+    both = np.empty((2, words), dtype=np.uint64)
     near = np.empty_like(both)
-    for i in range(begin, end):
-        load_directions(kmers, i, k, both)
-        mask = 0
-        for o in range(2):
-            shift_out(both, o, k, near)
-            degree = 0
-            found = -1
-            for base in range(4):
-                other = follower(kmers, starts, bits, k, near, base)
-                if other >= 0:
-                    mask |= 1 << (4 * o + base)
-                    degree += 1
-                    found = other
-            nexts[2 * i + o] = found if degree == 1 else -1
-        masks[i] = mask
+    wanted = np.empty((8 * _TOGETHER, words), dtype=np.uint64)
+    strand = np.empty(8 * _TOGETHER, dtype=np.int64)
+    low = np.empty(8 * _TOGETHER, dtype=np.int64)
+    high = np.empty(8 * _TOGETHER, dtype=np.int64)
+    for first in range(begin, end, _TOGETHER):
+        size = 8 * (min(end, first + _TOGETHER) - first)
+        for i in range(size >> 3):
+            load_directions(kmers, first + i, k, both)
+            for o in range(2):
+                shift_out(both, o, k, near)
+                for base in range(4):
+                    q = 8 * i + 4 * o + base
+                    strand[q] = set_base(near, base, k)
+                    for j in range(words):
+                        wanted[q, j] = near[strand[q], j]
+                    low[q] = np.int64(wanted[q, 0] >> np.uint64(64 - bits))
+                    prefetch(starts, low[q])
+        for q in range(size):
+            part = low[q]
+            low[q], high[q] = starts[part], starts[part + 1]
+            prefetch(kmers, words * low[q])
+        for i in range(size >> 3):
+            mask = 0
+            for o in range(2):
+                degree = 0
+                found = -1
+                for q in range(8 * i + 4 * o, 8 * i + 4 * o + 4):
+                    place = place_of(kmers, low[q], high[q], wanted, q)
+                    if place >= 0:
+                        mask |= 1 << (q & 7)
+                        degree += 1
+                        found = 2 * place + strand[q]
+                nexts[2 * (first + i) + o] = found if degree == 1 else -1
+            masks[first + i] = mask

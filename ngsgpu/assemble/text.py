@@ -1,8 +1,8 @@
 """Unitigs as text: FASTA with BCALM's headers, and GFA 1.
 
 Headers have the length (``LN:i:``), the sum of the k-mers' counts (``KC:i:``), their mean to one
-decimal (``km:f:``), and the links ``L:strand:unitig:strand`` of either end. In GFA every link is
-there once, and ``DP:f:`` has the mean.
+decimal (``km:f:``, halves to even), and the links ``L:strand:unitig:strand`` of either end. In GFA
+every link is there once, and ``DP:f:`` has the mean.
 """
 
 from __future__ import annotations
@@ -210,7 +210,10 @@ def _put_fields(
     """Write length, sum and mean of counts; return where they end."""
     at = _put_number(out, _put(out, at, _LENGTH, gap), length)
     at = _put_number(out, _put(out, at, _TOTAL, gap), total)
-    tenths = (20 * total + size) // (2 * size)
+    tenths = 10 * total // size
+    rest = 2 * (10 * total - tenths * size)
+    if rest > size or (rest == size and tenths % 2 == 1):
+        tenths += 1
     at = _put_number(out, _put(out, at, mean, gap), tenths // 10)
     out[at] = 46
     out[at + 1] = 48 + tenths % 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import NamedTuple
 
 from tests.support.minhash.oracle import canonical, reverse_complement
@@ -93,8 +94,9 @@ def texts(kmers: Mapping[str, int], k: int) -> tuple[str, str]:
     lines = []
     for number, unitig in enumerate(found):
         total = sum(kmers[node] for node in unitig.nodes)
-        mean = f"{(20 * total + len(unitig.nodes)) // (2 * len(unitig.nodes)) / 10:.1f}"
-        header = [f">{number}", f"LN:i:{len(unitig.bases)}", f"KC:i:{total}", f"km:f:{mean}"]
+        mean = round(Fraction(total, len(unitig.nodes)) * 10)
+        shown = f"{mean // 10}.{mean % 10}"
+        header = [f">{number}", f"LN:i:{len(unitig.bases)}", f"KC:i:{total}", f"km:f:{shown}"]
         for strand in (0, 1):
             for other, turned in linked[2 * number + strand]:
                 header.append(f"L:{'+-'[strand]}:{other}:{'+-'[turned]}")
@@ -102,6 +104,6 @@ def texts(kmers: Mapping[str, int], k: int) -> tuple[str, str]:
                     lines.append(f"L\t{number}\t{'+-'[strand]}\t{other}\t{'+-'[turned]}\t{k - 1}M")
         fasta += [" ".join(header), unitig.bases]
         segments.append(
-            f"S\t{number}\t{unitig.bases}\tLN:i:{len(unitig.bases)}\tKC:i:{total}\tDP:f:{mean}"
+            f"S\t{number}\t{unitig.bases}\tLN:i:{len(unitig.bases)}\tKC:i:{total}\tDP:f:{shown}"
         )
     return "".join(f"{line}\n" for line in fasta), "".join(f"{line}\n" for line in segments + lines)
