@@ -85,6 +85,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "kmers subtract": {"databases": Role.READ} | _written("out"),
     "kmers model": {"database": Role.READ},
     "kmers spectrum": _READS | _written("out"),
+    "unitigs": _READS | {"database": Role.READ} | _written("out", "gfa"),
     "classify": _READS
     | _REFERENCES
     | {"database": Role.READ, "samples": Role.SHEET, "candidates": Role.WRITTEN}

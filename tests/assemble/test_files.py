@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.assemble.test_unitigs import counted
 from tests.support.assemble import oracle
 from tests.support.commands import Commands, names
 from tests.support.io.records import write
@@ -46,7 +45,7 @@ def mates(tmp_path: Path) -> list[Path]:
 
 
 def expected(least: int) -> tuple[str, str]:
-    kmers = {kmer: n for kmer, n in counted(READS, K).items() if n >= least}
+    kmers = {kmer: n for kmer, n in oracle.counted(READS, K).items() if n >= least}
     return oracle.texts(kmers, K)
 
 
@@ -74,8 +73,8 @@ def test_summary(tmp_path: Path, ngsgpu: Commands) -> None:
     out = tmp_path / "u.gfa"
     done = ngsgpu("unitigs", "-i", path, "-k", K, "--min-abundance", 1, "--gfa", out)
     assert done.status == 0, done.err
-    assert out.read_text() == oracle.texts(counted([GENOME], K), K)[1]
-    sizes = sorted(len(own.bases) for own in oracle.unitigs(counted([GENOME], K)))
+    assert out.read_text() == oracle.texts(oracle.counted([GENOME], K), K)[1]
+    sizes = sorted(len(own.bases) for own in oracle.unitigs(oracle.counted([GENOME], K)))
     assert f"{len(sizes)} unitigs of {sum(sizes):,} bases" in done.err
     assert f"longest {sizes[-1]:,}" in done.err
     done = ngsgpu("unitigs", "-i", path, "-k", K, "--gfa", out)

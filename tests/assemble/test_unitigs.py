@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from ngsgpu.assemble import chains, find_unitigs, graph, graph_of, text
 from ngsgpu.kmers.params import words_of
 from tests.support.assemble import oracle
-from tests.support.minhash.oracle import canonical, number, reverse_complement
+from tests.support.minhash.oracle import number, reverse_complement
 from tests.support.properties import examples
 
 
@@ -37,10 +36,6 @@ def written(kmers: dict[str, int], k: int, threads: int) -> tuple[str, str]:
     fasta, gfa = bytearray(), bytearray()
     text.write_text(made, find_unitigs(made, threads), fasta.extend, gfa.extend, threads)
     return fasta.decode(), gfa.decode()
-
-
-def counted(sequences: list[str], k: int) -> Counter[str]:
-    return Counter(canonical(own[i : i + k]) for own in sequences for i in range(len(own) - k + 1))
 
 
 def world(seed: int, k: int) -> list[str]:
@@ -72,7 +67,7 @@ def world(seed: int, k: int) -> list[str]:
 @examples(120)
 def test_random_graphs(seed: int, k: int, part: int, threads: int) -> None:
     """Also cut into tasks of a node, and between threads that meet in a chain."""
-    kmers = dict(counted(world(seed, k), k))
+    kmers = dict(oracle.counted(world(seed, k), k))
     with pytest.MonkeyPatch.context() as patch:
         for module in (graph, chains, text):
             patch.setattr(module, "_PART", part)
@@ -97,7 +92,7 @@ def test_random_graphs(seed: int, k: int, part: int, threads: int) -> None:
 def test_small_graphs(
     sequences: list[str], bases: list[str] | None, lines: list[str] | None
 ) -> None:
-    kmers = dict(counted(sequences, 5))
+    kmers = dict(oracle.counted(sequences, 5))
     fasta, gfa = written(kmers, 5, 1)
     assert (fasta, gfa) == oracle.texts(kmers, 5)
     if bases is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
@@ -14,6 +15,11 @@ class Unitig(NamedTuple):
 
     bases: str
     nodes: list[str]
+
+
+def counted(sequences: list[str], k: int) -> Counter[str]:
+    """Every canonical k-mer of sequences and how often it occurs."""
+    return Counter(canonical(own[i : i + k]) for own in sequences for i in range(len(own) - k + 1))
 
 
 def successors(kmers: Mapping[str, int], kmer: str) -> list[str]:
