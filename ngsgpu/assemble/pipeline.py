@@ -20,6 +20,7 @@ from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, UsageError, output_error
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.temporary import temporary_folder
+from ngsgpu.io.paths import own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.kmers import KmerDatabase, count_files, open_database
 from ngsgpu.kmers.model import valley_of
@@ -140,11 +141,9 @@ def _counted(
     if database is not None:
         yield open_database(database, options.threads)
         return
-    beside = Path(outputs[0]).resolve()
-    if not beside.parent.is_dir() or beside.parent.is_relative_to("/dev") or beside.is_fifo():
-        beside = Path.cwd() / "unitigs"
+    beside = _beside(outputs[0])
     try:
-        with temporary_folder(beside.with_name(f"{beside.name}.kmers")) as folder:
+        with temporary_folder(beside) as folder:
             place = folder / "kmers"
             count_files(
                 paths, place, parameters.counted(), phred_offset=phred_offset, options=options
@@ -152,6 +151,13 @@ def _counted(
             yield open_database(place, options.threads, check=False)
     except OSError as error:
         raise output_error(beside, error) from error
+
+
+def _beside(output: str | Path) -> Path:
+    """A name in the folder of an output, or in the current one if that is a stream."""
+    own = Path(output).resolve()
+    streams = own_descriptor(output, standard=1) is not None or (own.exists() and not own.is_file())
+    return Path.cwd() / "unitigs.kmers" if streams else own.with_name(f"{own.name}.kmers")
 
 
 def _write(
