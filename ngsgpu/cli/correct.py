@@ -6,6 +6,7 @@ from typing import Any
 
 from ngsgpu.cli.options import Paths, QualityBits, SecondMates, StageRun, flag, option
 from ngsgpu.cli.run import number_or, open_run, phred, say, show_plan
+from ngsgpu.errors import UsageError
 
 
 def correct(
@@ -26,7 +27,18 @@ def correct(
         "X",
         "Sequencing depth (reads per genome position); auto estimates it from the k-mer spectrum.",
     ),
-    kmer: int = option(20, "K", "k-mer length of the minhash tables, 8 to 32."),
+    method: str = option(
+        "msa",
+        "msa|spectrum",
+        "msa: align overlapping reads (CARE); spectrum: replace rare k-mers by frequent ones, "
+        "faster and in less memory.",
+    ),
+    kmer: int | None = option(
+        None,
+        "K",
+        "k-mer length: of the minhash tables, 8 to 32; with --method spectrum, 11 to 31.",
+        show_default="20; spectrum: by the size of the genome",
+    ),
     hashes: int = option(
         48,
         "N",
@@ -59,6 +71,38 @@ def correct(
         "and never changed; auto: as many as the errors of the reads do not explain, at least 3.",
     ),
     classic: bool = flag("Decide as CARE 2.3 does; keeps no variants.", "--classic"),
+    min_count: str = option(
+        "auto",
+        "N",
+        "With --method spectrum, count from which a k-mer is solid; auto: from the histogram.",
+    ),
+    rule: str = option(
+        "search",
+        "search|voting|exhaustive",
+        "With --method spectrum: search by qualities, vote as CUDA-EC does, or try every change "
+        "of one base as GPU-Euler does.",
+    ),
+    membership: str = option(
+        "exact",
+        "exact|bloom",
+        "With --method spectrum, how solid k-mers are kept: a table, or a Bloom filter.",
+        "--filter",
+    ),
+    mutations: int = option(
+        2, "N", "With --rule voting or exhaustive, most changes of a k-mer or read: 1 or 2."
+    ),
+    max_changes: int = option(4, "N", "With --rule search, most changes in any 20 bases, 1 to 20."),
+    trim: bool = flag(
+        "With --method spectrum, cut reads that are not corrected to their longest part of solid "
+        "k-mers; leave out reads (pairs) without any.",
+        "--trim",
+    ),
+    split: str | None = option(
+        None,
+        "PREFIX",
+        "With --method spectrum, also write the reads by class: error_free, fixed, trimmed, "
+        "discarded; a pair has the class of its worse mate.",
+    ),
     mask: bool = flag("Write N where a base would be changed.", "--mask"),
     quality: bool = flag(
         "Set the qualities of changed bases: Q20 (of N: Q2), or the lower one of the nearest "
@@ -67,7 +111,7 @@ def correct(
     ),
     run: StageRun,
 ) -> None:
-    """Correct substitution errors in Illumina reads (CARE).
+    """Correct substitution errors in Illumina reads.
 
     Only bases change: read order, names, comments, line endings and (without --quality)
     qualities are preserved.
@@ -79,6 +123,34 @@ def correct(
 
     Pairs:          ngsgpu correct -i R1.fq -I R2.fq -o C1.fq -O C2.fq
     """
+    if method not in ("msa", "spectrum"):
+        raise UsageError(f"--method must be msa or spectrum, not {method}")
+    if method == "spectrum":
+        if classic or model != "none" or coverage != "auto" or keep_variants != "auto":
+            raise UsageError(
+                "--classic, --model, --coverage and --keep-variants are for --method msa; leave "
+                "them out with --method spectrum"
+            )
+        from ngsgpu.cli.spectrum import SpectrumFiles, correct_by_spectrum
+
+        correct_by_spectrum(
+            SpectrumFiles(in1 or [], out1 or [], in2 or [], out2 or [], interleaved, trim, split),
+            run,
+            kmer=kmer,
+            min_count=number_or("auto", min_count, int, "--min-count"),
+            rule=rule,
+            filter=membership,
+            mutations=mutations,
+            max_changes=max_changes,
+            quality_bits=quality_bits,
+            mask=mask,
+            quality=quality,
+        )
+        return
+    if trim or split or min_count != "auto" or rule != "search" or membership != "exact":
+        raise UsageError(
+            "--min-count, --rule, --filter, --trim and --split are for --method spectrum; add it"
+        )
     with open_run(
         run,
         "ngsgpu.io.gpu.parse",
@@ -97,7 +169,9 @@ def correct(
 
         parameters = CorrectionParameters(
             coverage=number_or("auto", coverage, float, "--coverage"),
-            minhash=MinhashParameters(kmer=kmer, hashes=hashes, seed=run.seed),
+            minhash=MinhashParameters(
+                kmer=20 if kmer is None else kmer, hashes=hashes, seed=run.seed
+            ),
             quality_bits=quality_bits,
             model=model,
             anchor_threshold=anchor_threshold,

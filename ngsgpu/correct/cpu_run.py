@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +20,8 @@ from ngsgpu.correct.forest import NO_FOREST
 from ngsgpu.correct.params import HIGHEST_QUALITY, MASKED_QUALITY, CorrectionParameters
 from ngsgpu.correct.workspace import Workspace, sampled_anchors, sampled_errors
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, EditStyle, write_edits
+from ngsgpu.io.output.patch import EditCounts, EditStyle
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import Integer
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import tables as minhash_tables
@@ -32,14 +29,10 @@ from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
+from ngsgpu.run.edited import write_edited
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
 from ngsgpu.run.progress import Stage
-from ngsgpu.run.staged import CpuRun, ReadLengths, StagedRun
-
-logger = logging.getLogger("ngsgpu")
-
-_Task: TypeAlias = tuple[ReadFiles, tuple[RecordBatch, ...], int]
-"""Records of some files, and the number of the first read."""
+from ngsgpu.run.staged import CpuRun, StagedRun
 
 
 class Run(StagedRun[CorrectionParameters]):
@@ -92,53 +85,10 @@ class Run(StagedRun[CorrectionParameters]):
         Raises:
             InputError: a file has changed.
         """
-        known = ReadLengths.of(self.reads)
-        size = 2 if known.paired else 1, max(1, known.max_length)
-        edits, style = corrections.all_edits, self.style()
-        threads = self.options.threads
-        spaces = Shared(EditCounts(0, 0, np.zeros(size, dtype=np.int64)) for _ in range(threads))
-
-        def tasks() -> Iterator[_Task]:
-            first_read = 0
-            for lane in lanes:
-                for number, mates in enumerate(self.batches(lane, self.offset)):
-                    if number == 0 and style.highest_quality and mates[0].qual_start is None:
-                        logger.warning("%s: no qualities; --quality sets none", lane.inputs[0])
-                    yield lane, mates, first_read
-                    first_read += sum(map(len, mates))
-            known.check_number(lanes, first_read)
-
-        def edit(task: _Task) -> _Task:
-            _, mates, first_read = task
-            known.check(mates, first_read)
-            with spaces.borrowed() as counts:
-                for mate, batch in enumerate(mates):
-                    write_edits(
-                        batch.data,
-                        0,
-                        batch.seq_start,
-                        first_read + mate,
-                        len(mates),
-                        edits,
-                        counts,
-                        style,
-                        is_fastq=batch.qual_start is not None,
-                    )
-            return task
-
-        with (
-            self.writing() as stage,
-            working(threads, edit, tasks(), ahead=threads + 2, name="edit") as edited,
-        ):
-            for lane, mates, _ in edited:
-                for mate, batch in enumerate(mates):
-                    outputs.write(lane.outputs[mate], batch.text)
-                stage.advance(sum(map(len, mates)))
-        return EditCounts(
-            sum(counts.reads for counts in spaces.things),
-            sum(counts.ambiguous for counts in spaces.things),
-            np.sum([counts.by_position for counts in spaces.things], axis=0),
-        )
+        with self.writing() as stage:
+            return write_edited(
+                self, lanes, corrections.all_edits, self.style(), outputs, stage.advance
+            )
 
 
 RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2

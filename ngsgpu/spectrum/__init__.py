@@ -1,0 +1,21 @@
+"""Error correction of reads by their k-mers (spectral alignment).
+
+K-mers that occur often enough are solid; weak ones tell of errors. Read in this order: ``params``,
+``reads`` and ``solid`` (a read, and the set of solid k-mers), ``counts``, ``search`` (the default
+rule), ``voting`` (those of the papers), ``cpu`` (all reads), ``cpu_run``, ``pipeline``.
+After Shi and others (2010) and Mahmood (2012).
+"""
+
+from ngsgpu.spectrum.cpu_run import SpectrumCorrections
+from ngsgpu.spectrum.params import SpectrumParameters
+from ngsgpu.spectrum.pipeline import correct_files, correct_reads, plan_files
+from ngsgpu.spectrum.stats import SpectrumStatistics
+
+__all__ = [
+    "SpectrumCorrections",
+    "SpectrumParameters",
+    "SpectrumStatistics",
+    "correct_files",
+    "correct_reads",
+    "plan_files",
+]

@@ -1,0 +1,91 @@
+"""The counters of a spectrum correction, as JSON and as lines for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.spectrum.cpu import CLASSES
+
+if TYPE_CHECKING:
+    from ngsgpu.io.output.patch import EditCounts
+    from ngsgpu.spectrum.cpu_run import SpectrumCorrections, SpectrumOnCpu
+
+_SHOWN = 1000
+
+
+@dataclass(slots=True, kw_only=True)
+class SpectrumStatistics(RunStatistics):
+    """Counts and resources of a spectrum correction; see also ``RunStatistics``.
+
+    Attributes:
+        kmers: their length, the threshold of solid ones, the depth of the main peak (0 without),
+            and the histogram up to 1,000 (pairs of a count and a number of k-mers).
+        reads: totals of the input.
+        classes: reads by class.
+        corrected: reads and bases changed, ambiguous bases decided and left.
+        corrected_bases_by_position: for each mate, bases changed at each position of the read.
+    """
+
+    SCHEMA = "ngsgpu.spectrum"
+    kmers: dict[str, Any] = field(default_factory=dict)
+    reads: dict[str, int] = field(default_factory=dict)
+    classes: dict[str, int] = field(default_factory=dict)
+    corrected: dict[str, int] = field(default_factory=dict)
+    corrected_bases_by_position: list[list[int]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, run: SpectrumOnCpu, corrections: SpectrumCorrections, counts: EditCounts) -> Self:
+        """The statistics of a run that has written its outputs."""
+        reads = run.reads
+        present = np.flatnonzero(run.histogram[: _SHOWN + 1])
+        numbers = np.bincount(corrections.classes, minlength=len(CLASSES)).tolist()
+        return cls.begun(
+            run.options,
+            run.backend,
+            run.parameters,
+            parameters={"phred_offset": run.phred_offset},
+            kmers={
+                "k": run.kmer,
+                "solid_from": run.thresholds.solid,
+                "depth": run.thresholds.depth,
+                "genome_size": run.thresholds.genome_size,
+                "histogram": np.stack([present, run.histogram[present]], axis=1).tolist(),
+            },
+            reads={
+                "total": reads.reads,
+                "paired": int(reads.paired),
+                "bases": reads.bases,
+                "min_length": reads.min_length,
+                "max_length": reads.max_length,
+                "with_unknown": len(reads.ambiguous.reads),
+            },
+            classes=dict(zip(CLASSES, numbers, strict=True)),
+            corrected={
+                "reads": counts.reads,
+                "bases": int(counts.by_position.sum()),
+                "unknown_decided": counts.ambiguous,
+                "unknown_left": len(reads.ambiguous.positions) - counts.ambiguous,
+            },
+            corrected_bases_by_position=counts.by_position.tolist(),
+            time_s=run.seconds,
+            memory=run.memory,
+        )
+
+    def summary(self) -> list[str]:
+        """A short text summary."""
+        reads, changed = self.reads["total"], self.corrected
+        share = 100 * changed["reads"] / max(1, reads)
+        done = "masked" if self.parameters.get("mask") else "corrected"
+        return [
+            f"k-mers of {self.kmers['k']} bases, solid from a count of {self.kmers['solid_from']}",
+            f"{reads:,} reads, {self.reads['bases']:,} bases",
+            f"{changed['bases']:,} bases {done} in {changed['reads']:,} reads ({share:.1f} %)",
+            ", ".join(f"{number:,} {name}" for name, number in self.classes.items()).replace(
+                "_", " "
+            ),
+            self.resources(),
+        ]
