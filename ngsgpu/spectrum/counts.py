@@ -225,11 +225,9 @@ def find_thresholds(histogram: NDArray[np.int64], min_count: int | None = None) 
     found = peak >= 4 and peak > valley and int(occurrences[valley:].sum()) > 0
     # The k-mers of thinly covered places are left of the valley, too; few errors occur thrice.
     solid = min_count or (max(2, min(valley, 2 + peak // 10)) if found else _LONE_SOLID)
-    depth = peak if found else 0
-    beyond = np.arange(solid, len(histogram))
-    size = (
-        int((histogram[solid:] * beyond).sum()) // max(1, depth)
-        if depth
-        else int(histogram[solid:].sum())
-    )
+    if not found:
+        return Thresholds(solid, 2 * solid, 0, int(histogram[solid:].sum()))
+    near = slice(max(solid, 6 * peak // 10), 14 * peak // 10 + 1)
+    depth = round(int(occurrences[near].sum()) / int(counts[near].sum()))
+    size = int((histogram * np.arange(len(histogram)))[solid:].sum()) // depth
     return Thresholds(solid, max(2 * solid, depth // 2), depth, size)

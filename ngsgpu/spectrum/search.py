@@ -10,7 +10,7 @@ tell.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +64,8 @@ class WalkSpace(NamedTuple):
     def allocate(cls, max_length: int) -> Self:
         """Arrays for reads of a length."""
         size = max_length + 1
-        words = [np.uint64] * 3 + [np.int64]
-        return cls(*(np.zeros(size, dtype=kind) for kind in [*words, *[np.uint8] * 6]))
+        kinds: list[Any] = [*[np.uint64] * 3, np.int64, *[np.uint8] * 6]
+        return cls(*(np.zeros(size, dtype=kind) for kind in kinds))
 
 
 @njit(nogil=True, cache=True, inline="always")
