@@ -112,7 +112,7 @@ def correct_reads(
         results.classes[own] = ERROR_FREE
         if kmers < 1:
             continue
-        found = find_levels(solid, k, read.original, length, read.before)
+        found = find_levels(solid, k, read.original, 0, length, read.before)
         if found == kmers:
             continue
         read.codes[:length] = read.original[:length]
@@ -122,7 +122,7 @@ def correct_reads(
         elif rule == VOTING:
             found = vote_read(solid, k, mutations, read, length, work.votes)
         else:
-            found = try_all(solid, k, mutations, read, length, found)
+            found = try_all(solid, k, mutations, read, length, found, work.walk.level)
         if found == kmers:
             results.classes[own] = FIXED
         else:

@@ -40,7 +40,7 @@ class SearchRules(NamedTuple):
         change_cost: of every change, beside the quality of the base.
         margin: by which the cheapest path must be cheaper than the next.
         max_nodes: bases that a search tries at most.
-        window: positions in which ``max_changes`` counts, at most 64.
+        window: positions in which ``max_changes`` counts, at most 63.
         max_changes: most changes in a window.
         end_checks: k-mers that must confirm a change of a base of at least ``end_quality``.
         end_quality: see there.
@@ -97,9 +97,9 @@ class SpectrumParameters:
             raise UsageError(f"--filter must be {', '.join(get_args(Filter))}, not {self.filter}")
         if self.mutations not in (1, 2):
             raise UsageError(f"--mutations must be 1 or 2, not {self.mutations}")
-        if not 1 <= self.window <= 64 or not 1 <= self.max_changes <= self.window:
+        if not 1 <= self.window <= 63 or not 1 <= self.max_changes <= self.window:
             raise UsageError(
-                f"--max-changes must be 1 up to the window of 1 to 64 bases, not "
+                f"--max-changes must be 1 up to the window of 1 to 63 bases, not "
                 f"{self.max_changes} in {self.window}"
             )
         if self.quality_bits not in (8, 2, 1, 0):

@@ -81,21 +81,35 @@ def load_read(
 
 @njit(nogil=True, cache=True)
 def find_levels(
-    solid: Solid, k: Integer, codes: NDArray[np.uint8], length: Integer, levels: NDArray[np.uint8]
+    solid: Solid,
+    k: Integer,
+    codes: NDArray[np.uint8],
+    begin: Integer,
+    end: Integer,
+    levels: NDArray[np.uint8],
 ) -> Integer:
-    """Write the level of every k-mer of a read, 0 with unknown bases; return how many are solid."""
+    """Write the level of every k-mer of a part of a read; return how many are solid.
+
+    Args:
+        solid: the set.
+        k: k-mer length.
+        codes: of the read.
+        begin: first base of the part.
+        end: its end.
+        levels: gets the levels, by the first base; 0 with unknown bases.
+    """
     mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
     top = np.uint64(2 * (k - 1))
     forward = np.uint64(0)
     backward = np.uint64(0)
     known = 0
     found = 0
-    for i in range(length):
+    for i in range(begin, end):
         code = np.uint64(codes[i])
         known = 0 if code == UNKNOWN else known + 1
         forward = ((forward << _2) | (code & _3)) & mask
         backward = (backward >> _2) | ((_3 - (code & _3)) << top)
-        if i >= k - 1:
+        if i >= begin + k - 1:
             level = level_of(solid, min(forward, backward)) if known >= k else 0
             levels[i - k + 1] = level
             found += level >= 2

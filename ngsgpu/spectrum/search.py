@@ -29,6 +29,7 @@ COMPLETE: Final = 0
 PARTIAL: Final = 1
 AMBIGUOUS: Final = 2
 
+_1 = np.uint64(1)
 _2 = np.uint64(2)
 _3 = np.uint64(3)
 
@@ -71,9 +72,11 @@ class WalkSpace(NamedTuple):
 @njit(nogil=True, cache=True, inline="always")
 def _changes(history: np.uint64, window: Integer) -> Integer:
     """Changes among the last bases."""
-    count: Integer = 0
-    for i in range(window):
-        count += np.int64((history >> np.uint64(i)) & np.uint64(1))
+    count = 0
+    history &= (_1 << np.uint64(window)) - _1
+    while history != 0:
+        history &= history - _1
+        count += 1
     return count
 
 
@@ -240,11 +243,10 @@ def _take(
 @njit(nogil=True, cache=True)
 def _one_way(
     solid: Solid, rules: SearchRules, read: ReadSpace, length: Integer, walk: WalkSpace
-) -> Integer:
-    """Correct behind every solid k-mer that weak ones follow; return the number of changes."""
+) -> None:
+    """Correct behind every solid k-mer that weak ones follow."""
     k = rules.kmer
     kmers = length - k + 1
-    total = 0
     at = 1
     while at < kmers:
         if read.levels[at] >= SOLID or read.levels[at - 1] < SOLID:
@@ -260,12 +262,10 @@ def _one_way(
         ended, reach = _walk(solid, rules, read.codes, read.scores, length, weak - 1, last, walk)
         if ended == AMBIGUOUS:
             continue
-        changes = _take(rules, read, weak - 1, reach, ended == COMPLETE, short, walk)
-        if changes:
-            total += changes
-            find_levels(solid, k, read.codes, length, read.levels)
+        if _take(rules, read, weak - 1, reach, ended == COMPLETE, short, walk):
+            end = min(length, last + k)
+            find_levels(solid, k, read.codes, weak, end, read.levels)
             # What is still weak behind the changes waits for the other direction.
-    return total
 
 
 @njit(nogil=True, cache=True)
@@ -286,13 +286,10 @@ def _turn(read: ReadSpace, length: Integer, kmers: Integer) -> None:
 @njit(nogil=True, cache=True)
 def _both_ways(
     solid: Solid, rules: SearchRules, read: ReadSpace, length: Integer, walk: WalkSpace
-) -> Integer:
-    kmers = length - rules.kmer + 1
-    changes = _one_way(solid, rules, read, length, walk)
-    _turn(read, length, kmers)
-    changes += _one_way(solid, rules, read, length, walk)
-    _turn(read, length, kmers)
-    return changes
+) -> None:
+    for _ in range(2):
+        _one_way(solid, rules, read, length, walk)
+        _turn(read, length, length - rules.kmer + 1)
 
 
 @njit(nogil=True, cache=True)
@@ -326,6 +323,15 @@ def _only_mutant(
 
 
 @njit(nogil=True, cache=True)
+def _solid_kmers(read: ReadSpace, kmers: Integer) -> Integer:
+    """How many k-mers of a read are solid."""
+    found = 0
+    for i in range(kmers):
+        found += read.levels[i] >= SOLID
+    return found
+
+
+@njit(nogil=True, cache=True)
 def search_read(
     solid: Solid, rules: SearchRules, read: ReadSpace, length: Integer, walk: WalkSpace
 ) -> Integer:
@@ -336,22 +342,17 @@ def search_read(
     """
     k = rules.kmer
     kmers = length - k + 1
-    found = 0
-    for i in range(kmers):
-        found += read.levels[i] >= SOLID
-    if found:
+    if _solid_kmers(read, kmers):
         _both_ways(solid, rules, read, length, walk)
-        return find_levels(solid, k, read.codes, length, read.levels)
+        return _solid_kmers(read, kmers)
     for start in range(0, kmers, max(1, k // 4)):
         place, base = _only_mutant(solid, k, read.codes, start)
         if place < 0:
             continue
         read.codes[place] = base
-        find_levels(solid, k, read.codes, length, read.levels)
+        find_levels(solid, k, read.codes, 0, length, read.levels)
         _both_ways(solid, rules, read, length, walk)
-        if find_levels(solid, k, read.codes, length, read.levels) == kmers and _is_sparse(
-            rules, read, length
-        ):
+        if _solid_kmers(read, kmers) == kmers and _is_sparse(rules, read, length):
             return kmers
         read.codes[:length] = read.original[:length]
         read.levels[:kmers] = 0

@@ -100,7 +100,7 @@ def vote_read(
                 break
             read.codes[place] = base
             votes[place] = 0
-        found = find_levels(solid, k, read.codes, length, read.levels)
+        found = find_levels(solid, k, read.codes, 0, length, read.levels)
         if found == kmers:
             return found
     return found
@@ -108,11 +108,17 @@ def vote_read(
 
 @njit(nogil=True, cache=True)
 def try_all(
-    solid: Solid, k: Integer, mutations: Integer, read: ReadSpace, length: Integer, found: Integer
+    solid: Solid,
+    k: Integer,
+    mutations: Integer,
+    read: ReadSpace,
+    length: Integer,
+    found: Integer,
+    levels: NDArray[np.uint8],
 ) -> Integer:
     """The same by trying every change of one base, as often as ``mutations``.
 
-    ``found`` is the number of solid k-mers in the read.
+    ``found`` is the number of solid k-mers in the read, and ``levels`` room as long as the read.
     """
     kmers = length - k + 1
     for _ in range(mutations):
@@ -131,35 +137,14 @@ def try_all(
                 if base == own:
                     continue
                 read.codes[i] = base
-                solid_now = outside + _count_solid(solid, k, read.codes, first, last)
+                solid_now = outside + find_levels(solid, k, read.codes, first, last, levels)
                 if solid_now > best:
                     best, place, best_base = solid_now, i, base
             read.codes[i] = own
         if place < 0:
             break
         read.codes[place] = best_base
-        found = find_levels(solid, k, read.codes, length, read.levels)
+        found = find_levels(solid, k, read.codes, 0, length, read.levels)
         if found == kmers:
             break
-    return found
-
-
-@njit(nogil=True, cache=True)
-def _count_solid(
-    solid: Solid, k: Integer, codes: NDArray[np.uint8], first: Integer, last: Integer
-) -> Integer:
-    """Number of solid k-mers between two positions of a read."""
-    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
-    top = np.uint64(2 * (k - 1))
-    forward = np.uint64(0)
-    backward = np.uint64(0)
-    known = 0
-    found = 0
-    for i in range(first, last):
-        code = np.uint64(codes[i])
-        known = 0 if code == UNKNOWN else known + 1
-        forward = ((forward << _2) | (code & _3)) & mask
-        backward = (backward >> _2) | ((_3 - (code & _3)) << top)
-        if known >= k:
-            found += level_of(solid, min(forward, backward)) >= SOLID
     return found
