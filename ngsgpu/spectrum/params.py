@@ -15,8 +15,8 @@ MAX_KMER: Final = 31
 Rule = Literal["search", "voting", "exhaustive"]
 Filter = Literal["exact", "bloom"]
 
-_SPARE_BASES: Final = 11
-"""Bases of a k-mer beyond those that number the positions of the genome: one k-mer in 4^11 that
+_SPARE_BASES: Final = 18
+"""Bases of a k-mer beyond those that number the positions of the genome: one k-mer in 4^18 that
 is not the genome's is found in it by chance."""
 
 _MIN_AUTO: Final = 15
@@ -27,7 +27,7 @@ _LOW_QUALITY: Final = 20
 _CHANGE_COST: Final = 30
 _MARGIN: Final = 10
 _MAX_NODES: Final = 512
-_END_CHECKS: Final = 3
+_END_CHECKS: Final = 12
 _END_QUALITY: Final = 30
 
 

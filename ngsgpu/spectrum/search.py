@@ -240,6 +240,19 @@ def _take(
     return changes
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _start(rules: SearchRules, read: ReadSpace, run: Integer, weak: Integer) -> Integer:
+    """Where to begin in front of the weak k-mer ``weak``, in solid k-mers from ``run`` on.
+
+    An error in the last solid k-mers can make them those of a repeat, and correct bases behind it
+    look wrong. So the first base of low quality among those that the weak k-mer may have is tried.
+    """
+    for i in range(weak, weak + rules.kmer - 1):
+        if read.scores[i] < rules.low_quality:
+            return max(run, i - rules.kmer)
+    return weak - 1
+
+
 @njit(nogil=True, cache=True)
 def _one_way(
     solid: Solid, rules: SearchRules, read: ReadSpace, length: Integer, walk: WalkSpace
@@ -247,9 +260,12 @@ def _one_way(
     """Correct behind every solid k-mer that weak ones follow."""
     k = rules.kmer
     kmers = length - k + 1
+    run = 0
     at = 1
     while at < kmers:
         if read.levels[at] >= SOLID or read.levels[at - 1] < SOLID:
+            if read.levels[at - 1] < SOLID:
+                run = at
             at += 1
             continue
         weak = at
@@ -259,12 +275,13 @@ def _one_way(
         last = length - 1 if at == kmers else at - 1
         short = last < weak + k - 1
         last = max(last, weak + k - 1)
-        ended, reach = _walk(solid, rules, read.codes, read.scores, length, weak - 1, last, walk)
+        start = _start(rules, read, run, weak)
+        ended, reach = _walk(solid, rules, read.codes, read.scores, length, start, last, walk)
         if ended == AMBIGUOUS:
             continue
-        if _take(rules, read, weak - 1, reach, ended == COMPLETE, short, walk):
+        if _take(rules, read, start, reach, ended == COMPLETE, short, walk):
             end = min(length, last + k)
-            find_levels(solid, k, read.codes, weak, end, read.levels)
+            find_levels(solid, k, read.codes, start + 1, end, read.levels)
             # What is still weak behind the changes waits for the other direction.
 
 

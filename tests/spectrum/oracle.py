@@ -166,7 +166,12 @@ class Search:
                 at += 1
             last = len(self.read) - 1 if at == kmers else at - 1
             short = last < weak + self.k - 1
-            self.behind(weak - 1, max(last, weak + self.k - 1), short)
+            run = weak - 1
+            while run > 0 and levels[run - 1] >= 2:
+                run -= 1
+            low = [i for i in range(weak, weak + self.k - 1) if self.scores[i] < 20]
+            start = max(run, low[0] - self.k) if low else weak - 1
+            self.behind(start, max(last, weak + self.k - 1), short)
 
     def behind(self, start: int, last: int, short: bool) -> None:
         """Correct what follows the k-mer at ``start``."""
