@@ -36,8 +36,9 @@ def correct(
     kmer: int | None = option(
         None,
         "K",
-        "k-mer length: of the minhash tables, 8 to 32; with --method spectrum, 11 to 31.",
-        show_default="20; spectrum: by the size of the genome",
+        "k-mer length: of the minhash tables, 8 to 32; with --method spectrum 11 to 31, and by "
+        "default chosen by the size of the genome.",
+        show_default="20",
     ),
     hashes: int = option(
         48,

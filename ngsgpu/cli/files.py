@@ -69,7 +69,9 @@ def _compared(*names: str) -> dict[str, Role]:
 
 
 FILES: Mapping[str, Mapping[str, Role]] = {
-    "correct": _READS | {"model": Role.READ} | _written("out1", "out2", "stats"),
+    "correct": _READS
+    | {"model": Role.READ, "split": Role.CHECKED_LATER}
+    | _written("out1", "out2", "stats"),
     "extend": _READS | _written("out", "remaining1", "remaining2", "stats"),
     "merge": _READS
     | _written("out", "unmerged1", "unmerged2", "hist", "histogram", "ihist", "stats")

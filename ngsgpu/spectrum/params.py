@@ -27,7 +27,8 @@ _LOW_QUALITY: Final = 20
 _CHANGE_COST: Final = 30
 _MARGIN: Final = 10
 _MAX_NODES: Final = 512
-_END_CHECKS: Final = 12
+_END_CHECKS: Final = 3
+_DOUBTED_CHECKS: Final = 6
 _END_QUALITY: Final = 30
 
 
@@ -43,7 +44,8 @@ class SearchRules(NamedTuple):
         window: positions in which ``max_changes`` counts, at most 63.
         max_changes: most changes in a window.
         end_checks: k-mers that must confirm a change of a base of at least ``end_quality``.
-        end_quality: see there.
+        doubted_checks: the same behind a base below ``low_quality`` that is not changed.
+        end_quality: see ``end_checks``.
     """
 
     kmer: int
@@ -54,6 +56,7 @@ class SearchRules(NamedTuple):
     window: int
     max_changes: int
     end_checks: int
+    doubted_checks: int
     end_quality: int
 
 
@@ -123,5 +126,6 @@ class SpectrumParameters:
             window=self.window,
             max_changes=self.max_changes,
             end_checks=_END_CHECKS,
+            doubted_checks=_DOUBTED_CHECKS,
             end_quality=_END_QUALITY,
         )

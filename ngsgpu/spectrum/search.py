@@ -191,13 +191,19 @@ def _is_safe(
 ) -> bool:
     """Whether the k-mers that hold the changed base ``at`` suffice as evidence.
 
-    A base of good quality near the end of the read is confirmed by few k-mers. If other reads have
+    A base of good quality near the end of the read is confirmed by few k-mers, and a base of low
+    quality in front of it may be what is wrong. If other reads have
     most k-mers of a base of good quality, most of the new ones must be strong.
     """
     score = read.scores[at]
     checks = min(rules.kmer, end - at)
-    if checks < rules.end_checks and score >= rules.end_quality:
-        return False
+    if score >= rules.end_quality and checks < rules.doubted_checks:
+        if checks < rules.end_checks:
+            return False
+        for i in range(at - rules.kmer + 1, at):
+            kept = i < first or walk.best[i - first] == read.codes[i]
+            if kept and read.scores[i] < rules.low_quality:
+                return False
     if score < rules.low_quality:
         return True
     rare = 0
@@ -224,19 +230,19 @@ def _take(
     """
     first = start + rules.kmer
     end = first + reach
+    safe = first
+    while safe < end:
+        if walk.best[safe - first] != read.codes[safe] and (
+            (not complete and safe + rules.kmer > end)
+            or (short and read.scores[safe] >= rules.low_quality)
+            or not _is_safe(rules, read, first, safe, end, walk)
+        ):
+            break
+        safe += 1
     changes = 0
-    for at in range(first, end):
-        base = walk.best[at - first]
-        if base == read.codes[at]:
-            continue
-        if not complete and at + rules.kmer > end:
-            break
-        if short and read.scores[at] >= rules.low_quality:
-            break
-        if not _is_safe(rules, read, first, at, end, walk):
-            break
-        read.codes[at] = base
-        changes += 1
+    for at in range(first, safe):
+        changes += walk.best[at - first] != read.codes[at]
+        read.codes[at] = walk.best[at - first]
     return changes
 
 

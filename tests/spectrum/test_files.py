@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.run.options import RunOptions
 from ngsgpu.spectrum import SpectrumParameters, correct_files
-from tests.spectrum import oracle
+from tests.support.spectrum import oracle
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +120,13 @@ def test_refusals(tmp_path: Path) -> None:
     for wrong in ({"kmer": 32}, {"min_count": 1}, {"rule": "all"}, {"mutations": 3}):
         with pytest.raises(UsageError):
             SpectrumParameters(**wrong)
+
+
+def test_a_class_is_not_written_over_an_input(tmp_path: Path) -> None:
+    reads = tmp_path / "by.fixed.fastq"
+    reads.write_text("@a\n" + "ACGGT" * 10 + "\n+\n" + "I" * 50 + "\n")
+    before = reads.read_bytes()
+    with pytest.raises(UsageError, match="input and output"):
+        correct_files([reads], [tmp_path / "o.fq"], split=tmp_path / "by")
+    assert reads.read_bytes() == before
+    assert not (tmp_path / "o.fq").exists()

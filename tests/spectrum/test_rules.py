@@ -13,7 +13,7 @@ from ngsgpu.spectrum import SpectrumParameters
 from ngsgpu.spectrum.counts import count_reads, find_thresholds
 from ngsgpu.spectrum.cpu_run import SpectrumCorrections, correct_on_cpu
 from ngsgpu.spectrum.solid import level_of, make_solid
-from tests.spectrum import oracle
+from tests.support.spectrum import oracle
 
 K = 11
 

@@ -118,7 +118,7 @@ class Search:
         def go(at: int, text: str, cost: int, changes: list[int]) -> None:
             read = self.read[at] if at < stop else ""
             own = self.spectrum.get(text[-self.k + 1 :] + read, 0) if read else 0
-            for base in [read, *BASES] if at < stop else []:
+            for base in [read, *BASES.replace(read, "")] if at < stop else []:
                 more, now = cost, changes
                 if base != read:
                     if at > last or (own >= 2 and self.scores[at] >= self.rules.low_quality):
@@ -142,8 +142,15 @@ class Search:
     def is_safe(self, first: int, at: int, end: int, way: str, start: int) -> bool:
         """Whether the k-mers of a change suffice."""
         checks = min(self.k, end - at)
-        if checks < self.rules.end_checks and self.scores[at] >= self.rules.end_quality:
-            return False
+        if self.scores[at] >= self.rules.end_quality:
+            if checks < self.rules.end_checks:
+                return False
+            new = self.read[:first] + way
+            if checks < self.rules.doubted_checks and any(
+                new[i] == self.read[i] and self.scores[i] < self.rules.low_quality
+                for i in range(at - self.k + 1, at)
+            ):
+                return False
         if self.scores[at] < self.rules.low_quality:
             return True
         text = self.read[start:first] + way
@@ -186,17 +193,19 @@ class Search:
         else:
             way = max((w for w, _ in ways), key=len)
         end = first + len(way)
+        changes: dict[int, str] = {}
         for at in range(first, end):
             base = way[at - first]
             if base == self.read[at]:
                 continue
             if not complete and at + self.k > end:
-                return
+                break
             if short and self.scores[at] >= self.rules.low_quality:
-                return
+                break
             if not self.is_safe(first, at, end, way, start):
-                return
-            self.read = changed(self.read, {at: base})
+                break
+            changes[at] = base
+        self.read = changed(self.read, changes)
 
     def turn(self) -> None:
         """Go on with the reverse complement."""
