@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,13 @@ _MAIN = (
 )  # fmt: skip
 
 
+Curve = tuple[list[float], list[float]]
+"""Percentages of a genome or assembly, ascending, and the lengths that reach them."""
+
+_CURVES = re.compile(
+    r"<div id='coord-(?P<kind>nx|ngx|nax|ngax)-json'>\s*(?P<json>\{[^{].*?\})\s*</div>"
+)
+
 _NEGLIGIBLE = 0.0005
 """Relative difference up to which neither of two values is called better."""
 
@@ -54,10 +63,11 @@ class Quast:
         return value if math.isfinite(value) else None
 
 
-def read_quast(path: Path) -> Quast:
+def read_quast(path: Path, *, are_variants: bool = True) -> Quast:
     """Read QUAST's ``report.tsv``, or the transposed one: one column or one row per assembly.
 
-    Assemblies are identified by ``raw`` and ``corrected`` in their names.
+    Assemblies are identified by ``raw`` and ``corrected`` in their names, or, if they are not
+    variants, by their whole names.
 
     Raises:
         InputError: the file cannot be read or is not such a table.
@@ -71,7 +81,7 @@ def read_quast(path: Path) -> Quast:
             raise InputError(path, f"the line has {len(row)} cells", remedy, line=number)
     if any(name.startswith("# contigs") for name in rows[0]):
         rows = [list(column) for column in zip(*rows, strict=True)]
-    names = [_assembly(name) for name in rows[0][1:]]
+    names = [_assembly(name) if are_variants else name for name in rows[0][1:]]
     if len(set(names)) != len(names):
         cause = "its assemblies cannot be distinguished by 'raw' and 'corrected' in their names"
         raise InputError(path, cause, "label them so (quast.py --labels raw,corrected)")
@@ -83,6 +93,31 @@ def _assembly(name: str) -> str:
     if "uncorrected" in lowered or "raw" in lowered:
         return "raw"
     return "corrected" if "corrected" in lowered else name
+
+
+def read_curves(path: Path) -> dict[str, dict[str, Curve]]:
+    """The curves of contiguity in QUAST's ``report.html``: by kind (``nx``, ``ngax``) and assembly.
+
+    QUAST has no other file of them. A page without them gives none.
+
+    Raises:
+        InputError: the file cannot be read, or its curves are not as QUAST writes them.
+    """
+    text = "\n".join(line for _, line in numbered_lines(path, "run QUAST again"))
+    curves: dict[str, dict[str, Curve]] = {}
+    for found in _CURVES.finditer(text):
+        try:
+            document = json.loads(found["json"])
+            columns = (document[key] for key in ("filenames", "coord_x", "coord_y"))
+            curves[found["kind"]] = {
+                str(name): ([float(value) for value in x], [float(value) for value in y])
+                for name, x, y in zip(*columns, strict=True)
+                if x
+            }
+        except (ValueError, KeyError, TypeError) as error:
+            cause = f"its curve {found['kind']} cannot be read"
+            raise InputError(path, cause, "run QUAST again") from error
+    return curves
 
 
 def join_quast(reports: dict[str, Quast]) -> Quast:

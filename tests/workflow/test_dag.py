@@ -67,6 +67,41 @@ def test_konnector_goes_beside_where_the_config_says_so(snakemake: Snakemake, st
         assert f"results/repeats_20kb/{path}" in report, path
 
 
+def test_assemblers_go_beside_each_other(snakemake: Snakemake, study: Path) -> None:
+    (study / "more.yaml").write_text("assemble: {engine: [spades, skesa, megahit, ngsgpu]}\n")
+    result = snakemake("--dry-run", "--printshellcmds", "--configfile", CONFIG, "more.yaml")
+    assert result.returncode == 0, result.stdout
+    counted = jobs(result.stdout)
+    engines = ("assemble_reads", "assemble_skesa", "assemble_megahit", "assemble_ngsgpu")
+    assert [counted[rule] for rule in engines] == [6, 6, 6, 6]
+    assert counted["evaluate_assemblies"] == counted["evaluate_engines"] == 3
+    labels = "--labels spades_raw,spades_corrected,skesa_raw,skesa_corrected,megahit_raw"
+    assert labels in result.stdout
+    lanes = ["data/na12878_lane1_R1.fastq.gz", "data/na12878_lane2_R1.fastq.gz"]
+    mates = [lane.replace("_R1", "_R2") for lane in lanes]
+    pairs = [f"--reads {first},{second}" for first, second in zip(lanes, mates, strict=True)]
+    assert f"skesa {' '.join(pairs)} --cores 2" in result.stdout
+    assert f"megahit -1 {','.join(lanes)} -2 {','.join(mates)} --num" in result.stdout
+    assert "megahit -r results/na12878_single/correct/reads.fastq.gz" in result.stdout
+    report = result.stdout.partition("rule write_report:")[2].partition("output:")[0]
+    for path in ("assembly/raw/contigs.fasta", "quast_engines/report.tsv"):
+        assert f"results/repeats_20kb/{path}" in report, path
+
+
+def test_one_other_assembler(snakemake: Snakemake, study: Path) -> None:
+    (study / "more.yaml").write_text("assemble: {engine: skesa}\nextend: {assemble: []}\n")
+    result = snakemake("--dry-run", "--configfile", CONFIG, "more.yaml")
+    assert result.returncode == 0, result.stdout
+    counted = jobs(result.stdout)
+    assert counted["assemble_skesa"] == 6 and counted["evaluate_assemblies"] == 3
+    assert not {"assemble_reads", "evaluate_engines"} & counted.keys()
+    assert "results/repeats_20kb/assembly/skesa/raw/contigs.fasta" in result.stdout
+    (study / "more.yaml").write_text("assemble: {engine: [skesa]}\n")
+    result = snakemake("--dry-run", "--configfile", CONFIG, "more.yaml")
+    assert result.returncode != 0
+    assert "add 'spades' to assemble.engine or set extend.assemble to []" in result.stdout
+
+
 def test_lanes_and_arms_reach_the_commands(snakemake: Snakemake) -> None:
     result = snakemake("--dry-run", "--printshellcmds")
     assert result.returncode == 0, result.stdout

@@ -71,7 +71,7 @@ rule evaluate_correction:
 
 rule evaluate_assemblies:
     input:
-        contigs=expand("results/{{sample}}/assembly/{arm}/contigs.fasta", arm=ARMS),
+        contigs=arm_contigs(ENGINES[0]),
         reference=reference_if_known,
     output:
         tsv="results/{sample}/quast/report.tsv",

@@ -28,6 +28,10 @@ SOURCES: Final = {
     "abundance": "Kobus R. Dissertation, Johannes Gutenberg University Mainz (2023).",
     "spades": "Prjibelski A. et al. Using SPAdes de novo assembler. Current Protocols in "
     "Bioinformatics 70, e102 (2020).",
+    "skesa": "Souvorov A., Agarwala R., Lipman D. J. SKESA: strategic k-mer extension for "
+    "scrupulous assemblies. Genome Biology 19, 153 (2018).",
+    "megahit": "Li D. et al. MEGAHIT: an ultra-fast single-node solution for large and complex "
+    "metagenomics assembly via succinct de Bruijn graph. Bioinformatics 31, 1674-1676 (2015).",
     "quast": "Gurevich A. et al. QUAST: quality assessment tool for genome assemblies. "
     "Bioinformatics 29, 1072-1075 (2013).",
     "krona": "Ondov B. D., Bergman N. H., Phillippy A. M. Interactive metagenomic visualization in "
@@ -172,20 +176,31 @@ class Methods:
             yield f"Abundances were estimated at the {at} {self._cite('abundance')}."
 
     def _assembly(self) -> Iterator[str]:
-        if not {"assemble_reads", "assemble_extended"} & self.runs.rules:
+        programs = list(self._assemblers())
+        if not programs:
             return
-        config = self.study.config.get("assemble", {})
-        yield (
-            "Reads before and after correction were assembled with "
-            f"{self._tool('SPAdes', 'spades')} without its own error correction "
-            f"(`--only-assembler -k {config.get('kmers', 'auto')}`{self._extra('assemble')})."
-        )
+        yield f"Reads before and after correction were assembled with {words.listed(programs)}."
         if "evaluate_assemblies" in self.runs.rules:
             least = self.study.config.get("quast", {}).get("min_contig", 500)
             yield (
                 f"Assemblies were compared with {self._tool('QUAST', 'quast')} (contigs of at "
                 f"least {least} bases{self._extra('quast')})."
             )
+
+    def _assemblers(self) -> Iterator[str]:
+        config, rules = self.study.config.get("assemble", {}), self.runs.rules
+        if {"assemble_reads", "assemble_extended"} & rules:
+            yield (
+                f"{self._tool('SPAdes', 'spades')} without its own error correction "
+                f"(`--only-assembler -k {config.get('kmers', 'auto')}`{self._extra('assemble')})"
+            )
+        for engine, name in (("skesa", "SKESA"), ("megahit", "MEGAHIT")):
+            if f"assemble_{engine}" in rules:
+                extra = config.get(f"{engine}_extra")
+                yield self._tool(name, engine) + (f" (further options: `{extra}`)" * bool(extra))
+        if "assemble_ngsgpu" in rules:
+            extra = config.get("ngsgpu_extra")
+            yield "`ngsgpu assemble`" + (f" (further options: `{extra}`)" * bool(extra))
 
     def _summary(self) -> Iterator[str]:
         shown = [

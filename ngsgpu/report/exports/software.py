@@ -16,8 +16,11 @@ TOOL_OF_RULE: Final = {
     "check_reads": "fastp",
     "assemble_reads": "spades",
     "assemble_extended": "spades",
+    "assemble_megahit": "megahit",
+    "assemble_skesa": "skesa",
     "evaluate_assemblies": "quast",
     "evaluate_extended_assemblies": "quast",
+    "evaluate_engines": "quast",
     "connect_pairs": "abyss",
     "draw_krona": "krona",
     "run_multiqc": "multiqc",
@@ -26,7 +29,7 @@ TOOL_OF_RULE: Final = {
 _OWN: Final = frozenset(
     {
         "deplete_reads", "correct_reads", "merge_pairs", "extend_pairs", "count_kmers",
-        "merge_candidates",
+        "merge_candidates", "assemble_ngsgpu",
         "evaluate_correction", "evaluate_merging", "evaluate_extension", "evaluate_classification",
         "evaluate_mapped",
     }

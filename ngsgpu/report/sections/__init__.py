@@ -12,6 +12,7 @@ from ngsgpu.report.sections.assembly import AssemblyStage
 from ngsgpu.report.sections.classification.section import ClassificationStage
 from ngsgpu.report.sections.correction.section import CorrectionStage
 from ngsgpu.report.sections.depletion import DepletionStage
+from ngsgpu.report.sections.engines import EnginesStage
 from ngsgpu.report.sections.extension import ExtensionStage
 from ngsgpu.report.sections.mapped import MappedStage
 from ngsgpu.report.sections.merging import MergingStage
@@ -26,5 +27,6 @@ STAGES: Final[tuple[Stage, ...]] = (
     MappedStage(),
     ExtensionStage(),
     AssemblyStage(),
+    EnginesStage(),
     ClassificationStage(),
 )

@@ -11,11 +11,13 @@ VERSION_COMMANDS = {
     "bwa": "(bwa 2>&1 || true) | grep -o -m 1 'Version: [0-9.]*' | sed 's/Version: //'",
     "art": "(art_illumina --help || true) | grep -o -m 1 'Version [0-9.]*' | sed 's/Version //'",
     "fastp": "fastp --version 2>&1 | grep -o '[0-9][0-9.]*$'",
+    "megahit": "megahit --version | grep -o '[0-9][0-9.]*$'",
     "minimap2": "minimap2 --version | grep -o '^[0-9][0-9.]*'",
     "krona": "ktImportText | grep -o -m 1 'KronaTools [0-9.]*' | sed 's/KronaTools //'",
     "multiqc": "multiqc --version | grep -o '[0-9][0-9.]*$'",
     "ngsgpu": "ngsgpu --version | sed 's/^ngsgpu //'",
     "quast": "quast.py --version 2>&1 | grep -o '[0-9][0-9.]*$'",
+    "skesa": "skesa --version | grep -o -m 1 '[0-9][0-9.]*$'",
     "spades": "spades.py --version 2>&1 | grep -o '[0-9][0-9.]*$'",
 }
 
@@ -34,7 +36,11 @@ def tools_used():
             ("fastp", checked_samples()),
             ("krona", DATABASES and draws_krona()),
             ("multiqc", config["multiqc"]),
-            ("spades", assembled_samples(STUDY)),
+            *(
+                (engine, engine in ENGINES and assembled_samples(STUDY))
+                for engine in RULE_OF_ENGINE
+                if engine != "ngsgpu"
+            ),
             ("quast", compared_samples(STUDY)),
         )
         if not used
@@ -115,9 +121,15 @@ def results_of(name):
             yield f"qc/{arm}", f"qc/{arm}.fastp.json", "check_reads"
         yield f"kmers/{arm}", f"kmers/{arm}.tsv", "count_kmers"
         if assembled_samples([name]):
-            yield f"contigs/{arm}", f"assembly/{arm}/contigs.fasta", "assemble_reads"
+            folder = assembly_folder(ENGINES[0], arm)
+            yield f"contigs/{arm}", f"{folder}/contigs.fasta", RULE_OF_ENGINE[
+                ENGINES[0]
+            ]
     if compared_samples([name]):
         yield "quast", "quast/report.tsv", "evaluate_assemblies"
+    if engines_compared([name]):
+        for kind, key in (("tsv", "quast_engines"), ("html", "quast_curves")):
+            yield key, f"quast_engines/report.{kind}", "evaluate_engines"
     if has_truth and corrected_samples([name]):
         yield "evaluation", "evaluate/correction.json", "evaluate_correction"
     if name in merged_samples():
@@ -182,6 +194,12 @@ def study_benchmarks():
                 jobs.add((name, f"{maker} ({part[0]})", f"{maker}/{name}/{part[0]}"))
             else:
                 jobs.add((name, maker, f"{maker}/{name}"))
+    for name in assembled_samples(STUDY):
+        jobs |= {
+            (name, f"{rule} ({arm})", f"{rule}/{name}/{arm}")
+            for rule in (RULE_OF_ENGINE[engine] for engine in ENGINES)
+            for arm in ARMS
+        }
     for name, dataset in DATASETS.items():
         jobs |= {
             (name, rule, f"{rule}/{name}") for rule in ("cut_reference", "join_reads")

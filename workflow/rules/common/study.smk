@@ -262,8 +262,8 @@ def listed(paths):
 
 
 def linked(path, folder):
-    """The path, or for one with a space, which SPAdes cannot take, a link in the folder."""
-    if not re.search(r"\s", path):
+    """The path, or for one that assemblers cannot take (a space, a comma), a link in the folder."""
+    if not re.search(r"[\s,]", path):
         return path
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", path)
     return f"{folder}/{zlib.crc32(path.encode()):08x}_{plain}"

@@ -76,11 +76,16 @@ def merged_and_extended():
 
 def assemblies():
     """Contigs of the reads as they were, corrected and extended, and QUAST's reports on them."""
-    arms = expand(
-        "assembly/{arm}/{file}",
-        arm=ARMS,
-        file=["contigs.fasta", "scaffolds.fasta", "graph.gfa"],
-    )
+    files = {
+        SPADES: ["contigs.fasta", "scaffolds.fasta", "graph.gfa"],
+        "ngsgpu": ["contigs.fasta", "graph.gfa", "stats.json"],
+    }
+    arms = [
+        f"{assembly_folder(engine, arm)}/{file}"
+        for engine in ENGINES
+        for arm in ARMS
+        for file in files.get(engine, ["contigs.fasta"])
+    ]
     uses = expand("assembly/{use}/contigs.fasta", use=extended_uses())
     compared = (
         ["quast_extended/report.tsv", "quast_extended/report.html"]
@@ -90,6 +95,11 @@ def assemblies():
     return [
         *of_samples(assembled_samples(STUDY), *arms),
         *of_samples(compared_samples(STUDY), "quast/report.tsv", "quast/report.html"),
+        *of_samples(
+            engines_compared(STUDY),
+            "quast_engines/report.tsv",
+            "quast_engines/report.html",
+        ),
         *of_samples(extended_samples(), *uses, *compared),
     ]
 
