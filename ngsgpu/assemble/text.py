@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.assemble.chains import Unitigs
 from ngsgpu.assemble.graph import Graph, Places, load_directions
+from ngsgpu.io.text.put import put_number
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import working
 from ngsgpu.sequence.codec import LETTERS
@@ -175,20 +176,6 @@ def write_bases(
 
 
 @njit(nogil=True, cache=True)
-def _put_number(out: NDArray[np.uint8], at: int, number: Integer) -> int:
-    """Write a number; return where it ends."""
-    size = 1
-    rest = number // 10
-    while rest > 0:
-        rest //= 10
-        size += 1
-    for digit in range(at + size - 1, at - 1, -1):
-        out[digit] = 48 + number % 10
-        number //= 10
-    return at + size
-
-
-@njit(nogil=True, cache=True)
 def _put(out: NDArray[np.uint8], at: int, text: NDArray[np.uint8], gap: int) -> int:
     """Write a text with ``gap`` as its first character; return where it ends."""
     out[at] = gap
@@ -208,13 +195,13 @@ def _put_fields(
     mean: NDArray[np.uint8],
 ) -> int:
     """Write length, sum and mean of counts; return where they end."""
-    at = _put_number(out, _put(out, at, _LENGTH, gap), length)
-    at = _put_number(out, _put(out, at, _TOTAL, gap), total)
+    at = put_number(out, _put(out, at, _LENGTH, gap), length)
+    at = put_number(out, _put(out, at, _TOTAL, gap), total)
     tenths = 10 * total // size
     rest = 2 * (10 * total - tenths * size)
     if rest > size or (rest == size and tenths % 2 == 1):
         tenths += 1
-    at = _put_number(out, _put(out, at, mean, gap), tenths // 10)
+    at = put_number(out, _put(out, at, mean, gap), tenths // 10)
     out[at] = 46
     out[at + 1] = 48 + tenths % 10
     return at + 2
@@ -249,14 +236,14 @@ def write_fasta(
     for unitig in range(begin, end):
         low, high = places[unitig - begin], places[unitig - begin + 1]
         out[at] = 62
-        at = _put_number(out, at + 1, unitig)
+        at = put_number(out, at + 1, unitig)
         at = _put_fields(out, at, 32, high - low, totals[unitig], sizes[unitig], _MEAN)
         for side in range(2):
             for i in range(link_starts[2 * unitig + side], link_starts[2 * unitig + side + 1]):
                 at = _put(out, at, _LINK, 32)
                 out[at] = _SIGNS[side]
                 out[at + 1] = 58
-                at = _put_number(out, at + 2, links[i] >> 1)
+                at = put_number(out, at + 2, links[i] >> 1)
                 out[at] = 58
                 out[at + 1] = _SIGNS[links[i] & 1]
                 at += 2
@@ -287,7 +274,7 @@ def write_segments(
         low, high = places[unitig - begin], places[unitig - begin + 1]
         out[at] = 83
         out[at + 1] = 9
-        at = _put_number(out, at + 2, unitig)
+        at = put_number(out, at + 2, unitig)
         out[at] = 9
         at += 1
         out[at : at + high - low] = bases[low:high]
@@ -319,12 +306,12 @@ def write_links(
             out[at + 1] = 9
             at += 2
             for direction in (own, other):
-                at = _put_number(out, at, direction >> 1)
+                at = put_number(out, at, direction >> 1)
                 out[at] = 9
                 out[at + 1] = _SIGNS[direction & 1]
                 out[at + 2] = 9
                 at += 3
-            at = _put_number(out, at, overlap)
+            at = put_number(out, at, overlap)
             out[at] = 77
             out[at + 1] = 10
             at += 2

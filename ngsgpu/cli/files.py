@@ -88,6 +88,8 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "kmers model": {"database": Role.READ},
     "kmers spectrum": _READS | _written("out"),
     "unitigs": _READS | {"database": Role.READ} | _written("out", "gfa"),
+    "index build": {"reference": Role.READ, "out": Role.CHECKED_LATER},
+    "index query": {"in1": Role.READS, "index": Role.CHECKED_LATER} | _written("out"),
     "classify": _READS
     | _REFERENCES
     | {"database": Role.READ, "samples": Role.SHEET, "candidates": Role.WRITTEN}

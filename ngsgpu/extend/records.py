@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.io.text.pairs import Mates
+from ngsgpu.io.text.put import put_bytes, put_number
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
 from ngsgpu.sequence.intrinsics import borrowed
@@ -59,36 +60,11 @@ class Format(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def copy_bytes(
-    source: NDArray[np.uint8], begin: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
-) -> Integer:
-    """Copy bytes; return the place behind them."""
-    for i in range(begin, end):
-        out[at] = source[i]
-        at += 1
-    return at
-
-
-@njit(nogil=True, cache=True)
-def write_number(number: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
-    """Write a number that is not negative; return the place behind it."""
-    digits = 1
-    bound = np.int64(10)
-    while number >= bound:
-        digits += 1
-        bound *= 10
-    for i in range(digits):
-        out[at + digits - 1 - i] = 48 + number % 10
-        number //= 10
-    return at + digits
-
-
-@njit(nogil=True, cache=True)
 def write_range(begin: Integer, end: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
     """Write ``begin-end``; return the place behind it."""
-    at = write_number(begin, out, at)
+    at = put_number(out, at, begin)
     out[at] = ord("-")
-    return write_number(end, out, at + 1)
+    return put_number(out, at + 1, end)
 
 
 @njit(nogil=True, cache=True)
@@ -114,14 +90,14 @@ def write_header(
             break
     if end - begin > 2 and mates.data[end - 2] == ord("/") and mates.data[end - 1] == ord("1"):
         end -= 2
-    at = copy_bytes(mates.data, begin, end, out, at)
-    at = copy_bytes(TAGS, 0, 8, out, at)
-    at = write_number(left + total + right, out, at)
-    at = copy_bytes(TAGS, 8, 15, out, at)
+    at = put_bytes(out, at, mates.data, begin, end)
+    at = put_bytes(out, at, TAGS, 0, 8)
+    at = put_number(out, at, left + total + right)
+    at = put_bytes(out, at, TAGS, 8, 15)
     at = write_range(left, left + min(lengths[0], total), out, at)
-    at = copy_bytes(TAGS, 15, 22, out, at)
+    at = put_bytes(out, at, TAGS, 15, 22)
     at = write_range(left + max(np.int64(0), total - lengths[1]), left + total, out, at)
-    at = copy_bytes(TAGS, 22, 26, out, at)
+    at = put_bytes(out, at, TAGS, 22, 26)
     for i in range(WORDS.shape[1]):
         if WORDS[kind, i] != 32:
             out[at] = WORDS[kind, i]
@@ -219,7 +195,7 @@ def write_sequence(
 @njit(nogil=True, cache=True)
 def copy_record(mates: Mates, row: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
     """Copy a record unchanged, adding a final line end if the file lacks it."""
-    at = copy_bytes(mates.data, mates.header_start[row] - 1, mates.record_end[row], out, at)
+    at = put_bytes(out, at, mates.data, mates.header_start[row] - 1, mates.record_end[row])
     if out[at - 1] != 10:
         out[at] = 10
         at += 1

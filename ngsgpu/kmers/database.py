@@ -6,9 +6,8 @@ is uint16[n]. They are mapped into memory, and the manifest has their checksums.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import InputError, UsageError, output_error
+from ngsgpu.errors import InputError
+from ngsgpu.io.output.folder import MANIFEST, FolderKind, new_folder
 from ngsgpu.io.output.store import (
     ArrayFile,
     check_content,
@@ -25,13 +25,11 @@ from ngsgpu.io.output.store import (
     read_json,
     write_json,
 )
-from ngsgpu.io.output.temporary import take_place, temporary_folder
 from ngsgpu.kmers.params import MAX_COUNT, CountParameters, words_of
 
 FORMAT: Final = "ngsgpu k-mer database"
 VERSION: Final = 1
-MANIFEST: Final = "manifest.json"
-_FILES: Final = frozenset((MANIFEST, "kmers.npy", "counts.npy"))
+KIND: Final = FolderKind("a k-mer database", FORMAT, frozenset(("kmers.npy", "counts.npy")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,48 +161,9 @@ class DatabaseWriter:
         write_json(self._folder / MANIFEST, manifest)
 
 
-@contextmanager
-def new_database(path: str | Path) -> Iterator[Path]:
-    """A folder beside a database's final place, which it takes at the end of the block.
-
-    An older database is replaced; nothing else is.
-
-    Raises:
-        InputError: the place has other contents.
-        OutputError: it cannot be written.
-    """
-    check_place(path)
-    place = Path(os.path.realpath(path))
-    try:
-        with temporary_folder(place) as folder:
-            yield folder
-            take_place(folder, place)
-    except OSError as error:
-        raise output_error(path, error) from error
-
-
-def check_place(path: str | Path) -> None:
-    """Refuse to replace anything but a database or an empty folder.
-
-    Raises:
-        InputError: names what is in the way.
-        UsageError: the path is a stream.
-    """
-    if str(path) == "-":
-        raise UsageError("a k-mer database is a folder; name one with -o")
-    place = Path(path)
-    if not place.exists():
-        return
-    if not place.is_dir():
-        raise InputError(path, "is a file, but a database is a folder", "choose another name")
-    foreign = sorted({entry.name for entry in place.iterdir()} - _FILES)
-    manifest = place / MANIFEST
-    if not foreign and manifest.exists() and FORMAT.encode() not in manifest.read_bytes():
-        foreign = [MANIFEST]
-    if foreign:
-        raise InputError(
-            path, f"holds {foreign[0]}, which is not part of a k-mer database", "move it away"
-        )
+def new_database(path: str | Path) -> AbstractContextManager[Path]:
+    """A folder that becomes a database; see ``new_folder``."""
+    return new_folder(path, KIND)
 
 
 def check_same(databases: Sequence[tuple[str, KmerDatabase]]) -> None:

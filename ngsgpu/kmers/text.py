@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.io.text.put import put_number
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.jit import njit
 from ngsgpu.kmers.compare import Lookup, pieces
@@ -20,7 +21,6 @@ from ngsgpu.sequence.codec import LETTERS
 _ROWS: Final = 1 << 18
 _STRETCH: Final = 1 << 22
 _COUNT_DIGITS: Final = 5
-_TEN = np.uint64(10)
 
 
 def histogram_lines(histogram: NDArray[np.int64], highest: int) -> Iterator[str]:
@@ -67,17 +67,9 @@ def _write_lines(
             out[at] = letters[(kmers[i, base >> 5] >> shift) & np.uint64(3)]
             at += 1
         out[at] = 9
-        count = np.uint64(counts[i])
-        digits = 1
-        rest = count // _TEN
-        while rest > 0:
-            rest //= _TEN
-            digits += 1
-        for digit in range(digits, 0, -1):
-            out[at + digit] = np.uint8(48) + np.uint8(count % _TEN)
-            count //= _TEN
-        out[at + digits + 1] = 10
-        at += digits + 2
+        at = put_number(out, at + 1, counts[i])
+        out[at] = 10
+        at += 1
     return at
 
 

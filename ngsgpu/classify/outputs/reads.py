@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.call.results import CalledReads
 from ngsgpu.classify.database.targets import Labels, texts
 from ngsgpu.errors import UsageError
+from ngsgpu.io.text.put import put_bytes, put_number
 from ngsgpu.jit import njit
 
 COLUMNS: Final = ("taxid", "rank", "name", "score", "target", "begin", "end")
@@ -126,35 +127,6 @@ class KrakenLinesWriter:
 
 
 @njit(nogil=True, cache=True)
-def _put(out, at, source, begin, end):  # type: ignore[no-untyped-def]
-    """Copy bytes to ``at``; where the next go."""
-    # Unsigned indices are not looked at for being negative.
-    into = np.uintp(at)
-    origin = np.uintp(begin)
-    for i in range(np.uintp(end - begin)):
-        out[into + i] = source[origin + i]
-    return at + end - begin
-
-
-@njit(nogil=True, cache=True)
-def _put_number(out, at, value):  # type: ignore[no-untyped-def]
-    """Write a non-negative number; return the position of the next byte."""
-    rest = np.uint64(value)
-    digits = np.uintp(1)
-    power = np.uint64(10)
-    while rest >= power:
-        digits += np.uintp(1)
-        power *= np.uint64(10)
-    place = np.uintp(at) + digits
-    for _ in range(digits):
-        place -= np.uintp(1)
-        tens = rest // np.uint64(10)
-        out[place] = np.uint8(rest - tens * np.uint64(10) + np.uint64(48))
-        rest = tens
-    return at + np.int64(digits)
-
-
-@njit(nogil=True, cache=True)
 def _table_lines(  # type: ignore[no-untyped-def]
     names, name_start, name_end, call, score, target, window_begin, window_end,
     text, text_start, row_of_call,
@@ -163,19 +135,21 @@ def _table_lines(  # type: ignore[no-untyped-def]
     """Write the lines of the table; bytes used."""
     at = 0
     for i in range(call.size):
-        at = _put(out, at, names, name_start[i], name_end[i])
+        at = put_bytes(out, at, names, name_start[i], name_end[i])
         if shown[0]:
             out[at] = _TAB
             row = row_of_call[call[i]]
-            at = _put(out, at + 1, text, text_start[row], text_start[row + 1])
+            at = put_bytes(out, at + 1, text, text_start[row], text_start[row + 1])
         if shown[1]:
             out[at] = _TAB
-            at = _put_number(out, at + 1, score[i])
+            at = put_number(out, at + 1, score[i])
         best = target[i]
         if shown[2]:
             out[at] = _TAB
             if best >= 0:
-                at = _put(out, at + 1, target_bytes, target_start[best], target_start[best + 1])
+                at = put_bytes(
+                    out, at + 1, target_bytes, target_start[best], target_start[best + 1]
+                )
             else:
                 out[at + 1] = _DASH
                 at += 2
@@ -187,9 +161,9 @@ def _table_lines(  # type: ignore[no-untyped-def]
                 end = np.int64(window_end[i]) * window_stride + window_length
                 end = min(end, target_length[best])
             out[at] = _TAB
-            at = _put_number(out, at + 1, begin)
+            at = put_number(out, at + 1, begin)
             out[at] = _TAB
-            at = _put_number(out, at + 1, end)
+            at = put_number(out, at + 1, end)
         out[at] = _LF
         at += 1
     return at
@@ -204,19 +178,19 @@ def _kraken_lines(  # type: ignore[no-untyped-def]
     for i in range(call.size):
         out[at] = _LETTER_C if call[i] >= 0 else _LETTER_U
         out[at + 1] = _TAB
-        at = _put(out, at + 2, names, name_start[i], name_end[i])
+        at = put_bytes(out, at + 2, names, name_start[i], name_end[i])
         out[at] = _TAB
-        at = _put_number(out, at + 1, taxid[call[i]] if call[i] >= 0 else np.int64(0))
+        at = put_number(out, at + 1, taxid[call[i]] if call[i] >= 0 else np.int64(0))
         out[at] = _TAB
-        at = _put_number(out, at + 1, length1[i])
+        at = put_number(out, at + 1, length1[i])
         if paired:
             out[at] = _BAR
-            at = _put_number(out, at + 1, length2[i])
+            at = put_number(out, at + 1, length2[i])
         out[at] = _TAB
         at += 1
-        at = _put_number(out, at, taxid[nodes + target[i]] if target[i] >= 0 else np.int64(0))
+        at = put_number(out, at, taxid[nodes + target[i]] if target[i] >= 0 else np.int64(0))
         out[at] = _COLON
-        at = _put_number(out, at + 1, score[i] if target[i] >= 0 else np.int32(0))
+        at = put_number(out, at + 1, score[i] if target[i] >= 0 else np.int32(0))
         out[at] = _LF
         at += 1
     return at

@@ -1,0 +1,86 @@
+"""``ngsgpu index``: index references, and find exact matches in them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ngsgpu.cli.options import Memory, Quiet, Threads, add_commands, flag, option
+from ngsgpu.cli.run import cpu_options, say
+
+
+def build(
+    reference: Annotated[
+        str,
+        typer.Argument(metavar="FASTA", help="The sequences; - is standard input."),
+    ],
+    out: str | None = option(
+        None,
+        "PREFIX",
+        "Prefix of BWA's five files, or folder of another format.",
+        "-o",
+        "--out",
+        show_default="FASTA, as bwa index",
+    ),
+    kind: str = option(
+        "bwa",
+        "bwa|fm|bwt|sa",
+        "bwa: the files of bwa index; fm, bwt, sa: a folder of arrays with checksums, the FM index "
+        "of both strands, or the Burrows-Wheeler transform or suffix array of the text.",
+        "--format",
+    ),
+    threads: Threads = 0,
+    memory: Memory = None,
+    quiet: Quiet = False,
+) -> None:
+    """Index a reference.
+
+    The files of --format bwa equal those of bwa index (0.7.17), byte for byte, so that bwa and
+    whatever reads its indexes can use them.
+
+    ngsgpu index build reference.fa.gz -o reference
+    """
+    from ngsgpu.errors import UsageError
+    from ngsgpu.suffix import build_index, check_format
+
+    chosen = check_format(kind)
+    if out is None:
+        if chosen != "bwa" or reference == "-":
+            raise UsageError("name the index with -o")
+        out = reference
+    options = cpu_options(threads, memory, quiet)
+    say(build_index(reference, out, chosen, options), quiet)
+
+
+def query(
+    index: Annotated[
+        str,
+        typer.Argument(metavar="PREFIX", help="The index, of bwa or of ngsgpu index build."),
+    ],
+    in1: Annotated[
+        list[str], option(..., "FILE", "Reads or sequences; repeat for more.", "-i", "--in1")
+    ],
+    out: str = option("-", "FILE", "Matches (PAF); - is standard output.", "-o", "--out"),
+    min_length: int = option(19, "N", "Bases of the shortest match."),
+    whole: bool = flag("Only matches of whole reads, of any length.", "--whole"),
+    max_places: int = option(20, "N", "A match with more places is written without them."),
+    threads: Threads = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Find the maximal exact matches of reads in a reference, on both strands.
+
+    A match is maximal if no longer piece of the read around it is in the reference. Each place of
+    a match is a line of PAF, in the order of the reads; nh:i: is the number of its places.
+
+    ngsgpu index query reference -i reads.fq -o matches.paf
+    """
+    from ngsgpu.suffix import QueryParameters, query_files
+
+    parameters = QueryParameters(min_length=min_length, whole=whole, max_places=max_places)
+    options = cpu_options(threads, None, quiet)
+    say(query_files(index, in1, out, parameters, options), quiet)
+
+
+app = typer.Typer(no_args_is_help=True, help="Index references, and find exact matches in them.")
+add_commands(app, build, query)

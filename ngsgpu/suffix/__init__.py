@@ -1,0 +1,28 @@
+"""Suffix arrays, and the indexes made of them: BWA's, the FM index, the Burrows-Wheeler transform.
+
+Exact matches of reads are found in them (Schmidt 2022, chapter 5; Li 2012).
+"""
+
+from ngsgpu.suffix.array import is_suffix_array, suffix_array
+from ngsgpu.suffix.build import IndexSummary, build_index
+from ngsgpu.suffix.fm import FmIndex, fm_index
+from ngsgpu.suffix.params import FORMATS, Format, QueryParameters, check_format
+from ngsgpu.suffix.query import QuerySummary, Searcher, query_files
+from ngsgpu.suffix.store import open_index
+
+__all__ = [
+    "FORMATS",
+    "FmIndex",
+    "Format",
+    "IndexSummary",
+    "QueryParameters",
+    "QuerySummary",
+    "Searcher",
+    "build_index",
+    "check_format",
+    "fm_index",
+    "is_suffix_array",
+    "open_index",
+    "query_files",
+    "suffix_array",
+]

@@ -1,0 +1,191 @@
+"""From sequences to the files of their index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import HostMemoryError
+from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
+from ngsgpu.io.output.folder import check_place
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.sequence.codec import LETTERS
+from ngsgpu.suffix import bwa
+from ngsgpu.suffix.array import place_bytes, suffix_array
+from ngsgpu.suffix.fm import fm_index
+from ngsgpu.suffix.params import Format
+from ngsgpu.suffix.places import SequencePlaces
+from ngsgpu.suffix.reference import Reference, read_reference
+from ngsgpu.suffix.store import KIND, save_index
+
+_END: int = ord("$")
+"""Behind each sequence of a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSummary:
+    """What was indexed.
+
+    Attributes:
+        sequences: their number.
+        bases: their letters.
+        replaced: letters other than A, C, G and T.
+    """
+
+    sequences: int
+    bases: int
+    replaced: int
+
+    def summary(self) -> list[str]:
+        """Lines for people."""
+        return [
+            f"{self.sequences:,} sequences of {self.bases:,} bases, "
+            f"{self.replaced:,} of them ambiguous"
+        ]
+
+
+def build_index(
+    path: str | Path,
+    prefix: str | Path,
+    kind: Format = "bwa",
+    options: RunOptions | None = None,
+) -> IndexSummary:
+    """Index sequences.
+
+    Args:
+        path: FASTA file, plain or compressed; ``-`` is standard input.
+        prefix: of BWA's five files, or the folder of another format.
+        kind: ``bwa``, ``fm``, ``bwt`` or ``sa``; see ``ngsgpu.suffix.store``.
+        options: threads, memory and progress; do not affect the result.
+
+    Raises:
+        InputError: the sequences cannot be read, or the folder holds something else.
+        OutputError: an output cannot be written; none is then.
+        HostMemoryError: the memory is too small.
+        UsageError: an output is the input.
+    """
+    options = options or RunOptions()
+    say_if_compiling()
+    if kind != "bwa":
+        check_place(prefix, KIND)
+        reference = _indexed(
+            path, kind, options, lambda own: _build_folder(own, prefix, kind, options)
+        )
+    else:
+        reference = _build_bwa(path, prefix, options)
+    return IndexSummary(
+        sequences=len(reference.sequences),
+        bases=len(reference.codes),
+        replaced=sum(int(one.holes[:, 1].sum()) for one in reference.sequences),
+    )
+
+
+def _indexed(
+    path: str | Path, kind: Format, options: RunOptions, build: Callable[[Reference], None]
+) -> Reference:
+    """Read sequences and build their index."""
+    with Progress(options.progress) as progress:
+        with progress.stage("reading", unit="bases") as stage:
+            reference = read_reference(path, options.threads)
+            stage.advance(len(reference.codes))
+        _check_memory(reference, kind, options)
+        with progress.stage("sorting", unit="bases") as stage:
+            build(reference)
+            stage.advance(len(reference.codes))
+    return reference
+
+
+def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Reference:
+    outputs = [f"{prefix}{ending}" for ending in bwa.ENDINGS]
+    check_distinct([path], outputs)
+    files: list[AtomicFile] = []
+
+    def build(reference: Reference) -> None:
+        holes, annotations, transform, packed, sample = files
+        holes.write(bwa.hole_text(reference))
+        annotations.write(bwa.annotation_text(reference))
+        packed.write(bwa.packed_bases(reference.codes).data)
+        text = reference.both_strands()
+        index = fm_index(text, suffix_array(text), options.threads)
+        bwa.write_transform(index, transform.write)
+        bwa.write_sample(index, sample.write)
+
+    try:
+        for output in outputs:
+            files.append(AtomicFile(output))
+        reference = _indexed(path, "bwa", options, build)
+        commit_all(files)
+    finally:
+        for file in files:
+            file.discard()
+    return reference
+
+
+def _build_folder(
+    reference: Reference, folder: str | Path, kind: Format, options: RunOptions
+) -> None:
+    names = [one.name for one in reference.sequences]
+    starts = [one.start for one in reference.sequences]
+    places = SequencePlaces(names, np.array([*starts, len(reference.codes)], dtype=np.int64))
+    arrays: dict[str, NDArray[Any]]
+    values: dict[str, Any] = {}
+    if kind == "fm":
+        text = reference.both_strands()
+        index = fm_index(text, suffix_array(text), options.threads)
+        arrays = {"words": index.words, "sample": index.sample}
+        values = {"primary": index.primary, "totals": index.totals.tolist()}
+    else:
+        text = letters_of(reference)
+        array = suffix_array(text)
+        if kind == "sa":
+            arrays = {"text": text, "places": array}
+        else:
+            arrays = {"text": text, "transform": transform_of(text, array)}
+    save_index(folder, kind, places, arrays, values, options.threads)
+
+
+def letters_of(reference: Reference) -> NDArray[np.uint8]:
+    """The sequences in upper case with their ambiguous letters, and ``$`` behind each, uint8."""
+    text = np.empty(len(reference.codes) + len(reference.sequences), dtype=np.uint8)
+    for number, one in enumerate(reference.sequences):
+        own = text[one.start + number : one.start + number + one.length]
+        own[:] = LETTERS[reference.codes[one.start : one.start + one.length]]
+        for (start, length), letter in zip(one.holes.tolist(), one.letters, strict=True):
+            own[start - one.start : start - one.start + length] = letter & 0xDF
+        text[one.start + number + one.length] = _END
+    return text
+
+
+def transform_of(text: NDArray[np.uint8], array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The Burrows-Wheeler transform, uint8[n + 1]; the end mark is 0.
+
+    Args:
+        text: uint8[n].
+        array: its suffix array.
+    """
+    transform = np.empty(len(text) + 1, dtype=np.uint8)
+    transform[0] = text[-1]
+    np.take(text, array - 1, out=transform[1:], mode="wrap")
+    transform[1:][array == 0] = 0
+    return transform
+
+
+def _check_memory(reference: Reference, kind: Format, options: RunOptions) -> None:
+    """Refuse what does not fit: the sequences, the text, its suffix array, and what comes of it."""
+    bases = len(reference.codes)
+    size = bases + len(reference.sequences) if kind in ("sa", "bwt") else 2 * bases
+    more = 2 if kind == "bwt" else 1
+    needed = INTERPRETER_BYTES + bases + size * (1 + more * place_bytes(size) + 1)
+    if needed > options.budget:
+        raise HostMemoryError(
+            f"indexing {bases:,} bases takes {format_size(needed)} of memory and "
+            f"{format_size(options.budget)} may be used; use --memory {-(-needed >> 20)}M on a "
+            "machine that has it, or bwa index"
+        )

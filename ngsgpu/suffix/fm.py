@@ -1,0 +1,149 @@
+"""The FM index: the Burrows-Wheeler transform of both strands, with counts and sampled places.
+
+Rows are the suffixes of the text and an end mark, which is less than any base, in their order: row
+0 is the end mark alone, row r > 0 the suffix ``array[r - 1]``. The transform has, for each row, the
+base in front of its suffix, without the one row (``primary``) in front of which is the end mark.
+
+``words`` is BWA's layout: for every 128 bases, how often each base occurs before them (4 numbers of
+64 bits), then the bases, 16 in a word, the first in the highest bits; and the totals in the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.jit import Integer, njit
+from ngsgpu.pool import map_all
+from ngsgpu.suffix.array import Places
+
+SAMPLED: Final = 32
+"""One in this many rows has its place, as in BWA."""
+
+BLOCK: Final = 128
+"""Bases for which the counts before them are kept."""
+
+_BLOCK_WORDS: Final = 16
+"""Words of a block, with its counts."""
+
+_COUNT_WORDS: Final = 8
+_PART_BLOCKS: Final = 1 << 13
+
+
+@dataclass(frozen=True, slots=True)
+class FmIndex:
+    """An index of a text of bases.
+
+    Attributes:
+        primary: row of the whole text.
+        totals: int64[5], how many bases of the text are less than 0, 1, 2, 3, 4.
+        words: uint32[n], the transform; see above.
+        sample: int64[rows / 32 and 1], places of rows 0, 32, 64, ...; -1 for row 0.
+    """
+
+    primary: int
+    totals: NDArray[np.int64]
+    words: NDArray[np.uint32]
+    sample: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Bases of the text."""
+        return int(self.totals[4])
+
+
+def word_count(size: int) -> int:
+    """Words of the transform of so many bases."""
+    return (size + 15) // 16 + _COUNT_WORDS * ((size + BLOCK - 1) // BLOCK + 1)
+
+
+def fm_index(text: NDArray[np.uint8], places: Places, threads: int = 1) -> FmIndex:
+    """Make the index.
+
+    Args:
+        text: uint8[n], bases 0 to 3.
+        places: its suffix array.
+        threads: number of threads; does not affect the result.
+    """
+    size = len(text)
+    primary = _place_of_zero(places) + 1
+    blocks = (size + BLOCK - 1) // BLOCK
+    words = np.zeros(word_count(size), dtype=np.uint32)
+    parts = [(at, min(at + _PART_BLOCKS, blocks)) for at in range(0, blocks, _PART_BLOCKS)]
+    counts = np.zeros((len(parts) + 1, 4), dtype=np.int64)
+
+    def pack(part: int) -> None:
+        low, high = parts[part]
+        pack_bases(text, places, primary, low, high, words, counts[part + 1])
+
+    map_all(threads, pack, range(len(parts)), name="transform")
+    before = np.cumsum(counts, axis=0)
+
+    def count(part: int) -> None:
+        low, high = parts[part]
+        write_counts(words, size, low, high, before[part])
+
+    map_all(threads, count, range(len(parts)), name="counts")
+    words[len(words) - _COUNT_WORDS :] = before[-1].view(np.uint32)
+    totals = np.concatenate(([0], np.cumsum(before[-1])))
+    sample = np.concatenate(([-1], places[SAMPLED - 1 :: SAMPLED])).astype(np.int64)
+    return FmIndex(primary, totals, words, sample)
+
+
+@njit(nogil=True, cache=True)
+def _place_of_zero(places: Places) -> int:
+    for i in range(len(places)):
+        if places[i] == 0:
+            return i
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def pack_bases(
+    text: NDArray[np.uint8],
+    places: Places,
+    primary: int,
+    low: int,
+    high: int,
+    words: NDArray[np.uint32],
+    counts: NDArray[np.int64],
+) -> None:
+    """Write the bases of the blocks from ``low`` to ``high``, and count them."""
+    size = len(text)
+    for block in range(low, high):
+        at = _BLOCK_WORDS * block + _COUNT_WORDS
+        end = min(size, BLOCK * (block + 1))
+        for first in range(BLOCK * block, end, 16):
+            word = np.uint32(0)
+            stop = min(end, first + 16)
+            for position in range(first, stop):
+                row = position if position < primary else position + 1
+                base = text[size - 1] if row == 0 else text[places[row - 1] - 1]
+                word = (word << np.uint32(2)) | np.uint32(base)
+                counts[base] += 1
+            words[at] = word << np.uint32(2 * (16 - (stop - first)))
+            at += 1
+
+
+@njit(nogil=True, cache=True)
+def write_counts(
+    words: NDArray[np.uint32], size: int, low: int, high: int, before: NDArray[np.int64]
+) -> None:
+    """Write the counts of the blocks from ``low`` to ``high``; ``before`` is of the first one."""
+    counts = before.copy()
+    for block in range(low, high):
+        at = _BLOCK_WORDS * block
+        for base in range(4):
+            words[at + 2 * base] = np.uint32(counts[base] & 0xFFFFFFFF)
+            words[at + 2 * base + 1] = np.uint32(counts[base] >> 32)
+        for position in range(BLOCK * block, min(size, BLOCK * (block + 1))):
+            counts[base_of(words, position)] += 1
+
+
+@njit(nogil=True, cache=True, inline="always")
+def base_of(words: NDArray[np.uint32], position: Integer) -> np.int64:
+    """The base at a position of the transform."""
+    at = _BLOCK_WORDS * (position // BLOCK) + _COUNT_WORDS + (position % BLOCK) // 16
+    return np.int64((words[at] >> np.uint32(30 - 2 * (position % 16))) & np.uint32(3))

@@ -1,0 +1,237 @@
+"""From reads to their matches in an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.reader import read_batches
+from ngsgpu.jit import njit
+from ngsgpu.pool import working
+from ngsgpu.run.options import RunOptions
+from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.sequence.codec import CODES
+from ngsgpu.suffix.fm import FmIndex
+from ngsgpu.suffix.paf import Hits, Names, lines_of
+from ngsgpu.suffix.params import QueryParameters
+from ngsgpu.suffix.places import SequencePlaces
+from ngsgpu.suffix.search import find_maximal, find_places
+from ngsgpu.suffix.store import open_index
+
+
+@dataclass(slots=True)
+class QuerySummary:
+    """What was found.
+
+    Attributes:
+        reads: their number.
+        with_matches: reads with a match.
+        matches: matches.
+    """
+
+    reads: int = 0
+    with_matches: int = 0
+    matches: int = 0
+
+    def summary(self) -> list[str]:
+        """Lines for people."""
+        return [
+            f"{self.reads:,} reads, {self.with_matches:,} with a match; {self.matches:,} matches"
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Matches of a batch of reads.
+
+    Attributes:
+        lines: uint8, PAF.
+        reads: number of reads.
+        with_matches: how many of them have one.
+        matches: number of matches.
+    """
+
+    lines: NDArray[np.uint8]
+    reads: int
+    with_matches: int
+    matches: int
+
+
+def query_files(
+    prefix: str | Path,
+    paths: Sequence[str | Path],
+    out: str | Path,
+    parameters: QueryParameters | None = None,
+    options: RunOptions | None = None,
+) -> QuerySummary:
+    """Write the exact matches of reads.
+
+    Args:
+        prefix: of the index.
+        paths: FASTQ or FASTA files; ``-`` is standard input.
+        out: PAF file.
+        parameters: which matches.
+        options: threads and progress; do not affect the result.
+
+    Raises:
+        InputError: the index or a file cannot be read.
+        OutputError: the output cannot be written; none is then.
+        UsageError: the output is an input.
+    """
+    options = options or RunOptions()
+    check_distinct(list(paths), [out])
+    say_if_compiling()
+    search = Searcher(*open_index(prefix, options.threads), parameters or QueryParameters())
+    summary = QuerySummary()
+    file = AtomicFile(out)
+    try:
+        with (
+            Progress(options.progress) as progress,
+            progress.stage("searching", unit="reads") as stage,
+            working(
+                options.threads, search.find, _batches(paths, options), name="search"
+            ) as results,
+        ):
+            for found in results:
+                file.write(found.lines.data)
+                summary.reads += found.reads
+                summary.with_matches += found.with_matches
+                summary.matches += found.matches
+                stage.advance(found.reads)
+        commit_all([file])
+    finally:
+        file.discard()
+    return summary
+
+
+def _batches(paths: Sequence[str | Path], options: RunOptions) -> Iterator[RecordBatch]:
+    for path in paths:
+        yield from read_batches(path, threads=options.threads, chunk_bytes=options.chunk_bytes)
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """Finds matches in one index.
+
+    Attributes:
+        index: the index.
+        places: of its sequences.
+        parameters: which matches.
+    """
+
+    index: FmIndex
+    places: SequencePlaces
+    parameters: QueryParameters
+    names: Names = field(init=False)
+
+    def __post_init__(self) -> None:
+        ends = np.cumsum([len(name) for name in self.places.names], dtype=np.int64)
+        text = np.frombuffer(b"".join(self.places.names), dtype=np.uint8)
+        begins = np.concatenate(([0], ends[:-1]))
+        object.__setattr__(self, "names", Names(text, begins, ends))
+
+    def find(self, batch: RecordBatch) -> Found:
+        """The matches of a batch."""
+        codes, starts = codes_of(batch)
+        found = self.matches(codes, starts)
+        hits = self.hits(found)
+        lines = lines_of(
+            _names(batch), starts, self.names, self.places.starts, found, hits
+        ) if len(hits.match) else np.empty(0, dtype=np.uint8)  # fmt: skip
+        matches = np.unique(hits.match)
+        with_matches = len(np.unique(found[matches, 0]))
+        return Found(lines, len(batch), with_matches, len(matches))
+
+    def matches(self, codes: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Matches of reads; see ``find_maximal``."""
+        index, own = self.index, self.parameters
+        reads = len(starts) - 1
+        shortest = 1 if own.whole else own.min_length
+        room = 2 * reads + 64
+        while True:
+            found = np.empty((room, 5), dtype=np.int64)
+            count = find_maximal(
+                index.words, index.primary, index.totals, codes, starts, (0, reads), shortest,
+                own.whole, found,
+            )  # fmt: skip
+            if count <= room:
+                return found[:count]
+            room = count
+
+    def hits(self, found: NDArray[np.int64]) -> Hits:
+        """Places of matches; matches only over ends of sequences have none and are left out."""
+        index = self.index
+        rows = found[:, 4] - found[:, 3]
+        shown = np.where(rows <= self.parameters.max_places, rows, 0)
+        at = np.concatenate(([0], np.cumsum(shown)))
+        places = np.empty(int(at[-1]), dtype=np.int64)
+        find_places(
+            index.words, index.primary, index.totals, index.sample, found, 0, len(found), at, places
+        )
+        match = np.repeat(np.arange(len(found)), shown)
+        length = found[match, 2] - found[match, 1]
+        sequence, offset, reverse = self.places.locate(places, length)
+        inside = sequence >= 0
+        match = match[inside]
+        count = np.bincount(match, minlength=len(found))
+        hidden = np.flatnonzero(shown < rows)
+        order = np.argsort(np.concatenate([match, hidden]), kind="stable")
+        none = np.zeros(len(hidden), dtype=np.int64)
+        return Hits(
+            match=np.concatenate([match, hidden])[order],
+            sequence=np.concatenate([sequence[inside], none - 1])[order],
+            offset=np.concatenate([offset[inside], none])[order],
+            reverse=np.concatenate([reverse[inside], none > 0])[order],
+            places=np.concatenate([count[match], rows[hidden]])[order],
+        )
+
+
+def codes_of(batch: RecordBatch) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Codes of a batch's bases, one read after the other, and where each begins."""
+    starts = np.concatenate(([0], np.cumsum(batch.seq_len, dtype=np.int64)))
+    codes = np.empty(int(starts[-1]), dtype=np.uint8)
+    _copy_codes(batch.data, batch.seq_start, batch.seq_end, CODES, codes)
+    return codes, starts
+
+
+@njit(nogil=True, cache=True)
+def _copy_codes(
+    data: NDArray[np.uint8],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    table: NDArray[np.uint8],
+    codes: NDArray[np.uint8],
+) -> None:
+    at = 0
+    for read in range(len(begin)):
+        for i in range(begin[read], end[read]):
+            if data[i] != 10 and data[i] != 13:
+                codes[at] = table[data[i]]
+                at += 1
+
+
+def _names(batch: RecordBatch) -> Names:
+    end = np.empty_like(batch.header_end)
+    _find_ends(batch.data, batch.header_start, batch.header_end, end)
+    return Names(batch.data, batch.header_start, end)
+
+
+@njit(nogil=True, cache=True)
+def _find_ends(
+    data: NDArray[np.uint8],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    found: NDArray[np.int64],
+) -> None:
+    """Where the first words of headers end."""
+    for i in range(len(begin)):
+        at = begin[i]
+        while at < end[i] and data[at] != 32 and data[at] != 9:
+            at += 1
+        found[i] = at

@@ -1,0 +1,145 @@
+"""The sequences that are indexed, as BWA sees them: two bits a base, and lists of the rest.
+
+BWA replaces each letter other than A, C, G and T by a base of the C library's ``lrand48``, started
+with 11, and remembers where runs of such letters (*holes*) are. The same is done here, so that the
+files are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.io.text.batch import RecordBatch, first_word
+from ngsgpu.io.text.reader import read_batches
+from ngsgpu.jit import njit
+from ngsgpu.sequence.codec import CODES
+
+SEED: Final = 11
+"""Seed of the random bases, as in BWA."""
+
+_LOW_START: Final = 0x330E
+"""Low bits of a state of ``lrand48``; the seed has the others."""
+
+_LINE_ENDS: Final = (10, 13)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """One sequence of a reference.
+
+    Attributes:
+        name: first word of its header.
+        comment: the rest of the header.
+        start: its first base in the reference.
+        length: its bases.
+        holes: int64[n, 2], first base (of the reference) and length of each run of one letter
+            other than A, C, G and T.
+        letters: uint8[n], those letters.
+    """
+
+    name: bytes
+    comment: bytes
+    start: int
+    length: int
+    holes: NDArray[np.int64]
+    letters: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Sequences, one after another.
+
+    Attributes:
+        sequences: their names and places.
+        codes: uint8[bases], 0 to 3.
+    """
+
+    sequences: tuple[Sequence, ...]
+    codes: NDArray[np.uint8]
+
+    def both_strands(self) -> NDArray[np.uint8]:
+        """uint8[2 * bases], the sequences and then the reverse complement of all of them."""
+        size = len(self.codes)
+        both = np.empty(2 * size, dtype=np.uint8)
+        both[:size] = self.codes
+        np.subtract(3, self.codes[::-1], out=both[size:])
+        return both
+
+
+def read_reference(path: str | Path, threads: int = 1) -> Reference:
+    """Read sequences to be indexed.
+
+    Args:
+        path: FASTA file (or FASTQ), plain or compressed; ``-`` is standard input.
+        threads: that read.
+
+    Raises:
+        InputError: it cannot be read, or has no bases.
+    """
+    random = Lrand48(SEED)
+    sequences: list[Sequence] = []
+    parts: list[NDArray[np.uint8]] = []
+    start = 0
+    for batch in read_batches(path, threads=threads):
+        for record in range(len(batch)):
+            sequence, codes = _sequence_of(batch, record, start, random)
+            sequences.append(sequence)
+            parts.append(codes)
+            start += len(codes)
+    if start == 0:
+        raise InputError(path, "it has no bases", "give the sequences to be indexed (FASTA)")
+    return Reference(tuple(sequences), np.concatenate(parts))
+
+
+class Lrand48:
+    """Numbers of the C library's ``lrand48``.
+
+    Args:
+        seed: of ``srand48``.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._state = np.uint64((seed << 16) | _LOW_START)
+
+    def bases(self, size: int) -> NDArray[np.uint8]:
+        """The two lowest bits of the next numbers, uint8[size]."""
+        drawn = np.empty(size, dtype=np.uint8)
+        self._state = np.uint64(_draw(self._state, drawn))
+        return drawn
+
+
+def _sequence_of(
+    batch: RecordBatch, record: int, start: int, random: Lrand48
+) -> tuple[Sequence, NDArray[np.uint8]]:
+    header = batch.data[batch.header_start[record] : batch.header_end[record]].tobytes()
+    name = first_word(header)
+    text = batch.data[batch.seq_start[record] : batch.seq_end[record]]
+    if len(text) != batch.seq_len[record]:
+        text = text[(text != _LINE_ENDS[0]) & (text != _LINE_ENDS[1])]
+    codes = CODES[text]
+    at = np.flatnonzero(codes > 3)
+    letters = text[at]
+    codes[at] = random.bases(len(at))
+    first = np.ones(len(at), dtype=np.bool_)
+    first[1:] = (np.diff(at) != 1) | (letters[1:] != letters[:-1])
+    begin = np.flatnonzero(first)
+    lengths = np.diff(np.append(begin, len(at)))
+    holes = np.stack([at[begin] + start, lengths], axis=1).astype(np.int64)
+    comment = header[len(name) + 1 :]
+    return Sequence(name, comment, start, len(codes), holes, letters[begin]), codes
+
+
+@njit(nogil=True, cache=True)
+def _draw(state: np.uint64, drawn: NDArray[np.uint8]) -> np.uint64:
+    """Write the two lowest bits of each number; return the state after the last."""
+    mask = np.uint64((1 << 48) - 1)
+    for i in range(len(drawn)):
+        state = (state * np.uint64(0x5DEECE66D) + np.uint64(0xB)) & mask
+        drawn[i] = (state >> np.uint64(17)) & np.uint64(3)
+    return state

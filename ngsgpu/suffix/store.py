@@ -1,0 +1,107 @@
+"""Folders of our own for suffix arrays and FM indexes, and opening an index of either kind.
+
+A folder has ``manifest.json`` with the sequences and checksums, and arrays that are mapped into
+memory:
+
+- ``fm``: ``words.npy`` and ``sample.npy`` (see ``ngsgpu.suffix.fm``), of both strands;
+- ``bwt``: ``transform.npy``, uint8, the Burrows-Wheeler transform of ``text.npy`` with its end mark
+  (byte 0) in place;
+- ``sa``: ``places.npy``, the suffix array of ``text.npy``.
+
+``text.npy`` has the sequences in upper case, each with a ``$`` behind it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import InputError
+from ngsgpu.io.output.folder import MANIFEST, FolderKind, new_folder
+from ngsgpu.io.output.store import (
+    check_content,
+    check_sizes,
+    open_array,
+    read_json,
+    save_arrays,
+    write_json,
+)
+from ngsgpu.suffix import bwa
+from ngsgpu.suffix.fm import FmIndex, word_count
+from ngsgpu.suffix.places import SequencePlaces
+
+FORMAT: Final = "ngsgpu index"
+VERSION: Final = 1
+COMMAND: Final = "ngsgpu index build"
+KIND: Final = FolderKind(
+    "an index of this format",
+    FORMAT,
+    frozenset(("words.npy", "sample.npy", "text.npy", "transform.npy", "places.npy")),
+)
+
+
+def open_index(prefix: str | Path, threads: int = 1) -> tuple[FmIndex, SequencePlaces]:
+    """Open an index of BWA's files, or a folder of format ``fm``.
+
+    Raises:
+        InputError: it is missing or damaged, or has no FM index.
+    """
+    folder = Path(prefix)
+    if not folder.is_dir():
+        return bwa.read_index(prefix), bwa.read_places(prefix)
+    values = read_json(folder / MANIFEST, FORMAT, VERSION, command=COMMAND)
+    if values["kind"] != "fm":
+        raise InputError(prefix, f"has no FM index, but format {values['kind']}",
+                         "build it with --format fm or bwa")  # fmt: skip
+    check_sizes(folder, values["files"])
+    arrays = {
+        "words": open_array(folder, "words", np.uint32),
+        "sample": open_array(folder, "sample", np.int64),
+    }
+    check_content(folder, values["files"], arrays, threads)
+    totals = np.array(values["totals"], dtype=np.int64)
+    if len(arrays["words"]) != word_count(int(totals[4])):
+        raise InputError(prefix, "is damaged: its parts do not fit", f"run {COMMAND} again")
+    index = FmIndex(values["primary"], totals, arrays["words"], arrays["sample"])
+    names = [name.encode("latin-1") for name in values["names"]]
+    return index, SequencePlaces(names, np.array(values["starts"], dtype=np.int64))
+
+
+def save_index(
+    place: str | Path,
+    kind: str,
+    places: SequencePlaces,
+    arrays: dict[str, NDArray[Any]],
+    values: dict[str, Any],
+    threads: int,
+) -> None:
+    """Write a folder; it appears whole, or not at all.
+
+    Args:
+        place: the folder.
+        kind: ``fm``, ``bwt`` or ``sa``.
+        places: of the sequences.
+        arrays: by their names.
+        values: more of the manifest.
+        threads: that write.
+
+    Raises:
+        InputError: the place has other contents.
+        OutputError: it cannot be written.
+        UsageError: the place is a stream.
+    """
+    with new_folder(place, KIND) as folder:
+        files = save_arrays(folder, arrays, threads)
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": kind,
+            "names": [name.decode("latin-1") for name in places.names],
+            "starts": places.starts.tolist(),
+            **values,
+            "files": files,
+        }
+        write_json(folder / MANIFEST, manifest)
