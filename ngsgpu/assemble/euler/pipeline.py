@@ -1,0 +1,208 @@
+"""From files of error-free reads to contigs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ngsgpu.assemble.euler.contigs import Contigs, find_contigs, write_contigs
+from ngsgpu.assemble.euler.graph import EulerGraph, Places, euler_graph
+from ngsgpu.assemble.euler.params import EulerParameters
+from ngsgpu.assemble.euler.tour import (
+    assign_successors,
+    circuit_graph,
+    find_components,
+    spanning_tree,
+    swipe,
+)
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import HostMemoryError, UsageError, output_error
+from ngsgpu.io.output.atomic import check_distinct
+from ngsgpu.io.output.temporary import temporary_folder
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.paths import own_descriptor
+from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.kmers import KmerDatabase, count_files, open_database
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.progress import Progress
+from ngsgpu.run.statistics import RunStatistics
+
+_EDGE_BYTES: Final = 72
+"""Memory for an edge while its graph is made: sorted words, places and vertices."""
+
+
+@dataclass(slots=True, kw_only=True)
+class EulerStatistics(RunStatistics):
+    """What was assembled, and how; see also ``RunStatistics``.
+
+    Attributes:
+        graph: ``edges``, ``vertices``; ``components`` of the successor graph; ``circuit_edges``,
+            and ``tree_edges``, at which successors were exchanged.
+        contigs: ``number``, ``bases``, ``longest``, ``n50`` of those that were written.
+    """
+
+    SCHEMA = "ngsgpu.assemble.euler"
+    graph: dict[str, int] = field(default_factory=dict)
+    contigs: dict[str, int] = field(default_factory=dict)
+
+    def summary(self) -> list[str]:
+        """Lines for people."""
+        own, graph = self.contigs, self.graph
+        return [
+            f"{graph['edges']:,} edges, {graph['vertices']:,} vertices, {graph['components']:,} "
+            f"paths and circuits, {graph['tree_edges']:,} exchanges",
+            f"{own['number']:,} contigs of {own['bases']:,} bases, both strands; longest "
+            f"{own['longest']:,}, N50 {own['n50']:,}",
+            self.resources(),
+        ]
+
+
+def assemble_euler(
+    paths: Sequence[str | Path],
+    out: str | Path,
+    parameters: EulerParameters | None = None,
+    *,
+    stats: str | Path | None = None,
+    phred_offset: PhredOffset = "auto",
+    options: RunOptions | None = None,
+) -> EulerStatistics:
+    """Assemble error-free reads along an Euler tour.
+
+    Args:
+        paths: FASTQ or FASTA files; ``-`` is standard input.
+        out: FASTA file of contigs.
+        parameters: of the graph and the contigs.
+        stats: JSON file for the statistics.
+        phred_offset: of the qualities.
+        options: threads, memory and progress; do not affect the contigs.
+
+    Raises:
+        InputError: a file cannot be read.
+        OutputError: an output cannot be written; none is then.
+        HostMemoryError: the memory is too small.
+        UsageError: there is no input.
+    """
+    begin = time.monotonic()
+    parameters = parameters or EulerParameters()
+    options = options or RunOptions()
+    if not paths:
+        raise UsageError("no reads given; name files with -i")
+    outputs = [str(path) for path in (out, stats) if path is not None]
+    check_distinct(list(paths), outputs)
+    with OutputSet(outputs, threads=options.threads) as files:
+        times: dict[str, float] = {}
+        with (
+            _counted(paths, out, parameters, phred_offset, options, times) as database,
+            Progress(options.progress) as progress,
+        ):
+            graph, successors, sizes = _tour(database, parameters, options, progress, times)
+            with _timed(progress, times, "contigs"):
+                contigs = find_contigs(graph, successors, parameters.min_contig)
+                write_contigs(
+                    graph,
+                    successors,
+                    contigs,
+                    lambda text: files.write(0, text),
+                    options.threads,
+                )
+        times["total"] = round(time.monotonic() - begin, 3)
+        statistics = EulerStatistics.begun(
+            options,
+            "cpu",
+            parameters,
+            graph=sizes,
+            contigs=_sizes(contigs, parameters.length),
+            time_s=times,
+        )
+        if stats is not None:
+            files.write(1, statistics.to_json().encode())
+    return statistics
+
+
+@contextmanager
+def _timed(progress: Progress, times: dict[str, float], name: str) -> Iterator[None]:
+    """A stage whose seconds are kept."""
+    with progress.stage(name, unit="edges") as stage:
+        yield
+        times[name] = round(stage.seconds, 4)
+
+
+@contextmanager
+def _counted(
+    paths: Sequence[str | Path],
+    out: str | Path,
+    parameters: EulerParameters,
+    phred_offset: PhredOffset,
+    options: RunOptions,
+    times: dict[str, float],
+) -> Iterator[KmerDatabase]:
+    """The l-mers of the files, beside the output, or in the current folder for a stream."""
+    own = Path(out).resolve()
+    is_stream = own_descriptor(out, standard=1) is not None or (own.exists() and not own.is_file())
+    beside = Path.cwd() / "euler.kmers" if is_stream else own.with_name(f"{own.name}.kmers")
+    begin = time.monotonic()
+    try:
+        with temporary_folder(beside) as folder:
+            place = folder / "kmers"
+            count_files(
+                paths, place, parameters.counted(), phred_offset=phred_offset, options=options
+            )
+            times["counting"] = round(time.monotonic() - begin, 4)
+            yield open_database(place, options.threads, check=False)
+    except OSError as error:
+        raise output_error(beside, error) from error
+
+
+def _tour(
+    database: KmerDatabase,
+    parameters: EulerParameters,
+    options: RunOptions,
+    progress: Progress,
+    times: dict[str, float],
+) -> tuple[EulerGraph, Places, dict[str, int]]:
+    """The graph, what follows each edge, and how large all is."""
+    needed = INTERPRETER_BYTES + 2 * len(database) * _EDGE_BYTES
+    if needed > options.budget:
+        raise HostMemoryError(
+            f"the graph of {2 * len(database):,} edges takes up to {format_size(needed)} of memory "
+            f"and {format_size(options.budget)} may be used; use --memory {-(-needed >> 20)}M on a "
+            "machine that has it"
+        )
+    with _timed(progress, times, "graph"):
+        graph = euler_graph(database.kmers, database.counts, parameters.length)
+    with _timed(progress, times, "successors"):
+        successors = assign_successors(graph, options.threads)
+    with _timed(progress, times, "components"):
+        labels = find_components(successors, options.threads)
+    with _timed(progress, times, "circuits"):
+        circuits = circuit_graph(graph, labels)
+    with _timed(progress, times, "tree"):
+        tree = spanning_tree(circuits, len(graph.edges))
+    with _timed(progress, times, "swipe"):
+        swipe(graph, tree, successors, options.threads)
+    sizes = {
+        "edges": len(graph.edges),
+        "vertices": len(graph.vertices),
+        "components": int(np.count_nonzero(labels == np.arange(len(labels)))),
+        "circuit_edges": len(circuits.places),
+        "tree_edges": len(tree),
+    }
+    return graph, successors, sizes
+
+
+def _sizes(contigs: Contigs, length: int) -> dict[str, int]:
+    """Number, bases, longest and N50 of contigs, which come longest first."""
+    letters = contigs.sizes + (length - 1)
+    half = np.searchsorted(np.cumsum(letters), letters.sum() / 2)
+    return {
+        "number": len(contigs),
+        "bases": int(letters.sum()),
+        "longest": int(letters[0]) if len(letters) else 0,
+        "n50": int(letters[half]) if len(letters) else 0,
+    }
