@@ -12,6 +12,8 @@ from ngsgpu.cli.options import (
     Compute,
     InterleavedInput,
     Memory,
+    OneGpu,
+    OneGpuMemory,
     Paths,
     Quiet,
     SecondMates,
@@ -56,12 +58,8 @@ def deplete(
     stats: StatsFile = None,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
-    gpus: int | None = option(
-        None, "N", "GPUs to use, at most 1; 0: none.", show_default="1 if available"
-    ),
-    gpu_memory: str | None = option(
-        None, "SIZE", "Memory budget for the GPU.", show_default="free memory"
-    ),
+    gpus: OneGpu = None,
+    gpu_memory: OneGpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Take the reads of a host (human, for example) out of FASTQ files.

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ngsgpu.cli.options import (
+    BackendChoice,
+    BackendOption,
+    Compute,
     Memory,
+    OneGpu,
+    OneGpuMemory,
     Paths,
     PhredChoice,
     PhredOffsetOption,
@@ -17,7 +22,7 @@ from ngsgpu.cli.options import (
     flag,
     option,
 )
-from ngsgpu.cli.run import cpu_options, phred, thread_count
+from ngsgpu.cli.run import open_run, phred, thread_count
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +54,10 @@ def count(
     min_count: int = option(1, "N", "Leave out k-mers that occur fewer times."),
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
+    backend: BackendOption = BackendChoice.auto,
+    gpus: OneGpu = None,
     memory: Memory = None,
+    gpu_memory: OneGpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Count the canonical k-mers of reads or genomes, exactly.
@@ -63,10 +71,15 @@ def count(
     from ngsgpu.kmers import CountParameters, count_files, open_database
 
     parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
-    options = cpu_options(threads, memory, quiet)
-    source = count_files(
-        [*in1, *(in2 or [])], out, parameters, phred_offset=phred(phred_offset), options=options
-    )
+    with open_run(
+        Compute(threads, backend, gpus, gpu_memory, quiet, memory),
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.kmers.gpu",
+        max_gpus=1,
+    ) as (_, options):
+        source = count_files(
+            [*in1, *(in2 or [])], out, parameters, phred_offset=phred(phred_offset), options=options
+        )
     if not quiet:
         distinct = len(open_database(out, check=False))
         typer.echo(
@@ -87,8 +100,9 @@ def histo(
 
     if highest < 1:
         raise UsageError(f"--max must be 1 or more, not {highest}")
-    opened = open_database(database, thread_count(threads))
-    lines = histogram_lines(opened.histogram(), min(highest, (1 << 16) - 2))
+    threads = thread_count(threads)
+    opened = open_database(database, threads)
+    lines = histogram_lines(opened.histogram(threads), min(highest, (1 << 16) - 2))
     _write(out, (line.encode() for line in lines))
 
 
@@ -125,7 +139,8 @@ def model(
 
     if ploidy not in (1, 2):
         raise UsageError(f"--ploidy must be 1 or 2, not {ploidy}")
-    opened = open_database(database, thread_count(threads))
+    threads = thread_count(threads)
+    opened = open_database(database, threads)
     if opened.parameters.min_count > 1 or opened.parameters.min_quality > 0:
         raise InputError(
             database,
@@ -133,7 +148,7 @@ def model(
             "count again without --min-count and --min-quality",
         )
     kmer = opened.parameters.kmer
-    fitted = fit_genome(opened.histogram(), kmer, 1 if ploidy == 1 else 2, path=database)
+    fitted = fit_genome(opened.histogram(threads), kmer, 1 if ploidy == 1 else 2, path=database)
     if json_output:
         import json
 

@@ -10,6 +10,8 @@ from ngsgpu.cli.options import (
     BackendOption,
     Compute,
     FirstMates,
+    OneGpu,
+    OneGpuMemory,
     PhredChoice,
     PhredOffsetOption,
     Quiet,
@@ -142,12 +144,8 @@ def merge(
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
-    gpus: int | None = option(
-        None, "N", "GPUs to use, at most 1; 0: none.", show_default="1 if available"
-    ),
-    gpu_memory: str | None = option(
-        None, "SIZE", "Memory budget for the GPU.", show_default="free memory"
-    ),
+    gpus: OneGpu = None,
+    gpu_memory: OneGpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Merge overlapping read pairs.

@@ -78,6 +78,13 @@ InterleavedInput = Annotated[
 Memory = Annotated[
     str | None, option(..., "SIZE", "Memory budget, for example 16G.", show_default="free memory")
 ]
+OneGpu = Annotated[
+    int | None,
+    option(..., "N", "GPUs to use, at most 1; 0: none.", show_default="1 if available"),
+]
+OneGpuMemory = Annotated[
+    str | None, option(..., "SIZE", "Memory budget for the GPU.", show_default="free memory")
+]
 PhredOffsetOption = Annotated[
     PhredChoice,
     option(

@@ -16,16 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, UsageError, output_error
+from ngsgpu.errors import HostMemoryError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
-from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.paths import is_stream
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
-from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, find_kmers, into_buckets, sorted_counts
+from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets, sorted_counts
 from ngsgpu.kmers.database import DatabaseWriter, Source, new_database
 from ngsgpu.kmers.params import CountParameters
+from ngsgpu.kmers.runs import Run, write_run
+from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
 from ngsgpu.pool import Shared, working
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, chunk_bytes_within
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, chunk_bytes_within, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
 
 _STRETCH: Final = 1 << 20
@@ -38,27 +40,6 @@ _ARENA_SHARE: Final = 2
 """Part of the memory that the arena takes at most, 1 / this: the rest is for tables and counts."""
 
 _NO_COUNTS = np.empty(0, dtype=np.uint16)
-_NO_QUALITY = np.empty(0, dtype=np.int64)
-
-
-class Stretches(NamedTuple):
-    """Stretches of sequences, for ``find_kmers``.
-
-    Attributes:
-        data: text.
-        begin: int64[n], where they begin.
-        stop: int64[n], where they stop.
-        low: int64[n], where their sequences begin.
-        quality: int64[n], where their qualities begin; empty without.
-        room: most k-mers that they have.
-    """
-
-    data: NDArray[np.uint8]
-    begin: NDArray[np.int64]
-    stop: NDArray[np.int64]
-    low: NDArray[np.int64]
-    quality: NDArray[np.int64]
-    room: int
 
 
 class Task(NamedTuple):
@@ -66,20 +47,6 @@ class Task(NamedTuple):
 
     stretches: Stretches
     at: int
-
-
-class _Run(NamedTuple):
-    """Sorted counts on the disk.
-
-    Attributes:
-        kmers: file of k-mers.
-        counts: file of their counts.
-        starts: int64[buckets + 1], where buckets begin and the last ends.
-    """
-
-    kmers: Path
-    counts: Path
-    starts: NDArray[np.int64]
 
 
 def count_files(
@@ -97,7 +64,7 @@ def count_files(
         out: folder of the database; appears whole or not at all.
         parameters: which k-mers are counted.
         phred_offset: of the qualities.
-        options: threads, memory and progress; do not affect the result.
+        options: backend, threads, memory and progress; do not affect the result.
 
     Returns:
         What was counted.
@@ -106,23 +73,38 @@ def count_files(
         InputError: a file cannot be read, or the folder holds something else.
         OutputError: the database cannot be written.
         HostMemoryError: the memory is too small to count at all.
+        DeviceError: the GPU failed, and the CPU may not take over.
         UsageError: there is no file.
     """
     parameters = parameters or CountParameters()
     options = options or RunOptions()
     if not paths:
         raise UsageError("no reads given; name files with -i")
-    say_if_compiling()
+    letters = _letters(paths)
     with new_database(out) as folder, Progress(options.progress) as progress:
-        counter = _Counter(paths, parameters, phred_offset, options, folder)
-        with progress.stage("counting", unit="bases") as stage:
-            writer = counter.count(stage.advance)
-        source = counter.source()
-        writer.close(parameters, source)
-        for run in counter.runs:
-            run.kmers.unlink()
-            run.counts.unlink()
-    return source
+
+        def on_cpu() -> Source:
+            say_if_compiling()
+            counter = _Counter(paths, parameters, phred_offset, options, folder)
+            with progress.stage("counting", unit="bases") as stage:
+                writer = counter.count(stage.advance)
+            source = counter.source()
+            writer.close(parameters, source)
+            for run in counter.runs:
+                run.remove()
+            return source
+
+        def on_gpu() -> Source:
+            from ngsgpu.kmers.gpu_run import count_on_gpu
+
+            with progress.stage("counting", unit="sequences") as stage:
+                return count_on_gpu(
+                    paths, folder, parameters, phred_offset, options, letters, stage.advance
+                )
+
+        return on_backend(
+            options, on_gpu, on_cpu, may_begin_again=lambda: not any(map(is_stream, paths))
+        )
 
 
 def _letters(paths: Sequence[str | Path]) -> int | None:
@@ -159,7 +141,7 @@ class _Counter:
     phred_offset: PhredOffset
     options: RunOptions
     folder: Path
-    runs: list[_Run] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     sequences: int = 0
     bases: int = 0
     kmers: int = 0
@@ -201,18 +183,12 @@ class _Counter:
         rooms = Shared(
             np.empty((_STRETCH, words), dtype=np.uint64) for _ in range(self.options.threads)
         )
-        least = self.parameters.min_quality
-        offset = 33 if self.phred_offset == "auto" else self.phred_offset
+        least = lowest_quality(self.parameters, self.phred_offset)
 
         def collect(task: Task) -> NDArray[np.int64]:
-            own = task.stretches
             starts = np.empty((1 << self._bits) + 1, dtype=np.int64)
-            with_quality = least > 0 and len(own.quality) > 0
             with rooms.borrowed() as room:
-                found = find_kmers(
-                    own.data, own.begin, own.stop, own.low, own.quality,
-                    least + offset if with_quality else 0, self.parameters.kmer, room,
-                )  # fmt: skip
+                found = kmers_in(task.stretches, self.parameters.kmer, least, room)
                 part = self._arena[task.at : task.at + found]
                 into_buckets(room[:found], self._bits, starts, part)
             starts += task.at
@@ -259,18 +235,8 @@ class _Counter:
 
     def _spill(self, starts: NDArray[np.int64]) -> None:
         """Count what is in the arena, and put the counts on the disk."""
-        number = len(self.runs)
-        places = [0]
-        run = [self.folder / f"run-{number:04d}.{name}" for name in ("kmers", "counts")]
-        try:
-            with run[0].open("wb") as kmer_file, run[1].open("wb") as count_file:
-                for kmers, counts in self._counted(starts, 1, with_runs=False):
-                    kmer_file.write(kmers.reshape(-1).view(np.uint8).data)
-                    count_file.write(counts.view(np.uint8).data)
-                    places.append(places[-1] + len(kmers))
-        except OSError as error:
-            raise output_error(self.folder.parent, error) from error
-        self.runs.append(_Run(run[0], run[1], np.array(places, dtype=np.int64)))
+        parts = self._counted(starts, 1, with_runs=False)
+        self.runs.append(write_run(self.folder, len(self.runs), parts))
 
     def _counted(
         self, starts: NDArray[np.int64], min_count: int, *, with_runs: bool = True
@@ -285,44 +251,10 @@ class _Counter:
             begin, end = (np.ascontiguousarray(starts[:, bucket + i]) for i in (0, 1))
             table = add_kmers(table, used, self._arena, begin, end, _NO_COUNTS)
             for run in runs:
-                kmers, counts = _read(run, bucket, words)
+                kmers, counts = run.read(bucket, bucket + 1, words)
                 whole = (np.array([at], dtype=np.int64) for at in (0, len(kmers)))
                 table = add_kmers(table, used, kmers, *whole, counts)
             return sorted_counts(table, used[0], self._bits, min_count)
 
         with working(self.options.threads, count, range(1 << self._bits), name="count") as counted:
             yield from counted
-
-
-def _read(run: _Run, bucket: int, words: int) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
-    """The counts of a bucket."""
-    begin, end = run.starts[bucket : bucket + 2].tolist()
-    size = end - begin
-    kmers = np.fromfile(run.kmers, np.uint64, size * words, offset=8 * words * begin)
-    counts = np.fromfile(run.counts, np.uint16, size, offset=2 * begin)
-    return kmers.reshape(size, words), counts
-
-
-def stretches_of(batch: RecordBatch, k: int, most: int) -> Iterator[Stretches]:
-    """Cut a batch into stretches with at most ``most`` letters in all."""
-    begin, stop, low = batch.seq_start, batch.seq_end, batch.seq_start
-    quality = _NO_QUALITY if batch.qual_start is None else batch.qual_start
-    sizes = stop - begin
-    if sizes.max(initial=0) > most:
-        pieces = np.maximum(1, -(-sizes // most))
-        low = np.repeat(begin, pieces)
-        first = np.repeat(np.cumsum(pieces) - pieces, pieces)
-        begin = low + (np.arange(len(low)) - first) * most
-        stop = np.minimum(begin + most, np.repeat(stop, pieces))
-        quality = np.repeat(quality, pieces) if len(quality) else quality
-        sizes = stop - begin
-    rooms = np.maximum(0, sizes - np.where(begin == low, k - 1, 0))
-    ends = np.cumsum(sizes)
-    i = 0
-    while i < len(begin):
-        before = int(ends[i] - sizes[i])
-        j = max(i + 1, int(np.searchsorted(ends, before + most, side="right")))
-        yield Stretches(
-            batch.data, begin[i:j], stop[i:j], low[i:j], quality[i:j], int(rooms[i:j].sum())
-        )
-        i = j

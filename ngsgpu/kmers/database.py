@@ -25,11 +25,14 @@ from ngsgpu.io.output.store import (
     read_json,
     write_json,
 )
+from ngsgpu.jit import njit
 from ngsgpu.kmers.params import MAX_COUNT, CountParameters, words_of
+from ngsgpu.pool import map_all
 
 FORMAT: Final = "ngsgpu k-mer database"
 VERSION: Final = 1
 KIND: Final = FolderKind("a k-mer database", FORMAT, frozenset(("kmers.npy", "counts.npy")))
+_PART: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,22 @@ class KmerDatabase:
         middle = np.searchsorted(self.kmers[:, 0], firsts)
         return np.concatenate(([0], middle, [len(self)])).astype(np.int64)
 
-    def histogram(self) -> NDArray[np.int64]:
+    def histogram(self, threads: int = 1) -> NDArray[np.int64]:
         """Distinct k-mers by count, int64[MAX_COUNT + 1]."""
-        total = np.zeros(MAX_COUNT + 1, dtype=np.int64)
-        for at in range(0, len(self), 1 << 24):
-            total += np.bincount(self.counts[at : at + (1 << 24)], minlength=len(total))
-        return total
+
+        def work(begin: int) -> NDArray[np.int64]:
+            own = np.zeros(MAX_COUNT + 1, dtype=np.int64)
+            _tally(self.counts[begin : begin + _PART], own)
+            return own
+
+        parts = map_all(threads, work, range(0, len(self), _PART), name="histogram")
+        return np.sum(parts, axis=0) if parts else np.zeros(MAX_COUNT + 1, dtype=np.int64)
+
+
+@njit(nogil=True, cache=True)
+def _tally(counts: NDArray[np.uint16], histogram: NDArray[np.int64]) -> None:
+    for i in range(len(counts)):
+        histogram[counts[i]] += 1
 
 
 def open_database(path: str | Path, threads: int = 1, *, check: bool = True) -> KmerDatabase:
@@ -129,9 +142,21 @@ class DatabaseWriter:
         Raises:
             OutputError: they cannot be written.
         """
-        self._kmers.put(8 * self._words * self.size, kmers)
-        self._counts.put(2 * self.size, counts)
-        self.size += len(kmers)
+        self.put(self.reserve(len(kmers)), kmers, counts)
+
+    def reserve(self, size: int) -> int:
+        """The place of so many more k-mers, for ``put``."""
+        self.size += size
+        return self.size - size
+
+    def put(self, at: int, kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> None:
+        """Write k-mers at a reserved place; several threads may, at the same time.
+
+        Raises:
+            OutputError: they cannot be written.
+        """
+        self._kmers.put(8 * self._words * at, kmers)
+        self._counts.put(2 * at, counts)
 
     def close(self, parameters: CountParameters, source: Source) -> None:
         """Write the manifest.

@@ -13,9 +13,9 @@ from ngsgpu.io.text.put import put_number
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.jit import njit
 from ngsgpu.kmers.compare import Lookup, pieces
-from ngsgpu.kmers.count import Stretches, stretches_of
 from ngsgpu.kmers.cpu import find_kmers
 from ngsgpu.kmers.database import KmerDatabase
+from ngsgpu.kmers.stretches import Stretches, stretches_of
 from ngsgpu.sequence.codec import LETTERS
 
 _ROWS: Final = 1 << 18

@@ -3,69 +3,31 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.kmers import (
     CountParameters,
     Kept,
-    KmerDatabase,
     Lookup,
     combine,
     count,
     count_files,
+    gpu,
+    gpu_run,
     open_database,
 )
 from ngsgpu.kmers.text import counts_of_text, dump
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
-from tests.support.io.records import Record, fasta, fastq, write
+from tests.support.io.records import fasta, fastq, write
+from tests.support.kmers.world import World, as_dict
 from tests.support.minhash.oracle import canonical
 from tests.support.properties import examples
-
-
-class World(NamedTuple):
-    """Sequences with repeats, both cases, letters that are no bases, and qualities."""
-
-    records: list[Record]
-
-    @classmethod
-    def of(cls, seed: int, longest: int) -> World:
-        rng = random.Random(seed)
-        genome = "".join(rng.choices("ACGT", k=longest)) + "A" * 140 + "ACGT" * 40
-        records = []
-        for i in range(rng.randrange(1, 40)):
-            start = rng.randrange(len(genome))
-            own = list(genome[start : start + rng.randrange(longest)])
-            for at in range(len(own)):
-                if rng.random() < 0.004:
-                    own[at] = rng.choice("ACGTNacgtnR")
-            qualities = bytes(rng.choices(b"#5F", weights=(1, 2, 200), k=len(own)))
-            records.append(Record(b"s%d" % i, "".join(own).encode(), qualities))
-        return cls(records)
-
-    def counts(self, k: int, least: int = 0) -> Counter[str]:
-        """Every canonical k-mer and how often it occurs."""
-        found: Counter[str] = Counter()
-        for record in self.records:
-            bases = record.bases.decode().upper()
-            for i in range(len(bases) - k + 1):
-                own = bases[i : i + k]
-                if set(own) <= set("ACGT") and min(record.qualities[i : i + k]) - 33 >= least:
-                    found[canonical(own)] += 1
-        return found
-
-
-def as_dict(database: KmerDatabase) -> dict[str, int]:
-    """The k-mers in the order of the database."""
-    text = b"".join(dump(database, 1, 65_535)).decode()
-    pairs = (line.split("\t") for line in text.splitlines())
-    return {kmer: int(found) for kmer, found in pairs}
 
 
 def counted(folder: Path, paths: list[Path], parameters: CountParameters, **run: int) -> bytes:
@@ -179,3 +141,15 @@ def test_sets_and_look_ups(tmp_path: Path, k: int) -> None:
     assert found.tolist() == [a[canonical(own)] for own in asked if set(own) <= set("ACGT")]
     assert (Lookup(database).counts(database.kmers) == database.counts).all()
     assert database.histogram().tolist() == np.bincount([*a.values()], minlength=65_536).tolist()
+
+
+@pytest.mark.parametrize("words", [1, 2, 3, 4])
+def test_gpu_memory_is_planned(words: int) -> None:
+    """Within the budget, no more than the file needs, and refused if it is too little."""
+    for budget in (32 << 20, 1 << 30, 138 << 30):
+        plan = gpu_run.plan_counting(None, words, budget)
+        assert plan.rows * 8 * words < plan.bytes <= budget
+        assert plan.bytes > 0.9 * budget or plan.rows == gpu.MOST_ROWS
+    assert gpu_run.plan_counting(1 << 20, words, 1 << 30).rows == 1 << 20
+    with pytest.raises(DeviceMemoryError, match="counting k-mers takes at least"):
+        gpu_run.plan_counting(None, words, 4 << 20)

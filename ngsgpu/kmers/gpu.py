@@ -1,0 +1,242 @@
+"""K-mers in GPU memory: found in the records of a chunk, sorted, and counted.
+
+Sorting beats a hash table here: a radix sort reads and writes a k-mer of one word eight times in
+order, where an insertion waits for one place at random (``docs/gpu.md`` has the bytes). K-mers of
+several words are sorted by their last word, then by the one before, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads, grid_of_warps
+from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort, radix_sort
+from ngsgpu.device.pinned import to_device
+from ngsgpu.io.gpu.parse import ParsedChunk, device_classes
+from ngsgpu.kmers.params import words_of
+
+KERNELS: Final = KernelModule("ngsgpu.kmers")
+ROWS: Final = 2048
+"""Sorted k-mers per block; kRows of the kernels."""
+
+MOST_ROWS: Final = (1 << 31) - 1
+"""Of a buffer: places of its k-mers are uint32, and sorts of more rows are slower."""
+
+_PIECES: Final = 8
+_PIECE_ROWS: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Distinct k-mers on the GPU.
+
+    Attributes:
+        kmers: uint64[words, n], in ascending order.
+        counts: uint16[n].
+    """
+
+    kmers: Any
+    counts: Any
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def starts(self, bits: int) -> NDArray[np.int64]:
+        """Where the k-mers begin that have the same ``bits`` highest bits, int64[2^bits + 1]."""
+        import cupy
+
+        firsts = cupy.arange(1, 1 << bits, dtype=cupy.uint64) << cupy.uint64(64 - bits)
+        middle = cupy.searchsorted(self.kmers[0], firsts).get()
+        return np.concatenate(([0], middle, [len(self)])).astype(np.int64)
+
+    def pieces(self, min_count: int, rows: int) -> Iterator[tuple[Any, Any]]:
+        """K-mers, uint64[m, words], and counts, uint16[m], without the less frequent ones.
+
+        Args:
+            min_count: lowest count.
+            rows: most k-mers of a piece.
+        """
+        import cupy
+
+        for begin in range(0, len(self), rows):
+            counts = self.counts[begin : begin + rows]
+            kmers = self.kmers[:, begin : begin + rows]
+            if min_count > 1:
+                kept = cupy.flatnonzero(counts >= min_count)
+                kmers, counts = kmers[:, kept], counts[kept]
+            yield cupy.ascontiguousarray(kmers.T), counts
+
+
+def piece_rows(rows: int) -> int:
+    """Most k-mers that leave the GPU at a time, where a buffer has room for so many."""
+    return max(ROWS, min(_PIECE_ROWS, rows // _PIECES))
+
+
+def row_bytes(words: int) -> int:
+    """GPU memory for each k-mer of a buffer: itself, and what sorting and counting it takes."""
+    sorting = 8 if words == 1 else 16 + ARGSORT_BYTES
+    listing = 8 * words + 6
+    leaving = (16 * words + 20) // _PIECES + 1
+    return 8 * words + max(sorting, listing + leaving) + 2
+
+
+def joined_row_bytes(words: int) -> int:
+    """GPU memory for each row that ``joined`` gets."""
+    return max(8 * words + 24 + ARGSORT_BYTES, 18 * words + 32) + 4
+
+
+class KmerBuffer:
+    """Room for k-mers, in the current GPU's memory.
+
+    Args:
+        k: k-mer length.
+        rows: k-mers that there is room for.
+        least: lowest quality character of a base that counts; 0 counts all.
+
+    Attributes:
+        total: k-mers counted before.
+    """
+
+    def __init__(self, k: int, rows: int, least: int = 0) -> None:
+        import cupy
+
+        self.total = 0
+        self._k = k
+        self._words = words_of(k)
+        self._rows = rows
+        self._least = least
+        self._most = 0
+        self._classes = device_classes()
+        self._kmers = cupy.empty((self._words, rows), dtype=cupy.uint64)
+        self._found = cupy.zeros(2, dtype=cupy.uint64)
+
+    @property
+    def bases(self) -> int:
+        """Letters of all records so far."""
+        return int(self._found[1])
+
+    def records_that_fit(self, chunk: ParsedChunk, records: int) -> int:
+        """How many of some records of a chunk have room for sure."""
+        most = max(1, chunk.max_length - self._k + 1)
+        # Sequence and qualities are equally long.
+        whole = min(most * records, len(chunk.slot.raw) // 2)
+        for _ in range(2):
+            room = self._rows - self._most
+            if whole <= room:
+                return records
+            if most <= room:
+                return min(records, room // most)
+            self._most = int(self._found[0])
+        return 0
+
+    def find(self, chunk: ParsedChunk, record: int, records: int) -> None:
+        """Add the k-mers of so many records of a chunk, for which there must be room."""
+        most = max(0, chunk.max_length - self._k + 1) * records
+        self._most += min(most, len(chunk.slot.raw) // 2)
+        slot = chunk.slot
+        KERNELS.launch(
+            f"find_kmers_{self._words}",
+            grid_of_warps(records),
+            (THREADS,),
+            (
+                slot.raw, slot.seq_start, slot.qual_start, slot.lengths,
+                np.uint32(record), np.uint32(records), self._classes, np.int32(self._least),
+                np.int32(self._k), self._kmers, np.int64(self._rows), self._found,
+            ),
+        )  # fmt: skip
+
+    def append(self, kmers: NDArray[np.uint64]) -> int:
+        """Add k-mers from the host, uint64[n, words], as far as there is room; return how many."""
+        at = int(self._found[0])
+        size = min(len(kmers), self._rows - at)
+        if size > 0:
+            self._kmers[:, at : at + size] = to_device(np.ascontiguousarray(kmers[:size].T))
+            self._found[0] = at + size
+        self._most = at + size
+        return size
+
+    def counted(self) -> Counted:
+        """Count what is there, and be empty."""
+        size = int(self._found[0])
+        kmers = self._kmers[:, :size]
+        if self._words == 1:
+            radix_sort(kmers[0])
+        elif size > 0:
+            order = _order(kmers)
+            for column in kmers:
+                column[...] = column[order]
+            del order
+        found = _distinct(kmers, self._rows, None)
+        self.total += size
+        self._most = 0
+        self._found[0] = 0
+        return found
+
+
+def joined(kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> Counted:
+    """Add up counts of equal k-mers from the host, uint64[n, words] in any order."""
+    import cupy
+
+    columns = to_device(np.ascontiguousarray(kmers.T))
+    own = to_device(counts)
+    if len(counts) > 0:
+        order = _order(columns)
+        own = own[order]
+        for column in columns:
+            column[...] = column[order]
+        del order
+    return _distinct(cupy.ascontiguousarray(columns), len(counts), own)
+
+
+def _order(columns: Sequence[Any]) -> Any:
+    """The permutation that sorts rows by their columns, the first one first."""
+    order = None
+    for column in list(columns)[::-1]:
+        keys = column.copy() if order is None else column[order]
+        step = radix_argsort(keys)
+        del keys
+        order = step if order is None else order[step]
+    return order
+
+
+def _distinct(kmers: Any, stride: int, counts: Any) -> Counted:
+    """Count equal ones of sorted k-mers.
+
+    Args:
+        kmers: uint64[words, n], the columns ``stride`` apart.
+        stride: that.
+        counts: uint16[n], how often each one occurs; None: once.
+    """
+    import cupy
+
+    words, size = kmers.shape
+    if size == 0:
+        return Counted(cupy.empty((words, 0), cupy.uint64), cupy.empty(0, cupy.uint16))
+    blocks = -(-size // ROWS)
+    firsts = cupy.empty(blocks, dtype=cupy.uint32)
+    rows = (kmers, np.int64(stride), np.int64(size))
+    KERNELS.launch(f"count_firsts_{words}", (blocks,), (THREADS,), (*rows, firsts))
+    up_to = cupy.cumsum(firsts, dtype=cupy.int64)
+    distinct = int(up_to[-1])
+    found = cupy.empty((words, distinct), dtype=cupy.uint64)
+    starts = cupy.empty(distinct, dtype=cupy.uint32)
+    KERNELS.launch(
+        f"list_firsts_{words}",
+        (blocks,),
+        (THREADS,),
+        (*rows, up_to, np.int64(distinct), found, starts),
+    )
+    out = cupy.empty(distinct, dtype=cupy.uint16)
+    KERNELS.launch(
+        "count_rows",
+        grid_of_threads(distinct),
+        (THREADS,),
+        (starts, np.int64(distinct), np.int64(size), np.uint64(0) if counts is None else counts,
+         out),
+    )  # fmt: skip
+    return Counted(found, out)

@@ -1,0 +1,311 @@
+"""Counting the k-mers of files on a GPU.
+
+Files go to the device as they are, and their k-mers stay there until the buffer is full or the
+files end; then they are sorted and counted. If there is more to come, the counts (a run) go to
+files beside the output, and those of all runs are added up in the end, bucket by bucket. What the
+GPU's reader does not support, the CPU reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.device.arena import Arena, persistent
+from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.memory import format_size
+from ngsgpu.device.pinned import PinnedPool
+from ngsgpu.device.plan import ADVICE, gpu_memory
+from ngsgpu.device.team import limited_gpu_memory
+from ngsgpu.errors import DeviceMemoryError, InputError
+from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
+from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
+from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK, DeviceReadFiles, no_bad_pair
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.text.batch import MAX_READ_LENGTH, RecordBatch
+from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.io.text.reader import read_batches
+from ngsgpu.kmers.database import DatabaseWriter, Source
+from ngsgpu.kmers.gpu import (
+    MOST_ROWS,
+    Counted,
+    KmerBuffer,
+    joined,
+    joined_row_bytes,
+    piece_rows,
+    row_bytes,
+)
+from ngsgpu.kmers.params import CountParameters
+from ngsgpu.kmers.runs import Run, write_run
+from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
+from ngsgpu.pool import working
+from ngsgpu.run.options import RunOptions, chunk_bytes_within
+from ngsgpu.run.progress import say_if_compiling
+
+_BUCKET_BITS: Final = 14
+_STRETCH: Final = 1 << 20
+_CHUNK_SHARE: Final = 64
+_SMALL_BYTES: Final = 8 << 20
+_LEAST_ROWS: Final = 2 * MAX_READ_LENGTH
+_MOST_BUFFERS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class CountPlan:
+    """Memory of a run on the GPU.
+
+    Attributes:
+        rows: k-mers that there is room for.
+        chunk_bytes: of a file.
+        bytes: GPU memory.
+    """
+
+    rows: int
+    chunk_bytes: int
+    bytes: int
+
+
+def plan_counting(letters: int | None, words: int, budget: int) -> CountPlan:
+    """Divide the memory of a GPU.
+
+    Args:
+        letters: most letters that the files have; None if that is unknown.
+        words: of a k-mer.
+        budget: GPU memory that may be used, in bytes.
+
+    Raises:
+        DeviceMemoryError: it is too little.
+    """
+    chunk_bytes = max(MIN_CHUNK, min(CHUNK_BYTES, budget // _CHUNK_SHARE))
+    reading = SLOTS * slot_bytes(chunk_bytes + 1) + _SMALL_BYTES
+    row = row_bytes(words)
+    rows = min(MOST_ROWS, (budget - reading) // row)
+    if letters is not None:
+        rows = min(rows, max(letters, _LEAST_ROWS))
+    if rows < _LEAST_ROWS:
+        raise DeviceMemoryError(
+            f"counting k-mers takes at least {format_size(reading + _LEAST_ROWS * row)} of GPU "
+            f"memory and {format_size(max(0, budget))} may be used; {ADVICE}"
+        )
+    return CountPlan(rows, chunk_bytes, reading + rows * row)
+
+
+def count_on_gpu(
+    paths: Sequence[str | Path],
+    folder: Path,
+    parameters: CountParameters,
+    phred_offset: PhredOffset,
+    options: RunOptions,
+    letters: int | None,
+    advance: Callable[[int], None],
+) -> Source:
+    """Count the k-mers of files into a database, as on the CPU, on the current GPU.
+
+    Args:
+        paths: FASTQ or FASTA files.
+        folder: of the database.
+        parameters: which k-mers are counted.
+        phred_offset: of the qualities.
+        options: threads and memory.
+        letters: most letters that the files have; None if that is unknown.
+        advance: called with the number of sequences done since the last call.
+
+    Returns:
+        What was counted.
+
+    Raises:
+        InputError: a file cannot be read.
+        OutputError: the database cannot be written.
+        DeviceError: CUDA fails, or the GPU's memory is too small.
+    """
+    with limited_gpu_memory(options.gpu_memory), cuda_errors("counting k-mers on the GPU"):
+        budget = gpu_memory(options.gpu_memory).budget
+        plan = plan_counting(letters, parameters.words, budget)
+        counter = GpuCounter(paths, parameters, phred_offset, options, folder, plan, advance)
+        try:
+            return counter.count(Arena(plan.bytes))
+        finally:
+            for run in counter.runs:
+                run.remove()
+
+
+@dataclass(slots=True)
+class GpuCounter:
+    """One run of ``count_on_gpu``.
+
+    Attributes:
+        runs: counts that are on the disk.
+    """
+
+    paths: Sequence[str | Path]
+    parameters: CountParameters
+    phred_offset: PhredOffset
+    options: RunOptions
+    folder: Path
+    plan: CountPlan
+    advance: Callable[[int], None]
+    runs: list[Run] = field(default_factory=list)
+    sequences: int = 0
+    _bases: int = 0
+    _least: int = 0
+    _buffer: KmerBuffer = field(init=False)
+    _copies: Any = None
+
+    def count(self, arena: Arena) -> Source:
+        """Count everything into the database; its memory is that of an arena."""
+        import cupy
+
+        k, words = self.parameters.kmer, self.parameters.words
+        self._least = lowest_quality(self.parameters, self.phred_offset)
+        self._copies = cupy.cuda.Stream(non_blocking=True)
+        with arena.in_use():
+            with persistent():
+                self._buffer = KmerBuffer(k, self.plan.rows, self._least)
+            for path in self.paths:
+                self._add(path)
+            writer = DatabaseWriter(self.folder, words)
+            if not self.runs:
+                self._write(writer, [self._buffer.counted()])
+            else:
+                self._spill()
+            total, bases = self._buffer.total, self._bases + self._buffer.bases
+            del self._buffer
+            if self.runs:
+                self._write(writer, self._joined())
+        names = tuple(Path(path).name for path in self.paths)
+        source = Source(self.sequences, bases, total, names)
+        writer.close(self.parameters, source)
+        return source
+
+    def _add(self, path: str | Path) -> None:
+        """Add the k-mers of a file."""
+        done = 0
+        try:
+            with DeviceReadFiles(
+                ReadFiles((str(path),)),
+                threads=self.options.threads,
+                chunk_bytes=self.plan.chunk_bytes,
+                phred_offset=self.phred_offset,
+                copies=self._copies,
+                bad_pair=no_bad_pair(),
+            ) as lane:
+                for batch in lane.batches():
+                    chunk, record = batch.parts[0]
+                    end = record + batch.records
+                    while record < end:
+                        fit = self._buffer.records_that_fit(chunk, end - record)
+                        if fit == 0:
+                            self._spill()
+                            continue
+                        self._buffer.find(chunk, record, fit)
+                        record += fit
+                    done += batch.records
+                    self.advance(batch.records)
+        except (IrregularInputError, InputError) as reason:
+            say_read_by_cpu(reason)
+        else:
+            if done > 0:
+                self.sequences += done
+                return
+        self._add_by_cpu(path, done)
+
+    def _add_by_cpu(self, path: str | Path, done: int) -> None:
+        """Add the k-mers of a file from a record on; its reader says what is wrong with it."""
+        say_if_compiling()
+        k, words = self.parameters.kmer, self.parameters.words
+        self.sequences += done
+
+        def find(own: Stretches) -> NDArray[np.uint64]:
+            room = np.empty((own.room, words), dtype=np.uint64)
+            return room[: kmers_in(own, k, self._least, room)]
+
+        stretches = self._stretches(path, done)
+        with working(self.options.threads, find, stretches, name="kmers") as found:
+            for kmers in found:
+                while len(kmers):
+                    kmers = kmers[self._buffer.append(kmers) :]
+                    if len(kmers):
+                        self._spill()
+
+    def _stretches(self, path: str | Path, done: int) -> Iterator[Stretches]:
+        """What the CPU reads, without the first ``done`` records."""
+        threads = self.options.threads
+        chunk_bytes = chunk_bytes_within(self.options.budget, self.options.chunk_bytes)
+        for whole in read_batches(
+            path, threads=threads, chunk_bytes=chunk_bytes, phred_offset=self.phred_offset
+        ):
+            skipped = min(done, len(whole))
+            done -= skipped
+            batch: RecordBatch = whole.slice(skipped, len(whole))
+            if len(batch) == 0:
+                continue
+            self.sequences += len(batch)
+            self._bases += int(batch.seq_len.sum(dtype=np.int64))
+            yield from stretches_of(batch, self.parameters.kmer, _STRETCH)
+            self.advance(len(batch))
+
+    def _spill(self) -> None:
+        """Count what is in the buffer, and put the counts on the disk."""
+        rows = piece_rows(self.plan.rows)
+        counted = self._buffer.counted()
+        parts = ((kmers.get(), counts.get()) for kmers, counts in counted.pieces(1, rows))
+        starts = counted.starts(_BUCKET_BITS)
+        self.runs.append(write_run(self.folder, len(self.runs), parts, starts))
+
+    def _joined(self) -> Iterator[Counted]:
+        """The sums of all runs, in order."""
+        words = self.parameters.words
+        room = (self.plan.bytes - _SMALL_BYTES) // joined_row_bytes(words)
+        most = min(self.plan.rows, room)
+        ends = sum(run.starts for run in self.runs)
+        assert isinstance(ends, np.ndarray)
+        first, buckets = 0, len(ends) - 1
+        while first < buckets:
+            last = int(np.searchsorted(ends, ends[first] + most, side="right")) - 1
+            last = max(first + 1, last)
+            parts = [run.read(first, last, words) for run in self.runs]
+            yield joined(*(np.concatenate(own) for own in zip(*parts, strict=True)))
+            first = last
+
+    def _write(self, writer: DatabaseWriter, parts: Sequence[Counted] | Iterator[Counted]) -> None:
+        """Write counted k-mers, by several threads."""
+        words = self.parameters.words
+        rows = piece_rows(self.plan.rows)
+        threads = max(1, min(self.options.threads, _MOST_BUFFERS))
+        pool = PinnedPool((8 * words + 2) * rows, threads + 2)
+
+        def pieces() -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
+            for counted in parts:
+                for piece in counted.pieces(self.parameters.min_count, rows):
+                    buffer = pool.take()
+                    size = len(piece[1])
+                    if size:
+                        for there, here in zip(piece, _arrays(buffer, size, words), strict=True):
+                            there.get(out=here)
+                    del piece
+                    yield writer.reserve(size), size, buffer
+                # Gone before the next ones are made.
+                del counted
+
+        def put(piece: tuple[int, int, NDArray[np.uint8]]) -> None:
+            at, size, buffer = piece
+            writer.put(at, *_arrays(buffer, size, words))
+            pool.release(buffer)
+
+        with working(threads, put, pieces(), ahead=threads + 1, name="write") as done:
+            for _ in done:
+                pass
+
+
+def _arrays(
+    buffer: NDArray[np.uint8], size: int, words: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+    """K-mers and counts in a buffer."""
+    end = 8 * words * size
+    kmers = buffer[:end].view(np.uint64).reshape(size, words)
+    return kmers, buffer[end : end + 2 * size].view(np.uint16)

@@ -1,0 +1,216 @@
+// Counting k-mers on the GPU; the reference is ngsgpu/kmers/cpu.py.
+//
+// K-mers are in columns: word j of k-mer i is ``kmers[j * stride + i]``. Bytes and times of a data
+// set are in docs/gpu.md.
+#include "ngsgpu/device/cuda/block.cuh"
+#include "ngsgpu/device/cuda/warp.cuh"
+#include "ngsgpu/kmers/kmer.cuh"
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kRows = 2048;  // sorted k-mers for each block; ROWS of gpu.py
+constexpr int kBases = 32;   // of a word
+constexpr uint64_t kMostCount = 65535;
+
+// A read's letters, 32 at a time: the word of their codes, and which of them end a k-mer.
+struct Letters {
+    const uint8_t* bases;
+    const uint8_t* quals;
+    const uint8_t* codes;
+    int length, least, lane;
+
+    __device__ __forceinline__ void load(int first, uint64_t* word, uint32_t* bad) const {
+        const int at = first + lane;
+        bool good = at < length;
+        uint64_t code = 0;
+        if (good) {
+            code = codes[bases[at]];
+            good = code < 4 && (least == 0 || quals[at] >= least);
+        }
+        *bad = __ballot_sync(WARP, !good);
+        *word = any_lane(good ? code << (62 - 2 * lane) : 0);
+    }
+};
+
+// Whether none of the k letters from this lane's on is bad.
+template <int W>
+__device__ __forceinline__ bool all_good(const uint32_t* bad, int k, int lane) {
+    uint32_t found = 0;
+#pragma unroll
+    for (int j = 0; j <= W; ++j) {
+        const int low = max(0, lane - kBases * j), high = min(kBases, lane + k - kBases * j);
+        if (low < high)
+            found |= bad[j] & uint32_t(((uint64_t(1) << high) - 1) & ~((uint64_t(1) << low) - 1));
+    }
+    return found == 0;
+}
+
+template <int W>
+__device__ __forceinline__ void find(const uint8_t* raw, const uint32_t* seq_start,
+                                     const uint32_t* qual_start, const int* lengths,
+                                     uint32_t first, uint32_t records, const uint8_t* classes,
+                                     int least, int k, uint64_t* kmers, int64_t stride,
+                                     unsigned long long* found) {
+    __shared__ uint8_t codes[256];
+    for (int i = threadIdx.x; i < 256; i += kThreads) codes[i] = classes[i];
+    __syncthreads();
+    const int lane = threadIdx.x & 31;
+    const uint32_t warps = gridDim.x * (kThreads / 32);
+    const int unused = unused_bits<W>(k);
+    unsigned long long bases = 0;
+    for (uint32_t i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < records; i += warps) {
+        const uint32_t record = first + i;
+        const int length = lengths[record];
+        bases += length;
+        const Letters letters = {raw + seq_start[record], raw + qual_start[record], codes,
+                                 length, least, lane};
+        // The words of this and the next letters, as far as a k-mer may reach.
+        uint64_t word[W + 1];
+        uint32_t bad[W + 1];
+        if (length < k) continue;
+#pragma unroll
+        for (int j = 0; j <= W; ++j) letters.load(kBases * j, word + j, bad + j);
+        for (int at = 0; at + k <= length; at += kBases) {
+            const bool good = all_good<W>(bad, k, lane);
+            const uint32_t mask = __ballot_sync(WARP, good);
+            if (mask != 0) {
+                unsigned long long place = 0;
+                if (lane == 0) place = atomicAdd(found, (unsigned long long)(__popc(mask)));
+                place = __shfl_sync(WARP, place, 0) + count_before(mask, lane);
+                if (good) {
+                    uint64_t forward[W], backward[W];
+#pragma unroll
+                    for (int j = 0; j < W; ++j) {
+                        forward[j] = word[j] << (2 * lane);
+                        if (lane > 0) forward[j] |= word[j + 1] >> (64 - 2 * lane);
+                    }
+                    forward[W - 1] &= ~uint64_t(0) << unused;
+                    turn<W>(forward, k, backward);
+                    const bool turned = is_less<W>(backward, forward);
+#pragma unroll
+                    for (int j = 0; j < W; ++j)
+                        kmers[j * stride + place] = turned ? backward[j] : forward[j];
+                }
+            }
+#pragma unroll
+            for (int j = 0; j < W; ++j) {
+                word[j] = word[j + 1];
+                bad[j] = bad[j + 1];
+            }
+            letters.load(at + kBases * (W + 1), word + W, bad + W);
+        }
+    }
+    if (lane == 0 && bases) atomicAdd(found + 1, bases);
+}
+
+// Whether a sorted k-mer differs from the one before.
+template <int W>
+__device__ __forceinline__ bool is_first(const uint64_t* kmers, int64_t stride, int64_t i) {
+    if (i == 0) return true;
+    bool differs = false;
+#pragma unroll
+    for (int j = 0; j < W; ++j)
+        differs |= kmers[j * stride + i] != kmers[j * stride + i - 1];
+    return differs;
+}
+
+template <int W>
+__device__ __forceinline__ void count_firsts(const uint64_t* kmers, int64_t stride, int64_t count,
+                                             uint32_t* firsts) {
+    const int64_t begin = int64_t(blockIdx.x) * kRows;
+    unsigned own = 0, total;
+    for (int row = threadIdx.x; row < kRows; row += kThreads)
+        own += begin + row < count && is_first<W>(kmers, stride, begin + row);
+    block_exclusive_sum<kThreads>(own, &total);
+    if (threadIdx.x == 0) firsts[blockIdx.x] = total;
+}
+
+template <int W>
+__device__ __forceinline__ void list_firsts(const uint64_t* kmers, int64_t stride, int64_t count,
+                                            const int64_t* up_to, int64_t distinct,
+                                            uint64_t* out, uint32_t* starts) {
+    const int64_t begin = int64_t(blockIdx.x) * kRows;
+    int64_t place = blockIdx.x == 0 ? 0 : up_to[blockIdx.x - 1];
+    for (int row = threadIdx.x; row < kRows; row += kThreads) {
+        const int64_t i = begin + row;
+        const bool first = i < count && is_first<W>(kmers, stride, i);
+        unsigned total;
+        const int64_t to = place + block_exclusive_sum<kThreads>(first, &total);
+        if (first) {
+#pragma unroll
+            for (int j = 0; j < W; ++j) out[j * distinct + to] = kmers[j * stride + i];
+            starts[to] = uint32_t(i);
+        }
+        place += total;
+    }
+}
+
+}  // namespace
+
+// Append the canonical k-mers of records of a chunk to a buffer, in any order.
+//
+// ``found``: k-mers in the buffer, and the bases of all records that were seen. Letters that
+// ``classes`` (uint8[256]) has no code for are in no k-mer, nor are those of a quality below
+// ``least``; 0 takes all.
+//
+// Grid: any; block: kThreads, one warp per record. Bytes: bases (and qualities) in, from L2, and 8
+// per word of a k-mer out. Operations: about 60 a letter and word.
+#define FIND(W)                                                                                   \
+    extern "C" __global__ void __launch_bounds__(kThreads) find_kmers_##W(                        \
+        const uint8_t* raw, const uint32_t* seq_start, const uint32_t* qual_start,                \
+        const int* lengths, uint32_t first, uint32_t records, const uint8_t* classes, int least,  \
+        int k, uint64_t* kmers, int64_t stride, unsigned long long* found) {                      \
+        find<W>(raw, seq_start, qual_start, lengths, first, records, classes, least, k, kmers,    \
+                stride, found);                                                                   \
+    }
+
+// Count the distinct ones of each block's sorted k-mers.
+//
+// Grid: one block for kRows k-mers; block: kThreads. Bytes: the k-mers in.
+#define COUNT_FIRSTS(W)                                                                    \
+    extern "C" __global__ void __launch_bounds__(kThreads) count_firsts_##W(               \
+        const uint64_t* kmers, int64_t stride, int64_t count, uint32_t* firsts) {          \
+        count_firsts<W>(kmers, stride, count, firsts);                                     \
+    }
+
+// Write distinct k-mers, and where each begins; ``up_to`` is the inclusive sum of ``firsts``.
+//
+// Grid and block as for count_firsts. Bytes: the k-mers in, the distinct ones and 4 for each out.
+#define LIST_FIRSTS(W)                                                                     \
+    extern "C" __global__ void __launch_bounds__(kThreads) list_firsts_##W(                \
+        const uint64_t* kmers, int64_t stride, int64_t count, const int64_t* up_to,        \
+        int64_t distinct, uint64_t* out, uint32_t* starts) {                               \
+        list_firsts<W>(kmers, stride, count, up_to, distinct, out, starts);                \
+    }
+
+FIND(1)
+FIND(2)
+FIND(3)
+FIND(4)
+COUNT_FIRSTS(1)
+COUNT_FIRSTS(2)
+COUNT_FIRSTS(3)
+COUNT_FIRSTS(4)
+LIST_FIRSTS(1)
+LIST_FIRSTS(2)
+LIST_FIRSTS(3)
+LIST_FIRSTS(4)
+
+// How often each k-mer occurs: how many rows it has, or the sum of their counts, at most 65,535.
+//
+// Grid: any; block: kThreads, one thread per k-mer. Bytes: 4 in and 2 out for each.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    count_rows(const uint32_t* starts, int64_t distinct, int64_t count, const uint16_t* counts,
+               uint16_t* out) {
+    const int64_t step = int64_t(gridDim.x) * kThreads;
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < distinct; i += step) {
+        const int64_t begin = starts[i], end = i + 1 < distinct ? starts[i + 1] : count;
+        uint64_t sum = end - begin;
+        if (counts != nullptr) {
+            sum = 0;
+            for (int64_t row = begin; row < end; ++row) sum += counts[row];
+        }
+        out[i] = uint16_t(sum < kMostCount ? sum : kMostCount);
+    }
+}

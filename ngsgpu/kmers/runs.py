@@ -1,0 +1,71 @@
+"""Runs: sorted counts on the disk, of a part of the k-mers, to be added up in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.errors import output_error
+
+
+class Run(NamedTuple):
+    """Sorted counts on the disk.
+
+    Attributes:
+        kmers: file of k-mers.
+        counts: file of their counts.
+        starts: int64[buckets + 1], where buckets begin and the last ends.
+    """
+
+    kmers: Path
+    counts: Path
+    starts: NDArray[np.int64]
+
+    def read(
+        self, first: int, last: int, words: int
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+        """K-mers and counts of the buckets from ``first`` up to ``last``."""
+        begin, end = int(self.starts[first]), int(self.starts[last])
+        size = end - begin
+        kmers = np.fromfile(self.kmers, np.uint64, size * words, offset=8 * words * begin)
+        counts = np.fromfile(self.counts, np.uint16, size, offset=2 * begin)
+        return kmers.reshape(size, words), counts
+
+    def remove(self) -> None:
+        """Remove the files."""
+        self.kmers.unlink(missing_ok=True)
+        self.counts.unlink(missing_ok=True)
+
+
+def write_run(
+    folder: Path,
+    number: int,
+    parts: Iterable[tuple[NDArray[np.uint64], NDArray[np.uint16]]],
+    starts: NDArray[np.int64] | None = None,
+) -> Run:
+    """Put sorted counts on the disk.
+
+    Args:
+        folder: of the database that is being made.
+        number: of the run.
+        parts: k-mers, uint64[n, words], and their counts.
+        starts: where buckets begin; None if each part is a bucket.
+
+    Raises:
+        OutputError: they cannot be written.
+    """
+    kmer_path, count_path = (folder / f"run-{number:04d}.{name}" for name in ("kmers", "counts"))
+    places = [0]
+    try:
+        with kmer_path.open("wb") as kmer_file, count_path.open("wb") as count_file:
+            for kmers, counts in parts:
+                kmer_file.write(kmers.reshape(-1).view(np.uint8).data)
+                count_file.write(counts.view(np.uint8).data)
+                places.append(places[-1] + len(kmers))
+    except OSError as error:
+        raise output_error(folder.parent, error) from error
+    return Run(kmer_path, count_path, np.array(places) if starts is None else starts)

@@ -1,0 +1,80 @@
+"""Stretches of sequences: what a thread takes k-mers from at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.kmers.cpu import find_kmers
+from ngsgpu.kmers.params import CountParameters
+
+_NO_QUALITY = np.empty(0, dtype=np.int64)
+
+
+class Stretches(NamedTuple):
+    """Stretches of sequences, for ``find_kmers``.
+
+    Attributes:
+        data: text.
+        begin: int64[n], where they begin.
+        stop: int64[n], where they stop.
+        low: int64[n], where their sequences begin.
+        quality: int64[n], where their qualities begin; empty without.
+        room: most k-mers that they have.
+    """
+
+    data: NDArray[np.uint8]
+    begin: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    low: NDArray[np.int64]
+    quality: NDArray[np.int64]
+    room: int
+
+
+def stretches_of(batch: RecordBatch, k: int, most: int) -> Iterator[Stretches]:
+    """Cut a batch into stretches with at most ``most`` letters in all."""
+    begin, stop, low = batch.seq_start, batch.seq_end, batch.seq_start
+    quality = _NO_QUALITY if batch.qual_start is None else batch.qual_start
+    sizes = stop - begin
+    if sizes.max(initial=0) > most:
+        pieces = np.maximum(1, -(-sizes // most))
+        low = np.repeat(begin, pieces)
+        first = np.repeat(np.cumsum(pieces) - pieces, pieces)
+        begin = low + (np.arange(len(low)) - first) * most
+        stop = np.minimum(begin + most, np.repeat(stop, pieces))
+        quality = np.repeat(quality, pieces) if len(quality) else quality
+        sizes = stop - begin
+    rooms = np.maximum(0, sizes - np.where(begin == low, k - 1, 0))
+    ends = np.cumsum(sizes)
+    i = 0
+    while i < len(begin):
+        before = int(ends[i] - sizes[i])
+        j = max(i + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield Stretches(
+            batch.data, begin[i:j], stop[i:j], low[i:j], quality[i:j], int(rooms[i:j].sum())
+        )
+        i = j
+
+
+def lowest_quality(parameters: CountParameters, phred_offset: PhredOffset) -> int:
+    """Lowest quality character of a base that counts; 0 counts all."""
+    offset = 33 if phred_offset == "auto" else phred_offset
+    return parameters.min_quality + offset if parameters.min_quality > 0 else 0
+
+
+def kmers_in(own: Stretches, k: int, least: int, room: NDArray[np.uint64]) -> int:
+    """Write the canonical k-mers of stretches; return their number.
+
+    Args:
+        own: the stretches.
+        k: length of a k-mer.
+        least: see ``lowest_quality``.
+        room: uint64[own.room or more, words].
+    """
+    least = least if len(own.quality) > 0 else 0
+    return find_kmers(own.data, own.begin, own.stop, own.low, own.quality, least, k, room)
