@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.assemble.chains import Unitigs, find_unitigs
+from ngsgpu.assemble.colors import color_lines, color_names
 from ngsgpu.assemble.graph import graph_of, index_bits, place_type
 from ngsgpu.assemble.params import UnitigParameters, check_odd
 from ngsgpu.assemble.text import write_text
@@ -76,6 +78,9 @@ def write_unitigs(
     parameters: UnitigParameters | None = None,
     *,
     database: str | Path | None = None,
+    colors: str | Path | None = None,
+    color: Sequence[str | Path] = (),
+    stats: str | Path | None = None,
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
 ) -> UnitigSummary:
@@ -87,6 +92,9 @@ def write_unitigs(
         gfa: GFA file.
         parameters: which k-mers make the graph; of a database, its own k-mer length counts.
         database: k-mer database instead of files.
+        colors: table of what samples have of each unitig; see ``color_lines``.
+        color: k-mer databases of these samples.
+        stats: JSON file with what was written.
         phred_offset: of the qualities.
         options: threads, memory and progress; do not affect the result.
 
@@ -97,15 +105,21 @@ def write_unitigs(
         InputError: a file or the database cannot be read.
         OutputError: an output cannot be written; none is then.
         HostMemoryError: the memory is too small.
-        UsageError: there is no input, or no output, or the k-mer length is even.
+        UsageError: there is no input, or no output, or the k-mer length is even, or samples have
+            the same name.
     """
     parameters = parameters or UnitigParameters()
     options = options or RunOptions()
     if bool(paths) == (database is not None):
         raise UsageError("give reads (-i) or a k-mer database (-d)")
-    outputs = [path for path in (out, gfa) if path is not None]
+    if (colors is None) != (not color):
+        raise UsageError("--color and --colors belong together: the samples, and the table")
+    color_names(color)
+    outputs = [path for path in (out, gfa, colors) if path is not None]
     if not outputs:
         raise UsageError("no output given; name a file with -o or --gfa")
+    if stats is not None:
+        outputs.append(stats)
     check_distinct(list(paths), outputs)
     files: list[AtomicFile] = []
     try:
@@ -119,8 +133,12 @@ def write_unitigs(
                 parameters,
                 next(writes) if out is not None else None,
                 next(writes) if gfa is not None else None,
+                next(writes) if colors is not None else None,
+                color,
                 options,
             )
+            if stats is not None:
+                next(writes)((json.dumps(asdict(summary), indent=1) + "\n").encode())
         commit_all(files)
     finally:
         for file in files:
@@ -166,6 +184,8 @@ def _write(
     parameters: UnitigParameters,
     fasta: Callable[[memoryview], None] | None,
     gfa: Callable[[memoryview], None] | None,
+    colors: Callable[[bytes], None] | None,
+    color: Sequence[str | Path],
     options: RunOptions,
 ) -> UnitigSummary:
     k = database.parameters.kmer
@@ -179,6 +199,9 @@ def _write(
             stage.advance(len(graph))
         with progress.stage("writing", unit="unitigs") as stage:
             write_text(graph, unitigs, fasta, gfa, options.threads)
+            if colors is not None:
+                for text in color_lines(graph, unitigs, color, options.threads):
+                    colors(text)
             stage.advance(len(unitigs))
     return _summary(unitigs, k, least)
 

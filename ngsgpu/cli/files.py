@@ -85,9 +85,12 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "kmers query": {"in1": Role.READS, "database": Role.READ} | _written("out"),
     "kmers intersect": {"databases": Role.READ} | _written("out"),
     "kmers subtract": {"databases": Role.READ} | _written("out"),
+    "kmers union": {"databases": Role.READ} | _written("out"),
     "kmers model": {"database": Role.READ},
     "kmers spectrum": _READS | _written("out"),
-    "unitigs": _READS | {"database": Role.READ} | _written("out", "gfa"),
+    "unitigs": _READS
+    | dict.fromkeys(("database", "color"), Role.READ)
+    | _written("out", "gfa", "colors", "stats"),
     "index build": {"reference": Role.READ, "out": Role.CHECKED_LATER},
     "index query": {"in1": Role.READS, "index": Role.CHECKED_LATER} | _written("out"),
     "classify": _READS

@@ -235,6 +235,11 @@ def subtract(databases: Databases, out: NewDatabase, threads: Threads = 0) -> No
     _combine("subtract", databases, out, threads)
 
 
+def union(databases: Databases, out: NewDatabase, threads: Threads = 0) -> None:
+    """Keep the k-mers of all databases, with the sums of their counts."""
+    _combine("union", databases, out, threads)
+
+
 def _combine(kept: str, databases: list[str], out: str, threads: int) -> None:
     from ngsgpu.kmers import Kept, combine
 
@@ -328,4 +333,4 @@ def _counts_in(
 
 
 app = typer.Typer(no_args_is_help=True, help="Count k-mers, and use the counts.")
-add_commands(app, count, histo, dump, info, query, intersect, subtract, model, spectrum)
+add_commands(app, count, histo, dump, info, query, intersect, subtract, union, model, spectrum)

@@ -8,6 +8,7 @@ from ngsgpu.cli.options import (
     PhredChoice,
     PhredOffsetOption,
     Quiet,
+    StatsFile,
     Threads,
     option,
 )
@@ -25,6 +26,14 @@ def unitigs(
     ),
     out: str | None = option(None, "FILE", "Unitigs, FASTA; - is standard output.", "-o", "--out"),
     gfa: str | None = option(None, "FILE", "Graph, GFA 1."),
+    color: Paths | None = option(
+        None, "DIR", "K-mer database of a sample, for --colors; repeat for more.", "--color"
+    ),
+    colors: str | None = option(
+        None,
+        "FILE",
+        "Table: how many k-mers of each unitig the --color databases have, and how often.",
+    ),
     kmer: int | None = option(
         None,
         "K",
@@ -40,6 +49,7 @@ def unitigs(
     ),
     min_quality: int = option(0, "Q", "Skip k-mers that have a base of lower quality."),
     phred_offset: PhredOffsetOption = PhredChoice.auto,
+    stats: StatsFile = None,
     threads: Threads = 0,
     memory: Memory = None,
     quiet: Quiet = False,
@@ -70,6 +80,9 @@ def unitigs(
         gfa,
         parameters,
         database=database,
+        colors=colors,
+        color=color or [],
+        stats=stats,
         phred_offset=phred(phred_offset),
         options=options,
     )

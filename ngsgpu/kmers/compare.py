@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
@@ -18,11 +17,12 @@ from ngsgpu.kmers.cpu import is_less
 from ngsgpu.kmers.database import (
     DatabaseWriter,
     KmerDatabase,
+    Source,
     check_same,
     new_database,
     open_database,
 )
-from ngsgpu.kmers.params import CountParameters
+from ngsgpu.kmers.params import MAX_COUNT, CountParameters
 from ngsgpu.pool import working
 
 _PART_BITS: Final = 10
@@ -36,6 +36,8 @@ class Kept(Enum):
     """K-mers of both, with the smaller count."""
     OWN = "subtract"
     """K-mers that the other one lacks."""
+    ANY = "union"
+    """K-mers of either, with the sum of the counts."""
 
 
 def combine(
@@ -45,7 +47,7 @@ def combine(
     kept: Kept,
     threads: int = 1,
 ) -> int:
-    """Keep the k-mers of a database that all others have, or none of them.
+    """Keep the k-mers of a database that all others have, or none of them, or all k-mers.
 
     Args:
         first: the database.
@@ -76,8 +78,12 @@ def combine(
             parts.append((database.kmers[begin:end], database.counts[begin:end]))
         kmers, counts = parts[0]
         for other in parts[1:]:
-            room = np.empty_like(kmers), np.empty_like(counts)
-            size = _keep(kmers, counts, *other, kept is Kept.COMMON, *room)
+            most = len(kmers) + (len(other[0]) if kept is Kept.ANY else 0)
+            room = np.empty((most, kmers.shape[1]), kmers.dtype), np.empty(most, counts.dtype)
+            if kept is Kept.ANY:
+                size = _add(kmers, counts, *other, *room)
+            else:
+                size = _keep(kmers, counts, *other, kept is Kept.COMMON, *room)
             kmers, counts = room[0][:size], room[1][:size]
         return kmers, counts
 
@@ -88,14 +94,21 @@ def combine(
             for kmers, counts in parts:
                 writer.append(kmers, counts)
                 occurrences += int(counts.sum(dtype=np.int64))
-        least = min if kept is Kept.COMMON else (lambda values: next(iter(values)))
+        least = (lambda values: next(iter(values))) if kept is Kept.OWN else min
         parameters = CountParameters(
             one.parameters.kmer,
             least(own.parameters.min_quality for own in databases),
             least(own.parameters.min_count for own in databases),
         )
         names = (kept.value, *(Path(path).resolve().name for path in (first, *others)))
-        writer.close(parameters, replace(one.source, kmers=occurrences, files=names))
+        sources = [own.source for own in databases[: None if kept is Kept.ANY else 1]]
+        source = Source(
+            sequences=sum(own.sequences for own in sources),
+            bases=sum(own.bases for own in sources),
+            kmers=occurrences,
+            files=names,
+        )
+        writer.close(parameters, source)
     return writer.size
 
 
@@ -122,6 +135,37 @@ def _keep(
                 out[size, j] = kmers[i, j]
             out_counts[size] = min(counts[i], other_counts[at]) if common else counts[i]
             size += 1
+    return size
+
+
+@njit(nogil=True, cache=True)
+def _add(
+    kmers: NDArray[np.uint64],
+    counts: NDArray[np.uint16],
+    other: NDArray[np.uint64],
+    other_counts: NDArray[np.uint16],
+    out: NDArray[np.uint64],
+    out_counts: NDArray[np.uint16],
+) -> int:
+    """Write the k-mers of both, and the sums of their counts; return their number."""
+    words = kmers.shape[1]
+    size, i, at = 0, 0, 0
+    while i < len(kmers) or at < len(other):
+        count = np.int64(0)
+        first = i < len(kmers) and (at == len(other) or not is_less(other, at, kmers, i, words))
+        second = at < len(other) and (i == len(kmers) or not is_less(kmers, i, other, at, words))
+        if second:
+            for j in range(words):
+                out[size, j] = other[at, j]
+            count += np.int64(other_counts[at])
+            at += 1
+        if first:
+            for j in range(words):
+                out[size, j] = kmers[i, j]
+            count += np.int64(counts[i])
+            i += 1
+        out_counts[size] = count if count < MAX_COUNT else MAX_COUNT
+        size += 1
     return size
 
 

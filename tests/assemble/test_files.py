@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -80,6 +81,47 @@ def test_summary(tmp_path: Path, ngsgpu: Commands) -> None:
     done = ngsgpu("unitigs", "-i", path, "-k", K, "--gfa", out)
     assert "no valley" in done.err
     assert f"100 {K}-mers that occur 2 times or more" in done.err
+
+
+def test_colors(tmp_path: Path, ngsgpu: Commands) -> None:
+    """Two samples that share a part, and one of its own k-mers only; their union is the graph."""
+    samples = {"one": GENOME[:900], "two": GENOME[600:], "none": "ACGTT" * 10}
+    for name, bases in samples.items():
+        path = write(tmp_path / f"{name}.fa", f">g\n{bases}\n".encode())
+        done = ngsgpu("kmers", "count", "-q", "-i", path, "-k", K, "-o", tmp_path / f"{name}.kmers")
+        assert done.status == 0, done.err
+    own = [tmp_path / f"{name}.kmers" for name in samples]
+    assert ngsgpu("kmers", "union", *own[:2], "-o", tmp_path / "all").status == 0
+    given = [text for path in own for text in ("--color", path)]
+    fasta, table, stats = tmp_path / "u.fa", tmp_path / "u.tsv", tmp_path / "u.json"
+    done = ngsgpu(
+        "unitigs", "-q", "-d", tmp_path / "all", "--min-abundance", 1, "-o", fasta, *given,
+        "--colors", table, "--stats", stats, "-t", 2,
+    )  # fmt: skip
+    assert (done.status, done.err) == (0, "")
+    counts = {name: oracle.counted([bases], K) for name, bases in samples.items()}
+    unitigs = fasta.read_text().splitlines()[1::2]
+    lines = ["unitig kmers one_kmers one_count two_kmers two_count none_kmers none_count"]
+    for number, bases in enumerate(unitigs):
+        kmers = list(oracle.counted([bases], K))
+        line = [number, len(kmers)]
+        for found in counts.values():
+            line += [sum(kmer in found for kmer in kmers), sum(found[kmer] for kmer in kmers)]
+        lines.append(" ".join(map(str, line)))
+    assert table.read_text().replace("\t", " ").splitlines() == lines
+    written = json.loads(stats.read_text())
+    assert written["unitigs"] == len(unitigs) > 3
+    assert written["bases"] == sum(map(len, unitigs))
+    assert ngsgpu("kmers", "count", "-q", "-i", path, "-k", 31, "-o", tmp_path / "k31").status == 0
+    for options, message in (
+        (given, "belong together"),
+        (["--colors", table], "belong together"),
+        ([*given, "--color", tmp_path / "x" / "one.kmers", "--colors", table], "are named one"),
+        (["--color", tmp_path / "k31", "--colors", table], "31-mers and the graph 21-mers"),
+    ):
+        done = ngsgpu("unitigs", "-d", tmp_path / "all", "-o", fasta, *options)
+        assert done.status == 2
+        assert message in done.error
 
 
 def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,14 @@ def test_sets(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
         done = ngsgpu("kmers", command, database, tmp_path / "p", "-o", out)
         assert done.status == 0, done.err
         assert text(ngsgpu, "histo", "-d", out) == expected
+    done = ngsgpu("kmers", "union", database, tmp_path / "p", database, "-o", tmp_path / "all")
+    assert done.status == 0, done.err
+    total: Counter[str] = Counter()
+    for own in (database, tmp_path / "p", database):
+        for line in text(ngsgpu, "dump", "-d", own).splitlines():
+            total[line.split()[0]] += int(line.split()[1])
+    lines = "".join(f"{kmer}\t{total[kmer]}\n" for kmer in sorted(total))
+    assert text(ngsgpu, "dump", "-d", tmp_path / "all") == lines
 
 
 def test_model(tmp_path: Path, ngsgpu: Commands) -> None:
