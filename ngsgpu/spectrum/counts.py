@@ -14,7 +14,7 @@ from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import AmbiguousBases, ReadArrays, ReadSet
 from ngsgpu.sequence.hashing import mix64
-from ngsgpu.spectrum.reads import UNKNOWN, ReadSpace, load_read, scores_of_codes
+from ngsgpu.spectrum.reads import UNKNOWN, load_codes
 
 HIGHEST: Final = 65_535
 _BASES_PER_TASK: Final = 1 << 22
@@ -43,13 +43,12 @@ class KmerCounts(NamedTuple):
 def _collect(
     reads: ReadArrays,
     ambiguous: AmbiguousBases,
-    scores: NDArray[np.uint8],
     first: Integer,
     last: Integer,
     k: Integer,
     part: Integer,
     part_bits: Integer,
-    space: ReadSpace,
+    codes: NDArray[np.uint8],
     out: NDArray[np.uint64],
 ) -> Integer:
     """Write the canonical k-mers of some reads whose hash begins with ``part``, in high bits."""
@@ -59,12 +58,12 @@ def _collect(
     own = np.uint64(part)
     found = 0
     for read in range(first, last):
-        length = load_read(reads, ambiguous, scores, read, space.codes, space.scores)
+        length = load_codes(reads, ambiguous, read, codes)
         forward = np.uint64(0)
         backward = np.uint64(0)
         known = 0
         for i in range(length):
-            code = np.uint64(space.codes[i])
+            code = np.uint64(codes[i])
             known = 0 if code == UNKNOWN else known + 1
             forward = ((forward << _2) | (code & _3)) & mask
             backward = (backward >> _2) | ((_3 - (code & _3)) << top)
@@ -140,11 +139,10 @@ def count_reads(
 def _count_part(
     reads: ReadSet, k: int, threads: int, part: int, part_bits: int
 ) -> tuple[list[NDArray[np.uint64]], list[NDArray[np.uint16]], NDArray[np.int64]]:
-    scores = scores_of_codes(reads.arrays.quality_bits)
     bits = min(_MAX_BITS, max(4, (reads.bases >> part_bits) // _KMERS_PER_BUCKET).bit_length())
     rooms = Shared(
         (
-            ReadSpace.allocate(reads.max_length),
+            np.empty(max(1, reads.max_length), dtype=np.uint8),
             np.empty((_BASES_PER_TASK + reads.max_length, 1), dtype=np.uint64),
         )
         for _ in range(threads)
@@ -152,10 +150,8 @@ def _count_part(
 
     def collect(task: tuple[int, int]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         starts = np.empty((1 << bits) + 1, dtype=np.int64)
-        with rooms.borrowed() as (space, room):
-            found = _collect(
-                reads.arrays, reads.ambiguous, scores, *task, k, part, part_bits, space, room
-            )
+        with rooms.borrowed() as (codes, room):
+            found = _collect(reads.arrays, reads.ambiguous, *task, k, part, part_bits, codes, room)
             out = np.empty((found, 1), dtype=np.uint64)
             into_buckets(room[:found], bits, starts, out)
         return out, starts

@@ -10,10 +10,18 @@ from numpy.typing import NDArray
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import AmbiguousBases, ReadArrays
 from ngsgpu.spectrum.params import SearchRules
-from ngsgpu.spectrum.reads import ReadSpace, find_levels, load_read, longest_run
-from ngsgpu.spectrum.search import WalkSpace, search_read
+from ngsgpu.spectrum.reads import (
+    ReadSpace,
+    find_levels,
+    is_clean,
+    load_codes,
+    load_scores,
+    longest_run,
+)
+from ngsgpu.spectrum.search import search_read
 from ngsgpu.spectrum.solid import Solid
 from ngsgpu.spectrum.voting import try_all, vote_read
+from ngsgpu.spectrum.walk import WalkSpace
 
 # Classes of reads.
 ERROR_FREE: Final = 0
@@ -104,14 +112,15 @@ def correct_reads(
     read = work.read
     for number in range(first, last):
         own = number - first
-        length = load_read(reads, ambiguous, scores, number, read.original, read.scores)
+        length = load_codes(reads, ambiguous, number, read.original)
         kmers = length - k + 1
         results.begin[own] = 0
         results.end[own] = length
         results.counts[own] = 0
         results.classes[own] = ERROR_FREE
-        if kmers < 1:
+        if kmers < 1 or (rule == SEARCH and is_clean(solid, k, read.original, length)):
             continue
+        load_scores(reads, scores, number, read.original, length, read.scores)
         found = find_levels(solid, k, read.original, 0, length, read.before)
         if found == kmers:
             continue

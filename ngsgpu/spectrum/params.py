@@ -30,6 +30,8 @@ _MAX_NODES: Final = 512
 _END_CHECKS: Final = 3
 _DOUBTED_CHECKS: Final = 6
 _END_QUALITY: Final = 30
+_MIN_RUN: Final = 3
+_WEAK_COST: Final = 4
 
 
 class SearchRules(NamedTuple):
@@ -46,6 +48,8 @@ class SearchRules(NamedTuple):
         end_checks: k-mers that must confirm a change of a base of at least ``end_quality``.
         doubted_checks: the same behind a base below ``low_quality`` that is not changed.
         end_quality: see ``end_checks``.
+        min_run: fewer solid k-mers in a row are not trusted.
+        weak_cost: of a weak k-mer that is left, if several beginnings are compared.
     """
 
     kmer: int
@@ -58,6 +62,8 @@ class SearchRules(NamedTuple):
     end_checks: int
     doubted_checks: int
     end_quality: int
+    min_run: int
+    weak_cost: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +134,6 @@ class SpectrumParameters:
             end_checks=_END_CHECKS,
             doubted_checks=_DOUBTED_CHECKS,
             end_quality=_END_QUALITY,
+            min_run=_MIN_RUN,
+            weak_cost=_WEAK_COST,
         )

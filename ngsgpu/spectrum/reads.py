@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import AmbiguousBases, ReadArrays
 from ngsgpu.readset.cpu import BIN_SCORES, plane_start, quality_code, quality_start, read_length
-from ngsgpu.spectrum.solid import Solid, level_of
+from ngsgpu.spectrum.solid import SOLID, Solid, level_of
 
 UNKNOWN: Final = 4
 """Code of a base other than A, C, G and T."""
 
 _WITHOUT_QUALITY: Final = 20
 
+_1 = np.uint64(1)
 _2 = np.uint64(2)
 _3 = np.uint64(3)
 
@@ -30,6 +31,8 @@ class ReadSpace(NamedTuple):
         scores: uint8, Phred scores; 0 of unknown bases.
         levels: uint8, level of the k-mer that begins at each position.
         before: uint8, the same of the read without changes.
+        trusted: uint8, whether a search may begin at that k-mer.
+        cheapest: uint8, codes of the best of several trials.
     """
 
     original: NDArray[np.uint8]
@@ -37,11 +40,13 @@ class ReadSpace(NamedTuple):
     scores: NDArray[np.uint8]
     levels: NDArray[np.uint8]
     before: NDArray[np.uint8]
+    trusted: NDArray[np.uint8]
+    cheapest: NDArray[np.uint8]
 
     @classmethod
     def allocate(cls, max_length: int) -> Self:
         """Arrays for reads of a length."""
-        return cls(*(np.zeros(max(1, max_length), dtype=np.uint8) for _ in range(5)))
+        return cls(*(np.zeros(max(1, max_length), dtype=np.uint8) for _ in range(7)))
 
 
 def scores_of_codes(quality_bits: int) -> NDArray[np.uint8]:
@@ -52,31 +57,41 @@ def scores_of_codes(quality_bits: int) -> NDArray[np.uint8]:
 
 
 @njit(nogil=True, cache=True)
-def load_read(
-    reads: ReadArrays,
-    ambiguous: AmbiguousBases,
-    scores: NDArray[np.uint8],
-    read: Integer,
-    codes: NDArray[np.uint8],
-    qualities: NDArray[np.uint8],
+def load_codes(
+    reads: ReadArrays, ambiguous: AmbiguousBases, read: Integer, codes: NDArray[np.uint8]
 ) -> Integer:
-    """Write the codes and scores of a read; return its length."""
+    """Write the codes of a read; return its length."""
     length = read_length(reads, read)
     words = (length + 63) >> 6
     start = plane_start(reads, read)
-    quality = quality_start(reads, read)
-    for i in range(length):
-        low = reads.planes[start + (i >> 6)] >> np.uint64(i & 63)
-        high = reads.planes[start + words + (i >> 6)] >> np.uint64(i & 63)
-        codes[i] = (low & np.uint64(1)) | ((high & np.uint64(1)) << np.uint64(1))
-        qualities[i] = scores[quality_code(reads, quality, i)]
+    for word in range(words):
+        low = reads.planes[start + word]
+        high = reads.planes[start + words + word]
+        for i in range(word << 6, min(length, (word + 1) << 6)):
+            codes[i] = (low & _1) | ((high & _1) << _1)
+            low >>= _1
+            high >>= _1
     if len(ambiguous.reads):
         entry = np.searchsorted(ambiguous.reads, np.uint32(read))
         if entry < len(ambiguous.reads) and ambiguous.reads[entry] == read:
             for i in range(ambiguous.start[entry], ambiguous.start[entry + 1]):
                 codes[ambiguous.positions[i]] = UNKNOWN
-                qualities[ambiguous.positions[i]] = 0
     return length
+
+
+@njit(nogil=True, cache=True)
+def load_scores(
+    reads: ReadArrays,
+    scores: NDArray[np.uint8],
+    read: Integer,
+    codes: NDArray[np.uint8],
+    length: Integer,
+    out: NDArray[np.uint8],
+) -> None:
+    """Write the Phred scores of a read whose codes are known."""
+    start = quality_start(reads, read)
+    for i in range(length):
+        out[i] = 0 if codes[i] == UNKNOWN else scores[quality_code(reads, start, i)]
 
 
 @njit(nogil=True, cache=True)
@@ -114,6 +129,33 @@ def find_levels(
             levels[i - k + 1] = level
             found += level >= 2
     return found
+
+
+@njit(nogil=True, cache=True)
+def is_clean(solid: Solid, k: Integer, codes: NDArray[np.uint8], length: Integer) -> bool:
+    """Whether every (k / 4)-th k-mer of a read is solid, and its last one.
+
+    An error makes k k-mers weak in a row, or all of them up to an end of the read.
+    """
+    step = max(1, k // 4)
+    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+    top = np.uint64(2 * (k - 1))
+    forward = np.uint64(0)
+    backward = np.uint64(0)
+    for i in range(length):
+        if codes[i] == UNKNOWN:
+            return False
+        code = np.uint64(codes[i])
+        forward = ((forward << _2) | code) & mask
+        backward = (backward >> _2) | ((_3 - code) << top)
+        start = i - k + 1
+        if (
+            start >= 0
+            and (start % step == 0 or i == length - 1)
+            and level_of(solid, min(forward, backward)) < SOLID
+        ):
+            return False
+    return True
 
 
 @njit(nogil=True, cache=True)

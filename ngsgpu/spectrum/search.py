@@ -1,16 +1,16 @@
 """The default correction: the cheapest way through solid k-mers, by quality, or none.
 
-Between solid k-mers of a read, weak ones tell of errors. From the last solid k-mer in front of
-them, ``_walk`` goes through the read base by base. A way may keep the base or replace it, if the
+Between solid k-mers of a read, weak ones tell of errors. From the last trusted k-mer in front of
+them, ``find_way`` goes through the read base by base. A way may keep the base or replace it, if the
 k-mer that ends there is solid; a replacement costs its quality and a constant. The cheapest way
-through all k-mers that hold a base in question is taken, if no other is nearly as cheap. The
-reverse complement of the read is treated alike, for its start and for what one direction cannot
-tell.
+through all k-mers that hold a base in question is taken, as far as those nearly as cheap agree.
+The reverse complement of the read is treated alike, for its start and for what one direction
+cannot tell.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,170 +19,13 @@ from ngsgpu.jit import Integer, njit
 from ngsgpu.spectrum.params import SearchRules
 from ngsgpu.spectrum.reads import UNKNOWN, ReadSpace, find_levels
 from ngsgpu.spectrum.solid import RARE, SOLID, STRONG, Solid, level_of
+from ngsgpu.spectrum.walk import AMBIGUOUS, COMPLETE, NONE, WalkSpace, changes_in, find_way
 
-_NONE: Final = 1 << 30
-_READ: Final = 0
-_END: Final = 5
+_ANY: Final = 256
+"""Above any quality."""
 
-# Ends of a walk.
-COMPLETE: Final = 0
-PARTIAL: Final = 1
-AMBIGUOUS: Final = 2
-
-_1 = np.uint64(1)
 _2 = np.uint64(2)
 _3 = np.uint64(3)
-
-
-class WalkSpace(NamedTuple):
-    """Ways through a read; arrays have an entry for each base behind the first k-mer.
-
-    Attributes:
-        forward: uint64, the k-mer that ends in front of the base.
-        backward: uint64, its reverse complement.
-        history: uint64, which bases were changed so far, the last one in the lowest bit.
-        cost: int64, of the way so far.
-        option: uint8, the next base to try: the read's, then A, C, G and T.
-        base: uint8, the base taken.
-        level: uint8, level of the k-mer that ends with it.
-        own: uint8, that with the read's base.
-        best: uint8, the bases of the best way.
-        best_level: uint8, its levels.
-    """
-
-    forward: NDArray[np.uint64]
-    backward: NDArray[np.uint64]
-    history: NDArray[np.uint64]
-    cost: NDArray[np.int64]
-    option: NDArray[np.uint8]
-    base: NDArray[np.uint8]
-    level: NDArray[np.uint8]
-    own: NDArray[np.uint8]
-    best: NDArray[np.uint8]
-    best_level: NDArray[np.uint8]
-
-    @classmethod
-    def allocate(cls, max_length: int) -> Self:
-        """Arrays for reads of a length."""
-        size = max_length + 1
-        kinds: list[Any] = [*[np.uint64] * 3, np.int64, *[np.uint8] * 6]
-        return cls(*(np.zeros(size, dtype=kind) for kind in kinds))
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _changes(history: np.uint64, window: Integer) -> Integer:
-    """Changes among the last bases."""
-    count = 0
-    history &= (_1 << np.uint64(window)) - _1
-    while history != 0:
-        history &= history - _1
-        count += 1
-    return count
-
-
-@njit(nogil=True, cache=True)
-def _walk(
-    solid: Solid,
-    rules: SearchRules,
-    codes: NDArray[np.uint8],
-    scores: NDArray[np.uint8],
-    length: Integer,
-    start: Integer,
-    last_change: Integer,
-    walk: WalkSpace,
-) -> tuple[Integer, Integer]:
-    """Find the best way from the solid k-mer at ``start``; bases up to ``last_change`` may change.
-
-    Returns:
-        How it ended, and the number of bases in ``walk.best``.
-    """
-    k = rules.kmer
-    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
-    top = np.uint64(2 * (k - 1))
-    first = start + k
-    stop = min(length, last_change + k)
-    walk.forward[0] = 0
-    walk.backward[0] = 0
-    for i in range(start, first):
-        code = np.uint64(codes[i])
-        walk.forward[0] = (walk.forward[0] << _2) | code
-        walk.backward[0] = (walk.backward[0] >> _2) | ((_3 - code) << top)
-    walk.cost[0] = 0
-    walk.history[0] = 0
-    walk.option[0] = 0
-    walk.own[0] = 0
-    depth = 0
-    reach = 0
-    nodes = 0
-    best = _NONE
-    second = _NONE
-    while depth >= 0:
-        at = first + depth
-        if at == stop:
-            if walk.cost[depth] < best:
-                second = best
-                best = walk.cost[depth]
-                walk.best[:depth] = walk.base[:depth]
-                walk.best_level[:depth] = walk.level[:depth]
-                reach = depth
-            elif walk.cost[depth] < second:
-                second = walk.cost[depth]
-            depth -= 1
-            continue
-        option = walk.option[depth]
-        if option == _END:
-            if best == _NONE and depth > reach:
-                reach = depth
-                walk.best[:depth] = walk.base[:depth]
-                walk.best_level[:depth] = walk.level[:depth]
-            depth -= 1
-            continue
-        walk.option[depth] = option + 1
-        read = codes[at]
-        changed = np.uint64(0)
-        cost = walk.cost[depth]
-        if option == _READ:
-            if read == UNKNOWN:
-                continue
-            base = read
-        else:
-            base = option - 1
-            if base == read or at > last_change:
-                continue
-            if walk.own[depth] >= SOLID and scores[at] >= rules.low_quality:
-                continue
-            cost += rules.change_cost + scores[at]
-            if best != _NONE and cost >= best + rules.margin:
-                continue
-            if read != UNKNOWN:
-                changed = np.uint64(1)
-                if _changes(walk.history[depth], rules.window - 1) >= rules.max_changes:
-                    continue
-        nodes += 1
-        if nodes > rules.max_nodes:
-            return AMBIGUOUS, 0
-        code = np.uint64(base)
-        forward = ((walk.forward[depth] << _2) | code) & mask
-        backward = (walk.backward[depth] >> _2) | ((_3 - code) << top)
-        level = level_of(solid, min(forward, backward))
-        if option == _READ:
-            walk.own[depth] = level
-        if level < SOLID:
-            continue
-        walk.base[depth] = base
-        walk.level[depth] = level
-        depth += 1
-        walk.forward[depth] = forward
-        walk.backward[depth] = backward
-        walk.history[depth] = (walk.history[depth - 1] << np.uint64(1)) | changed
-        walk.cost[depth] = cost
-        walk.option[depth] = 0
-        walk.own[depth] = 0
-    if best == _NONE:
-        return PARTIAL, reach
-    if second < best + rules.margin:
-        return AMBIGUOUS, 0
-    return COMPLETE, reach
 
 
 @njit(nogil=True, cache=True)
@@ -216,34 +59,47 @@ def _is_safe(
 
 @njit(nogil=True, cache=True)
 def _take(
+    solid: Solid,
     rules: SearchRules,
     read: ReadSpace,
+    length: Integer,
     start: Integer,
     reach: Integer,
+    agreed: Integer,
     complete: bool,
-    short: bool,
+    low_only: bool,
     walk: WalkSpace,
-) -> Integer:
-    """Change the read as the best way says; return the number of changes.
+) -> None:
+    """Change the read as the best way says, up to the first change that is not safe.
 
     Of a way that does not reach its end, changes count that all their k-mers confirm.
     """
-    first = start + rules.kmer
+    k = rules.kmer
+    first = start + k
     end = first + reach
     safe = first
-    while safe < end:
-        if walk.best[safe - first] != read.codes[safe] and (
-            (not complete and safe + rules.kmer > end)
-            or (short and read.scores[safe] >= rules.low_quality)
-            or not _is_safe(rules, read, first, safe, end, walk)
-        ):
-            break
+    last = -1
+    while safe < first + agreed:
+        if walk.best[safe - first] != read.codes[safe]:
+            if (
+                (not complete and safe + k > end)
+                or (low_only and read.scores[safe] >= rules.low_quality)
+                or not _is_safe(rules, read, first, safe, end, walk)
+            ):
+                break
+            last = safe
         safe += 1
-    changes = 0
-    for at in range(first, safe):
-        changes += walk.best[at - first] != read.codes[at]
-        read.codes[at] = walk.best[at - first]
-    return changes
+    if last < 0:
+        return
+    read.codes[first : last + 1] = walk.best[: last + 1 - first]
+    # K-mers on the way are joined to the solid one in front; those behind it stay in doubt.
+    joined = max(start + 1, safe - k + 1)
+    for i in range(start + 1, joined):
+        read.levels[i] = walk.best_level[i - start - 1]
+        read.trusted[i] = 1
+    if last >= joined:
+        find_levels(solid, k, read.codes, joined, min(length, last + k), read.levels)
+        read.trusted[joined : last + 1] = 0
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -260,35 +116,78 @@ def _start(rules: SearchRules, read: ReadSpace, run: Integer, weak: Integer) -> 
 
 
 @njit(nogil=True, cache=True)
+def _find_trusted(rules: SearchRules, read: ReadSpace, kmers: Integer) -> bool:
+    """Find the runs of solid k-mers to start from; return whether there is one.
+
+    A base of low quality in all k-mers of a run may be an error that makes them those of another
+    copy of a repeat: whoever starts there changes correct bases into that copy.
+    """
+    found = False
+    run = 0
+    for at in range(1, kmers + 1):
+        if at < kmers and (read.levels[at] >= SOLID) == (read.levels[at - 1] >= SOLID):
+            continue
+        trusted = read.levels[at - 1] >= SOLID and at - run >= rules.min_run
+        for i in range(at - 1, run + rules.kmer):
+            trusted &= read.scores[i] >= rules.low_quality
+        read.trusted[run:at] = trusted
+        found |= trusted
+        run = at
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _changes_good(
+    rules: SearchRules, read: ReadSpace, first: Integer, reach: Integer, walk: WalkSpace
+) -> bool:
+    """Whether the best way changes a base that is not of low quality."""
+    for i in range(reach):
+        if walk.best[i] != read.codes[first + i] and read.scores[first + i] >= rules.low_quality:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
 def _one_way(
-    solid: Solid, rules: SearchRules, read: ReadSpace, length: Integer, walk: WalkSpace
+    solid: Solid,
+    rules: SearchRules,
+    read: ReadSpace,
+    length: Integer,
+    low_only: bool,
+    walk: WalkSpace,
 ) -> None:
-    """Correct behind every solid k-mer that weak ones follow."""
+    """Correct behind every trusted k-mer that others follow."""
     k = rules.kmer
     kmers = length - k + 1
     run = 0
     at = 1
     while at < kmers:
-        if read.levels[at] >= SOLID or read.levels[at - 1] < SOLID:
-            if read.levels[at - 1] < SOLID:
+        if read.trusted[at] or not read.trusted[at - 1]:
+            if not read.trusted[at - 1]:
                 run = at
             at += 1
             continue
         weak = at
-        while at < kmers and read.levels[at] < SOLID:
+        while at < kmers and not read.trusted[at]:
             at += 1
-        # Weak k-mers from `weak` to `at` - 1; the read ends or a solid one follows.
+        # K-mers from `weak` to `at` - 1 are in question; the read ends or a trusted one follows.
         last = length - 1 if at == kmers else at - 1
         short = last < weak + k - 1
         last = max(last, weak + k - 1)
         start = _start(rules, read, run, weak)
-        ended, reach = _walk(solid, rules, read.codes, read.scores, length, start, last, walk)
-        if ended == AMBIGUOUS:
-            continue
-        if _take(rules, read, start, reach, ended == COMPLETE, short, walk):
-            end = min(length, last + k)
-            find_levels(solid, k, read.codes, start + 1, end, read.levels)
-            # What is still weak behind the changes waits for the other direction.
+        kept = rules.low_quality
+        ended, reach, agreed = find_way(solid, rules, read, length, start, last, kept, walk)
+        if ended != AMBIGUOUS and _changes_good(rules, read, start + k, reach, walk):
+            # Rather than a good base, one within the trusted k-mers may be wrong.
+            start = max(run, weak - k)
+            if not short:
+                last = min(length - 1, last + k - 1)
+            ended, reach, agreed = find_way(solid, rules, read, length, start, last, _ANY, walk)
+        if ended != AMBIGUOUS:
+            _take(
+                solid, rules, read, length, start, reach, agreed, ended == COMPLETE,
+                short or low_only, walk,
+            )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
@@ -303,16 +202,59 @@ def _turn(read: ReadSpace, length: Integer, kmers: Integer) -> None:
     for i in range(kmers // 2):
         j = kmers - 1 - i
         read.levels[i], read.levels[j] = read.levels[j], read.levels[i]
+        read.trusted[i], read.trusted[j] = read.trusted[j], read.trusted[i]
         read.before[i], read.before[j] = read.before[j], read.before[i]
 
 
 @njit(nogil=True, cache=True)
 def _both_ways(
-    solid: Solid, rules: SearchRules, read: ReadSpace, length: Integer, walk: WalkSpace
+    solid: Solid,
+    rules: SearchRules,
+    read: ReadSpace,
+    length: Integer,
+    low_only: bool,
+    walk: WalkSpace,
 ) -> None:
     for _ in range(2):
-        _one_way(solid, rules, read, length, walk)
+        _one_way(solid, rules, read, length, low_only, walk)
         _turn(read, length, length - rules.kmer + 1)
+
+
+@njit(nogil=True, cache=True)
+def _from_each(
+    solid: Solid, rules: SearchRules, read: ReadSpace, length: Integer, walk: WalkSpace
+) -> None:
+    """Start from each run of solid k-mers in turn, none of which is trusted; take the cheapest end.
+
+    Bases of good quality change only if all k-mers are solid then.
+    """
+    k = rules.kmer
+    kmers = length - k + 1
+    least = NONE
+    run = 0
+    for at in range(1, kmers + 1):
+        if at < kmers and (read.before[at] >= SOLID) == (read.before[at - 1] >= SOLID):
+            continue
+        if read.before[at - 1] >= SOLID:
+            weak = kmers
+            for low_only in (False, True):
+                if weak:
+                    read.codes[:length] = read.original[:length]
+                    read.levels[:kmers] = read.before[:kmers]
+                    read.trusted[:kmers] = 0
+                    read.trusted[run:at] = 1
+                    _both_ways(solid, rules, read, length, low_only, walk)
+                    weak = kmers - _solid_kmers(read, kmers)
+            cost = rules.weak_cost * weak
+            for i in range(length):
+                if read.codes[i] != read.original[i]:
+                    cost += rules.change_cost + read.scores[i]
+            if cost < least:
+                least = cost
+                read.cheapest[:length] = read.codes[:length]
+        run = at
+    read.codes[:length] = read.cheapest[:length]
+    find_levels(solid, k, read.codes, 0, length, read.levels)
 
 
 @njit(nogil=True, cache=True)
@@ -366,7 +308,10 @@ def search_read(
     k = rules.kmer
     kmers = length - k + 1
     if _solid_kmers(read, kmers):
-        _both_ways(solid, rules, read, length, walk)
+        if _find_trusted(rules, read, kmers):
+            _both_ways(solid, rules, read, length, False, walk)
+        else:
+            _from_each(solid, rules, read, length, walk)
         return _solid_kmers(read, kmers)
     for start in range(0, kmers, max(1, k // 4)):
         place, base = _only_mutant(solid, k, read.codes, start)
@@ -374,7 +319,9 @@ def search_read(
             continue
         read.codes[place] = base
         find_levels(solid, k, read.codes, 0, length, read.levels)
-        _both_ways(solid, rules, read, length, walk)
+        for i in range(kmers):
+            read.trusted[i] = read.levels[i] >= SOLID
+        _both_ways(solid, rules, read, length, False, walk)
         if _solid_kmers(read, kmers) == kmers and _is_sparse(rules, read, length):
             return kmers
         read.codes[:length] = read.original[:length]
@@ -389,6 +336,6 @@ def _is_sparse(rules: SearchRules, read: ReadSpace, length: Integer) -> bool:
     for i in range(length):
         changed = read.codes[i] != read.original[i] and read.original[i] != UNKNOWN
         history = (history << np.uint64(1)) | np.uint64(changed)
-        if _changes(history, rules.window) > rules.max_changes:
+        if changes_in(history, rules.window) > rules.max_changes:
             return False
     return True

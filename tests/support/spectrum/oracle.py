@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, groupby, product
 
 from ngsgpu.spectrum.params import SearchRules
 
@@ -111,33 +111,57 @@ class Search:
         self.k = self.rules.kmer
         self.before = levels_of(self.read, self.spectrum, self.k)
 
-    def ways(self, start: int, last: int, stop: int) -> list[tuple[str, int]]:
-        """All ways from the k-mer at ``start``, with their costs, the longest first."""
-        found = []
+    def ways(self, start: int, last: int, stop: int, kept: int) -> tuple[str, int, bool] | None:
+        """The best way from the k-mer at ``start``, how many bases are sure, and if it is whole.
+
+        None if too many bases were tried. Of ways that are nearly as cheap as the best, only the
+        bases in front of their first difference are sure.
+        """
+        whole: list[tuple[int, str]] = []
+        sure = 0
+        longest = ""
+        nodes = 0
 
         def go(at: int, text: str, cost: int, changes: list[int]) -> None:
-            read = self.read[at] if at < stop else ""
-            own = self.spectrum.get(text[-self.k + 1 :] + read, 0) if read else 0
-            for base in [read, *BASES.replace(read, "")] if at < stop else []:
+            nonlocal sure, longest, nodes
+            way = text[self.k :]
+            if at == stop:
+                same = 0
+                while whole and same < len(way) and way[same] == whole[0][1][same]:
+                    same += 1
+                if not whole or cost < whole[0][0]:
+                    near = whole and whole[0][0] < cost + self.rules.margin
+                    sure = min(sure, same) if near else len(way)
+                    whole[:] = [(cost, way)]
+                else:
+                    sure = min(sure, same)
+                return
+            read = self.read[at]
+            own = self.spectrum.get(text[-self.k + 1 :] + read, 0)
+            for base in [read, *BASES.replace(read, "")]:
                 more, now = cost, changes
                 if base != read:
-                    if at > last or (own >= 2 and self.scores[at] >= self.rules.low_quality):
+                    if at > last or (own >= 2 and self.scores[at] >= kept):
                         continue
                     more += self.rules.change_cost + self.scores[at]
+                    if whole and more >= whole[0][0] + self.rules.margin:
+                        continue
                     if read != "U":
                         now = [i for i in [*changes, at] if i > at - self.rules.window]
                         if len(now) > self.rules.max_changes:
                             continue
+                nodes += base != "U"
+                if nodes > self.rules.max_nodes:
+                    return
                 if self.spectrum.get(text[-self.k + 1 :] + base, 0) >= 2:
                     go(at + 1, text + base, more, now)
-            found.append((text, cost))
+            if not whole and len(way) > len(longest):
+                longest = way
 
-        kmer = self.read[start : start + self.k]
-        seen: dict[str, int] = {}
-        go(start + self.k, kmer, 0, [])
-        for text, cost in found:
-            seen.setdefault(text[self.k :], cost)
-        return sorted(seen.items(), key=lambda item: -len(item[0]))
+        go(start + self.k, self.read[start : start + self.k], 0, [])
+        if nodes > self.rules.max_nodes:
+            return None
+        return (whole[0][1], sure, True) if whole else (longest, len(longest), False)
 
     def is_safe(self, first: int, at: int, end: int, way: str, start: int) -> bool:
         """Whether the k-mers of a change suffice."""
@@ -154,58 +178,72 @@ class Search:
         if self.scores[at] < self.rules.low_quality:
             return True
         text = self.read[start:first] + way
-        new = levels_of(text, self.spectrum, self.k)
+        levels = levels_of(text, self.spectrum, self.k)
         rare = sum(self.before[i - self.k + 1] >= 1 for i in range(at, at + checks))
-        strong = sum(new[i - self.k + 1 - start] == 3 for i in range(at, at + checks))
+        strong = sum(levels[i - self.k + 1 - start] == 3 for i in range(at, at + checks))
         return 2 * rare <= checks or 2 * strong > checks
 
-    def one_way(self) -> None:
-        """Correct what follows solid k-mers."""
+    def one_way(self, trusted: list[bool], low_only: bool) -> None:
+        """Correct what follows trusted k-mers."""
         kmers = len(self.read) - self.k + 1
+        low = self.rules.low_quality
         at = 1
         while at < kmers:
-            levels = levels_of(self.read, self.spectrum, self.k)
-            if levels[at] >= 2 or levels[at - 1] < 2:
+            if trusted[at] or not trusted[at - 1]:
                 at += 1
                 continue
             weak = at
-            while at < kmers and levels[at] < 2:
+            while at < kmers and not trusted[at]:
                 at += 1
             last = len(self.read) - 1 if at == kmers else at - 1
             short = last < weak + self.k - 1
+            last = max(last, weak + self.k - 1)
             run = weak - 1
-            while run > 0 and levels[run - 1] >= 2:
+            while run > 0 and trusted[run - 1]:
                 run -= 1
-            low = [i for i in range(weak, weak + self.k - 1) if self.scores[i] < 20]
-            start = max(run, low[0] - self.k) if low else weak - 1
-            self.behind(start, max(last, weak + self.k - 1), short)
+            doubted = [i for i in range(weak, weak + self.k - 1) if self.scores[i] < low]
+            start = max(run, doubted[0] - self.k) if doubted else weak - 1
+            stop = min(len(self.read), last + self.k)
+            found = self.ways(start, last, stop, low)
+            if found and any(
+                base != self.read[start + self.k + i] and self.scores[start + self.k + i] >= low
+                for i, base in enumerate(found[0])
+            ):
+                start = max(run, weak - self.k)
+                last = last if short else min(len(self.read) - 1, last + self.k - 1)
+                stop = min(len(self.read), last + self.k)
+                found = self.ways(start, last, stop, 1000)
+            if found:
+                self.take(start, *found, short or low_only, trusted)
 
-    def behind(self, start: int, last: int, short: bool) -> None:
-        """Correct what follows the k-mer at ``start``."""
+    def take(
+        self, start: int, way: str, sure: int, whole: bool, low_only: bool, trusted: list[bool]
+    ) -> None:
+        """Change what is safe."""
         first = start + self.k
-        stop = min(len(self.read), last + self.k)
-        ways = self.ways(start, last, stop)
-        complete = sorted(cost for way, cost in ways if len(way) == stop - first)
-        if complete:
-            if len(complete) > 1 and complete[1] < complete[0] + self.rules.margin:
-                return
-            (way,) = [w for w, c in ways if len(w) == stop - first and c == complete[0]]
-        else:
-            way = max((w for w, _ in ways), key=len)
         end = first + len(way)
         changes: dict[int, str] = {}
-        for at in range(first, end):
+        at = first
+        for at in range(first, first + sure + 1):
+            if at == first + sure:
+                break
             base = way[at - first]
             if base == self.read[at]:
                 continue
-            if not complete and at + self.k > end:
+            if not whole and at + self.k > end:
                 break
-            if short and self.scores[at] >= self.rules.low_quality:
+            if low_only and self.scores[at] >= self.rules.low_quality:
                 break
             if not self.is_safe(first, at, end, way, start):
                 break
             changes[at] = base
-        self.read = changed(self.read, changes)
+        if changes:
+            self.read = changed(self.read, changes)
+            joined = max(start + 1, at - self.k + 1)
+            trusted[start + 1 : joined] = [True] * (joined - start - 1)
+            if max(changes) >= joined:
+                n = min(max(changes) + 1, len(trusted)) - joined
+                trusted[joined : joined + n] = [False] * n
 
     def turn(self) -> None:
         """Go on with the reverse complement."""
@@ -213,20 +251,57 @@ class Search:
         self.scores.reverse()
         self.before.reverse()
 
-    def both_ways(self) -> str:
+    def both_ways(self, trusted: list[bool], low_only: bool = False) -> str:
         """Correct in both directions."""
         for _ in range(2):
-            self.one_way()
+            self.one_way(trusted, low_only)
             self.turn()
+            trusted.reverse()
         return self.read
+
+    def trusted(self) -> list[tuple[int, int, bool]]:
+        """Runs of solid k-mers, and whether they can be trusted."""
+        runs = []
+        for solid, group in groupby(enumerate(self.before), lambda entry: entry[1] >= 2):
+            places = [i for i, _ in group]
+            common = self.scores[places[-1] : places[0] + self.k]
+            sure = all(score >= self.rules.low_quality for score in common)
+            if solid:
+                sure &= len(places) >= self.rules.min_run
+                runs.append((places[0], places[-1] + 1, sure))
+        return runs
 
 
 def search(read: str, scores: list[int], spectrum: dict[str, int], rules: SearchRules) -> str:
     """The corrected read."""
     k = rules.kmer
-    if solid_number(read, spectrum, k):
-        return Search(spectrum, rules, read, list(scores)).both_ways()
-    for start in range(0, len(read) - k + 1, max(1, k // 4)):
+    kmers = len(read) - k + 1
+    levels = levels_of(read, spectrum, k)
+    if min(levels[:: max(1, k // 4)] + levels[-1:]) >= 2:
+        return read
+    begun = Search(spectrum, rules, read, list(scores))
+    runs = begun.trusted()
+    if any(sure for *_, sure in runs):
+        return begun.both_ways(
+            [any(begin <= i < end and sure for begin, end, sure in runs) for i in range(kmers)]
+        )
+    results = []
+    for begin, end, _ in runs:
+        for low_only in (False, True):
+            trial = Search(spectrum, rules, read, list(scores))
+            new = trial.both_ways([begin <= i < end for i in range(kmers)], low_only)
+            weak = kmers - solid_number(new, spectrum, k)
+            if weak == 0:
+                break
+        cost = rules.weak_cost * weak + sum(
+            rules.change_cost + score
+            for a, b, score in zip(read, new, scores, strict=True)
+            if a != b
+        )
+        results.append((cost, new))
+    if results:
+        return min(results, key=lambda result: result[0])[1]
+    for start in range(0, kmers, max(1, k // 4)):
         kmer = read[start : start + k]
         if "U" in kmer:
             continue
@@ -241,11 +316,11 @@ def search(read: str, scores: list[int], spectrum: dict[str, int], rules: Search
         ((place, base),) = mutants
         trial = Search(spectrum, rules, read, list(scores))
         trial.read = changed(read, {start + place: base})
-        new = trial.both_ways()
+        new = trial.both_ways([level >= 2 for level in levels_of(trial.read, spectrum, k)])
         changes = [i for i in range(len(read)) if new[i] != read[i] != "U"]
         crowded = any(
             sum(i - rules.window < j <= i for j in changes) > rules.max_changes for i in changes
         )
-        if solid_number(new, spectrum, k) == len(read) - k + 1 and not crowded:
+        if solid_number(new, spectrum, k) == kmers and not crowded:
             return new
     return read
