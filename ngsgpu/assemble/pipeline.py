@@ -126,7 +126,7 @@ def write_unitigs(
         for path in outputs:
             files.append(AtomicFile(path))
         writes = iter([file.write for file in files])
-        with _counted(paths, outputs, database, parameters, phred_offset, options) as counted:
+        with counted_kmers(paths, outputs, database, parameters, phred_offset, options) as counted:
             summary = _write(
                 counted,
                 str(database or paths[0]),
@@ -147,7 +147,7 @@ def write_unitigs(
 
 
 @contextmanager
-def _counted(
+def counted_kmers(
     paths: Sequence[str | Path],
     outputs: Sequence[str | Path],
     database: str | Path | None,
@@ -193,7 +193,7 @@ def _write(
     least = parameters.min_abundance or _valley(database, path)
     with Progress(options.progress) as progress:
         with progress.stage("compacting", unit="k-mers") as stage:
-            kmers, counts = _solid(database, least, options)
+            kmers, counts = solid_kmers(database, least, options)
             graph = graph_of(kmers, counts, k, options.threads)
             unitigs = find_unitigs(graph, options.threads)
             stage.advance(len(graph))
@@ -224,7 +224,7 @@ def _valley(database: KmerDatabase, path: str) -> int:
     return valley
 
 
-def _solid(
+def solid_kmers(
     database: KmerDatabase, least: int, options: RunOptions
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
     """The k-mers that are frequent enough, and their counts.

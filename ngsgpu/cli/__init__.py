@@ -81,6 +81,7 @@ def _log_to_stderr() -> None:
 
 def _register() -> None:
     from ngsgpu.cli import (
+        assemble,
         classify,
         correct,
         db,
@@ -102,7 +103,7 @@ def _register() -> None:
 
     add_commands(app, correct.correct, extend.extend, merge.merge)
     add_commands(app, deplete.deplete, deplete.deplete_index)
-    add_commands(app, unitigs.unitigs)
+    add_commands(app, unitigs.unitigs, assemble.assemble)
     add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
     add_commands(app, report.report, doctor.doctor)
     groups = {

@@ -1,0 +1,11 @@
+"""Contigs: the assembly of reads.
+
+Read in this order: ``params``, ``reads`` (in memory), ``pieces`` (the assembly graph),
+``cleaning``, ``walks`` (reads through the graph), ``raising`` (to a larger k), ``growth`` (k by k),
+``places`` and ``bridges`` (pairs over repeats), ``files``, ``run``. See ``docs/assemble.md``.
+"""
+
+from ngsgpu.assemble.contigs.params import AssemblyParameters
+from ngsgpu.assemble.contigs.run import AssemblyStatistics, assemble_files
+
+__all__ = ["AssemblyParameters", "AssemblyStatistics", "assemble_files"]

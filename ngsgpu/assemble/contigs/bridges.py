@@ -1,0 +1,276 @@
+"""Bridges: pairs of reads join unique pieces over the repeats between them.
+
+A piece is unique if it is long enough and not deeper than one copy of the genome. Pairs whose mates
+lie on two unique pieces say which follows which, and how far away. Two ends are joined if each is
+the other's next neighbour beyond doubt; and one path through the graph, no more, has about the
+length that the pairs say. Ends for which there is no such path can make scaffolds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.assemble.contigs.pieces import Paths, Pieces
+from ngsgpu.assemble.contigs.places import Places
+from ngsgpu.jit import Integer, njit
+
+_LEAST_PAIRS: Final = 100
+"""Pairs within pieces from which the insert size is known."""
+
+_LONGEST_INSERT: Final = 20_000
+_LONG: Final = 2000
+_MARGIN: Final = 4
+"""A neighbour counts that has this part of the pairs of the best one, 1 / this."""
+
+_MOST_STEPS: Final = 4000
+_DEEPEST: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Insert sizes of pairs, reads included.
+
+    Attributes:
+        median: their median.
+        deviation: about their standard deviation, by the median of absolute differences.
+        longest: of nearly all.
+        pairs: number of pairs by which they are known.
+    """
+
+    median: int
+    deviation: int
+    longest: int
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Two directions, one after the other.
+
+    Attributes:
+        source: the first.
+        target: what follows it.
+        gap: bases between them; negative, if they overlap.
+        between: directions of pieces on the one path; empty, if they are neighbours.
+        closed: whether there is such a path.
+    """
+
+    source: int
+    target: int
+    gap: int
+    between: tuple[int, ...]
+    closed: bool
+
+
+def insert_size(pieces: Pieces, places: Places) -> Insert | None:
+    """The insert size, by pairs of which both mates lie on one long piece."""
+    one, two = places.direction[0::2], places.direction[1::2]
+    lengths = pieces.lengths
+    least = min(_LONG, int(lengths.max(initial=0)) // 2)
+    same = np.flatnonzero((one >= 0) & (two == one ^ 1) & (lengths[one >> 1] >= least))
+    sizes = lengths[one[same] >> 1] - places.at[0::2][same] - places.at[1::2][same]
+    sizes = np.sort(sizes[(sizes > 0) & (sizes <= _LONGEST_INSERT)])
+    if len(sizes) < _LEAST_PAIRS:
+        return None
+    median = int(sizes[len(sizes) // 2])
+    spread = int(np.sort(np.abs(sizes - median))[len(sizes) // 2])
+    deviation = max(1, spread * 3 // 2)
+    # The tail of false pairs does not count.
+    near = sizes[sizes <= median + 6 * deviation]
+    return Insert(median, deviation, int(near[len(near) * 999 // 1000]), len(sizes))
+
+
+def unique_pieces(pieces: Pieces, least: int) -> NDArray[np.bool_]:
+    """Which pieces are long enough and not deeper than one copy."""
+    typical = pieces.typical_depth()
+    return (pieces.lengths >= least) & (2 * pieces.depths <= 3 * typical)
+
+
+def find_joins(
+    pieces: Pieces, places: Places, insert: Insert, unique: NDArray[np.bool_], least: int
+) -> list[Join]:
+    """Join unique pieces.
+
+    Args:
+        pieces: the graph.
+        places: of the paired reads.
+        insert: their insert size.
+        unique: which pieces are unique.
+        least: pairs that a join has at least.
+    """
+    source, target, pairs, gaps = _linked(pieces, places, insert, unique, least)
+    lengths = pieces.lengths
+    slack = 3 * insert.deviation
+    best = _nearest(source, target, pairs, gaps, lengths, slack, 2 * len(pieces))
+    joins = []
+    for d in np.flatnonzero(best >= 0):
+        row = int(best[d])
+        e = int(target[row])
+        back = int(best[e ^ 1])
+        # Each join is found from both of its ends.
+        if back < 0 or target[back] != d ^ 1 or d > e ^ 1:
+            continue
+        gap = int(gaps[row])
+        found, size, between = path_between(
+            pieces.k, lengths, pieces.link_starts, pieces.links, unique, int(d), e,
+            gap - slack, gap + slack,
+        )  # fmt: skip
+        closed = found == 1
+        steps = tuple(between.tolist()) if closed else ()
+        joins.append(Join(int(d), e, int(size) if closed else gap, steps, closed))
+    return joins
+
+
+def _linked(
+    pieces: Pieces, places: Places, insert: Insert, unique: NDArray[np.bool_], least: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Directions, those that follow them by pairs, the number of pairs, and their mean gap."""
+    one, two = places.direction[0::2], places.direction[1::2]
+    lengths = pieces.lengths
+    apart = (one >= 0) & (two >= 0) & (one >> 1 != two >> 1)
+    apart &= unique[one >> 1] & unique[two >> 1]
+    rows = np.flatnonzero(apart)
+    source, target = one[rows], two[rows] ^ 1
+    inside = lengths[source >> 1] - places.at[0::2][rows]
+    inside += lengths[target >> 1] - places.at[1::2][rows]
+    near = inside - (pieces.k - 1) <= insert.longest
+    source, target, inside = source[near], target[near], inside[near]
+    # Every pair counts in both directions.
+    keys = np.concatenate(
+        [source * (2 * len(pieces)) + target, (target ^ 1) * (2 * len(pieces)) + (source ^ 1)]
+    )
+    keys, place, pairs = np.unique(keys, return_inverse=True, return_counts=True)
+    sums = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(sums, place, np.tile(inside, 2))
+    gaps = insert.median - sums // pairs
+    kept = pairs >= least
+    source, target = np.divmod(keys[kept], 2 * len(pieces))
+    return source, target, pairs[kept], gaps[kept]
+
+
+def _nearest(
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    gaps: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    slack: int,
+    directions: int,
+) -> NDArray[np.int64]:
+    """For each direction the row of what follows next, or -1 if there is doubt."""
+    best = np.full(directions, -1, dtype=np.int64)
+    starts = np.searchsorted(source, np.arange(directions + 1))
+    for d in np.unique(source):
+        rows = np.arange(starts[d], starts[d + 1])
+        rows = rows[_MARGIN * pairs[rows] >= pairs[rows].max()]
+        first = rows[np.argmin(gaps[rows])]
+        behind = gaps[first] + lengths[target[first] >> 1] - slack
+        if all(row == first or gaps[row] >= behind for row in rows):
+            best[d] = first
+    return best
+
+
+@njit(nogil=True, cache=True)
+def path_between(
+    k: int,
+    lengths: NDArray[np.int64],
+    link_starts: NDArray[np.int64],
+    links: NDArray[np.int64],
+    unique: NDArray[np.bool_],
+    source: int,
+    target: int,
+    low: int,
+    high: int,
+) -> tuple[int, Integer, NDArray[np.int64]]:
+    """Paths between two directions that pass no unique piece and have a length within limits.
+
+    Args:
+        k: of the graph.
+        lengths: of the pieces.
+        link_starts: of the graph.
+        links: of the graph.
+        unique: bool[n].
+        source: the first direction.
+        target: the last direction.
+        low: fewest bases between them; overlaps count as negative.
+        high: most bases between them.
+
+    Returns:
+        The number of paths, 2 if there are more or the search became too long; bases and directions
+        between, of the first one.
+    """
+    overlap = k - 1
+    stack = np.empty(_DEEPEST + 1, dtype=np.int64)
+    gaps = np.empty(_DEEPEST + 1, dtype=np.int64)
+    own = np.empty(_DEEPEST + 1, dtype=np.int64)
+    best = np.empty(0, dtype=np.int64)
+    size = np.int64(0)
+    found = steps = depth = 0
+    own[0], gaps[0], stack[0] = source, -overlap, link_starts[source]
+    while depth >= 0:
+        if stack[depth] == link_starts[own[depth] + 1]:
+            depth -= 1
+            continue
+        e = links[stack[depth]]
+        stack[depth] += 1
+        steps += 1
+        if steps > _MOST_STEPS:
+            return 2, size, best
+        if e == target and gaps[depth] >= low and gaps[depth] <= high:
+            found += 1
+            if found > 1:
+                return 2, size, best
+            size = gaps[depth]
+            best = own[1 : depth + 1].copy()
+        gap = gaps[depth] + lengths[e >> 1] - overlap
+        if not unique[e >> 1] and gap <= high and depth < _DEEPEST:
+            depth += 1
+            own[depth], gaps[depth], stack[depth] = e, gap, link_starts[e]
+        elif gap <= high and depth == _DEEPEST:
+            return 2, size, best
+    return found, size, best
+
+
+def bridged(pieces: Pieces, joins: list[Join]) -> Paths:
+    """The paths of contigs: pieces in chains of closed joins, and every other piece alone.
+
+    A repeat that chains go through as often as it has copies, by its depth, is not also written
+    alone.
+    """
+    after = np.full(2 * len(pieces), -1, dtype=np.int64)
+    for number, join in enumerate(joins):
+        if join.closed:
+            after[join.source] = 2 * number
+            after[join.target ^ 1] = 2 * number + 1
+    typical = max(1, pieces.typical_depth())
+    left = np.maximum(1, (2 * pieces.depths + typical) // (2 * typical))
+    for join in joins:
+        for d in join.between:
+            left[d >> 1] -= 1
+    seen = np.zeros(len(pieces), dtype=np.bool_)
+    ended = (after[0::2] < 0) | (after[1::2] < 0)
+    steps: list[int] = []
+    starts = [0]
+    # First the chains with ends, then circles.
+    for piece in (*np.flatnonzero(ended).tolist(), *np.flatnonzero(~ended).tolist()):
+        if seen[piece] or left[piece] <= 0:
+            continue
+        d = 2 * piece + (1 if after[2 * piece] < 0 <= after[2 * piece + 1] else 0)
+        while not seen[d >> 1]:
+            seen[d >> 1] = True
+            steps.append(d)
+            if after[d] < 0:
+                break
+            join = joins[int(after[d]) >> 1]
+            if not after[d] & 1:
+                between, d = join.between, join.target
+            else:
+                between, d = tuple(step ^ 1 for step in reversed(join.between)), join.source ^ 1
+            if not seen[d >> 1]:
+                steps += between
+        starts.append(len(steps))
+    return Paths(np.array(starts, dtype=np.int64), np.array(steps, dtype=np.int64))

@@ -1,0 +1,206 @@
+"""Cleaning of an assembly graph: tips, weak connections, bubbles, and lone scraps.
+
+Cleaning goes in rounds. All marks of a round are made on the graph as it is at its beginning, and
+a piece is marked only if stronger rivals stay: of two pieces the deeper one is stronger, then the
+longer one, then the first. The result is the same for any order of work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.assemble.contigs.pieces import Pieces, compacted
+from ngsgpu.jit import Integer, njit
+
+TIP: Final = 1
+WEAK: Final = 2
+BUBBLE: Final = 3
+SCRAP: Final = 4
+
+_ROUNDS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningParameters:
+    """What is taken out of a graph.
+
+    Attributes:
+        tip_kmers: a dead end of fewer bases than k times this is a tip.
+        weak_ratio: a connection this many times less deep than its rivals at both ends is weak.
+        bubble_ratio: of two pieces between the same neighbours and of like length, one goes if it
+            is at least this many times less deep; 1 leaves one piece; 0 keeps both.
+        scrap_bases: pieces without links that are shorter go.
+    """
+
+    tip_kmers: int = 2
+    weak_ratio: int = 4
+    bubble_ratio: int = 3
+    scrap_bases: int = 0
+
+
+@dataclass(slots=True)
+class Cleaned:
+    """How many pieces were taken out."""
+
+    tips: int = 0
+    weak: int = 0
+    bubbles: int = 0
+    scraps: int = 0
+
+
+def cleaned(pieces: Pieces, parameters: CleaningParameters, counts: Cleaned) -> Pieces:
+    """Clean a graph until nothing changes.
+
+    Args:
+        pieces: the graph.
+        parameters: what is taken out.
+        counts: is added to.
+    """
+    typical = pieces.typical_depth()
+    for _ in range(_ROUNDS):
+        marks = np.zeros(len(pieces), dtype=np.uint8)
+        mark(
+            pieces.k, pieces.lengths, pieces.depths, pieces.link_starts, pieces.links,
+            parameters.tip_kmers, parameters.weak_ratio, parameters.bubble_ratio,
+            parameters.scrap_bases, typical, marks,
+        )  # fmt: skip
+        found = np.bincount(marks, minlength=5)
+        counts.tips += int(found[TIP])
+        counts.weak += int(found[WEAK])
+        counts.bubbles += int(found[BUBBLE])
+        counts.scraps += int(found[SCRAP])
+        if found[0] == len(pieces):
+            break
+        pieces = compacted(pieces, marks == 0)
+    return pieces
+
+
+@njit(nogil=True, cache=True)
+def is_stronger(
+    lengths: NDArray[np.int64], depths: NDArray[np.int64], one: Integer, other: Integer
+) -> bool:
+    """Whether a piece is stronger than another one."""
+    if depths[one] != depths[other]:
+        return bool(depths[one] > depths[other])
+    if lengths[one] != lengths[other]:
+        return bool(lengths[one] > lengths[other])
+    return bool(one < other)
+
+
+@njit(nogil=True, cache=True)
+def is_outdone(
+    lengths: NDArray[np.int64],
+    depths: NDArray[np.int64],
+    link_starts: NDArray[np.int64],
+    links: NDArray[np.int64],
+    d: Integer,
+    ratio: int,
+) -> bool:
+    """Whether all that follows ``d`` has another, stronger predecessor, ``ratio`` times as deep."""
+    piece = d >> 1
+    for i in range(link_starts[d], link_starts[d + 1]):
+        back = links[i] ^ 1
+        outdone = False
+        for j in range(link_starts[back], link_starts[back + 1]):
+            rival = links[j] >> 1
+            if (
+                rival != piece
+                and depths[rival] >= ratio * depths[piece]
+                and is_stronger(lengths, depths, rival, piece)
+            ):
+                outdone = True
+        if not outdone:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def has_better_twin(
+    lengths: NDArray[np.int64],
+    depths: NDArray[np.int64],
+    link_starts: NDArray[np.int64],
+    links: NDArray[np.int64],
+    piece: Integer,
+    ratio: int,
+    slack: int,
+) -> bool:
+    """Whether a stronger piece, ``ratio`` times as deep, lies between the same two neighbours."""
+    d = 2 * piece
+    if link_starts[d + 1] - link_starts[d] != 1 or link_starts[d + 2] - link_starts[d + 1] != 1:
+        return False
+    after = links[link_starts[d]]
+    back = links[link_starts[d + 1]] ^ 1
+    for i in range(link_starts[back], link_starts[back + 1]):
+        twin = links[i]
+        if (
+            twin >> 1 != piece
+            and link_starts[twin + 1] - link_starts[twin] == 1
+            and links[link_starts[twin]] == after
+            and link_starts[(twin ^ 1) + 1] - link_starts[twin ^ 1] == 1
+            and abs(lengths[twin >> 1] - lengths[piece]) <= slack
+            and depths[twin >> 1] >= ratio * depths[piece]
+            and is_stronger(lengths, depths, twin >> 1, piece)
+        ):
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def mark(
+    k: int,
+    lengths: NDArray[np.int64],
+    depths: NDArray[np.int64],
+    link_starts: NDArray[np.int64],
+    links: NDArray[np.int64],
+    tip_kmers: int,
+    weak_ratio: int,
+    bubble_ratio: int,
+    scrap_bases: int,
+    typical: int,
+    marks: NDArray[np.uint8],
+) -> None:
+    """Mark the pieces that go, with ``TIP``, ``WEAK``, ``BUBBLE`` or ``SCRAP``.
+
+    Args:
+        k: of the graph.
+        lengths: int64[n].
+        depths: of the graph.
+        link_starts: of the graph.
+        links: of the graph.
+        tip_kmers: see ``CleaningParameters``.
+        weak_ratio: see ``CleaningParameters``.
+        bubble_ratio: see ``CleaningParameters``.
+        scrap_bases: see ``CleaningParameters``.
+        typical: depth of most of the genome; at half of it and more, no piece is weak.
+        marks: uint8[n], zeros.
+    """
+    for piece in range(len(lengths)):
+        d = 2 * piece
+        ahead = link_starts[d + 1] - link_starts[d]
+        behind = link_starts[d + 2] - link_starts[d + 1]
+        if ahead + behind == 0:
+            if lengths[piece] < scrap_bases:
+                marks[piece] = SCRAP
+            continue
+        if ahead == 0 or behind == 0:
+            linked = d if ahead > 0 else d + 1
+            if lengths[piece] < tip_kmers * k and is_outdone(
+                lengths, depths, link_starts, links, linked, 1
+            ):
+                marks[piece] = TIP
+            continue
+        if (
+            lengths[piece] <= 3 * k
+            and 2 * depths[piece] < typical
+            and is_outdone(lengths, depths, link_starts, links, d, weak_ratio)
+            and is_outdone(lengths, depths, link_starts, links, d + 1, weak_ratio)
+        ):
+            marks[piece] = WEAK
+        elif bubble_ratio > 0 and has_better_twin(
+            lengths, depths, link_starts, links, piece, bubble_ratio, max(8, lengths[piece] // 20)
+        ):
+            marks[piece] = BUBBLE

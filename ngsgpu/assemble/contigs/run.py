@@ -1,0 +1,260 @@
+"""From files of reads to files of contigs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ngsgpu.assemble.chains import find_unitigs
+from ngsgpu.assemble.contigs.bridges import (
+    Insert,
+    Join,
+    bridged,
+    find_joins,
+    insert_size,
+    unique_pieces,
+)
+from ngsgpu.assemble.contigs.files import Contig, contigs_of, fasta, gfa
+from ngsgpu.assemble.contigs.growth import first_kmer, grown, n50_of
+from ngsgpu.assemble.contigs.params import AssemblyParameters
+from ngsgpu.assemble.contigs.pieces import Paths, Pieces, pieces_of
+from ngsgpu.assemble.contigs.places import place_reads
+from ngsgpu.assemble.contigs.reads import Reads, load_reads
+from ngsgpu.assemble.graph import graph_of
+from ngsgpu.assemble.pipeline import counted_kmers, solid_kmers
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import HostMemoryError, UsageError
+from ngsgpu.io.inputs import ReadFiles, pair_inputs, warn_of_mates
+from ngsgpu.io.output.atomic import check_distinct
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.io.text.reader import read_batches
+from ngsgpu.kmers import KmerDatabase, Source
+from ngsgpu.kmers.model import valley_of
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.progress import Progress
+from ngsgpu.run.statistics import RunStatistics
+
+_LOG = logging.getLogger("ngsgpu")
+_SAMPLED: Final = 10_000
+"""Reads whose lengths decide the first k."""
+
+_LEAST_ABUNDANCE: Final = 2
+_READ_BYTES: Final = 12
+
+
+@dataclass(slots=True, kw_only=True)
+class AssemblyStatistics(RunStatistics):
+    """What was assembled, and how; see also ``RunStatistics``.
+
+    Attributes:
+        reads: ``reads``, their ``bases``, and ``pairs``.
+        rounds: the cleaned graph of each k, see ``Round``.
+        insert_size: ``median``, ``deviation``, ``longest``, and the ``pairs`` that tell; null
+            without pairs.
+        joins: pieces joined over repeats, ``by_a_path`` or left ``open``.
+        contigs: ``number``, ``bases``, ``longest``, ``n50``, ``circular``.
+    """
+
+    SCHEMA = "ngsgpu.assemble"
+    reads: dict[str, int] = field(default_factory=dict)
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    insert_size: dict[str, int] | None = None
+    joins: dict[str, int] = field(default_factory=dict)
+    contigs: dict[str, int] = field(default_factory=dict)
+
+    def summary(self) -> list[str]:
+        """Lines for people."""
+        own = self.contigs
+        kmers = ", ".join(str(each["kmer"]) for each in self.rounds)
+        return [
+            f"{self.reads['reads']:,} reads, k = {kmers}",
+            f"{own['number']:,} contigs of {own['bases']:,} bases; longest {own['longest']:,}, "
+            f"N50 {own['n50']:,}, {own['circular']} circular",
+            self.resources(),
+        ]
+
+
+def assemble_files(
+    in1: Sequence[str | Path],
+    out: str | Path | None,
+    in2: Sequence[str | Path] = (),
+    *,
+    single: Sequence[str | Path] = (),
+    interleaved: bool = False,
+    graph: str | Path | None = None,
+    stats: str | Path | None = None,
+    parameters: AssemblyParameters | None = None,
+    phred_offset: PhredOffset = "auto",
+    options: RunOptions | None = None,
+) -> AssemblyStatistics:
+    """Assemble reads.
+
+    Args:
+        in1: files of single reads, of first mates, or of interleaved mates.
+        out: FASTA file of contigs.
+        in2: files of second mates, as many as ``in1``, or none.
+        single: files of more single reads.
+        interleaved: whether ``in1`` holds both mates.
+        graph: GFA file.
+        stats: JSON file for the statistics.
+        parameters: of the assembly.
+        phred_offset: of the qualities.
+        options: threads and memory; do not affect the contigs.
+
+    Raises:
+        InputError: a file cannot be read.
+        OutputError: an output cannot be written; none is then.
+        HostMemoryError: the memory is too small.
+        UsageError: the files are inconsistent.
+    """
+    begin = time.monotonic()
+    parameters = parameters or AssemblyParameters()
+    options = options or RunOptions()
+    lanes = pair_inputs(in1, in2, interleaved=interleaved) if in1 or not single else []
+    lanes += [ReadFiles((str(path),)) for path in single]
+    if out is None and graph is None:
+        raise UsageError("no output given; name a file with -o or --gfa")
+    wanted = {"fasta": out, "gfa": graph, "stats": stats}
+    outputs = [str(path) for path in wanted.values() if path is not None]
+    check_distinct([path for lane in lanes for path in lane.inputs], outputs)
+    for lane in lanes:
+        if not lane.is_regular:
+            for path in lane.inputs:
+                if (not Path(path).is_file() and Path(path).exists()) or path == "-":
+                    raise UsageError(f"{path}: reads are read twice; name files, not streams")
+    warn_of_mates(lanes)
+    places = {name: at for at, name in enumerate(n for n, p in wanted.items() if p is not None)}
+    with OutputSet(outputs, threads=options.threads) as files:
+        statistics = _run(lanes, outputs[0], parameters, phred_offset, options, files, places)
+        statistics.time_s["total"] = round(time.monotonic() - begin, 3)
+        if "stats" in places:
+            files.write(places["stats"], statistics.to_json().encode())
+    return statistics
+
+
+def _run(
+    lanes: list[ReadFiles],
+    beside: str,
+    parameters: AssemblyParameters,
+    phred_offset: PhredOffset,
+    options: RunOptions,
+    files: OutputSet,
+    places: dict[str, int],
+) -> AssemblyStatistics:
+    times: dict[str, float] = {}
+    begin = time.monotonic()
+    pieces, source = _first_graph(lanes, beside, parameters, phred_offset, options)
+    times["graph"] = round(time.monotonic() - begin, 3)
+    begin = time.monotonic()
+    _check_memory(source, options)
+    with Progress(options.progress) as progress:
+        with progress.stage("reading", total=source.sequences, unit="reads") as stage:
+            reads = load_reads(
+                lanes, phred_offset=phred_offset, options=options, advance=stage.advance
+            )
+        with progress.stage("assembling", unit="pieces") as stage:
+            first = pieces.k
+            pieces, rounds = grown(pieces, reads, parameters, options.threads)
+            paths, insert, joins = _bridged(pieces, reads, parameters, options.threads)
+            stage.advance(len(pieces))
+    times["assemble"] = round(time.monotonic() - begin, 3)
+    scale = _coverage_scale(reads, first)
+    contigs = contigs_of(pieces, paths, parameters.min_contig, scale)
+    if "fasta" in places:
+        for text in fasta(contigs):
+            files.write(places["fasta"], text)
+    if "gfa" in places:
+        for text in gfa(pieces, contigs, scale):
+            files.write(places["gfa"], text)
+    return AssemblyStatistics.begun(
+        options,
+        "cpu",
+        parameters,
+        reads={"reads": len(reads), "bases": source.bases, "pairs": reads.pairs},
+        rounds=[asdict(each) for each in rounds],
+        insert_size=None if insert is None else asdict(insert),
+        joins={
+            "by_a_path": sum(join.closed for join in joins),
+            "open": sum(not join.closed for join in joins),
+        },
+        contigs=_metrics(contigs),
+        time_s=times,
+    )
+
+
+def _first_graph(
+    lanes: list[ReadFiles],
+    beside: str,
+    parameters: AssemblyParameters,
+    phred_offset: PhredOffset,
+    options: RunOptions,
+) -> tuple[Pieces, Source]:
+    """The graph of the first k, as counted."""
+    paths = [path for lane in lanes for path in lane.inputs]
+    kmer = parameters.kmers[0] if parameters.kmers else _first_kmer(paths, phred_offset)
+    own = parameters.unitigs(kmer)
+    with counted_kmers(paths, [beside], None, own, phred_offset, options) as database:
+        least = parameters.min_abundance or _abundance(database)
+        graph = graph_of(*solid_kmers(database, least, options), kmer, options.threads)
+        return pieces_of(graph, find_unitigs(graph, options.threads)), database.source
+
+
+def _abundance(database: KmerDatabase) -> int:
+    """Half of the valley of the histogram: cleaning judges what remains by its surroundings."""
+    return max(_LEAST_ABUNDANCE, (valley_of(database.histogram()) or 0) // 2)
+
+
+def _first_kmer(paths: list[str], phred_offset: PhredOffset) -> int:
+    """The first k, by the reads at the beginning of the first file."""
+    for batch in read_batches(paths[0], phred_offset=phred_offset):
+        lengths = batch.seq_len[:_SAMPLED]
+        return first_kmer(int(lengths.sum()), len(lengths))
+    return first_kmer(0, 0)
+
+
+def _check_memory(source: Source, options: RunOptions) -> None:
+    """Refuse reads that do not fit into memory."""
+    needed = INTERPRETER_BYTES + 2 * (source.bases // 4 + _READ_BYTES * source.sequences)
+    if needed > options.budget:
+        raise HostMemoryError(
+            f"{source.sequences:,} reads take {format_size(needed)} of memory and "
+            f"{format_size(options.budget)} may be used; use --memory {-(-needed >> 20)}M on a "
+            "machine that has it"
+        )
+
+
+def _bridged(
+    pieces: Pieces, reads: Reads, parameters: AssemblyParameters, threads: int
+) -> tuple[Paths, Insert | None, list[Join]]:
+    """The paths of contigs, with repeats bridged by pairs."""
+    insert, joins = None, []
+    if reads.pairs:
+        places = place_reads(pieces, reads, 2 * reads.pairs, threads)
+        insert = insert_size(pieces, places)
+    if insert is not None:
+        unique = unique_pieces(pieces, 2 * pieces.k)
+        joins = find_joins(pieces, places, insert, unique, parameters.min_pairs)
+    return bridged(pieces, joins), insert, joins
+
+
+def _coverage_scale(reads: Reads, k: int) -> tuple[int, int]:
+    """Reads per base for each k-mer per place, as a fraction."""
+    return int(reads.lengths.sum(dtype=np.int64)), max(1, reads.windows(k))
+
+
+def _metrics(contigs: list[Contig]) -> dict[str, int]:
+    lengths = [len(contig.bases) for contig in contigs]
+    return {
+        "number": len(lengths),
+        "bases": sum(lengths),
+        "longest": max(lengths, default=0),
+        "n50": n50_of(lengths),
+        "circular": sum(contig.circular for contig in contigs),
+    }

@@ -1,0 +1,172 @@
+"""The command: contigs of made genomes, the graph's file, and what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import Commands, names, read_json
+from tests.support.io.records import write
+from tests.support.minhash.oracle import reverse_complement
+
+
+def genome(seed: int) -> str:
+    """6,000 bases, 180 of them twice: longer than a read, shorter than a fragment."""
+    rng = random.Random(seed)
+    one, repeat, two, three = (
+        "".join(rng.choices("ACGT", k=size)) for size in (2500, 180, 1500, 1640)
+    )
+    return one + repeat + two + repeat + three
+
+
+def pairs(sequences: list[str], coverage: int, seed: int) -> list[tuple[str, str]]:
+    """Pairs of 100 bases with inserts of about 350, and an error in every fifth read."""
+    rng = random.Random(seed)
+    found = []
+    for own in sequences:
+        for _ in range(len(own) * coverage // 200):
+            size = min(len(own), max(120, int(rng.gauss(350, 25))))
+            begin = rng.randrange(len(own) - size + 1)
+            mates = [own[begin : begin + 100], reverse_complement(own[begin : begin + size])[:100]]
+            for mate in range(2):
+                if rng.random() < 0.2:
+                    at = rng.randrange(100)
+                    mates[mate] = mates[mate][:at] + rng.choice("ACGT") + mates[mate][at + 1 :]
+            found.append((mates[0], mates[1]) if rng.random() < 0.5 else (mates[1], mates[0]))
+    return found
+
+
+def written(folder: Path, reads: list[tuple[str, str]]) -> list[Path]:
+    return [
+        write(
+            folder / f"R{mate + 1}.fq",
+            "".join(
+                f"@r{i}/{mate + 1}\n{own[mate]}\n+\n{'F' * 100}\n" for i, own in enumerate(reads)
+            ).encode(),
+        )
+        for mate in range(2)
+    ]
+
+
+def contigs(path: Path) -> dict[str, str]:
+    return {
+        (lines := record.split("\n"))[0]: "".join(lines[1:])
+        for record in path.read_text().split(">")[1:]
+    }
+
+
+GENOME = genome(1)
+
+
+@pytest.fixture(scope="module")
+def mates(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return written(tmp_path_factory.mktemp("reads"), pairs([GENOME], 60, 2))
+
+
+def test_a_repeat_is_bridged(tmp_path: Path, mates: list[Path], ngsgpu: Commands) -> None:
+    """One contig, the same for any threads; the graph's file spells it, and the numbers agree."""
+    fasta, gfa, stats = tmp_path / "c.fa", tmp_path / "g.gfa", tmp_path / "s.json"
+    done = ngsgpu(
+        "assemble", "-i", mates[0], "-I", mates[1], "-o", fasta, "--gfa", gfa, "--stats", stats,
+        "-t", 1,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    found = contigs(fasta)
+    assert len(found) == 1
+    ((header, bases),) = found.items()
+    assert bases in GENOME or bases in reverse_complement(GENOME)
+    assert len(bases) > len(GENOME) - 60
+    assert bases <= reverse_complement(bases)
+    name, length, coverage = header.split()
+    assert (name, length) == ("contig_1", f"length={len(bases)}")
+    assert 50 < float(coverage.removeprefix("coverage=")) < 70
+    numbers = read_json(stats)
+    assert numbers["contigs"]["bases"] == numbers["contigs"]["n50"] == len(bases)
+    assert abs(numbers["insert_size"]["median"] - 350) < 5
+    assert numbers["joins"] == {"by_a_path": 2, "open": 0}
+    assert numbers["rounds"][0]["kmer"] == 31
+
+    lines = [line.split("\t") for line in gfa.read_text().splitlines()]
+    segments = {line[1]: line[2] for line in lines if line[0] == "S"}
+    segments = {
+        name + sign: own if sign == "+" else reverse_complement(own)
+        for name, own in segments.items()
+        for sign in "+-"
+    }
+    overlap = numbers["rounds"][-1]["kmer"] - 1
+    links = {(a + b, c + d) for t, a, b, c, d, size in (x for x in lines if x[0] == "L")}
+    for a, b in links:
+        assert segments[a][-overlap:] == segments[b][:overlap]
+    (path,) = (line for line in lines if line[0] == "P")
+    steps = path[2].split(",")
+    assert path[3] == ",".join([f"{overlap}M"] * (len(steps) - 1))
+    spelled = segments[steps[0]] + "".join(segments[step][overlap:] for step in steps[1:])
+    assert spelled == bases
+    turn = {"+": "-", "-": "+"}
+    for a, b in itertools.pairwise(steps):
+        assert {(a, b), (b[:-1] + turn[b[-1]], a[:-1] + turn[a[-1]])} & links
+
+    before = fasta.read_bytes(), gfa.read_bytes()
+    done = ngsgpu(
+        "assemble", "-q", "-i", mates[0], "-I", mates[1], "-o", fasta, "--gfa", gfa, "-t", 3
+    )
+    assert (done.status, done.err) == (0, "")
+    assert (fasta.read_bytes(), gfa.read_bytes()) == before
+    assert names(tmp_path) == ["c.fa", "g.gfa", "s.json"]
+
+
+def test_alleles_and_single_reads(tmp_path: Path, ngsgpu: Commands) -> None:
+    """A variant in half of the reads, as single reads: kept apart by default, merged if wanted."""
+    other = GENOME[:1000] + {"A": "C"}.get(GENOME[1000], "A") + GENOME[1001:]
+    reads = [read for pair in pairs([GENOME, other], 25, 3) for read in pair]
+    path = write(
+        tmp_path / "s.fa", "".join(f">{i}\n{own}\n" for i, own in enumerate(reads)).encode()
+    )
+    out = tmp_path / "c.fa"
+    for choice, alleles in (("errors", 2), ("keep", 2), ("merge", 1)):
+        done = ngsgpu(
+            "assemble", "-q", "-s", path, "-k", "31,51", "--bubbles", choice, "--min-contig", 50,
+            "-o", out,
+        )  # fmt: skip
+        assert (done.status, done.err) == (0, "")
+        found = list(contigs(out).values())
+        variants = [
+            site
+            for site in (GENOME[990:1011], other[990:1011])
+            if any(site in own or reverse_complement(site) in own for own in found)
+        ]
+        assert len(variants) == alleles
+        if choice == "errors":
+            both = GENOME + "N" + other
+            assert all(own in both or reverse_complement(own) in both for own in found)
+
+
+def test_no_reads(tmp_path: Path, ngsgpu: Commands) -> None:
+    path = write(tmp_path / "e.fq", b"")
+    out = tmp_path / "c.fa"
+    done = ngsgpu("assemble", "-q", "-i", path, "-o", out)
+    assert done.status == 0, done.err
+    assert out.read_bytes() == b""
+
+
+def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) -> None:
+    out = tmp_path / "c.fa"
+    for options, message in (
+        (["-i", mates[0], "-k", "31,41,40", "-o", out], "ascending numbers, such as 31,51,71"),
+        (["-i", mates[0], "-k", "30", "-o", out], "must be odd, not 30"),
+        (["-i", mates[0], "-k", "few", "-o", out], "auto or numbers such as 31,51,71, not 'few'"),
+        (["-i", mates[0], "-k", "31,503", "-o", out], "at most 501, not 503"),
+        (["-i", mates[0], "--min-contig", 0, "-o", out], "--min-contig must be 1 or more"),
+        (["-i", "-", "-o", out], "reads are read twice; name files, not streams"),
+        (["-o", out], "no reads given"),
+        (["-i", mates[0]], "no output given"),
+        (["-i", mates[0], "-o", mates[0]], "input and output"),
+        (["-i", mates[0], "-o", out, "--memory", "100M"], "use fewer threads, or --memory"),
+    ):
+        done = ngsgpu("assemble", *options)
+        assert done.status in (2, 3)
+        assert message in done.error
+    assert names(tmp_path) == []

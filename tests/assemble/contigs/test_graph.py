@@ -1,0 +1,153 @@
+"""Every step on assembly graphs against naive ones, on graphs full of repeats and turns."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ngsgpu.assemble.contigs import walks
+from ngsgpu.assemble.contigs.bridges import path_between
+from ngsgpu.assemble.contigs.cleaning import Cleaned, CleaningParameters, cleaned, mark
+from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, compacted
+from ngsgpu.assemble.contigs.raising import raised
+from tests.assemble.test_unitigs import world
+from tests.support.assemble import contigs as oracle
+from tests.support.assemble.oracle import counted
+from tests.support.minhash.oracle import reverse_complement
+from tests.support.properties import examples
+
+SEEDS = st.integers(0, 10**6)
+SIZES = st.sampled_from([5, 7, 11])
+GENOME = "".join(random.Random(5).choices("ACGT", k=120))
+
+
+@given(seed=SEEDS, k=SIZES)
+@examples(60)
+def test_compacted(seed: int, k: int) -> None:
+    """Without some pieces, the graph is that of the k-mers that are left."""
+    rng = random.Random(seed)
+    kmers = dict(counted(world(seed, k), k))
+    pieces = oracle.graph(kmers, k)
+    oracle.check_is_compacted(pieces, kmers)
+    alive = np.array([rng.random() < 0.7 for _ in range(len(pieces))], dtype=np.bool_)
+    left = counted([s for s, a in zip(oracle.sequences(pieces), alive, strict=True) if a], k)
+    oracle.check_is_compacted(compacted(pieces, alive), {kmer: kmers[kmer] for kmer in left})
+
+
+@given(seed=SEEDS, k=SIZES, step=st.sampled_from([2, 4, 10]), threads=st.sampled_from([1, 3]))
+@examples(60)
+def test_raised(seed: int, k: int, step: int, threads: int) -> None:
+    rng = random.Random(seed)
+    reads = []
+    for own in world(seed, k):
+        for _ in range(6):
+            begin = rng.randrange(len(own))
+            reads.append(own[begin : begin + rng.randrange(1, 6 * k)])
+    pieces = oracle.graph(dict(counted(reads, k)), k)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walks, "_PART", 5)
+        patch.setattr(walks, "_ROOM", 64)
+        made = raised(pieces, oracle.held(reads), k + step, (1, 1), threads)
+    expected = oracle.raised(pieces, reads, k + step)
+    oracle.check_is_compacted(made, expected, depths=False)
+    for bases, depth in zip(oracle.sequences(made), made.depths.tolist(), strict=True):
+        nodes = list(counted([bases], k + step))
+        counts = [expected[node] for node in nodes]
+        if all(counts):
+            mean = sum(counts) * DEPTH_UNIT / len(nodes)
+            assert mean - len(nodes) <= depth <= mean
+
+
+@given(
+    seed=SEEDS,
+    k=SIZES,
+    tips=st.sampled_from([2, 4]),
+    ratio=st.sampled_from([1, 2, 4]),
+    bubbles=st.sampled_from([0, 1, 3]),
+)
+@examples(60)
+def test_marks(seed: int, k: int, tips: int, ratio: int, bubbles: int) -> None:
+    rng = random.Random(seed)
+    kmers = {kmer: rng.choice([1, 1, 3, 9]) for kmer in counted(world(seed, k), k)}
+    pieces = oracle.graph(kmers, k)
+    typical = rng.choice([0, 1000, 5000])
+    marks = np.zeros(len(pieces), dtype=np.uint8)
+    mark(
+        k, pieces.lengths, pieces.depths, pieces.link_starts, pieces.links,
+        tips, ratio, bubbles, 3 * k, typical, marks,
+    )  # fmt: skip
+    assert marks.tolist() == oracle.marks(pieces, tips, ratio, bubbles, 3 * k, typical)
+
+
+@given(seed=SEEDS, k=SIZES, low=st.integers(-10, 12), wide=st.integers(0, 8))
+@examples(60)
+def test_paths(seed: int, k: int, low: int, wide: int) -> None:
+    rng = random.Random(seed)
+    pieces = oracle.graph(dict(counted([GENOME[:30], *world(seed, k)], k)), k)
+    unique = np.array([rng.random() < 0.2 for _ in range(len(pieces))], dtype=np.bool_)
+    source, target = (rng.randrange(2 * len(pieces)) for _ in range(2))
+    lengths = pieces.lengths.tolist()
+    found: list[tuple[int, ...]] = []
+
+    def extend(d: int, gap: int, path: tuple[int, ...]) -> None:
+        for e in pieces.links[pieces.link_starts[d] : pieces.link_starts[d + 1]].tolist():
+            if e == target and low <= gap <= low + wide:
+                found.append(path)
+            after = gap + lengths[e >> 1] - (k - 1)
+            if not unique[e >> 1] and after <= low + wide and len(found) < 2 and len(path) < 50:
+                extend(e, after, (*path, e))
+
+    extend(source, 1 - k, ())
+    number, size, between = path_between(
+        k, pieces.lengths, pieces.link_starts, pieces.links, unique, source, target, low,
+        low + wide,
+    )  # fmt: skip
+    if number < 2 or len(found) < 2:
+        assert number == len(found)
+    if number == 1:
+        assert tuple(between.tolist()) == found[0]
+        assert size == sum(lengths[e >> 1] - (k - 1) for e in found[0]) - (k - 1)
+
+
+def graph_of_text(*sequences: tuple[str, int], k: int = 7) -> Pieces:
+    kmers: dict[str, int] = {}
+    for bases, times in sequences:
+        for kmer in counted([bases], k):
+            kmers[kmer] = kmers.get(kmer, 0) + times
+    return oracle.graph(kmers, k)
+
+
+@pytest.mark.parametrize(
+    ("other", "times", "reason"),
+    [
+        (GENOME[40:54] + "A" + GENOME[55:57], 2, "tips"),
+        (GENOME[40:54] + "A" + GENOME[55:70], 2, "weak"),
+        (GENOME[40:54] + "A" + GENOME[55:70], 12, "bubbles"),
+        ("GATTACATTGA", 2, "scraps"),
+    ],
+)
+def test_cleaning_restores_the_genome(other: str, times: int, reason: str) -> None:
+    pieces = graph_of_text((GENOME, 40), (other, times))
+    counts = Cleaned()
+    left = cleaned(pieces, CleaningParameters(scrap_bases=20), counts)
+    assert oracle.sequences(left) in ([GENOME], [reverse_complement(GENOME)])
+    assert {name: getattr(counts, name) for name in ("tips", "weak", "bubbles", "scraps")} == {
+        "tips": 0, "weak": 0, "bubbles": 0, "scraps": 0, reason: 1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("ratio", "pieces"), [(3, 4), (1, 1), (0, 4)])
+def test_alleles(ratio: int, pieces: int) -> None:
+    """Alleles of like depth stay, unless they are to be merged."""
+    other = GENOME[:54] + "A" + GENOME[55:]
+    left = cleaned(
+        graph_of_text((GENOME, 21), (other, 19)),
+        CleaningParameters(bubble_ratio=ratio),
+        Cleaned(),
+    )
+    assert len(left) == pieces
+    assert all(own in GENOME + "N" + other for own in oracle.sequences(left)) or pieces == 4

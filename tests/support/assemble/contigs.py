@@ -1,0 +1,166 @@
+"""Assembly graphs for tests: made of sequences, read back as strings, and cleaned in Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from ngsgpu.assemble import find_unitigs, graph_of
+from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, letters, pieces_of
+from ngsgpu.assemble.contigs.reads import Reads
+from ngsgpu.kmers.params import words_of
+from tests.support.assemble import oracle
+from tests.support.minhash.oracle import canonical, number, reverse_complement
+
+
+def packed(kmers: list[str], k: int) -> np.ndarray:
+    """K-mers as a database has them."""
+    words = words_of(k)
+    rows = np.zeros((len(kmers), words), dtype=np.uint64)
+    for i, kmer in enumerate(kmers):
+        value = number(kmer) << 2 * (32 * words - k)
+        for j in range(words):
+            rows[i, j] = (value >> 64 * (words - 1 - j)) & ((1 << 64) - 1)
+    return rows
+
+
+def graph(kmers: dict[str, int], k: int) -> Pieces:
+    """The graph of some k-mers."""
+    order = sorted(kmers)
+    counts = np.array([kmers[kmer] for kmer in order], dtype=np.uint16)
+    made = graph_of(packed(order, k), counts, k)
+    return pieces_of(made, find_unitigs(made))
+
+
+def held(reads: list[str], pairs: int = 0) -> Reads:
+    """Reads in memory."""
+    lengths = np.array([len(read) for read in reads], dtype=np.int32)
+    starts = np.concatenate([[0], np.cumsum((lengths.astype(np.int64) + 3) // 4)])
+    bases = np.zeros(int(starts[-1]), dtype=np.uint8)
+    for start, read in zip(starts, reads, strict=False):
+        for i, base in enumerate(read):
+            bases[start + i // 4] |= "ACGT".index(base) << 2 * (i % 4)
+    return Reads(bases, starts[:-1], lengths, pairs)
+
+
+def sequences(pieces: Pieces) -> list[str]:
+    text = letters(pieces.bases).tobytes().decode()
+    return [text[a:b] for a, b in zip(pieces.starts, pieces.starts[1:], strict=False)]
+
+
+def directions(pieces: Pieces) -> list[str]:
+    """The bases of every direction."""
+    return [own for each in sequences(pieces) for own in (each, reverse_complement(each))]
+
+
+def check_is_compacted(pieces: Pieces, kmers: Mapping[str, int], *, depths: bool = True) -> None:
+    """Pieces and links are those of the naive compaction of some k-mers; depths are their means."""
+    k = pieces.k
+    found = {}
+    for bases, depth in zip(sequences(pieces), pieces.depths.tolist(), strict=True):
+        nodes = [canonical(bases[i : i + k]) for i in range(len(bases) - k + 1)]
+        assert len(set(nodes)) == len(nodes)
+        found[frozenset(nodes)] = depth
+    expected = {frozenset(own.nodes): own.nodes for own in oracle.unitigs(kmers)}
+    assert set(found) == set(expected)
+    for own, depth in found.items() if depths else ():
+        mean = sum(kmers[node] for node in own) * DEPTH_UNIT / len(own)
+        # Rounded down in every piece that was joined.
+        assert mean - len(own) <= depth <= mean
+    turned = directions(pieces)
+    begins = {bases[:k]: d for d, bases in enumerate(turned)}
+    for d, bases in enumerate(turned):
+        wanted = {begins[kmer] for kmer in oracle.successors(kmers, bases[-k:])}
+        links = pieces.links[pieces.link_starts[d] : pieces.link_starts[d + 1]].tolist()
+        assert len(links) == len(set(links))
+        assert set(links) == wanted
+
+
+def raised(pieces: Pieces, reads: list[str], k: int) -> Counter[str]:
+    """The k-mers of a larger k, and the number of reads of those across links, naively.
+
+    Reads have no errors.
+    """
+    old = pieces.k
+    both = [own for read in reads for own in (read, reverse_complement(read))]
+    own = directions(pieces)
+    inside = {canonical(bases[i : i + k]) for bases in own for i in range(len(bases) - k + 1)}
+    across = Counter(
+        kmer
+        for read in reads
+        for i in range(len(read) - k + 1)
+        if (kmer := canonical(read[i : i + k])) not in inside
+    )
+    for d, bases in enumerate(own):
+        for e in pieces.links[pieces.link_starts[d] : pieces.link_starts[d + 1]].tolist():
+            joint = bases[-old:] + own[e][old - 1]
+            support = sum(
+                read[i : i + old + 1] == joint for read in both for i in range(len(read) - old)
+            )
+            if joint == reverse_complement(joint):
+                support //= 2
+            if support >= 2 and len(bases) >= k and len(own[e]) >= k and d <= e ^ 1:
+                whole = bases[-(k - 1) :] + own[e][old - 1 : k - 1]
+                across.update(canonical(whole[i : i + k]) for i in range(len(whole) - k + 1))
+    return Counter({**dict.fromkeys(inside, 0), **across})
+
+
+def marks(
+    pieces: Pieces, tip_kmers: int, weak_ratio: int, bubble_ratio: int, scrap: int, typical: int
+) -> list[int]:
+    """What cleaning marks: 1 tip, 2 weak, 3 bubble, 4 scrap, 0 nothing; from docs/assemble.md."""
+    after = [
+        set(pieces.links[pieces.link_starts[d] : pieces.link_starts[d + 1]].tolist())
+        for d in range(2 * len(pieces))
+    ]
+    before = [{p ^ 1 for p in after[d ^ 1]} for d in range(2 * len(pieces))]
+    depth, length = pieces.depths.tolist(), pieces.lengths.tolist()
+    strength = [(depth[u], length[u], -u) for u in range(len(pieces))]
+
+    def outdone(d: int, ratio: int) -> bool:
+        return all(
+            any(
+                p >> 1 != d >> 1
+                and depth[p >> 1] >= ratio * depth[d >> 1]
+                and strength[p >> 1] > strength[d >> 1]
+                for p in before[e]
+            )
+            for e in after[d]
+        )
+
+    def outdone_twin(u: int) -> bool:
+        if len(after[2 * u]) != 1 or len(before[2 * u]) != 1:
+            return False
+        slack = max(8, length[u] // 20)
+        return any(
+            t >> 1 != u
+            and after[t] == after[2 * u]
+            and before[t] == before[2 * u]
+            and abs(length[t >> 1] - length[u]) <= slack
+            and depth[t >> 1] >= bubble_ratio * depth[u]
+            and strength[t >> 1] > strength[u]
+            for t in range(2 * len(pieces))
+        )
+
+    found = []
+    for u in range(len(pieces)):
+        d = 2 * u
+        mark = 0
+        if not after[d] and not before[d]:
+            mark = 4 if length[u] < scrap else 0
+        elif not after[d] or not before[d]:
+            linked = d if after[d] else d + 1
+            mark = 1 if length[u] < tip_kmers * pieces.k and outdone(linked, 1) else 0
+        elif (
+            length[u] <= 3 * pieces.k
+            and 2 * depth[u] < typical
+            and outdone(d, weak_ratio)
+            and outdone(d + 1, weak_ratio)
+        ):
+            mark = 2
+        elif bubble_ratio and outdone_twin(u):
+            mark = 3
+        found.append(mark)
+    return found
