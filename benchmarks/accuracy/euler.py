@@ -36,9 +36,9 @@ COVERAGE, SHORTEST, SEED = 20, 100, 1
 READS = (36, 50, 256)
 TUPLES = (16, 18, 22, 24, 26, 28, 30, 32)
 """Those of table 3.5, for the first genome."""
-FEWER = (22, 24, 26, 32)
-"""For the others: those near the best ones in tables 3.6 to 3.8."""
-VELVET = (21, 25, 31)
+FEWER = {36: (18, 20, 22, 24), 50: (22, 24, 26, 28), 256: (28, 30, 32)}
+"""For the others, by the reads' lengths: those near the best ones in tables 3.6 to 3.8."""
+VELVET = {36: (19, 21, 23), 50: (25, 29), 256: (31,)}
 EULER = ("ngsgpu", "assemble", "--method", "euler")
 
 
@@ -105,7 +105,7 @@ def velvet(reads: Path, length: int, threads: int, work: Path) -> tuple[Path, di
     """Assemble by Velvet with its defaults."""
     folder = work / "velvet"
     shutil.rmtree(folder, ignore_errors=True)
-    environment = {"OMP_NUM_THREADS": str(threads - 1), "OMP_THREAD_LIMIT": str(threads)}
+    environment = {"OMP_NUM_THREADS": str(threads)}
     parts = [
         asdict(measure(command, work, environment=environment))
         for command in (
@@ -148,18 +148,18 @@ def main() -> None:
     """Simulate, assemble, write what was measured."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--genome", action="append", required=True, metavar="NAME=FILE")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("-o", "--out", type=Path, required=True)
     given = parser.parse_args()
     sets = []
     for place, entry in enumerate(given.genome):
-        programs: dict[str, Sequence[int]] = {"ngsgpu": FEWER if place else TUPLES}
-        if shutil.which("velveth"):
-            programs["velvet"] = VELVET
         name, _, file = entry.partition("=")
         genome = sequences(Path(file))
         size = sum(map(len, genome))
         for length in READS:
+            programs: dict[str, Sequence[int]] = {"ngsgpu": FEWER[length] if place else TUPLES}
+            if shutil.which("velveth"):
+                programs["velvet"] = VELVET[length]
             with tempfile.TemporaryDirectory() as folder:
                 work = Path(folder)
                 plain, reads = work / "genome.fa", work / "reads.fa"

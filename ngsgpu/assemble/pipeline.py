@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu._version import __version__
 from ngsgpu.assemble.chains import Unitigs, find_unitigs
 from ngsgpu.assemble.colors import color_lines, color_names
 from ngsgpu.assemble.graph import graph_of, index_bits, place_type
@@ -138,7 +139,8 @@ def write_unitigs(
                 options,
             )
             if stats is not None:
-                next(writes)((json.dumps(asdict(summary), indent=1) + "\n").encode())
+                head = {"schema": "ngsgpu.unitigs", "schema_version": 1, "version": __version__}
+                next(writes)((json.dumps(head | asdict(summary), indent=1) + "\n").encode())
         commit_all(files)
     finally:
         for file in files:

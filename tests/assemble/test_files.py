@@ -110,6 +110,7 @@ def test_colors(tmp_path: Path, ngsgpu: Commands) -> None:
         lines.append(" ".join(map(str, line)))
     assert table.read_text().replace("\t", " ").splitlines() == lines
     written = json.loads(stats.read_text())
+    assert written["schema"] == "ngsgpu.unitigs"
     assert written["unitigs"] == len(unitigs) > 3
     assert written["bases"] == sum(map(len, unitigs))
     assert ngsgpu("kmers", "count", "-q", "-i", path, "-k", 31, "-o", tmp_path / "k31").status == 0

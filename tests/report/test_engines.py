@@ -1,4 +1,4 @@
-"""The section on assemblers: QUAST's metrics and curves of several programs."""
+"""The sections on assemblers, with QUAST's metrics and curves, and on unitigs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.quast import read_curves
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
-from tests.support.report import Page, write_text
+from tests.support.report import Page, write_json, write_text
 
 TABLE = """Assembly\tspades_raw\tspades_corrected\tskesa_raw\tskesa_corrected
 # contigs\t31\t29\t40\t41
@@ -60,3 +60,16 @@ def test_curves_of_quasts_page(tmp_path: Path) -> None:
 def test_no_section_without_several_programs(manifest: Path, results: Path) -> None:
     page = Page(render_report(fill_from_layout(read_study(manifest), results)))
     assert "engines" not in page.ids
+    assert "unitigs" not in page.ids
+
+
+def test_unitigs(manifest: Path, results: Path) -> None:
+    for variant, n50 in (("raw", 512), ("corrected", 3456)):
+        graph = {"kmer": 31, "min_abundance": 2, "kmers": 70_001, "unitigs": 99, "bases": 73_000}
+        graph |= {"longest": 9000, "n50": n50, "links": 120}
+        document = {"schema": "ngsgpu.unitigs", "schema_version": 1, **graph}
+        write_json(results / f"sim/unitigs/{variant}/stats.json", document)
+    page = Page(render_report(fill_from_layout(read_study(manifest), results)))
+    assert "unitigs" in page.ids
+    for words in ("Unitigs, k = 31", "70,001", "512 → 3,456"):
+        assert words in page.text.replace("\N{NO-BREAK SPACE}", " "), words

@@ -102,6 +102,17 @@ def test_one_other_assembler(snakemake: Snakemake, study: Path) -> None:
     assert "add 'spades' to assemble.engine or set extend.assemble to []" in result.stdout
 
 
+def test_graphs_where_the_config_says_so(snakemake: Snakemake, study: Path) -> None:
+    (study / "more.yaml").write_text("unitigs: {enabled: true, k: 25, min_abundance: auto}\n")
+    result = snakemake("--dry-run", "--printshellcmds", "--configfile", CONFIG, "more.yaml")
+    assert result.returncode == 0, result.stdout
+    assert jobs(result.stdout)["build_unitigs"] == 6
+    graph = "results/na12878_single/unitigs/raw/graph.gfa"
+    assert f"-k 25 --min-abundance auto --gfa {graph} --stats" in result.stdout
+    report = result.stdout.partition("rule write_report:")[2].partition("output:")[0]
+    assert "results/repeats_20kb/unitigs/corrected/stats.json" in report
+
+
 def test_lanes_and_arms_reach_the_commands(snakemake: Snakemake) -> None:
     result = snakemake("--dry-run", "--printshellcmds")
     assert result.returncode == 0, result.stdout

@@ -176,6 +176,12 @@ class Methods:
             yield f"Abundances were estimated at the {at} {self._cite('abundance')}."
 
     def _assembly(self) -> Iterator[str]:
+        if "build_unitigs" in self.runs.rules:
+            k = self.study.config.get("unitigs", {}).get("k", 31)
+            yield (
+                "The de Bruijn graphs of reads before and after correction were compacted with "
+                f"`ngsgpu unitigs` (k = {k}{self._extra('unitigs')})."
+            )
         programs = list(self._assemblers())
         if not programs:
             return

@@ -29,7 +29,7 @@ TOOL_OF_RULE: Final = {
 _OWN: Final = frozenset(
     {
         "deplete_reads", "correct_reads", "merge_pairs", "extend_pairs", "count_kmers",
-        "merge_candidates", "assemble_ngsgpu",
+        "merge_candidates", "assemble_ngsgpu", "build_unitigs",
         "evaluate_correction", "evaluate_merging", "evaluate_extension", "evaluate_classification",
         "evaluate_mapped",
     }

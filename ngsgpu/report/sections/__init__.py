@@ -17,6 +17,7 @@ from ngsgpu.report.sections.extension import ExtensionStage
 from ngsgpu.report.sections.mapped import MappedStage
 from ngsgpu.report.sections.merging import MergingStage
 from ngsgpu.report.sections.quality import QualityStage
+from ngsgpu.report.sections.unitigs import UnitigsStage
 from ngsgpu.report.stage import Stage
 
 STAGES: Final[tuple[Stage, ...]] = (
@@ -26,6 +27,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     MergingStage(),
     MappedStage(),
     ExtensionStage(),
+    UnitigsStage(),
     AssemblyStage(),
     EnginesStage(),
     ClassificationStage(),

@@ -67,6 +67,7 @@ def config_text():
         "classify",
         "kmers",
         "mapped",
+        "unitigs",
         "assemble",
         "quast",
     )
@@ -120,6 +121,8 @@ def results_of(name):
         if checked_samples([name]):
             yield f"qc/{arm}", f"qc/{arm}.fastp.json", "check_reads"
         yield f"kmers/{arm}", f"kmers/{arm}.tsv", "count_kmers"
+        if config["unitigs"]["enabled"]:
+            yield f"unitigs/{arm}", f"unitigs/{arm}/stats.json", "build_unitigs"
         if assembled_samples([name]):
             folder = assembly_folder(ENGINES[0], arm)
             yield f"contigs/{arm}", f"{folder}/contigs.fasta", RULE_OF_ENGINE[

@@ -21,7 +21,7 @@ UNPACKED = 5
 # MB of memory, and CPU seconds, for each MB of FASTQ text. Correction plans 480 bytes for a read's
 # tables, 1.25 for a base and 30 for results (docs/correct.md), 2.5 for each byte of FASTQ at 100 bases
 # a read; extension took about as much. Times are four times those in docs/benchmarks.md, for slower
-# machines and harder data. Those of assembly are allowances.
+# machines and harder data. Those of assembly and unitigs are allowances.
 PER_MB = {
     "correct": (4, 1.2),
     "extend": (3, 3.6),
@@ -29,6 +29,7 @@ PER_MB = {
     "deplete": (0, 0.05),
     "classify": (0, 0.2),
     "assemble": (2, 4),
+    "unitigs": (2, 0.4),
 }
 # MB a second at which a partition is read from a slow disk.
 LOADING = 100

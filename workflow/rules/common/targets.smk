@@ -75,7 +75,7 @@ def merged_and_extended():
 
 
 def assemblies():
-    """Contigs of the reads as they were, corrected and extended, and QUAST's reports on them."""
+    """Graphs and contigs of the reads as they were, corrected and extended, and QUAST's reports on them."""
     files = {
         SPADES: ["contigs.fasta", "scaffolds.fasta", "graph.gfa"],
         "ngsgpu": ["contigs.fasta", "graph.gfa", "stats.json"],
@@ -86,6 +86,7 @@ def assemblies():
         for arm in ARMS
         for file in files.get(engine, ["contigs.fasta"])
     ]
+    graphs = expand("unitigs/{arm}/{file}", arm=ARMS, file=["graph.gfa", "stats.json"])
     uses = expand("assembly/{use}/contigs.fasta", use=extended_uses())
     compared = (
         ["quast_extended/report.tsv", "quast_extended/report.html"]
@@ -93,6 +94,7 @@ def assemblies():
         else []
     )
     return [
+        *of_samples(STUDY if config["unitigs"]["enabled"] else [], *graphs),
         *of_samples(assembled_samples(STUDY), *arms),
         *of_samples(compared_samples(STUDY), "quast/report.tsv", "quast/report.html"),
         *of_samples(
