@@ -46,6 +46,7 @@ class Unitigs:
         link_starts: int64[2n + 1], where the links of each end begin in ``links``: 2u is the end of
             unitig u, 2u + 1 the end of its reverse complement.
         links: int[m], what follows: 2v is unitig v, 2v + 1 its reverse complement; by base.
+        letters: uint8[letters], of all unitigs one after the other, where they are known already.
     """
 
     first: Places
@@ -54,6 +55,7 @@ class Unitigs:
     totals: NDArray[np.int64]
     link_starts: NDArray[np.int64]
     links: Places
+    letters: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return len(self.first)

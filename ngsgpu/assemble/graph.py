@@ -105,6 +105,24 @@ def graph_of(
 
 
 @njit(nogil=True, cache=True)
+def select(
+    kmers: NDArray[np.uint64],
+    counts: NDArray[np.uint16],
+    least: int,
+    out: NDArray[np.uint64],
+    out_counts: NDArray[np.uint16],
+) -> None:
+    """Write the k-mers that are frequent enough, and their counts."""
+    at = 0
+    for i in range(len(kmers)):
+        if counts[i] >= least:
+            for j in range(kmers.shape[1]):
+                out[at, j] = kmers[i, j]
+            out_counts[at] = counts[i]
+            at += 1
+
+
+@njit(nogil=True, cache=True)
 def fill_starts(kmers: NDArray[np.uint64], bits: int, starts: Places) -> None:
     """Where the k-mers begin that have the same ``bits`` highest bits; see ``Graph.starts``."""
     shift = np.uint64(64 - bits)

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 from ngsgpu._version import __version__
 from ngsgpu.assemble.chains import Unitigs, find_unitigs
 from ngsgpu.assemble.colors import color_lines, color_names
-from ngsgpu.assemble.graph import graph_of, index_bits, place_type
+from ngsgpu.assemble.graph import Graph, graph_of, index_bits, place_type, select
 from ngsgpu.assemble.params import UnitigParameters, check_odd
 from ngsgpu.assemble.text import write_text
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, UsageError, output_error
+from ngsgpu.errors import DeviceMemoryError, HostMemoryError, UsageError, output_error
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.temporary import temporary_folder
-from ngsgpu.io.paths import own_descriptor
+from ngsgpu.io.paths import is_stream, own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.kmers import KmerDatabase, count_files, open_database
 from ngsgpu.kmers.model import valley_of
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.pool import map_all
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 
 _LOG = logging.getLogger("ngsgpu")
@@ -97,13 +98,14 @@ def write_unitigs(
         color: k-mer databases of these samples.
         stats: JSON file with what was written.
         phred_offset: of the qualities.
-        options: threads, memory and progress; do not affect the result.
+        options: backend, threads, memory and progress; do not affect the result.
 
     Returns:
         What was written.
 
     Raises:
         InputError: a file or the database cannot be read.
+        DeviceError: the GPU failed, and the CPU may not take over.
         OutputError: an output cannot be written; none is then.
         HostMemoryError: the memory is too small.
         UsageError: there is no input, or no output, or the k-mer length is even, or samples have
@@ -127,20 +129,27 @@ def write_unitigs(
         for path in outputs:
             files.append(AtomicFile(path))
         writes = iter([file.write for file in files])
-        with counted_kmers(paths, outputs, database, parameters, phred_offset, options) as counted:
-            summary = _write(
-                counted,
-                str(database or paths[0]),
-                parameters,
-                next(writes) if out is not None else None,
-                next(writes) if gfa is not None else None,
-                next(writes) if colors is not None else None,
-                color,
-                options,
-            )
-            if stats is not None:
-                head = {"schema": "ngsgpu.unitigs", "schema_version": 1, "version": __version__}
-                next(writes)((json.dumps(head | asdict(summary), indent=1) + "\n").encode())
+        fasta, segments, table = (
+            next(writes) if path is not None else None for path in (out, gfa, colors)
+        )
+
+        def run(options: RunOptions) -> UnitigSummary:
+            with counted_kmers(
+                paths, outputs, database, parameters, phred_offset, options
+            ) as counted:
+                name = str(database or paths[0])
+                return _write(counted, name, parameters, fasta, segments, table, color, options)
+
+        # What fails on the GPU does so before anything is written.
+        summary = on_backend(
+            options,
+            lambda: run(replace(options, may_fall_back=False)),
+            lambda: run(replace(options, backend="cpu")),
+            may_begin_again=lambda: not any(map(is_stream, paths)),
+        )
+        if stats is not None:
+            head = {"schema": "ngsgpu.unitigs", "schema_version": 1, "version": __version__}
+            next(writes)((json.dumps(head | asdict(summary), indent=1) + "\n").encode())
         commit_all(files)
     finally:
         for file in files:
@@ -192,12 +201,11 @@ def _write(
 ) -> UnitigSummary:
     k = database.parameters.kmer
     check_odd(k)
-    least = parameters.min_abundance or _valley(database, path)
+    least = parameters.min_abundance or _valley(database, path, options.threads)
     with Progress(options.progress) as progress:
         with progress.stage("compacting", unit="k-mers") as stage:
             kmers, counts = solid_kmers(database, least, options)
-            graph = graph_of(kmers, counts, k, options.threads)
-            unitigs = find_unitigs(graph, options.threads)
+            graph, unitigs = _compacted(kmers, counts, k, options, walked=colors is not None)
             stage.advance(len(graph))
         with progress.stage("writing", unit="unitigs") as stage:
             write_text(graph, unitigs, fasta, gfa, options.threads)
@@ -208,13 +216,34 @@ def _write(
     return _summary(unitigs, k, least)
 
 
-def _valley(database: KmerDatabase, path: str) -> int:
+def _compacted(
+    kmers: NDArray[np.uint64],
+    counts: NDArray[np.uint16],
+    k: int,
+    options: RunOptions,
+    *,
+    walked: bool,
+) -> tuple[Graph, Unitigs]:
+    """The graph, with what ``color_lines`` needs if it is to be walked, and its unitigs."""
+    if options.backend == "cuda" and len(kmers) > 0:
+        from ngsgpu.assemble.gpu import compact_on_gpu
+
+        try:
+            return compact_on_gpu(kmers, counts, k, limit=options.gpu_memory, neighbours=walked)
+        except DeviceMemoryError as error:
+            cause = str(error).partition(";")[0]
+        _LOG.info("%s; compacting on the CPU", cause)
+    graph = graph_of(kmers, counts, k, options.threads)
+    return graph, find_unitigs(graph, options.threads)
+
+
+def _valley(database: KmerDatabase, path: str, threads: int) -> int:
     """Where the counts of true k-mers begin."""
     counted = database.parameters.min_count
     if counted > 1:
         _LOG.info("--min-abundance %d, as the database was counted", counted)
         return counted
-    valley = valley_of(database.histogram())
+    valley = valley_of(database.histogram(threads))
     if valley is None:
         _LOG.warning(
             "%s: the histogram has no valley between k-mers with errors and others; "
@@ -236,17 +265,22 @@ def solid_kmers(
     """
     words = database.parameters.words
     pieces = [(at, min(at + _ROWS, len(database))) for at in range(0, len(database), _ROWS)]
-    sizes = [int(np.count_nonzero(database.counts[low:high] >= least)) for low, high in pieces]
-    size = sum(sizes)
-    _check_memory(size, database.parameters.kmer, words, options)
-    kmers = np.empty((size, words), dtype=np.uint64)
-    counts = np.empty(size, dtype=np.uint16)
-    at = 0
-    for (low, high), found in zip(pieces, sizes, strict=True):
-        wanted = np.flatnonzero(database.counts[low:high] >= least)
-        np.take(database.kmers[low:high], wanted, axis=0, out=kmers[at : at + found])
-        np.take(database.counts[low:high], wanted, out=counts[at : at + found])
-        at += found
+
+    def count(piece: tuple[int, int]) -> int:
+        return int(np.count_nonzero(database.counts[slice(*piece)] >= least))
+
+    sizes = map_all(options.threads, count, pieces, name="solid")
+    places = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    _check_memory(int(places[-1]), database.parameters.kmer, words, options)
+    kmers = np.empty((int(places[-1]), words), dtype=np.uint64)
+    counts = np.empty(len(kmers), dtype=np.uint16)
+
+    def take(number: int) -> None:
+        piece = slice(*pieces[number])
+        own = slice(*places[number : number + 2].tolist())
+        select(database.kmers[piece], database.counts[piece], least, kmers[own], counts[own])
+
+    map_all(options.threads, take, range(len(pieces)), name="solid")
     return kmers, counts
 
 

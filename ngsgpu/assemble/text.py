@@ -45,22 +45,26 @@ def records(
     """FASTA records and GFA segments of the unitigs, in order.
 
     Args:
-        graph: the graph.
+        graph: the graph; its neighbours are not needed where the unitigs have letters.
         unitigs: its unitigs.
         threads: number of threads; does not affect the result.
         fasta: whether to make FASTA; otherwise the first text of each pair is empty.
         gfa: whether to make GFA.
     """
     lengths = unitigs.sizes + (graph.k - 1)
+    ends = np.cumsum(lengths)
 
     def work(part: tuple[int, int]) -> tuple[memoryview, memoryview]:
         begin, end = part
         places = np.concatenate([[0], np.cumsum(lengths[begin:end])])
-        bases = np.empty(int(places[-1]), dtype=np.uint8)
-        write_bases(
-            graph.kmers, graph.nexts, graph.masks, graph.k,
-            unitigs.first, unitigs.sizes, begin, end, LETTERS, bases,
-        )  # fmt: skip
+        if unitigs.letters is not None:
+            bases = unitigs.letters[ends[begin] - lengths[begin] : ends[end - 1]]
+        else:
+            bases = np.empty(int(places[-1]), dtype=np.uint8)
+            write_bases(
+                graph.kmers, graph.nexts, graph.masks, graph.k,
+                unitigs.first, unitigs.sizes, begin, end, LETTERS, bases,
+            )  # fmt: skip
         links = int(unitigs.link_starts[2 * end] - unitigs.link_starts[2 * begin])
         segments_room = len(bases) + (end - begin) * _FIELDS
         texts = []
@@ -78,7 +82,7 @@ def records(
             texts.append(text[:size].data)
         return texts[0], texts[1]
 
-    with working(threads, work, _parts(np.cumsum(lengths)), name="unitigs") as done:
+    with working(threads, work, _parts(ends), name="unitigs") as done:
         yield from done
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from ngsgpu.cli.options import (
+    BackendChoice,
+    BackendOption,
+    Compute,
     Memory,
+    OneGpu,
+    OneGpuMemory,
     Paths,
     PhredChoice,
     PhredOffsetOption,
@@ -12,7 +17,7 @@ from ngsgpu.cli.options import (
     Threads,
     option,
 )
-from ngsgpu.cli.run import cpu_options, number_or, phred, say
+from ngsgpu.cli.run import number_or, open_run, phred, say
 from ngsgpu.errors import UsageError
 
 
@@ -51,7 +56,10 @@ def unitigs(
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     stats: StatsFile = None,
     threads: Threads = 0,
+    backend: BackendOption = BackendChoice.auto,
+    gpus: OneGpu = None,
     memory: Memory = None,
+    gpu_memory: OneGpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Compact the de Bruijn graph of reads or genomes into unitigs.
@@ -73,17 +81,23 @@ def unitigs(
         min_abundance=number_or("auto", min_abundance, int, "--min-abundance"),
         min_quality=min_quality,
     )
-    options = cpu_options(threads, memory, quiet)
-    summary = write_unitigs(
-        [*(in1 or []), *(in2 or [])],
-        out,
-        gfa,
-        parameters,
-        database=database,
-        colors=colors,
-        color=color or [],
-        stats=stats,
-        phred_offset=phred(phred_offset),
-        options=options,
-    )
-    say(summary, quiet)
+    with open_run(
+        Compute(threads, backend, gpus, gpu_memory, quiet, memory),
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.kmers.gpu",
+        "ngsgpu.assemble.gpu",
+        max_gpus=1,
+    ) as (_, options):
+        summary = write_unitigs(
+            [*(in1 or []), *(in2 or [])],
+            out,
+            gfa,
+            parameters,
+            database=database,
+            colors=colors,
+            color=color or [],
+            stats=stats,
+            phred_offset=phred(phred_offset),
+            options=options,
+        )
+        say(summary, quiet)

@@ -14,9 +14,9 @@ from ngsgpu.assemble.contigs.bridges import path_between
 from ngsgpu.assemble.contigs.cleaning import Cleaned, CleaningParameters, cleaned, mark
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, compacted
 from ngsgpu.assemble.contigs.raising import raised
-from tests.assemble.test_unitigs import world
 from tests.support.assemble import contigs as oracle
 from tests.support.assemble.oracle import counted
+from tests.support.assemble.worlds import world
 from tests.support.minhash.oracle import reverse_complement
 from tests.support.properties import examples
 
