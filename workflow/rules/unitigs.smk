@@ -30,4 +30,4 @@ rule build_unitigs:
         "{params.guard} {log:q}; "
         "ngsgpu unitigs {params.reads} -k {params.k} --min-abundance {params.least}"
         " --gfa {output.graph:q} --stats {output.stats:q} --threads {threads}"
-        " --memory {resources.mem_mb}M {params.extra} 2> {log:q}"
+        " --gpus {resources.gpu} --memory {resources.mem_mb}M {params.extra} 2> {log:q}"
