@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from ngsgpu.cli.options import (
     FirstMates,
@@ -19,6 +20,16 @@ from ngsgpu.cli.options import (
 )
 from ngsgpu.cli.run import cpu_options, number_or, phred, say
 from ngsgpu.errors import UsageError
+
+if TYPE_CHECKING:
+    from ngsgpu.assemble.euler import EulerParameters
+
+
+class MethodChoice(StrEnum):
+    """Values of ``--method``."""
+
+    growth = "growth"
+    euler = "euler"
 
 
 class BubbleChoice(StrEnum):
@@ -41,6 +52,11 @@ def assemble(
     ),
     interleaved: InterleavedInput = False,
     out: str | None = option(None, "FILE", "Contigs, FASTA; - is standard output.", "-o", "--out"),
+    method: MethodChoice = option(
+        MethodChoice.growth,
+        "growth|euler",
+        "Cleaned graphs of growing k; or an Euler tour of error-free reads, as GPU-Euler's.",
+    ),
     gfa: str | None = option(None, "FILE", "Graph with the contigs' paths, GFA 1."),
     kmers: str = option(
         "auto",
@@ -76,6 +92,27 @@ def assemble(
 
     ngsgpu assemble -i R1.fq.gz -I R2.fq.gz -o contigs.fa --gfa graph.gfa
     """
+    options = cpu_options(threads, memory, quiet)
+    if method is MethodChoice.euler:
+        for name, is_given in (
+            ("--gfa", gfa is not None),
+            ("--min-quality", min_quality > 0),
+            ("--bubbles", bubbles is not BubbleChoice.errors),
+        ):
+            if is_given:
+                raise UsageError(f"--method euler has no {name}; leave it out")
+        from ngsgpu.assemble.euler import assemble_euler
+
+        tour = assemble_euler(
+            [*(in1 or []), *(in2 or []), *(single or [])],
+            out,
+            _euler(_kmers(kmers), min_abundance, min_contig),
+            stats=stats,
+            phred_offset=phred(phred_offset),
+            options=options,
+        )
+        say(tour, quiet)
+        return
     from ngsgpu.assemble.contigs import AssemblyParameters, assemble_files
 
     parameters = AssemblyParameters(
@@ -95,9 +132,23 @@ def assemble(
         stats=stats,
         parameters=parameters,
         phred_offset=phred(phred_offset),
-        options=cpu_options(threads, memory, quiet),
+        options=options,
     )
     say(statistics, quiet)
+
+
+def _euler(kmers: tuple[int, ...] | None, min_abundance: str, min_contig: int) -> EulerParameters:
+    """Parameters of the Euler tour; ``auto`` is 31, and every k-mer."""
+    from ngsgpu.assemble.euler import EulerParameters
+
+    if kmers is not None and len(kmers) != 1:
+        raise UsageError("--method euler takes one k-mer length (-k 31)")
+    least = number_or("auto", min_abundance, int, "--min-abundance")
+    return EulerParameters(
+        length=31 if kmers is None else kmers[0],
+        min_abundance=1 if least is None else least,
+        min_contig=min_contig,
+    )
 
 
 def _kmers(text: str) -> tuple[int, ...] | None:

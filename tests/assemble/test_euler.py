@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 
 from ngsgpu.assemble.euler import (
     EulerGraph,
-    EulerParameters,
-    assemble_euler,
     assign_successors,
     circuit_graph,
     contigs,
@@ -27,8 +25,8 @@ from ngsgpu.assemble.euler import (
     tour,
     write_contigs,
 )
-from ngsgpu.errors import UsageError
 from tests.support.assemble import euler as oracle
+from tests.support.commands import Commands
 from tests.support.minhash.oracle import canonical, number, reverse_complement
 from tests.support.properties import examples
 
@@ -137,7 +135,7 @@ def test_circuits_are_as_long_as_hierholzers(seed: int, length: int) -> None:
     assert sizes == sorted(expected, reverse=True)
 
 
-def test_reads_give_both_strands(tmp_path: Path) -> None:
+def test_reads_give_both_strands(tmp_path: Path, ngsgpu: Commands) -> None:
     rng = random.Random(5)
     genome = "".join(rng.choices("ACGT", k=3000))
     reads = [genome[i : i + 60] for i in range(0, 2941, 20)]
@@ -145,23 +143,25 @@ def test_reads_give_both_strands(tmp_path: Path) -> None:
     path = tmp_path / "reads.fa"
     path.write_text("".join(f">r\n{own}\n" for own in reads))
     out, stats = tmp_path / "contigs.fa", tmp_path / "stats.json"
-    parameters = EulerParameters(length=21)
-    summary = assemble_euler([path], out, parameters, stats=stats)
+    command = ["assemble", "--method", "euler", "-i", path, "-o", out]
+    done = ngsgpu(*command, "-k", 21, "--stats", stats)
+    assert done.status == 0, done.err
+    assert "2 contigs of 6,000 bases, both strands" in done.err
     assert set(out.read_text().split("\n")[1::2]) == {genome, reverse_complement(genome)}
     document = json.loads(stats.read_text())
     assert document["contigs"] == {"number": 2, "bases": 6000, "longest": 3000, "n50": 3000}
-    assert {"counting", "graph", "components", "tree", "swipe", "contigs"} <= set(
-        document["time_s"]
-    )
-    assert "2 contigs of 6,000 bases, both strands" in "\n".join(summary.summary())
-    nothing = assemble_euler([path], out, EulerParameters(length=21, min_contig=3001))
-    assert nothing.contigs["number"] == 0 and out.read_bytes() == b""
-
-
-def test_wrong_use() -> None:
-    with pytest.raises(UsageError, match="at most 32, not 33"):
-        EulerParameters(length=33)
-    with pytest.raises(UsageError, match="--min-abundance must be from 1"):
-        EulerParameters(min_abundance=0)
-    with pytest.raises(UsageError, match="no reads given"):
-        assemble_euler([], "out.fa")
+    steps = {"counting", "graph", "components", "tree", "swipe", "contigs"}
+    assert steps <= set(document["time_s"])
+    assert ngsgpu(*command, "-q", "-k", 20, "--min-contig", 3001).status == 0
+    assert out.read_bytes() == b""
+    for options, message in (
+        (["-k", "21,31"], "takes one k-mer length"),
+        (["-k", 33], "at most 32 bases, not 33"),
+        (["--gfa", tmp_path / "g.gfa"], "has no --gfa"),
+        (["--min-quality", 3], "has no --min-quality"),
+        (["--min-abundance", 0], "--min-abundance must be from 1"),
+        (["--memory", "1M"], "--memory"),
+    ):
+        done = ngsgpu(*command, *options)
+        assert done.status in (2, 3)
+        assert message in done.error

@@ -30,8 +30,8 @@ class EulerParameters:
     def __post_init__(self) -> None:
         if self.length > LONGEST:
             raise UsageError(
-                f"--kmer of the Euler tour is at most {LONGEST}, not {self.length}; "
-                "leave out --method euler for longer ones"
+                f"the k-mers of --method euler have at most {LONGEST} bases, not {self.length}; "
+                "leave it out for longer ones"
             )
         if not 1 <= self.min_abundance <= MAX_COUNT:
             raise UsageError(

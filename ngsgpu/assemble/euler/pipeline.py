@@ -65,7 +65,7 @@ class EulerStatistics(RunStatistics):
 
 def assemble_euler(
     paths: Sequence[str | Path],
-    out: str | Path,
+    out: str | Path | None,
     parameters: EulerParameters | None = None,
     *,
     stats: str | Path | None = None,
@@ -86,13 +86,15 @@ def assemble_euler(
         InputError: a file cannot be read.
         OutputError: an output cannot be written; none is then.
         HostMemoryError: the memory is too small.
-        UsageError: there is no input.
+        UsageError: there is no input, or no output.
     """
     begin = time.monotonic()
     parameters = parameters or EulerParameters()
     options = options or RunOptions()
     if not paths:
         raise UsageError("no reads given; name files with -i")
+    if out is None:
+        raise UsageError("no output given; name a file with -o")
     outputs = [str(path) for path in (out, stats) if path is not None]
     check_distinct(list(paths), outputs)
     with OutputSet(outputs, threads=options.threads) as files:
