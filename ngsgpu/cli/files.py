@@ -103,6 +103,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "db plan": _REFERENCES | {"database": Role.CHECKED_LATER},
     "db build": _REFERENCES | _written("stats") | {"database": Role.CHECKED_LATER},
     "gpu run": _written("stats"),
+    "gpu plan": {"check": Role.READ, "topology": Role.CHECKED_LATER} | _written("out"),
     "db add": _REFERENCES | {"database": Role.CHECKED_LATER},
     "db remove": {"listed": Role.READ, "database": Role.CHECKED_LATER},
     "db info": {"database": Role.READ},

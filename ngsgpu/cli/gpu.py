@@ -92,3 +92,77 @@ def run(
             write_program_statistics(stats, command, status, seconds, lease)
 
     raise typer.Exit(run_on_gpus(command, count, wait, write_stats))
+
+
+@app.command(name="plan")
+def plan(
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="all2all|scatter|gather", help="The operation.", show_default=False),
+    ] = None,
+    topology: str | None = option(
+        None,
+        "FILE|NAME",
+        "Links: output of nvidia-smi topo -m, JSON, or the name of an example.",
+        show_default="this machine's",
+    ),
+    method: str = option(
+        "optimal",
+        "optimal|buffered|rings|direct",
+        "optimal: fewest steps; buffered: few long steps between two buffers; rings: around rings "
+        "of links; direct: the shortest ways.",
+    ),
+    main: int = option(0, "GPU", "Where scatter begins and gather ends."),
+    chunks: int | None = option(
+        None,
+        "K",
+        "Chunks into which what one GPU has for another is cut.",
+        show_default="the fewest that can reach the bound",
+    ),
+    seconds: float = option(60.0, "S", "For each search; after it, one step more is tried."),
+    out: str | None = option(None, "FILE", "The plan, JSON; - is standard output.", "-o", "--out"),
+    gossip: bool = flag("Write it in Gossip's format.", "--gossip"),
+    check: str | None = option(
+        None, "FILE", "Play this plan (of ngsgpu or Gossip) through instead of making one."
+    ),
+) -> None:
+    """Plan how GPUs exchange data over their links, and prove the plan by playing it through.
+
+    Prints steps, time and the bound below which no plan is.
+
+    Example:   ngsgpu gpu plan all2all --topology dgx1 -o plan.json
+    """
+    from ngsgpu.collectives import (
+        KINDS,
+        METHODS,
+        PlanError,
+        gossip_text,
+        make_plan,
+        plan_text,
+        planned,
+        read_plan,
+        read_topology,
+        topology_of_host,
+    )
+    from ngsgpu.errors import InputError, UsageError
+    from ngsgpu.io.output.atomic import write_text_atomically
+
+    operation = next((own for own in KINDS if own == kind), None)
+    way = next((own for own in METHODS if own == method), None)
+    if way is None:
+        raise UsageError(f"--method must be one of {', '.join(METHODS)}, not {method}")
+    if operation is None and (kind is not None or check is None):
+        raise UsageError("name what to plan: all2all, scatter or gather")
+    links = topology_of_host() if topology is None else read_topology(topology)
+    if check is not None:
+        try:
+            found = planned(read_plan(check), links)
+        except PlanError as error:
+            raise InputError(check, str(error), "make it again with ngsgpu gpu plan") from error
+    else:
+        assert operation is not None
+        found = make_plan(operation, links, way, main=main, chunks=chunks, seconds=seconds)
+    typer.echo("\n".join(found.summary()), err=True)
+    if out is not None:
+        text = (gossip_text if gossip else plan_text)(found.plan)
+        write_text_atomically(out, text)
