@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from ngsgpu.kmers import KmerDatabase
 
+_MAX_SHOWN = 10_000
+
 DatabasePath = Annotated[
     str, option(..., "DIR", "The database.", "-d", "--database", show_default=False)
 ]
@@ -45,9 +47,15 @@ def count(
     in1: Annotated[
         list[str], option(..., "FILE", "Reads or sequences; repeat for more.", "-i", "--in1")
     ],
-    out: NewDatabase,
     in2: Paths | None = option(
         None, "FILE", "More reads, for example second mates; repeatable.", "-I", "--in2"
+    ),
+    out: str | None = option(None, "DIR", "The new database.", "-o", "--out"),
+    histo_file: str | None = option(
+        None,
+        "FILE",
+        "Write the histogram, as ngsgpu kmers histo does; - is standard output.",
+        "--histo",
     ),
     kmer: int = option(31, "K", "k-mer length, 11 to 127.", "-k", "--kmer"),
     min_quality: int = option(0, "Q", "Skip k-mers that have a base of lower quality."),
@@ -67,23 +75,38 @@ def count(
     What does not fit into memory goes to files beside the output.
 
     ngsgpu kmers count -i R1.fq.gz -I R2.fq.gz -k 31 -o reads.kmers
+
+    ngsgpu kmers count -i R1.fq.gz -I R2.fq.gz -k 21 --histo reads.histo
     """
-    from ngsgpu.kmers import CountParameters, count_files, open_database
+    from pathlib import Path
+
+    from ngsgpu.kmers import CountParameters, count_files, histogram_of_files, open_database
+    from ngsgpu.kmers.text import histogram_lines
 
     parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
+    paths, own = [*in1, *(in2 or [])], {"phred_offset": phred(phred_offset)}
     with open_run(
         Compute(threads, backend, gpus, gpu_memory, quiet, memory),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.kmers.gpu",
         max_gpus=1,
     ) as (_, options):
-        source = count_files(
-            [*in1, *(in2 or [])], out, parameters, phred_offset=phred(phred_offset), options=options
-        )
+        if out is not None:
+            source = count_files(paths, out, parameters, **own, options=options)
+            histogram = open_database(out, check=False).histogram(options.threads)
+        elif histo_file is not None:
+            beside = Path.cwd() / "kmers" if histo_file == "-" else histo_file
+            histogram, source = histogram_of_files(
+                paths, parameters, beside=beside, **own, options=options
+            )
+        else:
+            raise UsageError("no output given; name a folder with -o, or a file with --histo")
+    if histo_file is not None:
+        _write(histo_file, (line.encode() for line in histogram_lines(histogram, _MAX_SHOWN)))
     if not quiet:
-        distinct = len(open_database(out, check=False))
         typer.echo(
-            f"{source.kmers:,} k-mers of {source.sequences:,} sequences, {distinct:,} distinct",
+            f"{source.kmers:,} k-mers of {source.sequences:,} sequences, "
+            f"{int(histogram.sum()):,} distinct",
             err=True,
         )
 
@@ -91,7 +114,7 @@ def count(
 def histo(
     database: DatabasePath,
     out: TextFile = "-",
-    highest: int = option(10_000, "N", "The last line is of all higher counts.", "-m", "--max"),
+    highest: int = option(_MAX_SHOWN, "N", "The last line is of all higher counts.", "-m", "--max"),
     threads: Threads = 0,
 ) -> None:
     """Print the number of distinct k-mers by count, as jellyfish histo does."""

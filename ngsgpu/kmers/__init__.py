@@ -6,7 +6,7 @@ the genome, by the histogram). See ``docs/kmers.md``.
 """
 
 from ngsgpu.kmers.compare import Kept, Lookup, combine
-from ngsgpu.kmers.count import count_files
+from ngsgpu.kmers.count import count_files, histogram_of_files
 from ngsgpu.kmers.database import KmerDatabase, Source, open_database
 from ngsgpu.kmers.params import CountParameters
 
@@ -18,5 +18,6 @@ __all__ = [
     "Source",
     "combine",
     "count_files",
+    "histogram_of_files",
     "open_database",
 ]

@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, UsageError
+from ngsgpu.errors import HostMemoryError, UsageError, output_error
 from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.paths import is_stream
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets, sorted_counts
-from ngsgpu.kmers.database import DatabaseWriter, Source, new_database
+from ngsgpu.kmers.database import DatabaseWriter, Source, Tally, new_database
 from ngsgpu.kmers.params import CountParameters
 from ngsgpu.kmers.runs import Run, write_run
 from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
@@ -38,6 +39,8 @@ _MIN_BITS: Final = 4
 _MAX_BITS: Final = 12
 _ARENA_SHARE: Final = 2
 """Part of the memory that the arena takes at most, 1 / this: the rest is for tables and counts."""
+
+_Writer = TypeVar("_Writer", DatabaseWriter, Tally)
 
 _NO_COUNTS = np.empty(0, dtype=np.uint16)
 
@@ -77,30 +80,88 @@ def count_files(
         UsageError: there is no file.
     """
     parameters = parameters or CountParameters()
-    options = options or RunOptions()
+    with new_database(out) as folder:
+        writer, source = _count_into(
+            lambda: DatabaseWriter(folder, parameters.words),
+            paths, folder, parameters, phred_offset, options or RunOptions(),
+        )  # fmt: skip
+        writer.close(parameters, source)
+    return source
+
+
+def histogram_of_files(
+    paths: Sequence[str | Path],
+    parameters: CountParameters | None = None,
+    *,
+    beside: str | Path,
+    phred_offset: PhredOffset = "auto",
+    options: RunOptions | None = None,
+) -> tuple[NDArray[np.int64], Source]:
+    """Distinct k-mers of files by count, int64[MAX_COUNT + 1], without a database.
+
+    Args:
+        paths: see ``count_files``.
+        parameters: likewise.
+        beside: a path; what does not fit into memory goes to a temporary folder beside it.
+        phred_offset: see ``count_files``.
+        options: likewise.
+
+    Raises:
+        OutputError: the temporary folder cannot be written.
+        InputError: see ``count_files``, and likewise other errors.
+    """
+    try:
+        with temporary_folder(Path(beside)) as folder:
+            tally, source = _count_into(
+                Tally,
+                paths, folder, parameters or CountParameters(), phred_offset,
+                options or RunOptions(),
+            )  # fmt: skip
+    except OSError as error:
+        raise output_error(beside, error) from error
+    return tally.histogram, source
+
+
+def _count_into(
+    make: Callable[[], _Writer],
+    paths: Sequence[str | Path],
+    folder: Path,
+    parameters: CountParameters,
+    phred_offset: PhredOffset,
+    options: RunOptions,
+) -> tuple[_Writer, Source]:
+    """Count on the backend of the options; what has taken the k-mers, and what was counted.
+
+    Args:
+        make: makes what takes them.
+        paths: see ``count_files``.
+        folder: for runs.
+        parameters: see ``count_files``.
+        phred_offset: likewise.
+        options: likewise.
+    """
     if not paths:
         raise UsageError("no reads given; name files with -i")
     letters = _letters(paths)
-    with new_database(out) as folder, Progress(options.progress) as progress:
+    with Progress(options.progress) as progress:
 
-        def on_cpu() -> Source:
+        def on_cpu() -> tuple[_Writer, Source]:
             say_if_compiling()
             counter = _Counter(paths, parameters, phred_offset, options, folder)
+            writer = make()
             with progress.stage("counting", unit="bases") as stage:
-                writer = counter.count(stage.advance)
-            source = counter.source()
-            writer.close(parameters, source)
+                counter.count(writer, stage.advance)
             for run in counter.runs:
                 run.remove()
-            return source
+            return writer, counter.source()
 
-        def on_gpu() -> Source:
+        def on_gpu() -> tuple[_Writer, Source]:
             from ngsgpu.kmers.gpu_run import count_on_gpu
 
-            with progress.stage("counting", unit="sequences") as stage:
-                return count_on_gpu(
-                    paths, folder, parameters, phred_offset, options, letters, stage.advance
-                )
+            writer = make()
+            return writer, count_on_gpu(
+                paths, writer, folder, parameters, phred_offset, options, letters, progress
+            )
 
         return on_backend(
             options, on_gpu, on_cpu, may_begin_again=lambda: not any(map(is_stream, paths))
@@ -159,18 +220,16 @@ class _Counter:
         self._bits = min(_MAX_BITS, max(_MIN_BITS, buckets.bit_length()))
         self._arena = np.empty((rows, self.parameters.words), dtype=np.uint64)
 
-    def count(self, advance: Callable[[int], None]) -> DatabaseWriter:
-        """Count everything; the writer has all k-mers."""
+    def count(self, writer: DatabaseWriter | Tally, advance: Callable[[int], None]) -> None:
+        """Count everything into a database."""
         stretches = self._stretches(advance)
         while True:
             starts = self._collect(stretches)
             if self._ended:
                 break
             self._spill(starts)
-        writer = DatabaseWriter(self.folder, self.parameters.words)
         for kmers, counts in self._counted(starts, self.parameters.min_count):
             writer.append(kmers, counts)
-        return writer
 
     def source(self) -> Source:
         """What was counted."""

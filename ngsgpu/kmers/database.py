@@ -89,6 +89,26 @@ class KmerDatabase:
         return np.sum(parts, axis=0) if parts else np.zeros(MAX_COUNT + 1, dtype=np.int64)
 
 
+class Tally:
+    """Takes the k-mers of a database as ``DatabaseWriter`` does, but keeps their histogram alone.
+
+    Attributes:
+        histogram: distinct k-mers by count, int64[MAX_COUNT + 1].
+    """
+
+    def __init__(self) -> None:
+        self.histogram = np.zeros(MAX_COUNT + 1, dtype=np.int64)
+
+    @property
+    def size(self) -> int:
+        """How many k-mers it has taken."""
+        return int(self.histogram.sum())
+
+    def append(self, kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> None:
+        """Take the next k-mers."""
+        _tally(counts, self.histogram)
+
+
 @njit(nogil=True, cache=True)
 def _tally(counts: NDArray[np.uint16], histogram: NDArray[np.int64]) -> None:
     for i in range(len(counts)):

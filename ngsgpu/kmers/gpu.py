@@ -18,7 +18,7 @@ from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads, g
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort, radix_sort
 from ngsgpu.device.pinned import to_device
 from ngsgpu.io.gpu.parse import ParsedChunk, device_classes
-from ngsgpu.kmers.params import words_of
+from ngsgpu.kmers.params import MAX_COUNT, words_of
 
 KERNELS: Final = KernelModule("ngsgpu.kmers")
 ROWS: Final = 2048
@@ -53,6 +53,20 @@ class Counted:
         firsts = cupy.arange(1, 1 << bits, dtype=cupy.uint64) << cupy.uint64(64 - bits)
         middle = cupy.searchsorted(self.kmers[0], firsts).get()
         return np.concatenate(([0], middle, [len(self)])).astype(np.int64)
+
+    def histogram(self) -> NDArray[np.int64]:
+        """Distinct k-mers by count, int64[MAX_COUNT + 1]."""
+        import cupy
+
+        found = cupy.zeros(MAX_COUNT + 1, dtype=cupy.uint64)
+        KERNELS.launch(
+            "tally",
+            grid_of_threads(len(self)),
+            (THREADS,),
+            (self.counts, np.int64(len(self)), found),
+        )
+        home: NDArray[np.int64] = found.get().astype(np.int64)
+        return home
 
     def pieces(self, min_count: int, rows: int) -> Iterator[tuple[Any, Any]]:
         """K-mers, uint64[m, words], and counts, uint16[m], without the less frequent ones.

@@ -30,7 +30,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.batch import MAX_READ_LENGTH, RecordBatch
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
-from ngsgpu.kmers.database import DatabaseWriter, Source
+from ngsgpu.kmers.database import DatabaseWriter, Source, Tally
 from ngsgpu.kmers.gpu import (
     MOST_ROWS,
     Counted,
@@ -45,7 +45,7 @@ from ngsgpu.kmers.runs import Run, write_run
 from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
 from ngsgpu.pool import working
 from ngsgpu.run.options import RunOptions, chunk_bytes_within
-from ngsgpu.run.progress import say_if_compiling
+from ngsgpu.run.progress import Progress, say_if_compiling
 
 _BUCKET_BITS: Final = 14
 _STRETCH: Final = 1 << 20
@@ -97,23 +97,25 @@ def plan_counting(letters: int | None, words: int, budget: int) -> CountPlan:
 
 def count_on_gpu(
     paths: Sequence[str | Path],
+    writer: DatabaseWriter | Tally,
     folder: Path,
     parameters: CountParameters,
     phred_offset: PhredOffset,
     options: RunOptions,
     letters: int | None,
-    advance: Callable[[int], None],
+    progress: Progress,
 ) -> Source:
     """Count the k-mers of files into a database, as on the CPU, on the current GPU.
 
     Args:
         paths: FASTQ or FASTA files.
-        folder: of the database.
+        writer: of the database, or of its histogram.
+        folder: for runs.
         parameters: which k-mers are counted.
         phred_offset: of the qualities.
         options: threads and memory.
         letters: most letters that the files have; None if that is unknown.
-        advance: called with the number of sequences done since the last call.
+        progress: shows the stages.
 
     Returns:
         What was counted.
@@ -126,9 +128,9 @@ def count_on_gpu(
     with limited_gpu_memory(options.gpu_memory), cuda_errors("counting k-mers on the GPU"):
         budget = gpu_memory(options.gpu_memory).budget
         plan = plan_counting(letters, parameters.words, budget)
-        counter = GpuCounter(paths, parameters, phred_offset, options, folder, plan, advance)
+        counter = GpuCounter(paths, writer, parameters, phred_offset, options, folder, plan)
         try:
-            return counter.count(Arena(plan.bytes))
+            return counter.count(Arena(plan.bytes), progress)
         finally:
             for run in counter.runs:
                 run.remove()
@@ -143,12 +145,12 @@ class GpuCounter:
     """
 
     paths: Sequence[str | Path]
+    writer: DatabaseWriter | Tally
     parameters: CountParameters
     phred_offset: PhredOffset
     options: RunOptions
     folder: Path
     plan: CountPlan
-    advance: Callable[[int], None]
     runs: list[Run] = field(default_factory=list)
     sequences: int = 0
     _bases: int = 0
@@ -156,33 +158,34 @@ class GpuCounter:
     _buffer: KmerBuffer = field(init=False)
     _copies: Any = None
 
-    def count(self, arena: Arena) -> Source:
-        """Count everything into the database; its memory is that of an arena."""
+    def count(self, arena: Arena, progress: Progress) -> Source:
+        """Count everything; its memory is that of an arena."""
         import cupy
 
-        k, words = self.parameters.kmer, self.parameters.words
         self._least = lowest_quality(self.parameters, self.phred_offset)
         self._copies = cupy.cuda.Stream(non_blocking=True)
         with arena.in_use():
             with persistent():
-                self._buffer = KmerBuffer(k, self.plan.rows, self._least)
-            for path in self.paths:
-                self._add(path)
-            writer = DatabaseWriter(self.folder, words)
-            if not self.runs:
-                self._write(writer, [self._buffer.counted()])
-            else:
-                self._spill()
-            total, bases = self._buffer.total, self._bases + self._buffer.bases
-            del self._buffer
-            if self.runs:
-                self._write(writer, self._joined())
+                self._buffer = KmerBuffer(self.parameters.kmer, self.plan.rows, self._least)
+            with progress.stage("reading", unit="sequences") as stage:
+                for path in self.paths:
+                    self._add(path, stage.advance)
+            with progress.stage("counting", unit="k-mers") as stage:
+                counted = None
+                if self.runs:
+                    self._spill()
+                else:
+                    counted = self._buffer.counted()
+                total, bases = self._buffer.total, self._bases + self._buffer.bases
+                del self._buffer
+                stage.advance(total)
+            with progress.stage("writing", unit="distinct k-mers") as stage:
+                self._write(self._joined() if counted is None else iter([counted]))
+                stage.advance(self.writer.size)
         names = tuple(Path(path).name for path in self.paths)
-        source = Source(self.sequences, bases, total, names)
-        writer.close(self.parameters, source)
-        return source
+        return Source(self.sequences, bases, total, names)
 
-    def _add(self, path: str | Path) -> None:
+    def _add(self, path: str | Path, advance: Callable[[int], None]) -> None:
         """Add the k-mers of a file."""
         done = 0
         try:
@@ -205,16 +208,16 @@ class GpuCounter:
                         self._buffer.find(chunk, record, fit)
                         record += fit
                     done += batch.records
-                    self.advance(batch.records)
+                    advance(batch.records)
         except (IrregularInputError, InputError) as reason:
             say_read_by_cpu(reason)
         else:
             if done > 0:
                 self.sequences += done
                 return
-        self._add_by_cpu(path, done)
+        self._add_by_cpu(path, done, advance)
 
-    def _add_by_cpu(self, path: str | Path, done: int) -> None:
+    def _add_by_cpu(self, path: str | Path, done: int, advance: Callable[[int], None]) -> None:
         """Add the k-mers of a file from a record on; its reader says what is wrong with it."""
         say_if_compiling()
         k, words = self.parameters.kmer, self.parameters.words
@@ -224,7 +227,7 @@ class GpuCounter:
             room = np.empty((own.room, words), dtype=np.uint64)
             return room[: kmers_in(own, k, self._least, room)]
 
-        stretches = self._stretches(path, done)
+        stretches = self._stretches(path, done, advance)
         with working(self.options.threads, find, stretches, name="kmers") as found:
             for kmers in found:
                 while len(kmers):
@@ -232,7 +235,9 @@ class GpuCounter:
                     if len(kmers):
                         self._spill()
 
-    def _stretches(self, path: str | Path, done: int) -> Iterator[Stretches]:
+    def _stretches(
+        self, path: str | Path, done: int, advance: Callable[[int], None]
+    ) -> Iterator[Stretches]:
         """What the CPU reads, without the first ``done`` records."""
         threads = self.options.threads
         chunk_bytes = chunk_bytes_within(self.options.budget, self.options.chunk_bytes)
@@ -247,7 +252,7 @@ class GpuCounter:
             self.sequences += len(batch)
             self._bases += int(batch.seq_len.sum(dtype=np.int64))
             yield from stretches_of(batch, self.parameters.kmer, _STRETCH)
-            self.advance(len(batch))
+            advance(len(batch))
 
     def _spill(self) -> None:
         """Count what is in the buffer, and put the counts on the disk."""
@@ -272,8 +277,15 @@ class GpuCounter:
             yield joined(*(np.concatenate(own) for own in zip(*parts, strict=True)))
             first = last
 
-    def _write(self, writer: DatabaseWriter, parts: Sequence[Counted] | Iterator[Counted]) -> None:
+    def _write(self, parts: Iterator[Counted]) -> None:
         """Write counted k-mers, by several threads."""
+        writer, least = self.writer, self.parameters.min_count
+        if isinstance(writer, Tally):
+            for counted in parts:
+                own = counted.histogram()
+                own[:least] = 0
+                writer.histogram += own
+            return
         words = self.parameters.words
         rows = piece_rows(self.plan.rows)
         threads = max(1, min(self.options.threads, _MOST_BUFFERS))
@@ -281,7 +293,7 @@ class GpuCounter:
 
         def pieces() -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
             for counted in parts:
-                for piece in counted.pieces(self.parameters.min_count, rows):
+                for piece in counted.pieces(least, rows):
                     buffer = pool.take()
                     size = len(piece[1])
                     if size:

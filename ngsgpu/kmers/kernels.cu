@@ -12,6 +12,7 @@ constexpr int kThreads = 256;
 constexpr int kRows = 2048;  // sorted k-mers for each block; ROWS of gpu.py
 constexpr int kBases = 32;   // of a word
 constexpr uint64_t kMostCount = 65535;
+constexpr int kFew = 1024;   // lowest counts
 
 // A read's letters, 32 at a time: the word of their codes, and which of them end a k-mer.
 struct Letters {
@@ -213,4 +214,23 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         }
         out[i] = uint16_t(sum < kMostCount ? sum : kMostCount);
     }
+}
+
+// How many k-mers have each count, uint64[65536]. Most have few, which blocks count for themselves.
+//
+// Grid: any; block: kThreads, one thread per k-mer. Bytes: 2 in for each.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    tally(const uint16_t* counts, int64_t distinct, unsigned long long* histogram) {
+    __shared__ uint32_t few[kFew];
+    for (int i = threadIdx.x; i < kFew; i += kThreads) few[i] = 0;
+    __syncthreads();
+    const int64_t step = int64_t(gridDim.x) * kThreads;
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < distinct; i += step) {
+        const uint32_t count = counts[i];
+        if (count < kFew) atomicAdd(few + count, 1u);
+        else atomicAdd(histogram + count, 1ull);
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < kFew; i += kThreads)
+        if (few[i]) atomicAdd(histogram + i, (unsigned long long)(few[i]));
 }

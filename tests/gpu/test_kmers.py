@@ -7,10 +7,11 @@ import logging
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ngsgpu.errors import DeviceMemoryError, InputError
-from ngsgpu.kmers import CountParameters, count_files, gpu_run
+from ngsgpu.kmers import CountParameters, count_files, gpu_run, histogram_of_files
 from ngsgpu.run.options import RunOptions
 from tests.support.io.records import fasta, fastq, write
 from tests.support.kmers.world import World, as_dict
@@ -59,6 +60,14 @@ def test_random_sequences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: in
             if seed % 2:
                 rows_of(patch, rng.choice([400, 3000]))
             counted(tmp_path, paths, parameters)
+            own = [
+                histogram_of_files(
+                    paths, parameters, beside=tmp_path / "h", phred_offset=33, options=options
+                )
+                for options in (RunOptions(), RunOptions(backend="cuda"))
+            ]
+        assert np.array_equal(own[0][0], own[1][0])
+        assert own[0][1] == own[1][1]
         expected = world.counts(k, least)
         found = as_dict(open_database(tmp_path / "cuda"))
         assert found == {own: n for own, n in expected.items() if n >= parameters.min_count}

@@ -49,6 +49,22 @@ def test_text(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
     assert "files         r.fq.gz" in ngsgpu("kmers", "info", "-d", database).out
 
 
+def test_histogram_without_a_database(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
+    reads, out = tmp_path / "r.fq.gz", tmp_path / "h"
+    before = names(tmp_path)
+    done = ngsgpu("kmers", "count", "-i", reads, "-k", 21, "--histo", out)
+    assert done.status == 0, done.err
+    assert "360 k-mers of 2 sequences, 280 distinct" in done.err
+    assert out.read_text() == "1 200\n2 80\n"
+    assert names(tmp_path) == sorted([*before, "h"])
+    done = ngsgpu(
+        "kmers", "count", "-q", "-i", reads, "-k", 21, "--min-count", 2, "-o", database,
+        "--histo", out,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert out.read_text() == "2 80\n" == text(ngsgpu, "histo", "-d", database)
+
+
 def test_quality(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
     done = ngsgpu(
         "kmers", "count", "-q", "-i", tmp_path / "r.fq.gz", "-k", 21, "--min-quality", 3,
@@ -120,6 +136,7 @@ def test_refusals(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
         "--min-count must be": ["count", "-i", reads, "--min-count", 0, "-o", out],
         "holds notes.txt, which is not": ["count", "-i", reads, "-o", full],
         "is a file, but": ["count", "-i", reads, "-o", bad],
+        "no output given": ["count", "-i", reads],
         "is a folder; name one": ["count", "-i", reads, "-o", "-"],
         "bad.fq, record 1": ["count", "-q", "-i", bad, "-o", out],
         "there is no ngsgpu k-mer database here": ["histo", "-d", full],
