@@ -58,6 +58,8 @@ def assemble(
         "Cleaned graphs of growing k; or an Euler tour of error-free reads, as GPU-Euler's.",
     ),
     gfa: str | None = option(None, "FILE", "Graph with the contigs' paths, GFA 1."),
+    scaffolds: str | None = option(None, "FILE", "Contigs joined by pairs, with N between, FASTA."),
+    coverage: str | None = option(None, "FILE", "Reads over each base of the contigs, bedGraph."),
     kmers: str = option(
         "auto",
         "K,K,...|auto",
@@ -129,6 +131,8 @@ def assemble(
         single=single or [],
         interleaved=interleaved,
         graph=gfa,
+        scaffolds=scaffolds,
+        coverage=coverage,
         stats=stats,
         parameters=parameters,
         phred_offset=phred(phred_offset),

@@ -91,7 +91,9 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "unitigs": _READS
     | dict.fromkeys(("database", "color"), Role.READ)
     | _written("out", "gfa", "colors", "stats"),
-    "assemble": _READS | {"single": Role.READS} | _written("out", "gfa", "stats"),
+    "assemble": _READS
+    | {"single": Role.READS}
+    | _written("out", "gfa", "scaffolds", "coverage", "stats"),
     "index build": {"reference": Role.READ, "out": Role.CHECKED_LATER},
     "index query": {"in1": Role.READS, "index": Role.CHECKED_LATER} | _written("out"),
     "classify": _READS

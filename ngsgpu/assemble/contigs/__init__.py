@@ -2,7 +2,8 @@
 
 Read in this order: ``params``, ``reads`` (in memory), ``pieces`` (the assembly graph),
 ``cleaning``, ``walks`` (reads through the graph), ``raising`` (to a larger k), ``growth`` (k by k),
-``places`` and ``bridges`` (pairs over repeats), ``files``, ``run``. See ``docs/assemble.md``.
+``places`` and ``bridges`` (pairs over repeats), ``files``, ``scaffolds``, ``coverage``,
+``run``. See ``docs/assemble.md``.
 """
 
 from ngsgpu.assemble.contigs.params import AssemblyParameters

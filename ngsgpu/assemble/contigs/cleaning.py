@@ -32,7 +32,8 @@ class CleaningParameters:
         tip_kmers: a dead end of fewer bases than k times this is a tip.
         weak_ratio: a connection this many times less deep than its rivals at both ends is weak.
         bubble_ratio: of two pieces between the same neighbours and of like length, one goes if it
-            is at least this many times less deep; 1 leaves one piece; 0 keeps both.
+            is less than half as deep as most of the genome, and this many times less than the
+            other; 1 leaves one piece in any case; 0 keeps both.
         scrap_bases: pieces without links that are shorter go.
     """
 
@@ -175,7 +176,7 @@ def mark(
         weak_ratio: see ``CleaningParameters``.
         bubble_ratio: see ``CleaningParameters``.
         scrap_bases: see ``CleaningParameters``.
-        typical: depth of most of the genome; at half of it and more, no piece is weak.
+        typical: depth of most of the genome; at half of it and more, no piece is as rare as errors.
         marks: uint8[n], zeros.
     """
     for piece in range(len(lengths)):
@@ -193,14 +194,15 @@ def mark(
             ):
                 marks[piece] = TIP
             continue
+        rare = 2 * depths[piece] < typical
         if (
-            lengths[piece] <= 3 * k
-            and 2 * depths[piece] < typical
+            rare
+            and lengths[piece] <= 3 * k
             and is_outdone(lengths, depths, link_starts, links, d, weak_ratio)
             and is_outdone(lengths, depths, link_starts, links, d + 1, weak_ratio)
         ):
             marks[piece] = WEAK
-        elif bubble_ratio > 0 and has_better_twin(
+        elif (bubble_ratio == 1 or (bubble_ratio > 1 and rare)) and has_better_twin(
             lengths, depths, link_starts, links, piece, bubble_ratio, max(8, lengths[piece] // 20)
         ):
             marks[piece] = BUBBLE

@@ -14,8 +14,9 @@ from ngsgpu.assemble.contigs.raising import raised
 from ngsgpu.assemble.contigs.reads import Reads
 
 _STEP: Final = 20
-_LEAST_DEPTH: Final = 3
-"""Reads per window up to which k goes on growing."""
+_LEAST_DEPTH: Final = 8
+"""Reads per window up to which k goes on growing: with fewer, windows across links are missing, and
+pairs bridge what a longer k would resolve."""
 
 BUBBLE_RATIOS: Final = {"errors": 3, "merge": 1, "keep": 0}
 

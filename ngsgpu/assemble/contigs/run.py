@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -20,12 +20,14 @@ from ngsgpu.assemble.contigs.bridges import (
     insert_size,
     unique_pieces,
 )
+from ngsgpu.assemble.contigs.coverage import bedgraph, coverage_of
 from ngsgpu.assemble.contigs.files import Contig, contigs_of, fasta, gfa
 from ngsgpu.assemble.contigs.growth import first_kmer, grown, n50_of
 from ngsgpu.assemble.contigs.params import AssemblyParameters
 from ngsgpu.assemble.contigs.pieces import Paths, Pieces, pieces_of
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads
+from ngsgpu.assemble.contigs.scaffolds import scaffold_fasta, scaffolds_of
 from ngsgpu.assemble.graph import graph_of
 from ngsgpu.assemble.pipeline import counted_kmers, solid_kmers
 from ngsgpu.device.memory import format_size
@@ -89,6 +91,8 @@ def assemble_files(
     single: Sequence[str | Path] = (),
     interleaved: bool = False,
     graph: str | Path | None = None,
+    scaffolds: str | Path | None = None,
+    coverage: str | Path | None = None,
     stats: str | Path | None = None,
     parameters: AssemblyParameters | None = None,
     phred_offset: PhredOffset = "auto",
@@ -103,6 +107,8 @@ def assemble_files(
         single: files of more single reads.
         interleaved: whether ``in1`` holds both mates.
         graph: GFA file.
+        scaffolds: FASTA file of scaffolds.
+        coverage: bedGraph file of reads over each base of the contigs.
         stats: JSON file for the statistics.
         parameters: of the assembly.
         phred_offset: of the qualities.
@@ -119,9 +125,15 @@ def assemble_files(
     options = options or RunOptions()
     lanes = pair_inputs(in1, in2, interleaved=interleaved) if in1 or not single else []
     lanes += [ReadFiles((str(path),)) for path in single]
-    if out is None and graph is None:
-        raise UsageError("no output given; name a file with -o or --gfa")
-    wanted = {"fasta": out, "gfa": graph, "stats": stats}
+    if out is None and graph is None and scaffolds is None:
+        raise UsageError("no output given; name a file with -o, --gfa or --scaffolds")
+    wanted = {
+        "fasta": out,
+        "gfa": graph,
+        "scaffolds": scaffolds,
+        "coverage": coverage,
+        "stats": stats,
+    }
     outputs = [str(path) for path in wanted.values() if path is not None]
     check_distinct([path for lane in lanes for path in lane.inputs], outputs)
     for lane in lanes:
@@ -167,12 +179,16 @@ def _run(
     times["assemble"] = round(time.monotonic() - begin, 3)
     scale = _coverage_scale(reads, first)
     contigs = contigs_of(pieces, paths, parameters.min_contig, scale)
-    if "fasta" in places:
-        for text in fasta(contigs):
-            files.write(places["fasta"], text)
-    if "gfa" in places:
-        for text in gfa(pieces, contigs, scale):
-            files.write(places["gfa"], text)
+    texts: dict[str, Callable[[], Iterator[bytes]]] = {
+        "fasta": lambda: fasta(contigs),
+        "gfa": lambda: gfa(pieces, contigs, scale),
+        "scaffolds": lambda: scaffold_fasta(scaffolds_of(contigs, joins)),
+        "coverage": lambda: bedgraph(coverage_of(contigs, reads, pieces.k, options.threads)),
+    }
+    for name, make in texts.items():
+        if name in places:
+            for text in make():
+                files.write(places[name], text)
     return AssemblyStatistics.begun(
         options,
         "cpu",

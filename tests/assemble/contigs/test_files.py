@@ -144,6 +144,56 @@ def test_alleles_and_single_reads(tmp_path: Path, ngsgpu: Commands) -> None:
             assert all(own in both or reverse_complement(own) in both for own in found)
 
 
+def test_scaffolds_and_coverage(tmp_path: Path, ngsgpu: Commands) -> None:
+    """60 bases that no read covers become N; coverage is that of the reads where each one lies."""
+    middle, reads = 800, []
+    for mates in pairs([GENOME], 60, 4):
+        places = [max(GENOME.find(mate), GENOME.find(reverse_complement(mate))) for mate in mates]
+        # Reads with errors, in a repeat's second copy, or over the gap.
+        if all(at >= 0 and not middle - 100 < at < middle + 60 for at in places):
+            reads.append((mates, places))
+    one, other = written(tmp_path, [mates for mates, _ in reads])
+    fasta, joined, bed = (tmp_path / name for name in ("c.fa", "s.fa", "c.bg"))
+    done = ngsgpu(
+        "assemble", "-q", "-i", one, "-I", other, "-k", "31,51,71", "-o", fasta,
+        "--scaffolds", joined, "--coverage", bed, "-t", 2,
+    )  # fmt: skip
+    assert (done.status, done.err) == (0, "")
+    (scaffold,) = contigs(joined).values()
+    found = {header.split()[0]: bases for header, bases in contigs(fasta).items()}
+    assert len(found) == 2
+    (name,) = contigs(joined)
+    assert name.startswith(f"scaffold_1 length={len(scaffold)} contigs=")
+    for part in name.split("contigs=")[1].split(","):
+        own = found[part[:-1]]
+        assert (own if part[-1] == "+" else reverse_complement(own)) in scaffold
+    forward = max(scaffold, reverse_complement(scaffold), key=lambda own: own[:300] in GENOME)
+    left, _, right = forward.partition("N")
+    right = right.lstrip("N")
+    gap = GENOME.index(right) - GENOME.index(left) - len(left)
+    assert abs(forward.count("N") - gap) < 15
+
+    rows = [line.split("\t") for line in bed.read_text().splitlines()]
+    for contig, bases in found.items():
+        runs = [(int(row[1]), int(row[2]), int(row[3])) for row in rows if row[0] == contig]
+        assert [run[1] for run in runs[:-1]] == [run[0] for run in runs[1:]]
+        assert (runs[0][0], runs[-1][1]) == (0, len(bases))
+        depth = [n for a, b, n in runs for _ in range(a, b)]
+        turned = bases not in GENOME
+        begin = GENOME.index(reverse_complement(bases) if turned else bases)
+        expected = [0] * len(GENOME)
+        for _, places in reads:
+            for at in places:
+                for i in range(at, at + 100):
+                    expected[i] += 1
+        part = expected[begin : begin + len(bases)]
+        part = part[::-1] if turned else part
+        if len(bases) < 1000:
+            assert depth == part
+        else:
+            assert sum(a != b for a, b in zip(depth, part, strict=True)) < 800
+
+
 def test_no_reads(tmp_path: Path, ngsgpu: Commands) -> None:
     path = write(tmp_path / "e.fq", b"")
     out = tmp_path / "c.fa"

@@ -160,7 +160,7 @@ def marks(
             and outdone(d + 1, weak_ratio)
         ):
             mark = 2
-        elif bubble_ratio and outdone_twin(u):
+        elif bubble_ratio and (bubble_ratio == 1 or 2 * depth[u] < typical) and outdone_twin(u):
             mark = 3
         found.append(mark)
     return found
