@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs ngsgpu into its conda environment, with what its reports and GPUs need. Snakemake runs
-# this once, in the working directory, with the environment active.
+# Installs ngsgpu into its conda environment, with what its reports, indexes and GPUs need.
+# Snakemake runs this once, in the working directory, with the environment active.
 #
 # NGSGPU_SOURCE  where the package comes from: anything that pip installs. The workflow sets it to
 #                its own checkout when it runs from one, so that package and workflow are of one
@@ -17,8 +17,8 @@ source=${NGSGPU_SOURCE:-ngsgpu==$VERSION}
 cuda=${NGSGPU_CUDA:-12}
 
 case $cuda in
-    12 | 13) extras=report,cuda$cuda ;;
-    none) extras=report ;;
+    12 | 13) extras=report,index,cuda$cuda ;;
+    none) extras=report,index ;;
     *)
         echo "NGSGPU_CUDA is '$cuda'; it must be 12, 13 or none" >&2
         exit 2

@@ -419,10 +419,10 @@ CHECKOUT = f"--editable {ROOT}"
 @pytest.mark.parametrize(
     ("env", "installed"),
     [
-        ({}, f"{CHECKOUT}[report,cuda12]"),
-        ({"NGSGPU_CUDA": "13"}, f"{CHECKOUT}[report,cuda13]"),
-        ({"NGSGPU_CUDA": "none"}, f"{CHECKOUT}[report]"),
-        ({"NGSGPU_SOURCE": "git+file:///x@v1"}, "git+file:///x@v1 ngsgpu[report,cuda12]"),
+        ({}, f"{CHECKOUT}[report,index,cuda12]"),
+        ({"NGSGPU_CUDA": "13"}, f"{CHECKOUT}[report,index,cuda13]"),
+        ({"NGSGPU_CUDA": "none"}, f"{CHECKOUT}[report,index]"),
+        ({"NGSGPU_SOURCE": "git+file:///x@v1"}, "git+file:///x@v1 ngsgpu[report,index,cuda12]"),
     ],
 )
 def test_conda_environment_gets_the_package(

@@ -28,6 +28,7 @@ def test_samples_with_a_reference_alone(snakemake: Snakemake, study: Path) -> No
     counted = jobs(result.stdout)
     # Of the two real samples one has a reference; the simulated one has its truth.
     assert counted["align_raw_reads"] == counted["evaluate_mapped"] == 1
+    assert "index_reference" not in counted
     assert "minimap2 -a -x sr -t 4 data/chr20_8kb.fasta.gz <(gzip -cdf data/na12878_lane1" in (
         result.stdout
     )
@@ -50,7 +51,9 @@ def test_known_variants_of_the_sheet(snakemake: Snakemake, study: Path) -> None:
     result = snakemake("--dry-run", "--printshellcmds", "--configfile", CONFIG, "more.yaml")
     assert result.returncode == 0, result.stdout
     assert "--known known.vcf.gz" in result.stdout
-    assert "bwa mem -K 10000000 -t 4 $work/reference" in result.stdout
+    prefix = "results/na12878_8kb/evaluate/reference"
+    assert f"bwa mem -K 10000000 -t 4 {prefix} <(" in result.stdout
+    assert f"ngsgpu index build data/chr20_8kb.fasta.gz -o {prefix} " in result.stdout
 
 
 @pytest.mark.slow

@@ -2,11 +2,44 @@
 # merging made of them is judged where they align.
 
 
+rule index_reference:
+    input:
+        reference=reference_if_known,
+    output:
+        index=temp(
+            multiext(
+                "results/{sample}/evaluate/reference", ".amb", ".ann", ".bwt", ".pac", ".sa"
+            )
+        ),
+    log:
+        "logs/index_reference/{sample}.log",
+    benchmark:
+        "results/benchmarks/index_reference/{sample}.tsv"
+    wildcard_constraints:
+        sample=MAPPABLE,
+    retries: RETRIES
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: config["mapped"]["threads"]
+    resources:
+        mem_mb=grown(config["mapped"]["mem_mb"]),
+        runtime=grown(config["mapped"]["runtime"]),
+        gpu=0,
+    params:
+        guard=guard,
+        prefix=lambda wildcards: f"results/{wildcards.sample}/evaluate/reference",
+    shell:
+        "{params.guard} {log:q}; "
+        "ngsgpu index build {input.reference:q} -o {params.prefix:q} --threads {threads}"
+        " --memory {resources.mem_mb}M 2> {log:q}"
+
+
 rule align_raw_reads:
     input:
         first=raw_first,
         second=raw_second,
         reference=reference_if_known,
+        index=index_of_reference,
     output:
         sam=temp("results/{sample}/evaluate/alignments.sam.gz"),
     log:
@@ -28,8 +61,7 @@ rule align_raw_reads:
         commands=align_commands,
     shell:
         "{params.guard} {log:q}; "
-        "work=$(mktemp -d); "
-        "({params.commands} | gzip -1 > {output.sam:q} && rm -r $work) 2> {log:q}"
+        "({params.commands} | gzip -1 > {output.sam:q}) 2> {log:q}"
 
 
 rule evaluate_mapped:

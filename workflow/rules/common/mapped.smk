@@ -18,19 +18,26 @@ def mapped_samples():
     ]
 
 
+def index_of_reference(wildcards):
+    """BWA's index of a sample's reference; none for other aligners."""
+    if config["mapped"]["aligner"] != "bwa":
+        return []
+    return rules.index_reference.output.index
+
+
 def align_commands(wildcards, input):
-    """What writes the alignments of all lanes of a sample as SAM; $work is a folder to work in."""
+    """What writes the alignments of all lanes of a sample as SAM."""
     mates = " ".join(
         f"<(gzip -cdf {shlex.join(map(str, listed(files)))})"
         for files in (input.first, input.get("second", []))
         if listed(files)
     )
     reference = shlex.join(map(str, listed(input.reference)))
+    prefix = f"results/{wildcards.sample}/evaluate/reference"
     threads = config["mapped"]["threads"]
     # Batches of a fixed size: the number of threads does not change the result.
     return {
-        "bwa": f"bwa index -p $work/reference {reference}"
-        f" && bwa mem -K 10000000 -t {threads} $work/reference {mates}",
+        "bwa": f"bwa mem -K 10000000 -t {threads} {prefix} {mates}",
         "minimap2": f"minimap2 -a -x sr -t {threads} {reference} {mates}",
     }[config["mapped"]["aligner"]]
 
