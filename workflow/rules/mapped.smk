@@ -8,7 +8,12 @@ rule index_reference:
     output:
         index=temp(
             multiext(
-                "results/{sample}/evaluate/reference", ".amb", ".ann", ".bwt", ".pac", ".sa"
+                "results/{sample}/evaluate/reference",
+                ".amb",
+                ".ann",
+                ".bwt",
+                ".pac",
+                ".sa",
             )
         ),
     log:
