@@ -43,14 +43,14 @@ def load_json(path: Path, remedy: str) -> Any:
         raise InputError(path, cause, remedy, line=error.lineno) from error
 
 
-def read_json(path: Path, schema: str, version: int) -> dict[str, Any]:
-    """Read a JSON object and check its ``schema`` and ``schema_version``.
+def read_json(path: Path, schema: str, version: int, *others: str) -> dict[str, Any]:
+    """Read a JSON object and check its ``schema`` (or one of others) and ``schema_version``.
 
     Raises:
         InputError: when it cannot be read, is not JSON, or is of another kind or newer version.
     """
     document = load_json(path, "make the file again")
-    if not isinstance(document, dict) or document.get("schema") != schema:
+    if not isinstance(document, dict) or document.get("schema") not in (schema, *others):
         raise InputError(path, f"it does not have the schema {schema}", "give the right file")
     found = document.get("schema_version")
     if not isinstance(found, int) or not 1 <= found <= version:
@@ -141,7 +141,9 @@ class Json:
         return InputError(self.path, f"{key} {what}", "make the file again")
 
 
-def json_if_present(path: Path | None, what: str, schema: str, missing: list[str]) -> Json | None:
+def json_if_present(
+    path: Path | None, what: str, schema: str, missing: list[str], *others: str
+) -> Json | None:
     """Read a result; if it is missing, its description and the reason are added to ``missing``.
 
     Raises:
@@ -150,7 +152,7 @@ def json_if_present(path: Path | None, what: str, schema: str, missing: list[str
     if not is_present(path, what, missing):
         return None
     assert path is not None
-    return Json(path, read_json(path, schema, 1))
+    return Json(path, read_json(path, schema, 1, *others))
 
 
 def json_if_named(path: Path | None, what: str, schema: str, missing: list[str]) -> Json | None:

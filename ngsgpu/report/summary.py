@@ -54,9 +54,11 @@ def lead(samples: Sequence[SampleResults]) -> str:
         backends = sorted({str(c.get("backend")) for c in corrected if c.get("backend")})
         program = f"ngsgpu {words.listed(versions)}" if versions else "ngsgpu"
         backend = f" on {words.listed(backends).upper()}" if backends else ""
+        known = {"ngsgpu.correct": "the CARE algorithm", "ngsgpu.spectrum": "by k-mers"}
+        how = words.listed(sorted({known[str(c.get("schema"))] for c in corrected}))
         text += (
             f", {reads:,.0f} reads with {bases:,.0f} bases in all, went through error "
-            f"correction by {program} (the CARE algorithm{backend})."
+            f"correction by {program} ({how}{backend})."
         )
     elif any(results.sample.is_classified for results in samples):
         text += "."

@@ -130,3 +130,21 @@ def test_a_class_is_not_written_over_an_input(tmp_path: Path) -> None:
         correct_files([reads], [tmp_path / "o.fq"], split=tmp_path / "by")
     assert reads.read_bytes() == before
     assert not (tmp_path / "o.fq").exists()
+
+
+def test_report_has_a_section(pairs: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    from ngsgpu.cli import app
+    from ngsgpu.report.exports.multiqc import write_content
+
+    stats = tmp_path / "results/a/correct/stats.json"
+    stats.parent.mkdir(parents=True)
+    statistics = correct_files([pairs[0]], [tmp_path / "out.fq"], stats=stats)
+    bars, columns = write_content(json.loads(stats.read_text()), str(tmp_path / "a"), "a")
+    assert bars.name == "a.ngsgpu_correct_mqc.json" and '"depth"' in columns.read_text()
+    files = ["--results", str(tmp_path / "results"), "-o", str(tmp_path / "r.html")]
+    more = ["--tables", str(tmp_path / "tables"), "--methods", str(tmp_path / "m.md")]
+    result = CliRunner().invoke(app, ["report", *files, *more])
+    assert result.exit_code == 0, result.output
+    table = (tmp_path / "tables/correction-statistics.csv").read_text()
+    assert f"a,reads without a solid k-mer,{statistics.classes['discarded']}," in table
+    assert "--method spectrum" in (tmp_path / "m.md").read_text()

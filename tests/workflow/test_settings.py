@@ -81,6 +81,7 @@ def test_columns_and_groups(snakemake: Snakemake, own: Path) -> None:
         ("{keep_variants: auto, classic: false}", ""),
         ("{keep_variants: 5, quality: true}", " --quality --keep-variants 5"),
         ("{classic: true, mask: true}", " --classic --mask"),
+        ("{method: spectrum, quality: true}", " --method spectrum --quality"),
     ],
 )
 def test_how_reads_are_corrected(
@@ -120,6 +121,7 @@ def test_wrong_columns(snakemake: Snakemake, own: Path, row: str, said: str) -> 
         ("correct: {enabled: false}", "classify_reads: 'corrected', but correct.enabled is false"),
         ("groups: {gut: {clasify_reads: raw}}", "did you mean groups.gut.classify_reads?"),
         ("correct: {keep_variants: 1}", "correct.keep_variants"),
+        ("correct: {method: spectrum, classic: true}", "correct.classic"),
         ("correct: {keepvariants: 3}", "did you mean correct.keep_variants?"),
         ("datasets: ''", "datasets: '' should be non-empty"),
     ],

@@ -125,6 +125,12 @@ class Methods:
                 "Sequencing errors were corrected with `ngsgpu correct`, which implements CARE "
                 f"{self._cite('care')} ({_said(runs, _CORRECTION)}{self._extra('correct')})."
             )
+        if runs := self._ran("spectrum"):
+            yield (
+                "Sequencing errors were corrected with `ngsgpu correct --method spectrum`, which "
+                "replaces bases so that all k-mers of a read occur often enough "
+                f"({_said(runs, _SPECTRUM)}{self._extra('correct')})."
+            )
 
     def _merging(self) -> Iterator[str]:
         if runs := self._ran("merge"):
@@ -226,6 +232,7 @@ _CORRECTION: Final = {
     "parameters.minhash.kmer": "k = {}",
     "parameters.minhash.hashes": "{} hash functions",
 }
+_SPECTRUM: Final = {"kmers.k": "k = {}", "kmers.solid_from": "at least {} times"}
 _MERGING: Final = {
     "parameters.min_overlap": "minimum overlap {}",
     "parameters.max_overlap": "maximum overlap {}",

@@ -83,7 +83,7 @@ def write_content(document: Document, prefix: str, sample: str) -> tuple[Path, P
             f"no MultiQC content for statistics of {document.get('schema')}; there is for "
             f"{', '.join(_CONTENT)}"
         )
-    kind = str(document["schema"]).replace(".", "_")
+    kind = str(document["schema"]).replace(".", "_").replace("spectrum", "correct")
     bar_path, column_path = paths_of(prefix, kind)
     texts = made(document, sample)
     write_texts(dict(zip((bar_path, column_path), texts, strict=True)))
@@ -92,6 +92,20 @@ def write_content(document: Document, prefix: str, sample: str) -> tuple[Path, P
 
 def _correct_content(document: Document, sample: str) -> tuple[str, str]:
     reads, corrected = document["reads"], document["corrected"]
+    kmers = document.get("kmers")
+    coverage: dict[str, tuple[Any, dict[str, Any]]] = {
+        "coverage": (
+            document["coverage"]["value"],
+            {"title": "Coverage", "description": "Coverage used for correction",
+             "suffix": "x", "min": 0, "format": "{:,.1f}", "scale": "Blues"},
+        )
+    } if kmers is None else {
+        "depth": (
+            kmers["depth"],
+            {"title": "Depth", "description": "Depth of the main peak of the k-mers",
+             "suffix": "x", "min": 0, "format": "{:,.0f}", "scale": "Blues"},
+        )
+    }  # fmt: skip
     return _content(
         "ngsgpu_correct",
         sample,
@@ -103,11 +117,7 @@ def _correct_content(document: Document, sample: str) -> tuple[str, str]:
             "left": ("Unchanged", SKY, reads["total"] - corrected["reads"]),
         },
         {
-            "coverage": (
-                document["coverage"]["value"],
-                {"title": "Coverage", "description": "Coverage used for correction",
-                 "suffix": "x", "min": 0, "format": "{:,.1f}", "scale": "Blues"},
-            ),
+            **coverage,
             "corrected_bases": (
                 _share(corrected["bases"], reads["bases"]),
                 {"title": "Corrected bases", "description": "Fraction of bases replaced",
@@ -173,6 +183,7 @@ def _extend_content(document: Document, sample: str) -> tuple[str, str]:
 
 _CONTENT: Final = {
     "ngsgpu.correct": _correct_content,
+    "ngsgpu.spectrum": _correct_content,
     "ngsgpu.merge": _merge_content,
     "ngsgpu.extend": _extend_content,
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 STAGES: Final = {
     "ngsgpu.correct": "correction",
+    "ngsgpu.spectrum": "correction",
     "ngsgpu.merge": "merging",
     "ngsgpu.extend": "extension",
     "ngsgpu.classify": "classification",
@@ -28,6 +29,8 @@ STAGES: Final = {
     "ngsgpu.gpu_run": "other programs",
 }
 """Names of the stages by the schema of their statistics."""
+
+_NAMES: Final = tuple(dict.fromkeys(STAGES.values()))
 
 _LONGEST_PAUSE: Final = 600.0
 """Seconds without any job beyond which the timeline leaves a pause out."""
@@ -190,7 +193,7 @@ def _timeline(figure: Figure, spans: Sequence[Span]) -> None:
     names: dict[str, list[float]] = {}
     axes = figure.subplots()
     unit, divisor = ("s", 1.0) if max(map(at, (s.end for s in spans))) < 300 else ("min", 60.0)
-    for number, stage in enumerate(STAGES.values()):
+    for number, stage in enumerate(_NAMES):
         for span in (span for span in spans if span.stage == stage):
             y = rows[span]
             names.setdefault(_lane_name(span), []).append(y)
@@ -212,7 +215,7 @@ def _timeline(figure: Figure, spans: Sequence[Span]) -> None:
         axes.axhline(y + 0.55, color=GRID, linewidth=0.7, zorder=0)
     used = {span.stage for span in spans}
     legend = [Patch(color=colour, label=stage)
-              for stage, colour in zip(STAGES.values(), CYCLE, strict=True)
+              for stage, colour in zip(_NAMES, CYCLE, strict=True)
               if stage in used]  # fmt: skip
     figure.legend(handles=legend, loc="outside upper left", ncols=len(legend))
     figure.set_size_inches(8.6, 1.1 + 0.3 * (max(rows.values()) + 1))

@@ -29,7 +29,8 @@ def extra(stage):
 def correct_settings():
     """Options of ``ngsgpu correct`` that are not its defaults, each after a space."""
     chosen = config["correct"]
-    flags = "".join(
+    flags = " --method spectrum" if chosen["method"] == "spectrum" else ""
+    flags += "".join(
         f" --{key}" for key in ("classic", "mask", "quality") if chosen[key]
     )
     variants = chosen["keep_variants"]

@@ -79,7 +79,7 @@ class CorrectionStage(Stage):
         files, found = sample.files, Correction()
         path = files.one("correct")
         found.stats = json_if_present(
-            path, "statistics of the correction", "ngsgpu.correct", missing
+            path, "statistics of the correction", "ngsgpu.correct", missing, "ngsgpu.spectrum"
         )
         path = files.one("evaluation")
         what = "comparison with the truth"
@@ -359,6 +359,14 @@ def _process_table(stats: Json) -> Table:
             "candidates.removed_by_refinement",
             "candidates.found",
         ),
+        ("reads whose k-mers are all solid", "classes.error_free", "reads.total"),
+        ("reads whose k-mers all are after correction", "classes.fixed", "reads.total"),
+        ("reads with some weak k-mers left", "classes.trimmed", "reads.total"),
+        ("reads without a solid k-mer", "classes.discarded", "reads.total"),
+        ("length of k-mers", "kmers.k", ""),
+        ("count from which a k-mer is solid", "kmers.solid_from", ""),
+        ("depth of the k-mers' main peak", "kmers.depth", ""),
+        ("positions of the genome by solid k-mers", "kmers.genome_size", ""),
     )
     rows = [stats.line(*line) for line in lines if stats.number(line[1]) is not None]
     return Table(("", "number", "share"), rows)
