@@ -206,9 +206,77 @@ def real_read_tables(result: dict[str, Any]) -> str:
     return "\n".join(tables)
 
 
+STAND_INS = {
+    "a_aeolicus": ("*A. aeolicus*", "C. jejuni"),
+    "n_meningitidis": ("*N. meningitidis*", "N. meningitidis"),
+    "s_epidermidis": ("*S. epidermidis*", "L. lactis"),
+}
+"""Genomes of benchmarks.accuracy.euler: their names, and the published genomes they are for."""
+PUBLISHED = (
+    "N50", "contigs", "mean length", "maximum length", "aligned bases", "weighted accuracy, %",
+)  # fmt: skip
+
+
+def cpu(run: dict[str, Any]) -> str:
+    """CPU seconds of a run, as text."""
+    return f"{run['user_s'] + run['system_s']:.1f}"
+
+
+def euler_steps(result: dict[str, Any]) -> str:
+    """The table of benchmarks.accuracy.euler --steps: CPU seconds by tuple and step."""
+    lines = [["bases a read", "l", *result["sets"][0]["runs"][0]["cpu_s"], "all"]]
+    for data in result["sets"]:
+        for run in data["runs"]:
+            times = list(run["cpu_s"].values())
+            cells = [f"{own:.3f}" for own in times]
+            lines.append([str(data["read"]), str(run["tuple"]), *cells, f"{sum(times):.1f}"])
+    return drawn(lines)
+
+
+def euler_table(result: dict[str, Any]) -> str:
+    """The table of benchmarks.accuracy.euler: the runs with the best N50, and published ones."""
+    best = [["data", "program", "l or k", "CPU, s", "N50", "N50, half the genome", "contigs",
+             "mean", "longest", "bases", "weighted accuracy, %"]]  # fmt: skip
+    published = published_euler()
+    for data in result["sets"]:
+        shown, source = STAND_INS[data["genome"]]
+        label = f"{shown}, {data['read']} bases"
+        for program in ("ngsgpu", "velvet"):
+            runs = [run for run in data["runs"] if run["program"] == program]
+            own = max(runs, key=lambda run: int(run["n50"]))
+            best.append([
+                label, {"ngsgpu": "`ngsgpu`", "velvet": "Velvet 1.2.10"}[program],
+                str(own["tuple"]), cpu(own), number(own["n50"]), number(own["n50_source"]),
+                number(own["contigs"]), number(own["mean"]), number(own["longest"]),
+                number(own["bases"]), number(own["weighted_accuracy"], 2),
+            ])  # fmt: skip
+        length, values = published[f"{source}, {data['read']} bp"]
+        n50, contigs, mean, longest, bases, accuracy = (float(values[own]) for own in PUBLISHED)
+        best.append([
+            f"*{source}*, {data['read']} bases", "GPU-Euler, published", length, "", "",
+            number(n50), number(contigs), number(mean), number(longest), number(bases),
+            number(accuracy, 2),
+        ])  # fmt: skip
+    return drawn(best)
+
+
+def published_euler() -> dict[str, tuple[str, dict[str, str]]]:
+    """Tables 3.6 to 3.8 of GPU-Euler: l, and values by metric, by data set."""
+    found: dict[str, tuple[str, dict[str, str]]] = {}
+    for line in (ROOT / "config/reproduce/gpu-euler/published.tsv").read_text().splitlines():
+        number, _, data, program, metric, value = (line.split("\t") + [""] * 5)[:6]
+        if number in ("3.6", "3.7", "3.8") and program.startswith("GPU-Euler, l "):
+            found.setdefault(data, (program.rpartition(" ")[2], {}))[1][metric] = value
+    return found
+
+
 def table(name: str) -> str:
     """The table of a file of results."""
     result = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
+    if result.get("schema") == "ngsgpu.benchmark.euler":
+        return euler_table(result)
+    if result.get("schema") == "ngsgpu.benchmark.euler_steps":
+        return euler_steps(result)
     if result.get("schema") == "ngsgpu.benchmark.real_reads":
         return real_read_tables(result)
     return drawn([["data", "program", *COLUMNS], *rows(result)])

@@ -1,6 +1,7 @@
 """Tables 3.5 to 3.8 of GPU-Euler (Mahmood 2012) made anew: ``--method euler`` beside Velvet.
 
     python -m benchmarks.accuracy.euler --genome NAME=genome.fa.gz [--genome ...] -o out.json
+    python -m benchmarks.accuracy.euler --steps --genome NAME=genome.fa.gz -o steps.json
 
 Error-free reads of both strands, 20-fold, at random places, 36, 50 and 256 bases long. Each set is
 assembled with tuples of several lengths; the one with the best N50 is compared with its genome by
@@ -12,6 +13,9 @@ least this length have half of the bases that there should be: the genome's, or 
 which has both strands, twice as many. ``n50_source`` takes half of the genome's in any case, as the
 source says. Weighted accuracy is the share of the contigs' bases that are identical in the longest
 alignment of each contig.
+
+``--steps`` measures the CPU seconds of each step on one thread, which other work on the machine
+changes little, for all tuples of table 3.5.
 """
 
 from __future__ import annotations
@@ -20,17 +24,32 @@ import argparse
 import json
 import shutil
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from benchmarks.accuracy.depletion import Bases, complement, sequences
 from benchmarks.harness.document import head, write_document
 from benchmarks.harness.measuring import measure
+from ngsgpu.assemble.euler import (
+    assign_successors,
+    circuit_graph,
+    euler_graph,
+    find_components,
+    find_contigs,
+    spanning_tree,
+    swipe,
+    write_contigs,
+)
+from ngsgpu.kmers import CountParameters, count_files, open_database
+from ngsgpu.run.options import RunOptions
+
+T = TypeVar("T")
 
 COVERAGE, SHORTEST, SEED = 20, 100, 1
 READS = (36, 50, 256)
@@ -144,13 +163,61 @@ def assemblies(
     return found
 
 
+def step_times(reads: Path, length: int, work: Path) -> dict[str, Any]:
+    """CPU seconds of each step of the Euler tour, on one thread, and the size of the graph."""
+    options, seconds = RunOptions(threads=1, progress=False), {}
+
+    def timed(name: str, function: Callable[..., T], *arguments: Any) -> T:
+        begin = time.process_time()
+        result = function(*arguments)
+        seconds[name] = round(time.process_time() - begin, 4)
+        return result
+
+    place = work / f"{length}.kmers"
+    counted = CountParameters(length)
+    timed("counting", lambda: count_files([reads], place, counted, options=options))
+    database = open_database(place)
+    graph = timed("graph", euler_graph, database.kmers, database.counts, length)
+    successors = timed("successors", assign_successors, graph)
+    labels = timed("components", find_components, successors)
+    circuits = timed("circuits", circuit_graph, graph, labels)
+    tree = timed("tree", spanning_tree, circuits, len(graph.edges))
+    timed("swipe", swipe, graph, tree, successors)
+    contigs = timed("contigs", find_contigs, graph, successors, SHORTEST)
+    with (work / "contigs.fa").open("wb") as file:
+        timed("writing", write_contigs, graph, successors, contigs, file.write)
+    return {"tuple": length, "edges": len(graph.edges), "cpu_s": seconds}
+
+
+def measure_steps(name: str, genome: list[Bases]) -> list[dict[str, Any]]:
+    """Steps of all tuples and reads; each read length begins with a run that is not kept."""
+    sets = []
+    for length in READS:
+        with tempfile.TemporaryDirectory() as folder:
+            work = Path(folder)
+            reads = work / "reads.fa"
+            number = simulate(genome, length, reads)
+            tuples = [own for own in TUPLES if own < length]
+            step_times(reads, 20, work)
+            runs = [step_times(reads, own, work) for own in tuples]
+        print(name, length, flush=True)
+        sets.append({"genome": name, "read": length, "reads": number, "runs": runs})
+    return sets
+
+
 def main() -> None:
     """Simulate, assemble, write what was measured."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--genome", action="append", required=True, metavar="NAME=FILE")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--steps", action="store_true", help="CPU time of each step only")
     given = parser.parse_args()
+    if given.steps:
+        name, _, file = given.genome[0].partition("=")
+        steps = measure_steps(name, sequences(Path(file)))
+        write_document(head("ngsgpu.benchmark.euler_steps") | {"sets": steps}, given.out)
+        return
     sets = []
     for place, entry in enumerate(given.genome):
         name, _, file = entry.partition("=")
