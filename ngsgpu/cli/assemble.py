@@ -6,9 +6,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from ngsgpu.cli.options import (
+    BackendChoice,
+    BackendOption,
+    Compute,
     FirstMates,
     InterleavedInput,
     Memory,
+    OneGpu,
+    OneGpuMemory,
     Paths,
     PhredChoice,
     PhredOffsetOption,
@@ -18,7 +23,7 @@ from ngsgpu.cli.options import (
     Threads,
     option,
 )
-from ngsgpu.cli.run import cpu_options, number_or, phred, say
+from ngsgpu.cli.run import cpu_options, number_or, open_run, phred, say
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,7 +89,10 @@ def assemble(
     stats: StatsFile = None,
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
+    backend: BackendOption = BackendChoice.auto,
+    gpus: OneGpu = None,
     memory: Memory = None,
+    gpu_memory: OneGpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Assemble the reads of an isolate into contigs.
@@ -94,10 +102,11 @@ def assemble(
 
     ngsgpu assemble -i R1.fq.gz -I R2.fq.gz -o contigs.fa --gfa graph.gfa
     """
-    options = cpu_options(threads, memory, quiet)
     if method is MethodChoice.euler:
         for name, is_given in (
             ("--gfa", gfa is not None),
+            ("--scaffolds", scaffolds is not None),
+            ("--coverage", coverage is not None),
             ("--min-quality", min_quality > 0),
             ("--bubbles", bubbles is not BubbleChoice.errors),
         ):
@@ -105,16 +114,25 @@ def assemble(
                 raise UsageError(f"--method euler has no {name}; leave it out")
         from ngsgpu.assemble.euler import assemble_euler
 
-        tour = assemble_euler(
-            [*(in1 or []), *(in2 or []), *(single or [])],
-            out,
-            _euler(_kmers(kmers), min_abundance, min_contig),
-            stats=stats,
-            phred_offset=phred(phred_offset),
-            options=options,
-        )
-        say(tour, quiet)
+        with open_run(
+            Compute(threads, backend, gpus, gpu_memory, quiet, memory),
+            "ngsgpu.io.gpu.parse",
+            "ngsgpu.kmers.gpu",
+            "ngsgpu.assemble.euler.gpu",
+            max_gpus=1,
+        ) as (_, run):
+            tour = assemble_euler(
+                [*(in1 or []), *(in2 or []), *(single or [])],
+                out,
+                _euler(_kmers(kmers), min_abundance, min_contig),
+                stats=stats,
+                phred_offset=phred(phred_offset),
+                options=run,
+            )
+            say(tour, quiet)
         return
+    if backend is BackendChoice.cuda:
+        raise UsageError("--backend cuda is for --method euler; all else works on the CPU")
     from ngsgpu.assemble.contigs import AssemblyParameters, assemble_files
 
     parameters = AssemblyParameters(
@@ -136,7 +154,7 @@ def assemble(
         stats=stats,
         parameters=parameters,
         phred_offset=phred(phred_offset),
-        options=options,
+        options=cpu_options(threads, memory, quiet),
     )
     say(statistics, quiet)
 

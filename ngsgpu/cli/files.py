@@ -78,7 +78,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     | {"flash_prefix": Role.CHECKED_LATER},
     "deplete": _READS | {"index": Role.READ} | _written("out1", "out2", "stats"),
     "deplete-index": dict.fromkeys(("references", "exclude"), Role.READ) | _written("out"),
-    "kmers count": _READS | _written("out"),
+    "kmers count": _READS | _written("out", "histo_file"),
     "kmers histo": {"database": Role.READ} | _written("out"),
     "kmers dump": {"database": Role.READ} | _written("out"),
     "kmers info": {"database": Role.READ},

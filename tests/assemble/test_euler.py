@@ -143,7 +143,7 @@ def test_reads_give_both_strands(tmp_path: Path, ngsgpu: Commands) -> None:
     path = tmp_path / "reads.fa"
     path.write_text("".join(f">r\n{own}\n" for own in reads))
     out, stats = tmp_path / "contigs.fa", tmp_path / "stats.json"
-    command = ["assemble", "--method", "euler", "-i", path, "-o", out]
+    command = ["assemble", "--method", "euler", "--backend", "cpu", "-i", path, "-o", out]
     done = ngsgpu(*command, "-k", 21, "--stats", stats)
     assert done.status == 0, done.err
     assert "2 contigs of 6,000 bases, both strands" in done.err
@@ -154,6 +154,8 @@ def test_reads_give_both_strands(tmp_path: Path, ngsgpu: Commands) -> None:
     assert steps <= set(document["time_s"])
     assert ngsgpu(*command, "-q", "-k", 20, "--min-contig", 3001).status == 0
     assert out.read_bytes() == b""
+    done = ngsgpu("assemble", "--backend", "cuda", "-i", path, "-o", out)
+    assert done.status == 2 and "--backend cuda is for --method euler" in done.error
     for options, message in (
         (["-k", "21,31"], "takes one k-mer length"),
         (["-k", 33], "at most 32 bases, not 33"),

@@ -7,20 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ngsgpu.assemble.euler import tour
 from ngsgpu.assemble.euler.contigs import Contigs, find_contigs, write_contigs
 from ngsgpu.assemble.euler.graph import EulerGraph, Places, euler_graph
 from ngsgpu.assemble.euler.params import EulerParameters
-from ngsgpu.assemble.euler.tour import (
-    assign_successors,
-    circuit_graph,
-    find_components,
-    spanning_tree,
-    swipe,
-)
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, UsageError, output_error
 from ngsgpu.io.output.atomic import check_distinct
@@ -29,7 +24,7 @@ from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.kmers import KmerDatabase, count_files, open_database
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
 
@@ -80,10 +75,11 @@ def assemble_euler(
         parameters: of the graph and the contigs.
         stats: JSON file for the statistics.
         phred_offset: of the qualities.
-        options: threads, memory and progress; do not affect the contigs.
+        options: backend, threads, memory and progress; do not affect the contigs.
 
     Raises:
         InputError: a file cannot be read.
+        DeviceError: the GPU failed, and the CPU may not take over.
         OutputError: an output cannot be written; none is then.
         HostMemoryError: the memory is too small.
         UsageError: there is no input, or no output.
@@ -103,12 +99,12 @@ def assemble_euler(
             _counted(paths, out, parameters, phred_offset, options, times) as database,
             Progress(options.progress) as progress,
         ):
-            graph, successors, sizes = _tour(database, parameters, options, progress, times)
-            with _timed(progress, times, "contigs"):
-                contigs = find_contigs(graph, successors, parameters.min_contig)
+            found = _tour(database, parameters.length, options, _Steps(progress, times))
+            with _Steps(progress, times)("contigs"):
+                contigs = find_contigs(found.graph, found.successors, parameters.min_contig)
                 write_contigs(
-                    graph,
-                    successors,
+                    found.graph,
+                    found.successors,
                     contigs,
                     lambda text: files.write(0, text),
                     options.threads,
@@ -116,9 +112,9 @@ def assemble_euler(
         times["total"] = round(time.monotonic() - begin, 3)
         statistics = EulerStatistics.begun(
             options,
-            "cpu",
+            found.backend,
             parameters,
-            graph=sizes,
+            graph=found.sizes,
             contigs=_sizes(contigs, parameters.length),
             time_s=times,
         )
@@ -127,12 +123,18 @@ def assemble_euler(
     return statistics
 
 
-@contextmanager
-def _timed(progress: Progress, times: dict[str, float], name: str) -> Iterator[None]:
-    """A stage whose seconds are kept."""
-    with progress.stage(name, unit="edges") as stage:
-        yield
-        times[name] = round(stage.seconds, 4)
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Stages whose seconds are kept; called with a name."""
+
+    progress: Progress
+    times: dict[str, float]
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        with self.progress.stage(name, unit="edges") as stage:
+            yield
+            self.times[name] = round(stage.seconds, 4)
 
 
 @contextmanager
@@ -161,14 +163,16 @@ def _counted(
         raise output_error(beside, error) from error
 
 
-def _tour(
-    database: KmerDatabase,
-    parameters: EulerParameters,
-    options: RunOptions,
-    progress: Progress,
-    times: dict[str, float],
-) -> tuple[EulerGraph, Places, dict[str, int]]:
-    """The graph, what follows each edge, and how large all is."""
+class _Found(NamedTuple):
+    """The graph, what follows each edge, how large all is, and the backend that found it."""
+
+    graph: EulerGraph
+    successors: Places
+    sizes: dict[str, int]
+    backend: str
+
+
+def _tour(database: KmerDatabase, length: int, options: RunOptions, timed: _Steps) -> _Found:
     needed = INTERPRETER_BYTES + 2 * len(database) * _EDGE_BYTES
     if needed > options.budget:
         raise HostMemoryError(
@@ -176,26 +180,67 @@ def _tour(
             f"and {format_size(options.budget)} may be used; use --memory {-(-needed >> 20)}M on a "
             "machine that has it"
         )
-    with _timed(progress, times, "graph"):
-        graph = euler_graph(database.kmers, database.counts, parameters.length)
-    with _timed(progress, times, "successors"):
-        successors = assign_successors(graph, options.threads)
-    with _timed(progress, times, "components"):
-        labels = find_components(successors, options.threads)
-    with _timed(progress, times, "circuits"):
-        circuits = circuit_graph(graph, labels)
-    with _timed(progress, times, "tree"):
-        tree = spanning_tree(circuits, len(graph.edges))
-    with _timed(progress, times, "swipe"):
-        swipe(graph, tree, successors, options.threads)
-    sizes = {
+    if len(database) == 0:
+        return _found(database, length, options, timed)
+    return on_backend(
+        options,
+        lambda: _found_on_gpu(database, length, options, timed),
+        lambda: _found(database, length, options, timed),
+    )
+
+
+def _found(database: KmerDatabase, length: int, options: RunOptions, timed: _Steps) -> _Found:
+    """``_tour`` on the CPU."""
+    with timed("graph"):
+        graph = euler_graph(database.kmers, database.counts, length)
+    with timed("successors"):
+        successors = tour.assign_successors(graph, options.threads)
+    with timed("components"):
+        labels = tour.find_components(successors, options.threads)
+    with timed("circuits"):
+        circuits = tour.circuit_graph(graph, labels)
+    with timed("tree"):
+        tree = tour.spanning_tree(circuits, len(graph.edges))
+    with timed("swipe"):
+        tour.swipe(graph, tree, successors, options.threads)
+    return _Found(graph, successors, _described(graph, labels, circuits, tree), "cpu")
+
+
+def _found_on_gpu(
+    database: KmerDatabase, length: int, options: RunOptions, timed: _Steps
+) -> _Found:
+    """``_tour`` on the current GPU; each step ends when the GPU has done it."""
+    from ngsgpu.assemble.euler import gpu
+
+    with gpu.on_gpu(2 * len(database), options.gpu_memory):
+        with timed("graph"), gpu.done():
+            graph = gpu.euler_graph(database.kmers, database.counts, length)
+        with timed("successors"), gpu.done():
+            successors = gpu.assign_successors(graph)
+        with timed("components"), gpu.done():
+            labels = gpu.find_components(successors)
+        with timed("circuits"), gpu.done():
+            circuits = gpu.circuit_graph(graph, labels)
+        with timed("tree"):
+            tree = tour.spanning_tree(circuits, len(graph.edges))
+        with timed("swipe"), gpu.done():
+            gpu.swipe(graph, tree, successors)
+        with timed("home"):
+            own, after, named = gpu.at_home(graph), successors.get(), labels.get()
+    return _Found(own, after, _described(own, named, circuits, tree), "cuda")
+
+
+def _described(
+    graph: EulerGraph, labels: Places, circuits: tour.CircuitGraph, tree: NDArray[np.int64]
+) -> dict[str, int]:
+    """Sizes of the graphs."""
+    return {
         "edges": len(graph.edges),
         "vertices": len(graph.vertices),
         "components": int(np.count_nonzero(labels == np.arange(len(labels)))),
         "circuit_edges": len(circuits.places),
         "tree_edges": len(tree),
     }
-    return graph, successors, sizes
 
 
 def _sizes(contigs: Contigs, length: int) -> dict[str, int]:
