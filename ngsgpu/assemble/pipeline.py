@@ -134,11 +134,19 @@ def write_unitigs(
         )
 
         def run(options: RunOptions) -> UnitigSummary:
+            own, name = parameters, str(database or paths[0])
+
+            def choose(histogram: NDArray[np.int64]) -> int:
+                nonlocal own
+                least = _valley(histogram, name)
+                own = replace(parameters, min_abundance=least)
+                return least
+
             with counted_kmers(
-                paths, outputs, database, parameters, phred_offset, options
-            ) as counted:
-                name = str(database or paths[0])
-                return _write(counted, name, parameters, fasta, segments, table, color, options)
+                paths, outputs, database, parameters, phred_offset, options,
+                None if parameters.min_abundance else choose,
+            ) as counted:  # fmt: skip
+                return _write(counted, name, own, fasta, segments, table, color, options)
 
         # What fails on the GPU does so before anything is written.
         summary = on_backend(
@@ -165,8 +173,12 @@ def counted_kmers(
     parameters: UnitigParameters,
     phred_offset: PhredOffset,
     options: RunOptions,
+    least: Callable[[NDArray[np.int64]], int] | None = None,
 ) -> Iterator[KmerDatabase]:
-    """The database, or one of the files that lasts for the block, beside the first output."""
+    """The database, or one of the files that lasts for the block, beside the first output.
+
+    ``least`` is that of ``count_files``.
+    """
     if database is not None:
         yield open_database(database, options.threads)
         return
@@ -175,7 +187,12 @@ def counted_kmers(
         with temporary_folder(beside) as folder:
             place = folder / "kmers"
             count_files(
-                paths, place, parameters.counted(), phred_offset=phred_offset, options=options
+                paths,
+                place,
+                parameters.counted(),
+                phred_offset=phred_offset,
+                options=options,
+                least=least,
             )
             yield open_database(place, options.threads, check=False)
     except OSError as error:
@@ -201,7 +218,7 @@ def _write(
 ) -> UnitigSummary:
     k = database.parameters.kmer
     check_odd(k)
-    least = parameters.min_abundance or _valley(database, path, options.threads)
+    least = parameters.min_abundance or _abundance(database, path, options.threads)
     with Progress(options.progress) as progress:
         with progress.stage("compacting", unit="k-mers") as stage:
             kmers, counts = solid_kmers(database, least, options)
@@ -237,13 +254,18 @@ def _compacted(
     return graph, find_unitigs(graph, options.threads)
 
 
-def _valley(database: KmerDatabase, path: str, threads: int) -> int:
+def _abundance(database: KmerDatabase, path: str, threads: int) -> int:
     """Where the counts of true k-mers begin."""
     counted = database.parameters.min_count
     if counted > 1:
         _LOG.info("--min-abundance %d, as the database was counted", counted)
         return counted
-    valley = valley_of(database.histogram(threads))
+    return _valley(database.histogram(threads), path)
+
+
+def _valley(histogram: NDArray[np.int64], path: str) -> int:
+    """Where the counts of true k-mers begin in a histogram."""
+    valley = valley_of(histogram)
     if valley is None:
         _LOG.warning(
             "%s: the histogram has no valley between k-mers with errors and others; "

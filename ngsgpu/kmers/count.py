@@ -8,7 +8,7 @@ counts (a run) go to files beside the output; in the end, those of all runs are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -40,6 +40,9 @@ _MAX_BITS: Final = 12
 _ARENA_SHARE: Final = 2
 """Part of the memory that the arena takes at most, 1 / this: the rest is for tables and counts."""
 
+Choice = Callable[[NDArray[np.int64]], int]
+"""Chooses the lowest count from a histogram."""
+
 _Writer = TypeVar("_Writer", DatabaseWriter, Tally)
 
 _NO_COUNTS = np.empty(0, dtype=np.uint16)
@@ -59,6 +62,7 @@ def count_files(
     *,
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
+    least: Choice | None = None,
 ) -> Source:
     """Count the canonical k-mers of files into a database.
 
@@ -68,6 +72,9 @@ def count_files(
         parameters: which k-mers are counted.
         phred_offset: of the qualities.
         options: backend, threads, memory and progress; do not affect the result.
+        least: chooses the lowest count of a k-mer that is kept from the histogram of all of them;
+            called only where that is known before anything is written, in which case the database
+            has the choice as its ``min_count``.
 
     Returns:
         What was counted.
@@ -81,11 +88,20 @@ def count_files(
     """
     parameters = parameters or CountParameters()
     with new_database(out) as folder:
+        chosen = parameters
+
+        def choose(histogram: NDArray[np.int64]) -> int:
+            nonlocal chosen
+            assert least is not None
+            chosen = replace(parameters, min_count=max(parameters.min_count, least(histogram)))
+            return chosen.min_count
+
         writer, source = _count_into(
             lambda: DatabaseWriter(folder, parameters.words),
             paths, folder, parameters, phred_offset, options or RunOptions(),
+            choose if least is not None else None,
         )  # fmt: skip
-        writer.close(parameters, source)
+        writer.close(chosen, source)
     return source
 
 
@@ -129,6 +145,7 @@ def _count_into(
     parameters: CountParameters,
     phred_offset: PhredOffset,
     options: RunOptions,
+    least: Choice | None = None,
 ) -> tuple[_Writer, Source]:
     """Count on the backend of the options; what has taken the k-mers, and what was counted.
 
@@ -139,6 +156,7 @@ def _count_into(
         parameters: see ``count_files``.
         phred_offset: likewise.
         options: likewise.
+        least: likewise.
     """
     if not paths:
         raise UsageError("no reads given; name files with -i")
@@ -160,7 +178,7 @@ def _count_into(
 
             writer = make()
             return writer, count_on_gpu(
-                paths, writer, folder, parameters, phred_offset, options, letters, progress
+                paths, writer, folder, parameters, phred_offset, options, letters, progress, least
             )
 
         return on_backend(

@@ -9,7 +9,7 @@ GPU's reader does not support, the CPU reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,6 +104,7 @@ def count_on_gpu(
     options: RunOptions,
     letters: int | None,
     progress: Progress,
+    least: Callable[[NDArray[np.int64]], int] | None = None,
 ) -> Source:
     """Count the k-mers of files into a database, as on the CPU, on the current GPU.
 
@@ -116,6 +117,7 @@ def count_on_gpu(
         options: threads and memory.
         letters: most letters that the files have; None if that is unknown.
         progress: shows the stages.
+        least: see ``count_files``.
 
     Returns:
         What was counted.
@@ -128,7 +130,7 @@ def count_on_gpu(
     with limited_gpu_memory(options.gpu_memory), cuda_errors("counting k-mers on the GPU"):
         budget = gpu_memory(options.gpu_memory).budget
         plan = plan_counting(letters, parameters.words, budget)
-        counter = GpuCounter(paths, writer, parameters, phred_offset, options, folder, plan)
+        counter = GpuCounter(paths, writer, parameters, phred_offset, options, folder, plan, least)
         try:
             return counter.count(Arena(plan.bytes), progress)
         finally:
@@ -151,10 +153,11 @@ class GpuCounter:
     options: RunOptions
     folder: Path
     plan: CountPlan
+    least: Callable[[NDArray[np.int64]], int] | None
     runs: list[Run] = field(default_factory=list)
     sequences: int = 0
     _bases: int = 0
-    _least: int = 0
+    _lowest: int = 0
     _buffer: KmerBuffer = field(init=False)
     _copies: Any = None
 
@@ -162,11 +165,11 @@ class GpuCounter:
         """Count everything; its memory is that of an arena."""
         import cupy
 
-        self._least = lowest_quality(self.parameters, self.phred_offset)
+        self._lowest = lowest_quality(self.parameters, self.phred_offset)
         self._copies = cupy.cuda.Stream(non_blocking=True)
         with arena.in_use():
             with persistent():
-                self._buffer = KmerBuffer(self.parameters.kmer, self.plan.rows, self._least)
+                self._buffer = KmerBuffer(self.parameters.kmer, self.plan.rows, self._lowest)
             with progress.stage("reading", unit="sequences") as stage:
                 for path in self.paths:
                     self._add(path, stage.advance)
@@ -176,6 +179,9 @@ class GpuCounter:
                     self._spill()
                 else:
                     counted = self._buffer.counted()
+                    if self.least is not None:
+                        least = self.least(counted.histogram())
+                        self.parameters = replace(self.parameters, min_count=least)
                 total, bases = self._buffer.total, self._bases + self._buffer.bases
                 del self._buffer
                 stage.advance(total)
@@ -219,13 +225,15 @@ class GpuCounter:
 
     def _add_by_cpu(self, path: str | Path, done: int, advance: Callable[[int], None]) -> None:
         """Add the k-mers of a file from a record on; its reader says what is wrong with it."""
+        import cupy
+
         say_if_compiling()
         k, words = self.parameters.kmer, self.parameters.words
         self.sequences += done
 
         def find(own: Stretches) -> NDArray[np.uint64]:
             room = np.empty((own.room, words), dtype=np.uint64)
-            return room[: kmers_in(own, k, self._least, room)]
+            return room[: kmers_in(own, k, self._lowest, room)]
 
         stretches = self._stretches(path, done, advance)
         with working(self.options.threads, find, stretches, name="kmers") as found:
@@ -234,6 +242,8 @@ class GpuCounter:
                     kmers = kmers[self._buffer.append(kmers) :]
                     if len(kmers):
                         self._spill()
+        # The next file's chunks are copied, on another stream, to where these k-mers came from.
+        cupy.cuda.get_current_stream().synchronize()
 
     def _stretches(
         self, path: str | Path, done: int, advance: Callable[[int], None]

@@ -75,11 +75,13 @@ def test_long_chains(tmp_path: Path, k: int, circle: bool) -> None:
         compare(np.array(database.kmers), np.array(database.counts), k)
 
 
-def files(folder: Path, backend: str, path: Path, **run: int) -> tuple[bytes, bytes]:
+def files(
+    folder: Path, backend: str, path: Path, least: int | None = 2, **run: int
+) -> tuple[bytes, bytes]:
     """FASTA and GFA of a whole run."""
     out, gfa = folder / f"{backend}.fa", folder / f"{backend}.gfa"
     options = RunOptions(threads=3, backend=backend, **run)  # type: ignore[arg-type]
-    write_unitigs([path], out, gfa, UnitigParameters(31, 2), options=options)
+    write_unitigs([path], out, gfa, UnitigParameters(31, least), options=options)
     return out.read_bytes(), gfa.read_bytes()
 
 
@@ -96,6 +98,26 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert "compacting on the CPU" not in caplog.text
     assert files(tmp_path, "cuda", path, gpu_memory=20 << 20) == expected
     assert "compacting on the CPU" in caplog.text
+
+
+def test_valley(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The lowest count is chosen before k-mers are written, or from the database of runs."""
+    caplog.set_level(logging.INFO, "ngsgpu")
+    rng = random.Random(5)
+    genome = "".join(rng.choices("ACGT", k=30_000))
+    reads = []
+    for _ in range(9000):
+        begin = rng.randrange(len(genome) - 100)
+        own = list(genome[begin : begin + 100])
+        own[rng.randrange(100)] = rng.choice("ACGT")
+        reads.append(f"@r\n{''.join(own)}\n+\n{'F' * 100}\n")
+    path = write(tmp_path / "r.fq", "".join(reads).encode())
+    expected = files(tmp_path, "cpu", path, None)
+    for memory in (None, 20 << 20):
+        assert files(tmp_path, "cuda", path, None, gpu_memory=memory) == expected  # type: ignore[arg-type]
+    said = [own.message for own in caplog.records if "at the valley" in own.message]
+    assert len(said) == 3
+    assert len(set(said)) == 1
 
 
 def test_empty(tmp_path: Path) -> None:
