@@ -75,8 +75,8 @@ def assemble(
     min_abundance: str = option(
         "auto",
         "N|auto",
-        "Leave out k-mers of the first length that occur fewer times; auto: than at half of the "
-        "valley of the histogram.",
+        "Leave out k-mers of the first length that occur fewer times; auto: 2, for "
+        "--method euler 1.",
     ),
     min_quality: int = option(0, "Q", "Do not count k-mers that have a base of lower quality."),
     bubbles: BubbleChoice = option(
@@ -135,9 +135,10 @@ def assemble(
         raise UsageError("--backend cuda is for --method euler; all else works on the CPU")
     from ngsgpu.assemble.contigs import AssemblyParameters, assemble_files
 
+    least = number_or("auto", min_abundance, int, "--min-abundance")
     parameters = AssemblyParameters(
         kmers=_kmers(kmers),
-        min_abundance=number_or("auto", min_abundance, int, "--min-abundance"),
+        min_abundance=2 if least is None else least,
         min_quality=min_quality,
         bubbles=bubbles.value,
         min_contig=min_contig,

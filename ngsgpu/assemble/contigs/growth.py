@@ -71,7 +71,7 @@ def grown(
         counts = Cleaned()
         cleaning = CleaningParameters(
             bubble_ratio=BUBBLE_RATIOS[parameters.bubbles],
-            scrap_bases=max(parameters.min_contig, 2 * graph.k),
+            scrap_bases=parameters.min_contig,
         )
         graph = cleaned(graph, cleaning, counts)
         lengths = graph.lengths

@@ -20,7 +20,7 @@ class AssemblyParameters:
     Attributes:
         kmers: k-mer lengths, odd, ascending, the first up to 127; None: chosen by length and
             depth of the reads.
-        min_abundance: lowest count of a k-mer of the first graph; None: by the histogram.
+        min_abundance: lowest count of a k-mer of the first graph.
         min_quality: k-mers with a base of lower quality (Phred) are not counted.
         bubbles: which alternatives of like length are merged: those as rare as errors, all, or
             none.
@@ -29,7 +29,7 @@ class AssemblyParameters:
     """
 
     kmers: tuple[int, ...] | None = None
-    min_abundance: int | None = None
+    min_abundance: int = 2
     min_quality: int = 0
     bubbles: Bubbles = "errors"
     min_contig: int = 200

@@ -23,6 +23,8 @@ from ngsgpu.sequence.codec import LETTERS
 DEPTH_UNIT: Final = 256
 """Depths are kept in so many parts of one."""
 
+_LONG: Final = 1000
+
 _CODES = np.arange(4, dtype=np.uint8)
 
 
@@ -61,11 +63,14 @@ class Pieces:
         return np.repeat(np.arange(2 * len(self)), np.diff(self.link_starts))
 
     def typical_depth(self) -> int:
-        """Depth below which pieces have half of the bases, but for those shorter than 1,000."""
+        """Depth below which half of the k-mers of reads lie, by the long pieces if they have most.
+
+        Errors have few k-mers of reads, however many pieces they make.
+        """
         lengths = self.lengths
-        counted = np.where(lengths >= 1000, lengths, 0)
-        if not counted.any():
-            counted = lengths
+        mass = (lengths - (self.k - 1)) * self.depths
+        long = np.where(lengths >= _LONG, mass, 0)
+        counted = long if 2 * int(long.sum()) >= int(mass.sum()) else mass
         if not len(counted):
             return 0
         order = np.argsort(self.depths, kind="stable")

@@ -37,8 +37,7 @@ from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
-from ngsgpu.kmers import KmerDatabase, Source
-from ngsgpu.kmers.model import valley_of
+from ngsgpu.kmers import Source
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
@@ -47,7 +46,6 @@ _LOG = logging.getLogger("ngsgpu")
 _SAMPLED: Final = 10_000
 """Reads whose lengths decide the first k."""
 
-_LEAST_ABUNDANCE: Final = 2
 _READ_BYTES: Final = 12
 
 
@@ -217,14 +215,9 @@ def _first_graph(
     kmer = parameters.kmers[0] if parameters.kmers else _first_kmer(paths, phred_offset)
     own = parameters.unitigs(kmer)
     with counted_kmers(paths, [beside], None, own, phred_offset, options) as database:
-        least = parameters.min_abundance or _abundance(database)
-        graph = graph_of(*solid_kmers(database, least, options), kmer, options.threads)
+        solid = solid_kmers(database, parameters.min_abundance, options)
+        graph = graph_of(*solid, kmer, options.threads)
         return pieces_of(graph, find_unitigs(graph, options.threads)), database.source
-
-
-def _abundance(database: KmerDatabase) -> int:
-    """Half of the valley of the histogram: cleaning judges what remains by its surroundings."""
-    return max(_LEAST_ABUNDANCE, (valley_of(database.histogram()) or 0) // 2)
 
 
 def _first_kmer(paths: list[str], phred_offset: PhredOffset) -> int:

@@ -186,12 +186,12 @@ def test_scaffolds_and_coverage(tmp_path: Path, ngsgpu: Commands) -> None:
             for at in places:
                 for i in range(at, at + 100):
                     expected[i] += 1
-        part = expected[begin : begin + len(bases)]
-        part = part[::-1] if turned else part
+        wanted = expected[begin : begin + len(bases)]
+        wanted = wanted[::-1] if turned else wanted
         if len(bases) < 1000:
-            assert depth == part
+            assert depth == wanted
         else:
-            assert sum(a != b for a, b in zip(depth, part, strict=True)) < 800
+            assert sum(a != b for a, b in zip(depth, wanted, strict=True)) < 800
 
 
 def test_no_reads(tmp_path: Path, ngsgpu: Commands) -> None:
