@@ -84,7 +84,7 @@ def count(
     from ngsgpu.kmers.text import histogram_lines
 
     parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
-    paths, own = [*in1, *(in2 or [])], {"phred_offset": phred(phred_offset)}
+    paths, offset = [*in1, *(in2 or [])], phred(phred_offset)
     with open_run(
         Compute(threads, backend, gpus, gpu_memory, quiet, memory),
         "ngsgpu.io.gpu.parse",
@@ -92,12 +92,12 @@ def count(
         max_gpus=1,
     ) as (_, options):
         if out is not None:
-            source = count_files(paths, out, parameters, **own, options=options)
+            source = count_files(paths, out, parameters, phred_offset=offset, options=options)
             histogram = open_database(out, check=False).histogram(options.threads)
         elif histo_file is not None:
             beside = Path.cwd() / "kmers" if histo_file == "-" else histo_file
             histogram, source = histogram_of_files(
-                paths, parameters, beside=beside, **own, options=options
+                paths, parameters, beside=beside, phred_offset=offset, options=options
             )
         else:
             raise UsageError("no output given; name a folder with -o, or a file with --histo")
