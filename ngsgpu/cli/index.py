@@ -6,8 +6,20 @@ from typing import Annotated
 
 import typer
 
-from ngsgpu.cli.options import Memory, Quiet, Threads, add_commands, flag, option
-from ngsgpu.cli.run import cpu_options, say
+from ngsgpu.cli.options import (
+    BackendChoice,
+    BackendOption,
+    Compute,
+    Memory,
+    OneGpu,
+    OneGpuMemory,
+    Quiet,
+    Threads,
+    add_commands,
+    flag,
+    option,
+)
+from ngsgpu.cli.run import cpu_options, open_run, say
 
 
 def build(
@@ -31,7 +43,10 @@ def build(
         "--format",
     ),
     threads: Threads = 0,
+    backend: BackendOption = BackendChoice.auto,
+    gpus: OneGpu = None,
     memory: Memory = None,
+    gpu_memory: OneGpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Index a reference.
@@ -49,8 +64,10 @@ def build(
         if chosen != "bwa" or reference == "-":
             raise UsageError("name the index with -o")
         out = reference
-    options = cpu_options(threads, memory, quiet)
-    say(build_index(reference, out, chosen, options), quiet)
+    with open_run(
+        Compute(threads, backend, gpus, gpu_memory, quiet, memory), "ngsgpu.suffix.gpu", max_gpus=1
+    ) as (_, options):
+        say(build_index(reference, out, chosen, options), quiet)
 
 
 def query(

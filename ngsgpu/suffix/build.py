@@ -14,12 +14,12 @@ from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.folder import check_place
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.sequence.codec import LETTERS
 from ngsgpu.suffix import bwa
 from ngsgpu.suffix.array import place_bytes, suffix_array
-from ngsgpu.suffix.fm import fm_index
+from ngsgpu.suffix.fm import FmIndex, fm_index
 from ngsgpu.suffix.params import Format
 from ngsgpu.suffix.places import SequencePlaces
 from ngsgpu.suffix.reference import Reference, read_reference
@@ -63,7 +63,7 @@ def build_index(
         path: FASTA file, plain or compressed; ``-`` is standard input.
         prefix: of BWA's five files, or the folder of another format.
         kind: ``bwa``, ``fm``, ``bwt`` or ``sa``; see ``ngsgpu.suffix.store``.
-        options: threads, memory and progress; do not affect the result.
+        options: backend, threads, memory and progress; do not affect the result.
 
     Raises:
         InputError: the sequences cannot be read, or the folder holds something else.
@@ -112,8 +112,7 @@ def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Ref
         holes.write(bwa.hole_text(reference))
         annotations.write(bwa.annotation_text(reference))
         packed.write(bwa.packed_bases(reference.codes).data)
-        text = reference.both_strands()
-        index = fm_index(text, suffix_array(text), options.threads)
+        index = _index_of(reference, options)
         bwa.write_transform(index, transform.write)
         bwa.write_sample(index, sample.write)
 
@@ -137,18 +136,43 @@ def _build_folder(
     arrays: dict[str, NDArray[Any]]
     values: dict[str, Any] = {}
     if kind == "fm":
-        text = reference.both_strands()
-        index = fm_index(text, suffix_array(text), options.threads)
+        index = _index_of(reference, options)
         arrays = {"words": index.words, "sample": index.sample}
         values = {"primary": index.primary, "totals": index.totals.tolist()}
     else:
         text = letters_of(reference)
-        array = suffix_array(text)
+        array = _array_of(text, options)
         if kind == "sa":
             arrays = {"text": text, "places": array}
         else:
             arrays = {"text": text, "transform": transform_of(text, array)}
     save_index(folder, kind, places, arrays, values, options.threads)
+
+
+def _index_of(reference: Reference, options: RunOptions) -> FmIndex:
+    """The FM index of both strands."""
+    text = reference.both_strands()
+
+    def on_gpu() -> FmIndex:
+        from ngsgpu.suffix.gpu import fm_index_on_gpu
+
+        return fm_index_on_gpu(text, limit=options.gpu_memory)
+
+    def on_cpu() -> FmIndex:
+        return fm_index(text, suffix_array(text), options.threads)
+
+    return on_backend(options, on_gpu, on_cpu)
+
+
+def _array_of(text: NDArray[np.uint8], options: RunOptions) -> NDArray[Any]:
+    """The suffix array of a text."""
+
+    def on_gpu() -> NDArray[Any]:
+        from ngsgpu.suffix.gpu import suffix_array_on_gpu
+
+        return suffix_array_on_gpu(text, limit=options.gpu_memory)
+
+    return on_backend(options, on_gpu, lambda: suffix_array(text))
 
 
 def letters_of(reference: Reference) -> NDArray[np.uint8]:

@@ -1,0 +1,167 @@
+"""Suffix arrays and FM indexes on a GPU, equal to those of ``array`` and ``fm``.
+
+Prefix doubling with compaction [Schmidt 2022, chapter 5]: all suffixes are sorted by their first 32
+bases (8 bytes), which tells most of those of a genome apart, and each gets a rank, the place of the
+first suffix with the same key. The others alone are sorted again, by their ranks and those of the
+suffixes 32 bases further on, then 64, 128 and so on, until none is left.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads
+from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort
+from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.memory import format_size
+from ngsgpu.device.pinned import to_device
+from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.team import limited_gpu_memory
+from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.suffix.fm import BLOCK, SAMPLED, FmIndex, word_count
+
+KERNELS: Final = KernelModule("ngsgpu.suffix")
+MOST_LETTERS: Final = (1 << 31) - 1
+"""Of a text on a GPU: places are uint32, and those of the CPU int32 up to here."""
+
+_LETTER_BYTES: Final = 1 + 8 + ARGSORT_BYTES + 4
+"""GPU memory of a letter at its most: text, key, the order of keys, and its scratch, ranks."""
+
+_BASES: Final = 32
+_BYTES: Final = 8
+
+
+def check_fit(size: int, limit: int | None) -> None:
+    """Refuse a text that does not fit into the GPU's memory.
+
+    Args:
+        size: its letters.
+        limit: GPU memory that may be used, in bytes; None: free memory.
+
+    Raises:
+        DeviceMemoryError: it does not.
+    """
+    needed = size * _LETTER_BYTES
+    budget = gpu_memory(limit).budget
+    if size > MOST_LETTERS or needed > budget:
+        raise DeviceMemoryError(
+            f"the suffix array of {size:,} letters takes {format_size(needed)} of GPU memory and "
+            f"{format_size(budget)} may be used, for at most {MOST_LETTERS:,} letters; use "
+            "--backend cpu"
+        )
+
+
+def suffix_array_on_gpu(
+    text: NDArray[np.uint8], *, bases: bool = False, limit: int | None = None
+) -> NDArray[np.int32]:
+    """The suffix array of a text; see ``suffix_array``.
+
+    Args:
+        text: uint8[n], at most ``MOST_LETTERS``.
+        bases: whether all its letters are 0 to 3.
+        limit: GPU memory that may be used, in bytes; None: free memory.
+
+    Raises:
+        DeviceMemoryError: it does not fit.
+        DeviceError: CUDA fails.
+    """
+    if len(text) == 0:
+        return np.empty(0, dtype=np.int32)
+    with limited_gpu_memory(limit), cuda_errors("sorting suffixes on the GPU"):
+        check_fit(len(text), limit)
+        home: NDArray[np.uint32] = _sorted(to_device(text), bases).get()
+        return home.view(np.int32)
+
+
+def fm_index_on_gpu(text: NDArray[np.uint8], *, limit: int | None = None) -> FmIndex:
+    """The FM index of a text of bases; see ``fm_index``. Arguments as of ``suffix_array_on_gpu``.
+
+    Raises:
+        DeviceMemoryError: it does not fit.
+        DeviceError: CUDA fails.
+    """
+    with limited_gpu_memory(limit), cuda_errors("making the FM index on the GPU"):
+        check_fit(len(text), limit)
+        there = to_device(text)
+        return _index_of(there, _sorted(there, bases=True))
+
+
+def _launch(kernel: str, units: int, *arguments: Any) -> None:
+    KERNELS.launch(kernel, grid_of_threads(units), (THREADS,), arguments)
+
+
+def _sorted(text: Any, bases: bool) -> Any:
+    """The suffix array of a text on the GPU, uint32[n]."""
+    import cupy
+
+    size = len(text)
+    keys = cupy.empty(size, dtype=cupy.uint64)
+    _launch("pack_bases" if bases else "pack_bytes", size, text, np.int64(size), keys)
+    places = radix_argsort(keys).astype(cupy.uint32)
+    ranks = cupy.empty(size, dtype=cupy.uint32)
+    known = _BASES if bases else _BYTES
+    slots, suffixes, heads = _ranked(keys, None, places, ranks)
+    del keys
+    while len(slots):
+        keys = cupy.empty(len(slots), dtype=cupy.uint64)
+        count = np.int64(len(slots))
+        listed = (suffixes, heads, count, np.int64(known), ranks, np.int64(size))
+        _launch("next_keys", len(slots), *listed, keys)
+        order = radix_argsort(keys)
+        sorted_suffixes = cupy.empty_like(suffixes)
+        _launch("reorder", len(slots), suffixes, order, count, sorted_suffixes)
+        del order
+        _launch("put_back", len(slots), sorted_suffixes, slots, count, places)
+        slots, suffixes, heads = _ranked(keys, slots, sorted_suffixes, ranks)
+        known *= 2
+    return places
+
+
+def _ranked(keys: Any, slots: Any, suffixes: Any, ranks: Any) -> tuple[Any, Any, Any]:
+    """Give sorted suffixes their ranks; what is left of them: slots, suffixes, ranks.
+
+    Args:
+        keys: uint64[m], sorted.
+        slots: uint32[m], their places in the array; None if they are the whole array.
+        suffixes: uint32[m].
+        ranks: uint32[n], of all suffixes.
+    """
+    import cupy
+
+    size = len(keys)
+    marks = cupy.empty(size, dtype=cupy.uint8)
+    _launch("mark_heads", size, keys, np.int64(size), marks)
+    groups = cupy.cumsum(marks, dtype=cupy.uint32)
+    starts = cupy.flatnonzero(marks)
+    heads = cupy.empty(size, dtype=cupy.uint32)
+    own = np.uint64(0) if slots is None else slots
+    _launch("write_ranks", size, groups, starts, own, suffixes, np.int64(size), ranks, heads)
+    del groups, starts
+    # What is alone in its group has its place.
+    alone = marks.astype(cupy.bool_)
+    alone[:-1] &= marks[1:].astype(cupy.bool_)
+    left = cupy.flatnonzero(~alone)
+    own = left.astype(cupy.uint32) if slots is None else slots[left]
+    return own, suffixes[left], heads[left]
+
+
+def _index_of(text: Any, places: Any) -> FmIndex:
+    """The FM index of a text on the GPU, with its suffix array."""
+    import cupy
+
+    size = len(text)
+    blocks = (size + BLOCK - 1) // BLOCK
+    primary = int(cupy.flatnonzero(places == 0)[0]) + 1
+    words = cupy.zeros(word_count(size), dtype=cupy.uint32)
+    counts = cupy.empty((blocks, 4), dtype=cupy.uint32)
+    _launch(
+        "pack_transform", blocks, text, places, np.int64(size), np.int64(primary), words, counts
+    )
+    before = cupy.cumsum(counts, axis=0, dtype=cupy.int64)
+    _launch("write_counts", 4 * (blocks + 1), before, np.int64(size), words)
+    totals = np.concatenate([[0], np.cumsum(before[-1].get())]).astype(np.int64)
+    sample = places[SAMPLED - 1 :: SAMPLED].get().astype(np.int64)
+    return FmIndex(primary, totals, words.get(), np.concatenate([[-1], sample]).astype(np.int64))
