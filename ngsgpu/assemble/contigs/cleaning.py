@@ -29,7 +29,8 @@ class CleaningParameters:
     """What is taken out of a graph.
 
     Attributes:
-        tip_kmers: a dead end of fewer bases than k times this is a tip.
+        tip_kmers: a dead end of fewer bases than k times this is a tip,
+        tip_ratio: if it is this many times less deep than its rivals.
         weak_ratio: a connection this many times less deep than its rivals at both ends is weak.
         bubble_ratio: of two pieces between the same neighbours and of like length, one goes if it
             is less than half as deep as most of the genome, and this many times less than the
@@ -38,6 +39,7 @@ class CleaningParameters:
     """
 
     tip_kmers: int = 2
+    tip_ratio: int = 4
     weak_ratio: int = 4
     bubble_ratio: int = 3
     scrap_bases: int = 0
@@ -66,8 +68,8 @@ def cleaned(pieces: Pieces, parameters: CleaningParameters, counts: Cleaned) -> 
         marks = np.zeros(len(pieces), dtype=np.uint8)
         mark(
             pieces.k, pieces.lengths, pieces.depths, pieces.link_starts, pieces.links,
-            parameters.tip_kmers, parameters.weak_ratio, parameters.bubble_ratio,
-            parameters.scrap_bases, typical, marks,
+            parameters.tip_kmers, parameters.tip_ratio, parameters.weak_ratio,
+            parameters.bubble_ratio, parameters.scrap_bases, typical, marks,
         )  # fmt: skip
         found = np.bincount(marks, minlength=5)
         counts.tips += int(found[TIP])
@@ -158,6 +160,7 @@ def mark(
     link_starts: NDArray[np.int64],
     links: NDArray[np.int64],
     tip_kmers: int,
+    tip_ratio: int,
     weak_ratio: int,
     bubble_ratio: int,
     scrap_bases: int,
@@ -173,6 +176,7 @@ def mark(
         link_starts: of the graph.
         links: of the graph.
         tip_kmers: see ``CleaningParameters``.
+        tip_ratio: see ``CleaningParameters``.
         weak_ratio: see ``CleaningParameters``.
         bubble_ratio: see ``CleaningParameters``.
         scrap_bases: see ``CleaningParameters``.
@@ -190,7 +194,7 @@ def mark(
         if ahead == 0 or behind == 0:
             linked = d if ahead > 0 else d + 1
             if lengths[piece] < tip_kmers * k and is_outdone(
-                lengths, depths, link_starts, links, linked, 1
+                lengths, depths, link_starts, links, linked, tip_ratio
             ):
                 marks[piece] = TIP
             continue

@@ -78,9 +78,9 @@ def test_marks(seed: int, k: int, tips: int, ratio: int, bubbles: int) -> None:
     marks = np.zeros(len(pieces), dtype=np.uint8)
     mark(
         k, pieces.lengths, pieces.depths, pieces.link_starts, pieces.links,
-        tips, ratio, bubbles, 3 * k, typical, marks,
+        tips, 5 - ratio, ratio, bubbles, 3 * k, typical, marks,
     )  # fmt: skip
-    assert marks.tolist() == oracle.marks(pieces, tips, ratio, bubbles, 3 * k, typical)
+    assert marks.tolist() == oracle.marks(pieces, tips, 5 - ratio, ratio, bubbles, 3 * k, typical)
 
 
 @given(seed=SEEDS, k=SIZES, low=st.integers(-10, 12), wide=st.integers(0, 8))

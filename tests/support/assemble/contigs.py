@@ -108,7 +108,13 @@ def raised(pieces: Pieces, reads: list[str], k: int) -> Counter[str]:
 
 
 def marks(
-    pieces: Pieces, tip_kmers: int, weak_ratio: int, bubble_ratio: int, scrap: int, typical: int
+    pieces: Pieces,
+    tip_kmers: int,
+    tip_ratio: int,
+    weak_ratio: int,
+    bubble_ratio: int,
+    scrap: int,
+    typical: int,
 ) -> list[int]:
     """What cleaning marks: 1 tip, 2 weak, 3 bubble, 4 scrap, 0 nothing; from docs/assemble.md."""
     after = [
@@ -152,7 +158,7 @@ def marks(
             mark = 4 if length[u] < scrap else 0
         elif not after[d] or not before[d]:
             linked = d if after[d] else d + 1
-            mark = 1 if length[u] < tip_kmers * pieces.k and outdone(linked, 1) else 0
+            mark = 1 if length[u] < tip_kmers * pieces.k and outdone(linked, tip_ratio) else 0
         elif (
             length[u] <= 3 * pieces.k
             and 2 * depth[u] < typical
