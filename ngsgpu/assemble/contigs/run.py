@@ -163,7 +163,7 @@ def _run(
     pieces, source = _first_graph(lanes, beside, parameters, phred_offset, options)
     times["graph"] = round(time.monotonic() - begin, 3)
     begin = time.monotonic()
-    _check_memory(source, options)
+    check_memory(source, options)
     with Progress(options.progress) as progress:
         with progress.stage("reading", total=source.sequences, unit="reads") as stage:
             reads = load_reads(
@@ -228,7 +228,7 @@ def _first_kmer(paths: list[str], phred_offset: PhredOffset) -> int:
     return first_kmer(0, 0)
 
 
-def _check_memory(source: Source, options: RunOptions) -> None:
+def check_memory(source: Source, options: RunOptions) -> None:
     """Refuse reads that do not fit into memory."""
     needed = INTERPRETER_BYTES + 2 * (source.bases // 4 + _READ_BYTES * source.sequences)
     if needed > options.budget:

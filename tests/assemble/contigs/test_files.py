@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ngsgpu.assemble.contigs import run
+from ngsgpu.errors import HostMemoryError
+from ngsgpu.kmers import Source
+from ngsgpu.run.options import RunOptions
 from tests.support.commands import Commands, names, read_json
 from tests.support.io.records import write
 from tests.support.minhash.oracle import reverse_complement
@@ -110,8 +114,11 @@ def test_a_repeat_is_bridged(tmp_path: Path, mates: list[Path], ngsgpu: Commands
         assert {(a, b), (b[:-1] + turn[b[-1]], a[:-1] + turn[a[-1]])} & links
 
     before = fasta.read_bytes(), gfa.read_bytes()
+    records = [path.read_text().split("@")[1:] for path in mates]
+    both = "".join(f"@{a}@{b}" for a, b in zip(*records, strict=True))
+    inside = write(mates[0].with_name("both.fq"), both.encode())
     done = ngsgpu(
-        "assemble", "-q", "-i", mates[0], "-I", mates[1], "-o", fasta, "--gfa", gfa, "-t", 3
+        "assemble", "-q", "-i", inside, "--interleaved", "-o", fasta, "--gfa", gfa, "-t", 3
     )
     assert (done.status, done.err) == (0, "")
     assert (fasta.read_bytes(), gfa.read_bytes()) == before
@@ -200,6 +207,12 @@ def test_no_reads(tmp_path: Path, ngsgpu: Commands) -> None:
     done = ngsgpu("assemble", "-q", "-i", path, "-o", out)
     assert done.status == 0, done.err
     assert out.read_bytes() == b""
+
+
+def test_reads_need_memory() -> None:
+    source = Source(10**9, 10**11, 0, ())
+    with pytest.raises(HostMemoryError, match=r"1,000,000,000 reads take .* use --memory"):
+        run.check_memory(source, RunOptions(memory=1 << 30))
 
 
 def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) -> None:

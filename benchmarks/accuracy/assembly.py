@@ -1,0 +1,127 @@
+"""Contigs of isolates: contiguity, errors and time of ngsgpu, MEGAHIT and SKESA, by QUAST.
+
+    python -m benchmarks.accuracy.assembly --work FOLDER -o out.json \
+        --set chosen,k12_150,K12.fna.gz,150,40,350,50,11 [--set checked,...]
+
+A set is ROLE,NAME,GENOME,LENGTH,COVERAGE,INSERT,DEVIATION,SEED: pairs are simulated by ART (profile
+HS25). What is already in FOLDER/NAME is not made again: R1.fq and R2.fq, and the contigs (.fa) of
+an assembler with its time (.time: elapsed s, user s, KiB). Those of ``--assemblers`` are run, and
+all that are there are judged. art_illumina, the assemblers and quast.py have to be on the PATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import resource
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.document import head, write_document
+
+THREADS = 2
+COMMANDS = {
+    "ngsgpu": "ngsgpu assemble -q -t {threads} -i R1.fq -I R2.fq -o ngsgpu.fa",
+    "megahit": "megahit -t {threads} -1 R1.fq -2 R2.fq -o megahit.out",
+    "skesa": "skesa --cores {threads} --reads R1.fq,R2.fq --contigs_out skesa.fa",
+}
+FIELDS = {
+    "contigs": "# contigs",
+    "nga50": "NGA50",
+    "misassemblies": "# misassemblies",
+    "local_misassemblies": "# local misassemblies",
+    "mismatches_per_100_kb": "# mismatches per 100 kbp",
+    "indels_per_100_kb": "# indels per 100 kbp",
+    "genome_percent": "Genome fraction (%)",
+    "duplication": "Duplication ratio",
+}
+
+
+def simulate(folder: Path, genome: Path, numbers: list[str]) -> None:
+    """Make ref.fa, R1.fq and R2.fq."""
+    folder.mkdir(parents=True, exist_ok=True)
+    reference = folder / "ref.fa"
+    if not reference.exists():
+        opener = gzip.open if genome.suffix == ".gz" else open
+        with opener(genome, "rb") as source, reference.open("wb") as target:
+            shutil.copyfileobj(source, target)
+    if not (folder / "R2.fq").exists():
+        length, coverage, insert, deviation, seed = numbers
+        command = f"art_illumina -ss HS25 -i ref.fa -p -l {length} -f {coverage} -m {insert} "
+        command += f"-s {deviation} -rs {seed} -na -q -o R"
+        subprocess.run(command.split(), cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+def is_there(folder: Path, name: str) -> bool:
+    """Whether an assembler has finished."""
+    timed = folder / f"{name}.time"
+    return timed.exists() and timed.stat().st_size > 0
+
+
+def assemble(folder: Path, name: str) -> None:
+    """Make contigs, and their time, unless they are there."""
+    timed = folder / f"{name}.time"
+    if is_there(folder, name):
+        return
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    begin = time.monotonic()
+    subprocess.run(
+        COMMANDS[name].format(threads=THREADS).split(),
+        cwd=folder,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    elapsed = time.monotonic() - begin
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if name == "megahit":
+        shutil.move(folder / "megahit.out/final.contigs.fa", folder / "megahit.fa")
+        shutil.rmtree(folder / "megahit.out")
+    timed.write_text(f"{elapsed:.2f} {usage.ru_utime - before:.2f} {usage.ru_maxrss}\n")
+
+
+def judged(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
+    """QUAST's numbers for each assembler, and its time."""
+    files = [f"{name}.fa" for name in names]
+    command = ["quast.py", "--fast", "-t", "1", "-m", "500", "-r", "ref.fa", "-o", "quast", *files]
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    with (folder / "quast/report.tsv").open() as lines:
+        rows = {row[0]: row[1:] for row in csv.reader(lines, delimiter="\t")}
+    found: dict[str, dict[str, Any]] = {}
+    for i, name in enumerate(names):
+        elapsed, user, _ = map(float, (folder / f"{name}.time").read_text().split())
+        numbers = {key: float(rows[field][i]) for key, field in FIELDS.items()}
+        found[name] = numbers | {"elapsed_s": elapsed, "user_s": user}
+    return found
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--set", action="append", required=True, dest="sets")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--assemblers", nargs="+", default=list(COMMANDS), choices=list(COMMANDS))
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    rows = []
+    for text in arguments.sets:
+        role, name, genome, *numbers = text.split(",")
+        folder = arguments.work / name
+        simulate(folder, Path(genome), numbers)
+        for assembler in arguments.assemblers:
+            assemble(folder, assembler)
+        length, coverage, insert, deviation, seed = map(int, numbers)
+        reads = {"length": length, "coverage": coverage, "insert": insert, "seed": seed}
+        row = {"role": role, "set": name, "genome": Path(genome).name.removesuffix(".fna.gz")}
+        found = judged(folder, [each for each in COMMANDS if is_there(folder, each)])
+        rows.append(row | {"reads": reads | {"deviation": deviation}, "found": found})
+        print(name, found)
+    write_document(head() | {"commands": COMMANDS, "rows": rows}, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
