@@ -71,7 +71,8 @@ def jobs(settings: argparse.Namespace) -> list[Job]:
     k, threads, least = settings.kmer, settings.threads, settings.min_abundance
     reads = " ".join(f"-i {name}" for name in MATES)
     found = []
-    for backend in dict.fromkeys((settings.backend, "cpu")):
+    others = () if settings.no_cpu else ("cpu",)
+    for backend in dict.fromkeys((settings.backend, *others)):
         limits = ["", *settings.gpu_memory] if backend == "cuda" else [""]
         for limit in limits:
             own = f"--backend {backend} -t {threads} {reads} -k {k}"
@@ -242,6 +243,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--folder", type=Path, help="where data sets are kept; without it they are removed")
     add("--tasks", nargs="+", default=["histogram", "database", "unitigs"])
     add("--backend", choices=("cpu", "cuda"), default="cpu", help="of ngsgpu; cpu runs as well")
+    add("--no-cpu", action="store_true", help="leave out ngsgpu on the CPU where a GPU runs it")
     add("--gpu-memory", nargs="*", default=["8G"], help="further runs on the GPU, with so much")
     add("-k", "--kmer", type=int, default=31)
     add("--min-abundance", type=int, default=3, help="of unitigs")

@@ -22,6 +22,8 @@ def test_both_backends_and_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     ]  # fmt: skip
     assert all("-t 4" in job.command and "-k 21" in job.command for job in known[:9])
     assert "-k21" in known[9].command
+    settings.no_cpu = True
+    assert {job.backend for job in jobs(settings)} == {"cuda", None}
     settings.tasks = ["unitigs"]
     assert {job.task for job in jobs(settings)} == {"unitigs"}
 
