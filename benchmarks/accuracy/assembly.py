@@ -120,7 +120,7 @@ def main() -> None:
         found = judged(folder, [each for each in COMMANDS if is_there(folder, each)])
         rows.append(row | {"reads": reads | {"deviation": deviation}, "found": found})
         print(name, found)
-    write_document(head() | {"commands": COMMANDS, "rows": rows}, arguments.out)
+        write_document(head() | {"commands": COMMANDS, "rows": rows}, arguments.out)
 
 
 if __name__ == "__main__":

@@ -30,16 +30,18 @@ class CleaningParameters:
 
     Attributes:
         tip_kmers: a dead end of fewer bases than k times this is a tip,
-        tip_ratio: if it is this many times less deep than its rivals.
+        tip_ratio: if it is this many times less deep than its rivals; or less deep at all, and
+            less than a quarter as deep as most of the genome.
         weak_ratio: a connection this many times less deep than its rivals at both ends is weak.
         bubble_ratio: of two pieces between the same neighbours and of like length, one goes if it
             is less than half as deep as most of the genome, and this many times less than the
             other; 1 leaves one piece in any case; 0 keeps both.
-        scrap_bases: pieces without links that are shorter go.
+        scrap_bases: pieces without links that are shorter go, and those as short as tips and less
+            than a quarter as deep as most of the genome.
     """
 
     tip_kmers: int = 2
-    tip_ratio: int = 4
+    tip_ratio: int = 3
     weak_ratio: int = 4
     bubble_ratio: int = 3
     scrap_bases: int = 0
@@ -187,14 +189,15 @@ def mark(
         d = 2 * piece
         ahead = link_starts[d + 1] - link_starts[d]
         behind = link_starts[d + 2] - link_starts[d + 1]
+        scarce = 4 * depths[piece] < typical
         if ahead + behind == 0:
-            if lengths[piece] < scrap_bases:
+            if lengths[piece] < scrap_bases or (scarce and lengths[piece] < tip_kmers * k):
                 marks[piece] = SCRAP
             continue
         if ahead == 0 or behind == 0:
             linked = d if ahead > 0 else d + 1
             if lengths[piece] < tip_kmers * k and is_outdone(
-                lengths, depths, link_starts, links, linked, tip_ratio
+                lengths, depths, link_starts, links, linked, 1 if scarce else tip_ratio
             ):
                 marks[piece] = TIP
             continue

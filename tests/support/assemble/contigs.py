@@ -154,11 +154,17 @@ def marks(
     for u in range(len(pieces)):
         d = 2 * u
         mark = 0
+        scarce = 4 * depth[u] < typical
         if not after[d] and not before[d]:
-            mark = 4 if length[u] < scrap else 0
+            short = scarce and length[u] < tip_kmers * pieces.k
+            mark = 4 if length[u] < scrap or short else 0
         elif not after[d] or not before[d]:
             linked = d if after[d] else d + 1
-            mark = 1 if length[u] < tip_kmers * pieces.k and outdone(linked, tip_ratio) else 0
+            mark = (
+                1
+                if length[u] < tip_kmers * pieces.k and outdone(linked, 1 if scarce else tip_ratio)
+                else 0
+            )
         elif (
             length[u] <= 3 * pieces.k
             and 2 * depth[u] < typical
