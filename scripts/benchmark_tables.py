@@ -270,6 +270,37 @@ def published_euler() -> dict[str, tuple[str, dict[str, str]]]:
     return found
 
 
+_SHI = (
+    "set, bases, errors|program|wall, s|reads found, sensitivity %|specificity %|"
+    "of those corrected, %|trimmed, %|of these right, %|wrong reads made right, %"
+)
+_EULER = (
+    "set, bases, reads without errors|program|unmodified / modified / discarded, %|"
+    "decided right, %|output reads without errors, %"
+)
+
+
+def spectrum_tables(result: dict[str, Any]) -> str:
+    """The tables of benchmarks.accuracy.spectrum: those of Shi and others, and Mahmood's."""
+    shi = [_SHI.split("|")]
+    keys = ("sensitivity", "specificity", "corrected", "trimmed", "accuracy", "made_right")
+    euler = [_EULER.split("|")]
+    for data in result["sets"]:
+        for program in data["programs"]:
+            if data["of"] == "shi":
+                name = f"{data['name']}, {data['read']}, {100 * data['rate']:.0f} %"
+                cells = [number(program[key], 2) for key in keys]
+                shi.append([name, program["program"], number(program["wall_s"], 1), *cells])
+            else:
+                name = f"{data['name']}, {data['read']}, {data['error_free']:.1f} %"
+                decisions = " / ".join(number(one, 1) for one in program["decisions"].values())
+                shares = [
+                    number(program[key], 1) for key in ("correct_decisions", "error_free_kept")
+                ]
+                euler.append([name, program["program"], decisions, *shares])
+    return "\n".join(drawn(lines) for lines in (shi, euler) if len(lines) > 1)
+
+
 def table(name: str) -> str:
     """The table of a file of results."""
     result = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
@@ -279,6 +310,8 @@ def table(name: str) -> str:
         return euler_steps(result)
     if result.get("schema") == "ngsgpu.benchmark.real_reads":
         return real_read_tables(result)
+    if result.get("schema") == "ngsgpu.benchmark.spectrum":
+        return spectrum_tables(result)
     return drawn([["data", "program", *COLUMNS], *rows(result)])
 
 
