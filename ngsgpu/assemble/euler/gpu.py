@@ -28,7 +28,7 @@ KERNELS: Final = KernelModule("ngsgpu.assemble.euler")
 MOST_EDGES: Final = (1 << 31) - 1
 """Of a graph: places are int32."""
 
-_EDGE_BYTES: Final = 128
+_EDGE_BYTES: Final = 144
 """GPU memory for an edge while the graph is made: words, their copies and sorting."""
 
 

@@ -28,7 +28,7 @@ from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
 
-_EDGE_BYTES: Final = 72
+_EDGE_BYTES: Final = 96
 """Memory for an edge while its graph is made: sorted words, places and vertices."""
 
 
