@@ -87,8 +87,10 @@ def open_run(
     from dataclasses import replace
 
     from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.memory import check_address_space
     from ngsgpu.device.startup import prepare_cuda
 
+    check_address_space()
     options = cpu_options(run.threads, run.memory, run.quiet)
     with choose_backend(run.backend.value, run.gpus, lease=lease, most=max_gpus) as chosen:
         leased = len(chosen.gpus)

@@ -17,13 +17,15 @@ import resource
 from dataclasses import dataclass
 from pathlib import Path
 
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import HostMemoryError, UsageError
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
 _ROOT = Path("/")
 # Version 1 writes "no limit" as the largest multiple of the page size below 2^63.
 _UNLIMITED = 1 << 60
+_LEAST_ADDRESS_SPACE = 480 << 20
+"""Of a run: Python, NumPy and Numba map about 280 MiB, and the smallest plan takes 200 more."""
 
 
 def parse_size(text: str) -> int:
@@ -89,6 +91,23 @@ def memory(root: Path = _ROOT) -> Memory:
         limits.append(soft)
         available = min(available, max(0, soft - _address_space(root)))
     return Memory(total, available, min(limits) if limits else None)
+
+
+def check_address_space() -> None:
+    """Refuse to begin a run under a limit of ``ulimit -v`` under which none can end.
+
+    Libraries that are imported beyond the limit fail in ways of their own, and Python 3.11 may try
+    for ever: it takes a number to handle an exception, and fails to.
+
+    Raises:
+        HostMemoryError: the limit is too low.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY and soft < _LEAST_ADDRESS_SPACE:
+        raise HostMemoryError(
+            f"this process may have {format_size(soft)} of virtual memory (ulimit -v), and a run "
+            f"takes {format_size(_LEAST_ADDRESS_SPACE)} at least; raise the limit"
+        )
 
 
 def available_memory(root: Path = _ROOT) -> int:

@@ -80,7 +80,7 @@ def test_numbers_beyond_all_measure(
 
 @pytest.mark.parametrize("megabytes", [250, 350, 450])
 def test_little_memory(work: Path, megabytes: int) -> None:
-    """Imports and threads fail then, each with words of its own."""
+    """Imports and threads would fail then, each in a way of its own, or never end."""
     done = shell(f"ulimit -v {megabytes * 1000}; ngsgpu correct -q -i r.fq -o o", work)
     assert done.returncode == 3
     assert done.stderr.startswith("ngsgpu: error: ")
