@@ -32,7 +32,7 @@ rule index_reference:
         gpu=0,
     params:
         guard=guard,
-        prefix=lambda wildcards: f"results/{wildcards.sample}/evaluate/reference",
+        prefix=lambda wildcards, output: output.index[0].removesuffix(".amb"),
     shell:
         "{params.guard} {log:q}; "
         "ngsgpu index build {input.reference:q} -o {params.prefix:q} --threads {threads}"

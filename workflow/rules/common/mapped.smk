@@ -33,7 +33,7 @@ def align_commands(wildcards, input):
         if listed(files)
     )
     reference = shlex.join(map(str, listed(input.reference)))
-    prefix = f"results/{wildcards.sample}/evaluate/reference"
+    prefix = "".join(path.removesuffix(".amb") for path in input.get("index", [])[:1])
     threads = config["mapped"]["threads"]
     # Batches of a fixed size: the number of threads does not change the result.
     return {
