@@ -17,7 +17,7 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
     os._exit(130)
 
 
-def _reuse_freed_memory() -> None:
+def reuse_freed_memory() -> None:
     """Have glibc keep what is freed, up to 32 MB a piece, for the next batch.
 
     Threads that return memory to the kernel and take it anew wait for each other there.
@@ -38,7 +38,7 @@ def main_cli() -> None:
     if sys.argv[1:2] != ["gpu"]:  # which runs other programs
         # NumPy's BLAS would start a thread per core, each of which spins for a while.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        _reuse_freed_memory()
+        reuse_freed_memory()
     from ngsgpu import cli
 
     signal.signal(signal.SIGINT, before)

@@ -76,12 +76,16 @@ class Kernel:
     Args:
         function: the function.
         options: of ``numba.njit``.
+
+    Attributes:
+        function: as given.
+        options: as given.
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = function
-        self._options = options
+        self.options = options
         self._dispatchers: dict[bool, Any] = {}
 
     def dispatcher(self, inner: bool = False) -> Any:
@@ -96,7 +100,7 @@ class Kernel:
         return self._dispatchers[inner]
 
     def _new_dispatcher(self, inner: bool) -> Any:
-        options = self._options | {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
+        options = self.options | {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
         kept = options.pop("cache", False)
         dispatcher = _numba().njit(**options)(self.function)
         if inner:
@@ -104,7 +108,7 @@ class Kernel:
         if kept:
             from ngsgpu.jit_cache import keep
 
-            keep(dispatcher, inner)
+            keep(dispatcher, options)
         return dispatcher
 
     @property

@@ -1,28 +1,33 @@
-"""The cache of compiled kernels: Numba's, with complete dependency tracking.
+"""Kernels for CPUs that are compiled once: Numba's machine code in the files of ``compiled``.
 
-Numba keeps a kernel until its own file changes. The code also depends on the kernels it calls, the
-constants it reads and the field positions of the tuples it gets, all possibly from other files;
-here these are part of an entry's key. An entry's file is named after its key and written before
-the index refers to it, so that no process finds other code there while another one compiles.
-Without a writable directory, kernels are compiled in memory.
+Numba keeps a kernel beside its source file until that file changes. The code also depends on the
+kernels it calls, the constants it reads and the field positions of the tuples it gets, all
+possibly from other files. Here all of these, the processor and Numba's version are part of an
+entry's name, and where the source lies is not.
 
 This module imports Numba; see ``ngsgpu.jit``.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import os
+import pickle
+import sys
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.core.types import BaseNamedTuple, BaseTuple
+
+from ngsgpu import compiled
 
 logger = logging.getLogger("ngsgpu")
 
@@ -32,92 +37,82 @@ _DEFERRED = "ngsgpu.jit"
 _warned = False
 
 
-def keep(dispatcher: Any, inner: bool) -> None:
+def keep(dispatcher: Any, options: dict[str, Any]) -> None:
     """Let Numba's dispatcher find and keep its machine code, if there is a place for it.
 
     Args:
         dispatcher: of a kernel.
-        inner: whether other kernels call it, not Python.
+        options: those that it was made with.
     """
-    try:
-        dispatcher._cache = KernelCache(dispatcher.py_func, inner)
-    except (RuntimeError, OSError) as error:  # RuntimeError: nowhere to write
-        _warn(error)
+    folder = compiled.cache_folder()
+    if folder is None:
+        _warn(None)
+    else:
+        dispatcher._cache = KernelCache(dispatcher.py_func, options, folder)
 
 
-def _warn(error: Exception) -> None:
-    """Warn once that kernels are not cached, with the remedy."""
+def _warn(error: OSError | None) -> None:
+    """Warn once that kernels are not kept, with the remedy."""
     global _warned
     if not _warned:
         _warned = True
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else ""
+        reason = os.strerror(error.errno) if error and error.errno else ""
         logger.warning(
             "compiled kernels cannot be cached%s, so every start recompiles them (up to half "
-            "a minute); set NUMBA_CACHE_DIR to a writable directory",
+            "a minute); set NGSGPU_CACHE_DIR to a writable directory",
             f" ({reason})" if reason else "",
         )
 
 
-class KernelCache(FunctionCache):
-    """The cache entries of one kernel.
+class KernelCache(NullCache):
+    """The kept code of one kernel, for Numba's dispatcher.
 
     Args:
         function: the undecorated kernel.
-        inner: whether other kernels call it, not Python.
-
-    Raises:
-        RuntimeError: there is no writable directory.
-        OSError: likewise.
+        options: those of ``numba.njit``.
+        folder: of compiled kernels.
     """
 
-    def __init__(self, function: Callable[..., Any], inner: bool) -> None:
-        super().__init__(function)
-        locator = self._impl.locator
-        self._cache_file = _Entries(
-            self._cache_path, self._impl.filename_base, locator.get_source_stamp()
-        )
-        self._depends_on = (inner, digest(function))
-
-    def _index_key(self, signature: Any, codegen: Any) -> Any:
-        fields = repr([list(_fields(kind)) for kind in signature])
-        return *super()._index_key(signature, codegen), self._depends_on, fields
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], folder: Path) -> None:
+        self._folder: Path | None = folder
+        self._beginning = f"cpu.{function.__module__}.{function.__qualname__}-"
+        self._depends_on = (
+            digest(function), sorted(options.items()), numba.__version__,
+            sys.implementation.cache_tag,
+        )  # fmt: skip
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The code for a signature; None where it is not there, or cannot be read."""
+        target_context.refresh()
+        if self._folder is None:
+            return None
         try:
-            return super().load_overload(signature, target_context)
-        except Exception as error:  # whatever a damaged file makes of unpickling
-            logger.debug("could not read a cached kernel: %s", error)
+            code = compiled.read(self._folder / self._name(signature, target_context.codegen()))
+            if code is None:
+                return None
+            return CompileResult._rebuild(target_context, *pickle.loads(code))
+        except Exception as error:  # whatever another version of a class makes of unpickling
+            logger.debug("could not read a kept kernel: %s", error)
             return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keep the code for a signature, if that is possible."""
+        if self._folder is None or data.lifted or data.library.has_dynamic_globals:
+            return
+        path = self._folder / self._name(signature, data.codegen)
         try:
-            super().save_overload(signature, data)
+            compiled.keep(path, dumps(data._reduce()))
         except OSError as error:
-            self.disable()
+            self._folder = None
             _warn(error)
+        else:
+            compiled.remove_old(self._folder, self._beginning)
 
-
-class _Entries(IndexDataCacheFile):
-    """The files of a kernel's entries."""
-
-    def save(self, key: Any, data: Any) -> None:
-        """Write an entry, then the index; entries that it does not name are removed."""
-        text = repr((self._source_stamp, [str(part) for part in key])).encode()
-        beginning = self._index_name.removesuffix("nbi")
-        name = f"{beginning}{hashlib.sha256(text).hexdigest()[:16]}.nbc"
-        self._save_data(name, data)
-        try:
-            named = self._load_index()
-        except Exception:  # damaged: begin anew
-            named = {}
-        named[key] = name
-        self._save_index(named)
-        for path in Path(self._cache_path).glob(f"{beginning}*.nbc"):
-            if path.name not in named.values():
-                with contextlib.suppress(OSError):
-                    path.unlink()
+    def _name(self, signature: Any, codegen: Any) -> str:
+        """Name of an entry, by all that the code depends on."""
+        fields = [list(_fields(kind)) for kind in signature]
+        key = repr((str(signature), fields, codegen.magic_tuple(), self._depends_on))
+        return f"{self._beginning}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 def digest(function: Callable[..., Any]) -> str:
@@ -136,6 +131,8 @@ def _parts(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
     code = function.__code__
     yield from _parts_of_code(code)
     yield repr(function.__defaults__)
+    for cell in function.__closure__ or ():
+        yield from _parts_of_value(cell.cell_contents, set(), seen)
     names = set(_names(code))
     for name in sorted(names):
         if name in function.__globals__:
@@ -163,6 +160,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 def _parts_of_value(value: Any, names: set[str], seen: set[int]) -> Iterator[str]:
     """What identifies a global: a kernel, a constant, a module of which ``names`` are used."""
     if type(value).__module__ == _DEFERRED:
+        yield repr(getattr(value, "options", None))
         yield from _parts(value.function, seen)
     elif isinstance(value, tuple):
         for one in value:
@@ -185,10 +183,11 @@ def _parts_of_value(value: Any, names: set[str], seen: set[int]) -> Iterator[str
 
 
 def _fields(kind: Any) -> Iterator[object]:
-    """Names of the fields of named tuples, as deep as they go."""
+    """Classes and fields of named tuples, as deep as they go."""
     is_named, is_tuple = (isinstance(kind, base) for base in (BaseNamedTuple, BaseTuple))
     if is_named:
-        yield kind.instance_class._fields
+        kept = kind.instance_class
+        yield kept.__module__, kept.__qualname__, kept._fields
     if is_tuple:
         for one in kind:
             yield from _fields(one)

@@ -5,9 +5,18 @@ from __future__ import annotations
 import signal
 
 import pytest
+from hypothesis import settings
 
+from ngsgpu.__main__ import reuse_freed_memory
 from tests.support.backends import BACKENDS, need_gpu
 from tests.support.commands import Commands
+
+# How long one example takes says more about the machine, and about what is compiled meanwhile.
+settings.register_profile("ngsgpu", deadline=None)
+settings.load_profile("ngsgpu")
+
+# As the command line does: its commands run in this process, one after the other.
+reuse_freed_memory()
 
 # A shell starts what runs in the background with Ctrl-C ignored, which children would inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

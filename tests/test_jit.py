@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ngsgpu.jit import interpreted, njit
-from ngsgpu.jit_cache import _Entries
 
 ROOT = Path(__file__).parents[1]
 
@@ -89,7 +88,7 @@ def run_kernels(folder: Path, cache: Path | None, **options: Any) -> tuple[int, 
     """What the kernel gives in a new process, and what is said."""
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": "/dev/null"}
     if cache is not None:
-        environment["NUMBA_CACHE_DIR"] = str(cache)
+        environment["NGSGPU_CACHE_DIR"] = str(cache)
     done = subprocess.run(
         [sys.executable, "-B", "caller.py"],
         cwd=folder,
@@ -106,25 +105,56 @@ def test_what_a_kernel_uses_of_other_files_is_seen(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     write_kernels(tmp_path)
     assert run_kernels(tmp_path, cache) == (1011, "")
-    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb*")}
+    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("cpu.*")}
     assert len(kept) >= 2
     assert run_kernels(tmp_path, cache) == (1011, "")
-    assert kept == {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb*")}
+    assert kept == {path: path.stat().st_mtime_ns for path in cache.rglob("cpu.*")}
     write_kernels(tmp_path, more=5)
     assert run_kernels(tmp_path, cache) == (1015, "")
     write_kernels(tmp_path, more=5, factor=2)
     assert run_kernels(tmp_path, cache) == (1030, "")
     write_kernels(tmp_path, more=5, factor=2, fields=("second", "first"))
     assert run_kernels(tmp_path, cache) == (1030, "")
+    callee = tmp_path / "callee.py"
+    callee.write_text(callee.read_text().replace("cache=True", "cache=True, boundscheck=True"))
+    before = set(cache.rglob("cpu.*"))
+    assert run_kernels(tmp_path, cache) == (1030, "")
+    assert set(cache.rglob("cpu.*")) > before
+
+
+def test_kernels_are_shared_by_copies_of_their_sources(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    kept = {}
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
+        write_kernels(folder)
+        assert run_kernels(folder, cache) == (1011, "")
+        kept[folder.name] = {path: path.stat().st_mtime_ns for path in cache.rglob("cpu.*")}
+    assert kept["one"] == kept["two"]
+
+
+def test_old_versions_of_a_kernel_go_when_a_new_one_is_kept(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    write_kernels(tmp_path)
+    run_kernels(tmp_path, cache)
+    old, *others = sorted(cache.rglob("cpu.__main__.computed-*")) + sorted(
+        cache.rglob("cpu.callee*")
+    )
+    os.utime(old, (0, 0))
+    assert run_kernels(tmp_path, cache) == (1011, "")
+    assert old.exists()
+    write_kernels(tmp_path, factor=2)
+    assert run_kernels(tmp_path, cache) == (1022, "")
+    assert not old.exists()
+    assert all(other.exists() for other in others)
 
 
 def test_kernels_with_nowhere_to_be_kept(tmp_path: Path) -> None:
-    """As in a container: neither the package's folders nor a home can be written, even by root."""
+    """As in a container with a home that cannot be written, even by root."""
     write_kernels(tmp_path)
-    (tmp_path / "__pycache__").touch()
     result, said = run_kernels(tmp_path, None)
     assert result == 1011
-    assert said.startswith("compiled kernels cannot be cached, so every start recompiles them")
+    assert said.startswith("compiled kernels cannot be cached (Not a directory), so every start")
     assert said.count("\n") == 1
 
 
@@ -139,31 +169,17 @@ def test_kernels_that_cannot_be_written(tmp_path: Path) -> None:
     assert result == 1011
     assert said.startswith("compiled kernels cannot be cached (File too large), so every start")
     assert said.count("\n") == 1
-    assert list(cache.rglob("*.nb*")) == []
+    assert list(cache.rglob("cpu.*")) == []
 
 
 def test_kept_kernels_that_are_damaged(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     write_kernels(tmp_path)
     assert run_kernels(tmp_path, cache) == (1011, "")
-    for path in cache.rglob("*.nb*"):
+    for path in cache.rglob("cpu.*"):
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     assert run_kernels(tmp_path, cache) == (1011, "")
     assert run_kernels(tmp_path, cache) == (1011, "")
-
-
-def test_a_kernel_never_finds_the_code_of_another_version(tmp_path: Path) -> None:
-    """Numba's numbers name the files: an index can be new while its files are old."""
-    entries = _Entries(str(tmp_path), "kernel", "old source")
-    entries.save("signature", b"old code")
-    before = {path.name for path in tmp_path.glob("*.nbc")}
-    newer = _Entries(str(tmp_path), "kernel", "new source")
-    assert newer.load("signature") is None
-    newer.save("signature", b"new code")
-    after = {path.name for path in tmp_path.glob("*.nbc")}
-    assert len(before) == len(after) == 1
-    assert before.isdisjoint(after)
-    assert newer.load("signature") == b"new code"
 
 
 def test_scipy_is_hidden_from_numba_alone() -> None:

@@ -46,7 +46,6 @@ SCHEMA_VERSION = 1
 START_PAIRS = 100
 WARM_UP_PAIRS = 50_000
 CACHES = {
-    "NUMBA_CACHE_DIR": "numba",
     "NGSGPU_CACHE_DIR": "ngsgpu",
     "CUPY_CACHE_DIR": "cupy",
 }

@@ -44,8 +44,8 @@ def graph_bytes(size: int, k: int, words: int) -> int:
 
 
 def compact_on_gpu(
-    kmers: NDArray[np.uint64],
-    counts: NDArray[np.uint16],
+    kmers: Any,
+    counts: Any,
     k: int,
     *,
     limit: int | None = None,
@@ -54,15 +54,16 @@ def compact_on_gpu(
     """Find the neighbours of all k-mers and compact their graph, on the current GPU.
 
     Args:
-        kmers: uint64[n, words], canonical, ascending, distinct; not none.
-        counts: uint16[n].
+        kmers: uint64[n, words], canonical, ascending, distinct; not none; of NumPy or, on this GPU,
+            CuPy.
+        counts: uint16[n], likewise.
         k: their length, odd.
         limit: GPU memory that may be used, in bytes; None: free memory.
         neighbours: whether ``masks`` and ``nexts`` of the graph are wanted.
 
     Returns:
-        The graph, without ``starts`` and, unless they are wanted, neighbours, and the unitigs, with
-        their letters.
+        The graph, without ``starts``, without neighbours unless they are wanted, and without k-mers
+        and counts that came from the GPU; and the unitigs, with their letters.
 
     Raises:
         DeviceMemoryError: the graph does not fit.
@@ -70,8 +71,9 @@ def compact_on_gpu(
     """
     size, words = kmers.shape
     with limited_gpu_memory(limit), cuda_errors("compacting the graph on the GPU"):
-        budget = gpu_memory(limit).budget
-        needed = graph_bytes(size, k, words)
+        there = 0 if isinstance(kmers, np.ndarray) else kmers.nbytes + counts.nbytes
+        budget = gpu_memory(None if limit is None else limit - there).budget
+        needed = graph_bytes(size, k, words) - there
         if size > MOST_NODES or needed > budget:
             raise DeviceMemoryError(
                 f"the graph of {size:,} k-mers takes {format_size(needed)} of GPU memory and "
@@ -82,6 +84,8 @@ def compact_on_gpu(
             run = _Compaction(kmers, counts, k, arena, neighbours=neighbours)
             unitigs = run.unitigs()
             none = np.empty(0, dtype=np.int32)
+            if there:
+                kmers, counts = np.empty((0, words), np.uint64), np.empty(0, np.uint16)
             return Graph(k, kmers, counts, none, run.masks, run.nexts), unitigs
 
 
@@ -95,8 +99,8 @@ class _Compaction:
 
     def __init__(
         self,
-        kmers: NDArray[np.uint64],
-        counts: NDArray[np.uint16],
+        kmers: Any,
+        counts: Any,
         k: int,
         arena: Arena,
         *,
@@ -112,8 +116,9 @@ class _Compaction:
         self._bits = index_bits(self._size, k)
         self._arena = arena
         with persistent():
-            self._kmers = to_device(kmers)
-            self._counts = to_device(counts)
+            self._kmers, self._counts = (
+                to_device(own) if isinstance(own, np.ndarray) else own for own in (kmers, counts)
+            )
             self._masks = cupy.empty(self._size, dtype=cupy.uint8)
             self._starts = cupy.empty((1 << self._bits) + 1, dtype=cupy.int32)
         self._index = (self._kmers, self._starts, np.int32(self._bits), np.int32(k))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.paths import is_stream, own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
-from ngsgpu.kmers import KmerDatabase, count_files, open_database
+from ngsgpu.kmers import KmerDatabase, Source, count_files, kmers_on_gpu, open_database
 from ngsgpu.kmers.model import valley_of
 from ngsgpu.pool import map_all
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
@@ -134,19 +135,11 @@ def write_unitigs(
         )
 
         def run(options: RunOptions) -> UnitigSummary:
-            own, name = parameters, str(database or paths[0])
-
-            def choose(histogram: NDArray[np.int64]) -> int:
-                nonlocal own
-                least = _valley(histogram, name)
-                own = replace(parameters, min_abundance=least)
-                return least
-
-            with counted_kmers(
-                paths, outputs, database, parameters, phred_offset, options,
-                None if parameters.min_abundance else choose,
-            ) as counted:  # fmt: skip
-                return _write(counted, name, own, fasta, segments, table, color, options)
+            solid = solid_of(
+                paths, outputs[0], database, parameters, phred_offset, options,
+                on_gpu=colors is None,
+            )  # fmt: skip
+            return _write(solid, fasta, segments, table, color, options)
 
         # What fails on the GPU does so before anything is written.
         summary = on_backend(
@@ -165,24 +158,88 @@ def write_unitigs(
     return summary
 
 
-@contextmanager
-def counted_kmers(
+class Solid(NamedTuple):
+    """The k-mers of a graph.
+
+    Attributes:
+        k: their length.
+        least: lowest count.
+        kmers: uint64[n, words], of NumPy or, on the GPU, CuPy.
+        counts: uint16[n], likewise.
+        source: what was counted.
+    """
+
+    k: int
+    least: int
+    kmers: Any
+    counts: Any
+    source: Source
+
+
+def solid_of(
     paths: Sequence[str | Path],
-    outputs: Sequence[str | Path],
+    output: str | Path,
     database: str | Path | None,
     parameters: UnitigParameters,
     phred_offset: PhredOffset,
     options: RunOptions,
-    least: Callable[[NDArray[np.int64]], int] | None = None,
-) -> Iterator[KmerDatabase]:
-    """The database, or one of the files that lasts for the block, beside the first output.
+    *,
+    on_gpu: bool,
+) -> Solid:
+    """The k-mers of a graph.
 
-    ``least`` is that of ``count_files``.
+    Args:
+        paths: see ``write_unitigs``.
+        output: what does not fit into memory goes to a temporary folder beside it.
+        database: see ``write_unitigs``.
+        parameters: likewise.
+        phred_offset: likewise.
+        options: likewise.
+        on_gpu: whether k-mers that are counted on a GPU may stay there.
+
+    Raises:
+        InputError: a file or the database cannot be read.
+        OutputError: the temporary folder cannot be written.
+        DeviceError: the GPU failed, and the CPU may not take over.
+        HostMemoryError: the memory is too small.
     """
+    name = str(database or paths[0])
+    chosen = parameters.min_abundance
+
+    def choose(histogram: NDArray[np.int64]) -> int:
+        nonlocal chosen
+        chosen = _valley(histogram, name)
+        return chosen
+
+    least = None if parameters.min_abundance else choose
+    if on_gpu and database is None and options.backend == "cuda":
+        kept, source = kmers_on_gpu(
+            paths, parameters.counted(), beside=_beside(output), phred_offset=phred_offset,
+            options=options, least=least,
+        )  # fmt: skip
+        return Solid(parameters.kmer, chosen or 0, *kept.together(), source)
+    counting: AbstractContextManager[KmerDatabase]
     if database is not None:
-        yield open_database(database, options.threads)
-        return
-    beside = _beside(outputs[0])
+        counting = contextlib.nullcontext(open_database(database, options.threads))
+    else:
+        counting = _counted(paths, _beside(output), parameters, phred_offset, options, least)
+    with counting as counted:
+        k = counted.parameters.kmer
+        check_odd(k)
+        chosen = chosen or _abundance(counted, name, options.threads)
+        return Solid(k, chosen, *solid_kmers(counted, chosen, options), counted.source)
+
+
+@contextlib.contextmanager
+def _counted(
+    paths: Sequence[str | Path],
+    beside: Path,
+    parameters: UnitigParameters,
+    phred_offset: PhredOffset,
+    options: RunOptions,
+    least: Callable[[NDArray[np.int64]], int] | None,
+) -> Iterator[KmerDatabase]:
+    """The files' k-mers in a database beside a path; ``least`` is that of ``count_files``."""
     try:
         with temporary_folder(beside) as folder:
             place = folder / "kmers"
@@ -207,41 +264,29 @@ def _beside(output: str | Path) -> Path:
 
 
 def _write(
-    database: KmerDatabase,
-    path: str,
-    parameters: UnitigParameters,
+    solid: Solid,
     fasta: Callable[[memoryview], None] | None,
     gfa: Callable[[memoryview], None] | None,
     colors: Callable[[bytes], None] | None,
     color: Sequence[str | Path],
     options: RunOptions,
 ) -> UnitigSummary:
-    k = database.parameters.kmer
-    check_odd(k)
-    least = parameters.min_abundance or _abundance(database, path, options.threads)
     with Progress(options.progress) as progress:
         with progress.stage("compacting", unit="k-mers") as stage:
-            kmers, counts = solid_kmers(database, least, options)
-            graph, unitigs = _compacted(kmers, counts, k, options, walked=colors is not None)
-            stage.advance(len(graph))
+            graph, unitigs = compacted(solid, options, walked=colors is not None)
+            stage.advance(len(solid.counts))
         with progress.stage("writing", unit="unitigs") as stage:
             write_text(graph, unitigs, fasta, gfa, options.threads)
             if colors is not None:
                 for text in color_lines(graph, unitigs, color, options.threads):
                     colors(text)
             stage.advance(len(unitigs))
-    return _summary(unitigs, k, least)
+    return _summary(unitigs, solid.k, solid.least)
 
 
-def _compacted(
-    kmers: NDArray[np.uint64],
-    counts: NDArray[np.uint16],
-    k: int,
-    options: RunOptions,
-    *,
-    walked: bool,
-) -> tuple[Graph, Unitigs]:
-    """The graph, with what ``color_lines`` needs if it is to be walked, and its unitigs."""
+def compacted(solid: Solid, options: RunOptions, *, walked: bool) -> tuple[Graph, Unitigs]:
+    """The graph, with what walks along it need if there will be any, and its unitigs."""
+    k, kmers, counts = solid.k, solid.kmers, solid.counts
     if options.backend == "cuda" and len(kmers) > 0:
         from ngsgpu.assemble.gpu import compact_on_gpu
 
@@ -250,6 +295,9 @@ def _compacted(
         except DeviceMemoryError as error:
             cause = str(error).partition(";")[0]
         _LOG.info("%s; compacting on the CPU", cause)
+    if not isinstance(kmers, np.ndarray):
+        _check_memory(len(kmers), k, kmers.shape[1], options)
+        kmers, counts = kmers.get(), counts.get()
     graph = graph_of(kmers, counts, k, options.threads)
     return graph, find_unitigs(graph, options.threads)
 

@@ -135,6 +135,19 @@ def write_text(
             gfa(lines)
 
 
+def prepare() -> None:
+    """Load what writes unitigs, while the GPU still looks for them."""
+    k = 11
+    none = np.empty(0, dtype=np.int32)
+    one = np.ones(1, dtype=np.int64)
+    letters = np.full(k, LETTERS[0], dtype=np.uint8)
+    masks = np.empty(0, dtype=np.uint8)
+    graph = Graph(k, np.empty((0, 1), np.uint64), np.empty(0, np.uint16), none, masks, none)
+    first = np.zeros(1, dtype=np.int32)
+    unitigs = Unitigs(first, first, one, one, np.zeros(3, dtype=np.int64), none, letters)
+    write_text(graph, unitigs, lambda text: None, lambda text: None)
+
+
 def _parts(ends: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """Cut unitigs that end at these bases into tasks."""
     begin = 0

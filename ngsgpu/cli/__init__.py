@@ -9,6 +9,7 @@ Results go to files or standard output, messages through the logger ``ngsgpu`` t
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -22,7 +23,19 @@ from ngsgpu.cli import standard
 from ngsgpu.ending import MESSAGE, Terminated, ends_when_asked, leave
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory, out_of_memory
 
-app = typer.Typer(
+
+class _Application(typer.Typer):
+    """Typer puts the commands together at every call; here once, which takes longer than most."""
+
+    @functools.cached_property
+    def _commands(self) -> Any:
+        return typer.main.get_command(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._commands(*args, **kwargs)
+
+
+app = _Application(
     name="ngsgpu",
     help="Correct, merge, extend and classify Illumina short reads, and evaluate the results.",
     epilog="Exit status: 0 success, 1 failure while running, 2 wrong usage or unreadable input, "

@@ -23,7 +23,7 @@ from ngsgpu.cli.options import (
     Threads,
     option,
 )
-from ngsgpu.cli.run import cpu_options, number_or, open_run, phred, say
+from ngsgpu.cli.run import number_or, open_run, phred, say
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -131,8 +131,6 @@ def assemble(
             )
             say(tour, quiet)
         return
-    if backend is BackendChoice.cuda:
-        raise UsageError("--backend cuda is for --method euler; all else works on the CPU")
     from ngsgpu.assemble.contigs import AssemblyParameters, assemble_files
 
     least = number_or("auto", min_abundance, int, "--min-abundance")
@@ -143,21 +141,28 @@ def assemble(
         bubbles=bubbles.value,
         min_contig=min_contig,
     )
-    statistics = assemble_files(
-        in1 or [],
-        out,
-        in2 or [],
-        single=single or [],
-        interleaved=interleaved,
-        graph=gfa,
-        scaffolds=scaffolds,
-        coverage=coverage,
-        stats=stats,
-        parameters=parameters,
-        phred_offset=phred(phred_offset),
-        options=cpu_options(threads, memory, quiet),
-    )
-    say(statistics, quiet)
+    with open_run(
+        Compute(threads, backend, gpus, gpu_memory, quiet, memory),
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.kmers.gpu",
+        "ngsgpu.assemble.gpu",
+        max_gpus=1,
+    ) as (_, run):
+        statistics = assemble_files(
+            in1 or [],
+            out,
+            in2 or [],
+            single=single or [],
+            interleaved=interleaved,
+            graph=gfa,
+            scaffolds=scaffolds,
+            coverage=coverage,
+            stats=stats,
+            parameters=parameters,
+            phred_offset=phred(phred_offset),
+            options=run,
+        )
+        say(statistics, quiet)
 
 
 def _euler(kmers: tuple[int, ...] | None, min_abundance: str, min_contig: int) -> EulerParameters:

@@ -10,6 +10,7 @@ from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
     Compute,
+    Gpus,
     Memory,
     OneGpu,
     OneGpuMemory,
@@ -19,7 +20,17 @@ from ngsgpu.cli.options import (
     flag,
     option,
 )
-from ngsgpu.cli.run import cpu_options, open_run, say
+from ngsgpu.cli.run import open_run, say
+
+IndexGpuMemory = Annotated[
+    str | None,
+    option(
+        ...,
+        "SIZE",
+        "Memory budget per GPU; with less, suffixes are sorted in more buckets.",
+        show_default="free memory",
+    ),
+]
 
 
 def build(
@@ -44,9 +55,10 @@ def build(
     ),
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
-    gpus: OneGpu = None,
+    gpus: Gpus = None,
     memory: Memory = None,
-    gpu_memory: OneGpuMemory = None,
+    gpu_memory: IndexGpuMemory = None,
+    dry_run: bool = flag("Read the sequences and print the plan; write nothing.", "--dry-run"),
     quiet: Quiet = False,
 ) -> None:
     """Index a reference.
@@ -57,16 +69,24 @@ def build(
     ngsgpu index build reference.fa.gz -o reference
     """
     from ngsgpu.errors import UsageError
-    from ngsgpu.suffix import build_index, check_format
+    from ngsgpu.suffix import build_index, check_format, plan_index
 
     chosen = check_format(kind)
-    if out is None:
+    if out is None and not dry_run:
         if chosen != "bwa" or reference == "-":
             raise UsageError("name the index with -o")
         out = reference
-    with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet, memory), "ngsgpu.suffix.gpu", max_gpus=1
-    ) as (_, options):
+    kernels, most = (
+        (("ngsgpu.suffix.gpu",), 1)
+        if chosen in ("sa", "bwt")
+        else (("ngsgpu.suffix.gpu", "ngsgpu.suffix.bucket.text"), None)
+    )
+    run = Compute(threads, backend, gpus, gpu_memory, quiet, memory)
+    with open_run(run, *kernels, max_gpus=most) as (device, options):
+        if dry_run or out is None:
+            lines = plan_index(reference, chosen, options)
+            typer.echo("\n".join([f"backend  {device}", *lines]))
+            return
         say(build_index(reference, out, chosen, options), quiet)
 
 
@@ -83,6 +103,9 @@ def query(
     whole: bool = flag("Only matches of whole reads, of any length.", "--whole"),
     max_places: int = option(20, "N", "A match with more places is written without them."),
     threads: Threads = 0,
+    backend: BackendOption = BackendChoice.auto,
+    gpus: OneGpu = None,
+    gpu_memory: OneGpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Find the maximal exact matches of reads in a reference, on both strands.
@@ -95,8 +118,9 @@ def query(
     from ngsgpu.suffix import QueryParameters, query_files
 
     parameters = QueryParameters(min_length=min_length, whole=whole, max_places=max_places)
-    options = cpu_options(threads, None, quiet)
-    say(query_files(index, in1, out, parameters, options), quiet)
+    run = Compute(threads, backend, gpus, gpu_memory, quiet)
+    with open_run(run, "ngsgpu.suffix.search_gpu", max_gpus=1) as (_, options):
+        say(query_files(index, in1, out, parameters, options), quiet)
 
 
 app = typer.Typer(no_args_is_help=True, help="Index references, and find exact matches in them.")

@@ -10,9 +10,9 @@ from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
     Compute,
+    EachGpuMemory,
+    Gpus,
     Memory,
-    OneGpu,
-    OneGpuMemory,
     Paths,
     PhredChoice,
     PhredOffsetOption,
@@ -63,9 +63,9 @@ def count(
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
-    gpus: OneGpu = None,
+    gpus: Gpus = None,
     memory: Memory = None,
-    gpu_memory: OneGpuMemory = None,
+    gpu_memory: EachGpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Count the canonical k-mers of reads or genomes, exactly.
@@ -89,7 +89,6 @@ def count(
         Compute(threads, backend, gpus, gpu_memory, quiet, memory),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.kmers.gpu",
-        max_gpus=1,
     ) as (_, options):
         if out is not None:
             source = count_files(paths, out, parameters, phred_offset=offset, options=options)

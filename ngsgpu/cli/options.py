@@ -60,6 +60,9 @@ BackendOption = Annotated[
 FirstMates = Annotated[
     Paths | None, option(..., "FILE", "First mates; repeat for each lane.", "-i", "--in1")
 ]
+EachGpuMemory = Annotated[
+    str | None, option(..., "SIZE", "Memory budget per GPU.", show_default="free memory")
+]
 GpuMemory = Annotated[
     str | None,
     option(

@@ -122,12 +122,11 @@ def show_plan(
         HostMemoryError: the memory does not suffice.
     """
     typer.echo(f"backend  {backend}")
-    lines = plan.lines()
     if backend.name == "cuda":
         gpu_plan = plan_for_this_gpu(plan, parameters, options)
-        typer.echo("\n".join([*lines[:2], f"GPU      {gpu_plan.line()}"]))
+        typer.echo("\n".join([*plan.inputs(), f"GPU      {gpu_plan.line()}"]))
         return
-    typer.echo("\n".join(lines))
+    typer.echo("\n".join(plan.lines()))
     plan.check(parameters)
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import typer
-
-from ngsgpu.cli.options import BackendChoice, StageRun
-from ngsgpu.cli.run import cpu_options, phred, say
-from ngsgpu.errors import UsageError
+from ngsgpu.cli.options import StageRun
+from ngsgpu.cli.run import open_run, phred, say, show_plan
 
 
 class SpectrumFiles(NamedTuple):
@@ -30,29 +27,32 @@ def correct_by_spectrum(files: SpectrumFiles, run: StageRun, **parameters: Any) 
         files: inputs and outputs.
         run: options of the run.
         parameters: those of ``SpectrumParameters``.
-
-    Raises:
-        UsageError: a GPU was asked for.
     """
-    from ngsgpu.spectrum import SpectrumParameters, correct_files, plan_files
+    with open_run(
+        run,
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.readset.gpu",
+        "ngsgpu.kmers.gpu",
+        "ngsgpu.spectrum.gpu",
+        lease=not run.dry_run,
+        max_gpus=1,
+    ) as (backend, options):
+        from ngsgpu.spectrum import SpectrumParameters, correct_files, plan_files
+        from ngsgpu.spectrum.gpu_plan import plan_for_this_gpu
 
-    if run.backend is BackendChoice.cuda:
-        raise UsageError("--method spectrum runs on the CPU; leave out --backend cuda")
-    chosen = SpectrumParameters(**parameters)
-    options = cpu_options(run.threads, run.memory, run.quiet)
-    settings: dict[str, Any] = {
-        "interleaved": files.interleaved,
-        "parameters": chosen,
-        "phred_offset": phred(run.phred_offset),
-        "options": options,
-    }
-    if run.dry_run:
-        plan = plan_files(files.in1, files.in2, **settings)
-        typer.echo("\n".join(["backend  cpu", *plan.lines()]))
-        plan.check(chosen)
-        return
-    statistics = correct_files(
-        files.in1, files.out1, files.in2, files.out2,
-        trim=files.trim, split=files.split, stats=run.stats, **settings,
-    )  # fmt: skip
-    say(statistics, run.quiet)
+        chosen = SpectrumParameters(**parameters)
+        settings: dict[str, Any] = {
+            "interleaved": files.interleaved,
+            "parameters": chosen,
+            "phred_offset": phred(run.phred_offset),
+            "options": options,
+        }
+        if run.dry_run:
+            plan = plan_files(files.in1, files.in2, **settings)
+            show_plan(backend, plan, chosen, options, plan_for_this_gpu)
+            return
+        statistics = correct_files(
+            files.in1, files.out1, files.in2, files.out2,
+            trim=files.trim, split=files.split, stats=run.stats, **settings,
+        )  # fmt: skip
+        say(statistics, run.quiet)

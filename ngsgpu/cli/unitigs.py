@@ -6,9 +6,9 @@ from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
     Compute,
+    EachGpuMemory,
+    Gpus,
     Memory,
-    OneGpu,
-    OneGpuMemory,
     Paths,
     PhredChoice,
     PhredOffsetOption,
@@ -57,9 +57,9 @@ def unitigs(
     stats: StatsFile = None,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
-    gpus: OneGpu = None,
+    gpus: Gpus = None,
     memory: Memory = None,
-    gpu_memory: OneGpuMemory = None,
+    gpu_memory: EachGpuMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Compact the de Bruijn graph of reads or genomes into unitigs.
@@ -86,7 +86,7 @@ def unitigs(
         "ngsgpu.io.gpu.parse",
         "ngsgpu.kmers.gpu",
         "ngsgpu.assemble.gpu",
-        max_gpus=1,
+        "ngsgpu.assemble.text",
     ) as (_, options):
         summary = write_unitigs(
             [*(in1 or []), *(in2 or [])],

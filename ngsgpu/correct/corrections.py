@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.workspace import HIGH_QUALITY, LOW_QUALITY
-from ngsgpu.io.output.patch import Edits
+from ngsgpu.io.output.edits import Edits
 from ngsgpu.jit import njit
 
 # A read's votes: number of candidate corrections in the low bits, and whether they disagree.

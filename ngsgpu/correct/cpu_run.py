@@ -20,7 +20,7 @@ from ngsgpu.correct.forest import NO_FOREST
 from ngsgpu.correct.params import HIGHEST_QUALITY, MASKED_QUALITY, CorrectionParameters
 from ngsgpu.correct.workspace import Workspace, sampled_anchors, sampled_errors
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, EditStyle
+from ngsgpu.io.output.edits import EditCounts, EditStyle
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.jit import Integer
 from ngsgpu.minhash import MinhashTables, build_tables

@@ -22,12 +22,15 @@ from ngsgpu.correct.gpu import (
 )
 from ngsgpu.correct.gpu_forest import forest_bytes
 from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.device.arena import ALIGNMENT
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.memory import format_size
-from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
+from ngsgpu.device.plan import ADVICE, ROUNDING_BYTES, MemoryPlan, gpu_memory
+from ngsgpu.device.spread import can_spread, share_bytes
+from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
-from ngsgpu.readset.gpu import ReadMemory, reading_bytes
+from ngsgpu.readset.gpu import ReadMemory, divided_bytes, reading_bytes
 
 if TYPE_CHECKING:
     from ngsgpu.correct.cpu_run import CorrectionPlan
@@ -86,6 +89,10 @@ class GpuPlan(MemoryPlan):
         hashes: number of tables.
         placement: which data are on the GPU.
         batches: memory of a batch of anchors.
+        divided_over: GPUs that have a share of the reads and the tables each, which ``reads`` and
+            ``tables`` are; 1 where every GPU has all of them.
+        divided_tables: bytes of the tables that are divided.
+        before_division: bytes of the reads on the first GPU before they are divided.
     """
 
     WORK = "correcting"
@@ -93,6 +100,28 @@ class GpuPlan(MemoryPlan):
     hashes: int
     placement: Placement
     batches: BatchSizes
+    divided_over: int = 1
+    divided_tables: int = 0
+    before_division: int = 0
+
+    @property
+    def arena(self) -> int:
+        """GPU memory except for the reads, and for what is divided."""
+        return self.work if self.divided_over > 1 else self.tables + self.work
+
+    @property
+    def total(self) -> int:
+        """The most that is in use on the GPU at a time."""
+        reads = self.reads + ROUNDING_BYTES
+        return reads + max(self.tables + self.work, self.before_division)
+
+    def line(self) -> str:
+        """The plan for people."""
+        # Without arguments, super() does not work in a dataclass with slots.
+        line = MemoryPlan.line(self)
+        if self.divided_over > 1:
+            line += f"; reads and tables are divided over {self.divided_over} GPUs"
+        return line
 
     def check_host(self) -> None:
         """Refuse a plan that needs too much host memory.
@@ -119,8 +148,8 @@ class GpuPlan(MemoryPlan):
     def document(self) -> dict[str, Any]:
         """The plan for the statistics."""
         return {
-            # Without arguments, super() does not work in a dataclass with slots.
             **MemoryPlan.document(self),
+            "divided_over": self.divided_over,
             "tables_on_host": self.hashes - self.placement.tables,
             "slots_on_host": not self.placement.slots,
             "reads_on_host": list(self.placement.moved),
@@ -135,6 +164,7 @@ def plan_gpu(
     budget: int,
     host_budget: int,
     batches: BatchSizes | None = None,
+    divided_over: int = 1,
 ) -> GpuPlan:
     """Plan the placement of the data and the size of batches.
 
@@ -144,6 +174,7 @@ def plan_gpu(
         budget: GPU memory budget in bytes, including the reads.
         host_budget: pinned host memory budget in bytes.
         batches: the largest batches.
+        divided_over: GPUs over which the reads and the tables are divided.
 
     Raises:
         DeviceMemoryError: neither suffices; the message states how much is needed and available.
@@ -152,7 +183,9 @@ def plan_gpu(
     levels = list(_levels(batches or BatchSizes()))
 
     def plan(placement: Placement, level: int) -> GpuPlan:
-        return _plan(reads, parameters, placement, *levels[level], budget, host_budget)
+        functions, sizes = levels[level]
+        made = _plan(reads, parameters, placement, functions, sizes, budget, host_budget)
+        return made if divided_over == 1 else _divided(made, reads, divided_over)
 
     hashes = parameters.minhash.hashes
     smallest = plan(Placement(hashes), -1)
@@ -161,9 +194,12 @@ def plan_gpu(
         if smallest.total > budget:
             continue
         # All tables have the same size.
-        a_table = table_bytes(reads.reads)
+        a_table = table_bytes(reads.reads) // divided_over
         more = min(hashes - placement.tables, (budget - smallest.total) // a_table)
         placement = replace(placement, tables=placement.tables + more)
+        # Stripes of what is divided are rounded up.
+        while plan(placement, -1).total > budget:
+            placement = replace(placement, tables=placement.tables - 1)
         fitting = (plan(placement, level) for level in range(len(levels)))
         chosen = next(made for made in fitting if made.total <= budget)
         chosen.check_host()
@@ -198,8 +234,34 @@ def plan_for_this_gpu(
         quality_bits=parameters.quality_bits,
     )
     budget = gpu_memory(options.gpu_memory).budget
-    plan = plan_gpu(reads, parameters, budget=budget, host_budget=options.budget // options.gpus)
+    own, divided_over = division(Team(options.gpus))
+    plan = plan_gpu(
+        reads,
+        parameters,
+        budget=budget,
+        host_budget=options.budget // own,
+        divided_over=divided_over,
+    )
     return replace(plan, reading=reading_bytes(contents.paired, options.gpu_memory, budget))
+
+
+def division(team: Team) -> tuple[int, int]:
+    """How many of a team's GPUs have all data each, and over how many they are divided."""
+    gpus = len(team)
+    return (1, gpus) if can_spread([device.id for device in team.devices]) else (gpus, 1)
+
+
+def _divided(plan: GpuPlan, reads: ReadMemory, gpus: int) -> GpuPlan:
+    """The same plan for one of several GPUs over which the reads and the tables are divided."""
+    arrays = ALIGNMENT * (plan.hashes + 1)
+    return replace(
+        plan,
+        divided_over=gpus,
+        reads=share_bytes(divided_bytes(plan.reads), gpus),
+        tables=share_bytes(plan.tables + arrays, gpus),
+        divided_tables=plan.tables + arrays,
+        before_division=reads.total,
+    )
 
 
 def _placements(hashes: int, qualities: int) -> Iterator[Placement]:

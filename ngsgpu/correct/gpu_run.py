@@ -1,7 +1,9 @@
 """Corrects a read set on GPUs: plan, placement, tables, correction.
 
-With several GPUs each holds the reads and the tables; anchors are distributed batch by batch, and
-the decisions are combined at the end. The result does not depend on the number of GPUs.
+Several GPUs that are linked well have the reads and the tables in common: each has a part of them
+in its memory, builds a part of the tables, and reads those of the others. Other GPUs have all of
+them each. Anchors are distributed batch by batch, and the decisions are combined at the end. The
+result does not depend on the number of GPUs.
 
 Meanwhile other threads copy the inputs to the outputs; the corrections are then written into these
 copies.
@@ -20,23 +22,28 @@ from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import CorrectionOnCpu, Run
 from ngsgpu.correct.gpu import AnchorCorrector, BatchSizes
 from ngsgpu.correct.gpu_combine import combine
-from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
+from ngsgpu.correct.gpu_plan import GpuPlan, division, plan_gpu
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import Arena
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import available_memory
 from ngsgpu.device.plan import largest_array_bytes, out_of_memory, retry_with_less
+from ngsgpu.device.spread import seen_from_here, share_bytes, spread_arena
 from ngsgpu.device.team import Team, free_unused, limited_gpu_memory
-from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, write_patched
-from ngsgpu.io.output.precopy import Precopy
+from ngsgpu.io.output.edits import EditCounts
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.minhash.gpu import DeviceTables, build_tables_on_gpu
+from ngsgpu.minhash.gpu import (
+    BuiltTables,
+    DeviceTables,
+    build_some_tables,
+    build_tables_on_gpu,
+    empty_slots,
+)
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu
+from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu, divided_bytes
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
-from ngsgpu.run.gpu_run import GpuRun
+from ngsgpu.run.gpu_run import EditingGpuRun
 
 
 class AnchorBatches:
@@ -108,6 +115,7 @@ class GpuCorrection:
         self._batches = batches or BatchSizes()
         self._team = Team(gpus)
         self._held: list[_Held] = []
+        self._in_common: Arena | None = None
         self._lock = threading.Lock()
         self._open = ExitStack()
         self.plan: GpuPlan
@@ -118,6 +126,7 @@ class GpuCorrection:
 
     def __exit__(self, *error: object) -> None:
         self._held.clear()
+        self._in_common = None
         if error[0] is None:  # CUDA may be of no use any more
             self._team.each(lambda member: free_unused())
         self._open.close()
@@ -135,37 +144,59 @@ class GpuCorrection:
 
     def _place_reads(self, less: bool) -> None:
         self._held.clear()
+        self._in_common = None
         host = available_memory() if self._host_memory is None else self._host_memory
+        own, divided_over = division(self._team)
         self.plan = plan_gpu(
             ReadMemory.of(self._reads),
             self._parameters,
             budget=min(self._team.each(self._budget)),
-            host_budget=host // len(self._team),
+            host_budget=host // own,
             batches=self._batches.smaller() if less else self._batches,
+            divided_over=divided_over,
         )
+        if divided_over > 1:
+            self._divide()
         self._team.each(self._place)
 
     def _budget(self, member: int) -> int:
         """GPU memory budget of a correction in bytes, including that of its reads."""
         there = 0
-        if member == 0 and isinstance(self._reads, DeviceReadSet):
-            there = self._reads.device_nbytes
+        if isinstance(self._reads, DeviceReadSet):
+            if self._reads.divided:
+                there = share_bytes(divided_bytes(self._reads.device_nbytes), len(self._team))
+            elif member == 0:
+                there = self._reads.device_nbytes
         free_unused()
         return largest_array_bytes(self._gpu_memory, there) + there
+
+    def _divide(self) -> None:
+        """Divide the reads over the GPUs, and take the memory for their tables."""
+        devices = [device.id for device in self._team.devices]
+        moved = self.plan.placement.moved
+        if isinstance(self._reads, DeviceReadSet):
+            self._reads.keep_on_host(moved)
+            self._reads.divide(devices)
+        else:
+            self._reads = DeviceReadSet.from_host_divided(self._reads, devices, on_host=moved)
+        self._team.devices[0].synchronize()
+        free_unused()
+        self._in_common = spread_arena(self.plan.divided_tables, devices)
 
     def _place(self, member: int) -> None:
         """Place the reads on a GPU and allocate the memory for everything else."""
         reads, moved = self._reads, self.plan.placement.moved
         if not isinstance(reads, DeviceReadSet):
             reads = DeviceReadSet.from_host(reads, on_host=moved)
-        elif member == 0:
+        elif member == 0 and not reads.divided:
             reads.keep_on_host(moved)
         else:
             reads = reads.on_current_device()
+        # First, lest it take a little of what has been moved.
+        free_unused()
         # Made here, since it outlives the arena.
         _ = reads.struct
         self._team.devices[member].synchronize()  # other GPUs copy from this one
-        free_unused()
         self._held.append(_Held(reads, Arena(self.plan.arena)))
 
     def build_tables(self, advance: _Advance = lambda tables: None) -> None:
@@ -177,6 +208,17 @@ class GpuCorrection:
         Raises:
             DeviceError: the memory does not suffice, or CUDA fails.
         """
+        with cuda_errors("building the tables"):
+            try:
+                if self._in_common is None:
+                    self._build_on_each(advance)
+                else:
+                    self._build_in_common(self._in_common, self._locked(advance))
+            except MemoryError as error:
+                raise out_of_memory("building the tables", self.plan.total, error) from error
+
+    def _build_on_each(self, advance: _Advance) -> None:
+        """Build all tables on each GPU."""
 
         def build(member: int) -> None:
             held = self._held[member]
@@ -190,11 +232,41 @@ class GpuCorrection:
                     advance=advance if member == 0 else lambda tables: None,
                 )
 
-        with cuda_errors("building the tables"):
-            try:
-                self._team.at_once(build)
-            except MemoryError as error:
-                raise out_of_memory("building the tables", self.plan.total, error) from error
+        self._team.at_once(build)
+
+    def _build_in_common(self, arena: Arena, advance: _Advance) -> None:
+        """Build some of the tables on each GPU, for all."""
+        place, minhash = self.plan.placement, self._parameters.minhash
+        gpus = len(self._team)
+        with self._team.devices[0] as first:
+            with arena.in_use():
+                slots = empty_slots(self._reads.reads, minhash.hashes, place.slots)
+            first.synchronize()
+
+        def build(member: int) -> BuiltTables:
+            held = self._held[member]
+            own = range(minhash.hashes * member // gpus, minhash.hashes * (member + 1) // gpus)
+            with held.arena.in_use():
+                built = build_some_tables(
+                    held.reads, minhash, own, seen_from_here(slots), on_device=place.tables,
+                    slots_on_device=place.slots, keeping=arena.in_use, advance=advance,
+                )  # fmt: skip
+            self._team.devices[member].synchronize()
+            return built
+
+        parts = self._team.at_once(build)
+
+        def show(member: int) -> None:
+            held = self._held[member]
+            with held.arena.in_use():
+                held.tables = DeviceTables.of(
+                    [seen_from_here(ids) for part in parts for ids in part.ids],
+                    [seen_from_here(places) for part in parts for places in part.positions],
+                    seen_from_here(slots),
+                    [entries for part in parts for entries in part.entries],
+                )
+
+        self._team.each(show)
 
     def correct(self, advance: _Advance = lambda reads: None) -> Corrections:
         """Correct every read.
@@ -255,34 +327,12 @@ class _Held:
     tables: DeviceTables | None = None
 
 
-class CorrectionOnGpu(GpuRun[CorrectionParameters], Run):
-    """See ``Run``.
-
-    Attributes:
-        precopy: copies the inputs meanwhile, where the places of their sequences are known.
-    """
-
-    precopy: Precopy | None = None
+class CorrectionOnGpu(EditingGpuRun[CorrectionParameters], Run):
+    """See ``Run``."""
 
     def on_cpu(self) -> CorrectionOnCpu:
         """The same run on the CPU."""
         return CorrectionOnCpu(self.parameters, self.options, self.phred_offset, self.progress)
-
-    def take(self, reads: ReadSet) -> None:
-        """Copy reads to the GPU, unless its memory does not suffice."""
-        self.reads = reads
-        try:
-            with cuda_errors("copying the reads to the GPU"):
-                self.reads = DeviceReadSet.from_host(reads)
-        except DeviceMemoryError as error:
-            logger.info("%s; leaving them on the host", error)
-
-    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
-        """Begin to copy the inputs to the outputs."""
-        if self.layouts is not None:
-            targets = [lane.outputs for lane in lanes]
-            precopy = Precopy(self.layouts, targets, outputs, self.options.threads)
-            self.precopy = self._open.enter_context(precopy)
 
     def count(self) -> KmerSpectrum:
         """The k-mer spectrum of the reads."""
@@ -324,18 +374,9 @@ class CorrectionOnGpu(GpuRun[CorrectionParameters], Run):
         Raises:
             InputError: a file has changed.
         """
-        if self.layouts is None or self.precopy is None:
+        if self.precopy is None:
             return super().write(lanes, corrections, outputs)
         with self.writing() as stage:
-            return write_patched(
-                self.layouts,
-                [lane.outputs for lane in lanes],
-                outputs,
-                corrections.all_edits,
-                paired=self.reads.paired,
-                max_length=self.reads.max_length,
-                threads=self.options.threads,
-                copied=self.precopy.finish(),
-                style=self.style(),
-                advance=stage.advance,
+            return self.write_into_copies(
+                lanes, corrections.all_edits, self.style(), outputs, stage.advance
             )

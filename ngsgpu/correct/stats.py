@@ -24,7 +24,7 @@ from ngsgpu.run.statistics import RunStatistics
 if TYPE_CHECKING:
     from ngsgpu.correct.corrections import Corrections
     from ngsgpu.correct.cpu_run import Run
-    from ngsgpu.io.output.patch import EditCounts
+    from ngsgpu.io.output.edits import EditCounts
     from ngsgpu.readset.kmers import KmerSpectrum
 
 

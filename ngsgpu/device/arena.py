@@ -16,11 +16,14 @@ Memory is reused as soon as an array is freed, which is correct for work on one 
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from bisect import bisect
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 ALIGNMENT = 512
 """Alignment of arrays in bytes, as in CuPy's pool."""
@@ -84,23 +87,41 @@ class Extents:
         self._free.insert(index, (begin, end))
 
 
+def array_at(address: int, shape: int | tuple[int, ...], dtype: Any, owner: object) -> Any:
+    """Memory that is there already as an array of the current GPU.
+
+    Args:
+        address: where it begins.
+        shape: of the array.
+        dtype: of the array.
+        owner: what keeps the memory; lives as long as the array.
+    """
+    import cupy
+
+    size = np.dtype(dtype).itemsize * (shape if isinstance(shape, int) else math.prod(shape))
+    memory = cupy.cuda.UnownedMemory(address, size, owner, cupy.cuda.Device().id)
+    return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
 class Arena:
-    """A piece of the current GPU's memory, as an allocator of CuPy's.
+    """A piece of the current GPU's memory, as an allocator of CuPy's; safe among threads.
 
     Args:
         size: bytes.
+        memory: uint8[size], the piece; None takes it now.
 
     Raises:
         cupy.cuda.memory.OutOfMemoryError: the GPU does not have as much.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, memory: Any = None) -> None:
         import cupy
 
         self.size = size
-        self._memory: Any = cupy.empty(size, dtype=cupy.uint8)
+        self._memory: Any = cupy.empty(size, dtype=cupy.uint8) if memory is None else memory
         self._base = int(self._memory.data.ptr)
         self._extents = Extents(size // ALIGNMENT * ALIGNMENT)
+        self._lock = threading.Lock()
         # Arrays may end at any time, even while one is being made, and only leave a note here.
         self._ended: deque[int] = deque()
         self._lasting = False
@@ -122,8 +143,9 @@ class Arena:
     @property
     def room(self) -> int:
         """Bytes of the largest array that fits now."""
-        self._settle()
-        return self._extents.largest
+        with self._lock:
+            self._settle()
+            return self._extents.largest
 
     @property
     def peak(self) -> int:
@@ -137,9 +159,10 @@ class Arena:
     def _take(self, size: int, device: int) -> int:
         from cupy import cuda
 
-        self._settle()
         rounded = -(-size // ALIGNMENT) * ALIGNMENT
-        at = self._extents.take(rounded, from_end=not self._lasting)
+        with self._lock:
+            self._settle()
+            at = self._extents.take(rounded, from_end=not self._lasting)
         if at is None:
             raise cuda.memory.OutOfMemoryError(size, self._extents.used, self.size)
         return self._base + at

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import ngsgpu
@@ -75,11 +74,11 @@ def diagnose() -> Diagnosis:
             f"only {format_size(amount.available)} of memory is available; close other programs, "
             "or raise the limit of the container or batch job"
         )
-    caches = [inventory.numba_cache(Path(ngsgpu.__file__).parent)]
+    caches = []
+    if (own := inventory.kernel_cache()) is not None:
+        caches.append(own)
     if inventory.cupy_version():
         caches.append(inventory.cupy_cache())
-        if (own := inventory.kernel_cache()) is not None:
-            caches.append(own)
     return Diagnosis(
         versions=_versions(gpus),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from ngsgpu.compiled import cache_folder
 from ngsgpu.pool import map_all
 
 PATIENCE_SECONDS = 10.0
@@ -180,7 +181,7 @@ class Cache:
     """A folder of compiled kernels.
 
     Attributes:
-        kind: ``Numba``, ``CuPy`` or ``ngsgpu``, which is also how its variable begins.
+        kind: ``CuPy`` or ``ngsgpu``, which is also how its variable begins.
         path: the folder.
         where: why there, in a few words.
         files: number of files in it that belong to ngsgpu.
@@ -196,58 +197,29 @@ class Cache:
     writable: bool
 
 
-def numba_cache(package: Path) -> Cache:
-    """Where Numba keeps the machine code of a package's kernels.
-
-    Numba's order: ``NUMBA_CACHE_DIR``, the package's own ``__pycache__`` folders where they can
-    be written, a user cache folder.
-
-    Args:
-        package: folder of the package's sources.
-    """
-    folder, where, patterns = _numba_files(package)
-    return _cache("Numba", folder, where, patterns)
-
-
-def has_compiled(package: Path) -> bool:
-    """Whether Numba has compiled any of a package's kernels; quicker than to count them."""
-    folder, _, patterns = _numba_files(package)
-    # A folder that cannot be read counts as empty.
-    with contextlib.suppress(OSError):
-        return any(True for pattern in patterns for _ in folder.glob(pattern))
-    return False
-
-
-def _numba_files(package: Path) -> tuple[Path, str, list[str]]:
-    """Numba's folder, why there, and patterns of its files."""
-    forced = os.environ.get("NUMBA_CACHE_DIR")
-    if not forced and can_write(package / "__pycache__"):
-        return package, "in the package", ["**/__pycache__/*.nb[ic]"]
-    # Outside the package, Numba names a folder after each source folder, with a hash behind it.
-    rooms = {path.parent.name for path in package.glob("**/*.py")}
-    patterns = [f"{room}_*/*.nb[ic]" for room in sorted(rooms)]
-    if forced:
-        return Path(forced), "NUMBA_CACHE_DIR", patterns
-    home = Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache")
-    return home / "numba", "user cache", patterns
-
-
 def cupy_cache() -> Cache:
     """CuPy's cache of its own CUDA kernels."""
     if forced := os.environ.get("CUPY_CACHE_DIR"):
-        return _cache("CuPy", Path(forced), "CUPY_CACHE_DIR", ["*"])
-    return _cache("CuPy", _home() / ".cupy" / "kernel_cache", "user cache", ["*"])
+        return _cache("CuPy", Path(forced), "CUPY_CACHE_DIR", "*")
+    return _cache("CuPy", _home() / ".cupy" / "kernel_cache", "user cache", "*")
 
 
 def kernel_cache() -> Cache | None:
-    """Where the machine code of ngsgpu's CUDA kernels is kept; None for a user without a home."""
-    from ngsgpu.device.cuda.kernels import cache_folder
-
+    """Where the machine code of ngsgpu's kernels is kept; None for a user without a home."""
     folder = cache_folder()
     if folder is None:
         return None
-    forced = "NGSGPU_CACHE_DIR" if os.environ.get("NGSGPU_CACHE_DIR") else "user cache"
-    return _cache("ngsgpu", folder, forced, ["ngsgpu.*"])
+    where = "NGSGPU_CACHE_DIR" if os.environ.get("NGSGPU_CACHE_DIR") else "user cache"
+    return _cache("ngsgpu", folder, where, "*ngsgpu.*")
+
+
+def has_compiled() -> bool:
+    """Whether kernels for CPUs have been compiled; quicker than to count them."""
+    folder = cache_folder()
+    # A folder that cannot be read counts as empty.
+    with contextlib.suppress(OSError):
+        return folder is not None and any(True for _ in folder.glob("cpu.ngsgpu.*"))
+    return False
 
 
 def _home() -> Path:
@@ -257,12 +229,11 @@ def _home() -> Path:
         return Path(tempfile.gettempdir())
 
 
-def _cache(kind: str, folder: Path, where: str, patterns: Sequence[str]) -> Cache:
+def _cache(kind: str, folder: Path, where: str, pattern: str) -> Cache:
     sizes = []
-    for pattern in patterns:
-        # A folder that cannot be read counts as empty.
-        with contextlib.suppress(OSError):
-            sizes += [path.stat().st_size for path in folder.glob(pattern) if path.is_file()]
+    # A folder that cannot be read counts as empty.
+    with contextlib.suppress(OSError):
+        sizes = [path.stat().st_size for path in folder.glob(pattern) if path.is_file()]
     return Cache(kind, str(folder), where, len(sizes), sum(sizes), can_write(folder))
 
 

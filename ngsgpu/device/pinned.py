@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.device.arena import array_at
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import DeviceError, DeviceMemoryError
 
@@ -154,9 +155,7 @@ def mapped_empty(shape: int | tuple[int, ...], dtype: Any) -> Any:
         memory = cupy.cuda.PinnedMemory(size)
     except (cupy.cuda.runtime.CUDARuntimeError, MemoryError) as error:
         raise _pinned_error(size, error) from error
-    device = cupy.cuda.runtime.getDevice()
-    here = cupy.cuda.UnownedMemory(memory.ptr, size, memory, device)
-    return cupy.ndarray(shape, dtype=kind, memptr=cupy.cuda.MemoryPointer(here, 0))
+    return array_at(memory.ptr, shape, kind, memory)
 
 
 def mapped_copy(array: Any) -> Any:

@@ -60,9 +60,14 @@ class MemoryPlan:
     reading: int = 0
 
     @property
+    def work(self) -> int:
+        """GPU memory besides reads and tables."""
+        return max(self.building, self.working) + self.spare
+
+    @property
     def arena(self) -> int:
         """GPU memory except for the reads."""
-        return self.tables + max(self.building, self.working) + self.spare
+        return self.tables + self.work
 
     @property
     def total(self) -> int:

@@ -71,7 +71,7 @@ def _prepare(device: int, modules: tuple[str, ...]) -> None:
                 if _stopped.is_set():
                     return
                 module = importlib.import_module(name)
-                getattr(module, "prepare", module.KERNELS.load)()
+                (getattr(module, "prepare", None) or module.KERNELS.load)()
     except Exception as error:
         _LOG.debug("could not initialise CUDA: %s", error)
 

@@ -6,7 +6,7 @@ the genome, by the histogram). See ``docs/kmers.md``.
 """
 
 from ngsgpu.kmers.compare import Kept, Lookup, combine
-from ngsgpu.kmers.count import count_files, histogram_of_files
+from ngsgpu.kmers.count import count_files, histogram_of_files, kmers_on_gpu
 from ngsgpu.kmers.database import KmerDatabase, Source, open_database
 from ngsgpu.kmers.params import CountParameters
 
@@ -19,5 +19,6 @@ __all__ = [
     "combine",
     "count_files",
     "histogram_of_files",
+    "kmers_on_gpu",
     "open_database",
 ]

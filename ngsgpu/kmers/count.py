@@ -24,6 +24,7 @@ from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets, sorted_counts
 from ngsgpu.kmers.database import DatabaseWriter, Source, Tally, new_database
+from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.params import CountParameters
 from ngsgpu.kmers.runs import Run, write_run
 from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
@@ -136,6 +137,43 @@ def histogram_of_files(
     except OSError as error:
         raise output_error(beside, error) from error
     return tally.histogram, source
+
+
+def kmers_on_gpu(
+    paths: Sequence[str | Path],
+    parameters: CountParameters,
+    *,
+    beside: str | Path,
+    phred_offset: PhredOffset,
+    options: RunOptions,
+    least: Choice | None = None,
+) -> tuple[KeptKmers, Source]:
+    """The k-mers of files, counted on the current GPU and kept in memory, without a database.
+
+    Args:
+        paths: see ``count_files``.
+        parameters: likewise.
+        beside: see ``histogram_of_files``.
+        phred_offset: see ``count_files``.
+        options: likewise.
+        least: chooses the lowest count of a k-mer that is kept from the histogram of all of them.
+
+    Raises:
+        OutputError: the temporary folder cannot be written.
+        InputError: see ``count_files``, and likewise other errors.
+    """
+    from ngsgpu.kmers.gpu_run import count_on_gpu
+
+    kept = KeptKmers(parameters.words)
+    try:
+        with temporary_folder(Path(beside)) as folder, Progress(options.progress) as progress:
+            source = count_on_gpu(
+                paths, kept, folder, parameters, phred_offset, options, _letters(paths), progress,
+                least,
+            )  # fmt: skip
+    except OSError as error:
+        raise output_error(beside, error) from error
+    return kept, source
 
 
 def _count_into(

@@ -7,7 +7,7 @@ several words are sorted by their last word, then by the one before, and so on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads, grid_of_warps
-from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort, radix_sort
+from ngsgpu.device.cuda.sort import ARGSORT_BYTES, order_of_rows, radix_sort
 from ngsgpu.device.pinned import to_device
 from ngsgpu.io.gpu.parse import ParsedChunk, device_classes
 from ngsgpu.kmers.params import MAX_COUNT, words_of
@@ -134,6 +134,11 @@ class KmerBuffer:
         """Letters of all records so far."""
         return int(self._found[1])
 
+    @property
+    def most(self) -> int:
+        """K-mers that are there, or more."""
+        return self._most
+
     def records_that_fit(self, chunk: ParsedChunk, records: int) -> int:
         """How many of some records of a chunk have room for sure."""
         most = max(1, chunk.max_length - self._k + 1)
@@ -181,11 +186,11 @@ class KmerBuffer:
         if self._words == 1:
             radix_sort(kmers[0])
         elif size > 0:
-            order = _order(kmers)
+            order = order_of_rows(kmers)
             for column in kmers:
                 column[...] = column[order]
             del order
-        found = _distinct(kmers, self._rows, None)
+        found = distinct_of(kmers, self._rows, None)
         self.total += size
         self._most = 0
         self._found[0] = 0
@@ -194,31 +199,26 @@ class KmerBuffer:
 
 def joined(kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> Counted:
     """Add up counts of equal k-mers from the host, uint64[n, words] in any order."""
-    import cupy
+    return summed(to_device(np.ascontiguousarray(kmers.T)), to_device(counts))
 
-    columns = to_device(np.ascontiguousarray(kmers.T))
-    own = to_device(counts)
+
+def summed(columns: Any, counts: Any) -> Counted:
+    """Add up counts of equal k-mers.
+
+    Args:
+        columns: uint64[words, n], in any order; sorted in place.
+        counts: uint16[n].
+    """
     if len(counts) > 0:
-        order = _order(columns)
-        own = own[order]
+        order = order_of_rows(columns)
+        counts = counts[order]
         for column in columns:
             column[...] = column[order]
         del order
-    return _distinct(cupy.ascontiguousarray(columns), len(counts), own)
+    return distinct_of(columns, len(counts), counts)
 
 
-def _order(columns: Sequence[Any]) -> Any:
-    """The permutation that sorts rows by their columns, the first one first."""
-    order = None
-    for column in list(columns)[::-1]:
-        keys = column.copy() if order is None else column[order]
-        step = radix_argsort(keys)
-        del keys
-        order = step if order is None else order[step]
-    return order
-
-
-def _distinct(kmers: Any, stride: int, counts: Any) -> Counted:
+def distinct_of(kmers: Any, stride: int, counts: Any) -> Counted:
     """Count equal ones of sorted k-mers.
 
     Args:

@@ -16,12 +16,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.arena import Arena, persistent
+from ngsgpu.collectives import Exchange
+from ngsgpu.device.arena import Arena
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import ADVICE, gpu_memory
-from ngsgpu.device.team import limited_gpu_memory
+from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceMemoryError, InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
 from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
@@ -34,13 +35,14 @@ from ngsgpu.kmers.database import DatabaseWriter, Source, Tally
 from ngsgpu.kmers.gpu import (
     MOST_ROWS,
     Counted,
-    KmerBuffer,
     joined,
     joined_row_bytes,
     piece_rows,
     row_bytes,
 )
-from ngsgpu.kmers.params import CountParameters
+from ngsgpu.kmers.gpu_team import KmerBuffers, Ranges, counting_team
+from ngsgpu.kmers.kept import KeptKmers
+from ngsgpu.kmers.params import MAX_COUNT, CountParameters
 from ngsgpu.kmers.runs import Run, write_run
 from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
 from ngsgpu.pool import working
@@ -53,6 +55,10 @@ _CHUNK_SHARE: Final = 64
 _SMALL_BYTES: Final = 8 << 20
 _LEAST_ROWS: Final = 2 * MAX_READ_LENGTH
 _MOST_BUFFERS: Final = 16
+_NO_COUNTS: Final = np.zeros(MAX_COUNT + 1, dtype=np.int64)
+
+Part = tuple[int, Counted]
+"""Number of a GPU, and counts there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +76,14 @@ class CountPlan:
     bytes: int
 
 
-def plan_counting(letters: int | None, words: int, budget: int) -> CountPlan:
+def plan_counting(letters: int | None, words: int, budget: int, gpus: int = 1) -> CountPlan:
     """Divide the memory of a GPU.
 
     Args:
         letters: most letters that the files have; None if that is unknown.
         words: of a k-mer.
         budget: GPU memory that may be used, in bytes.
+        gpus: that divide the files' letters between them, chunk by chunk.
 
     Raises:
         DeviceMemoryError: it is too little.
@@ -86,7 +93,8 @@ def plan_counting(letters: int | None, words: int, budget: int) -> CountPlan:
     row = row_bytes(words)
     rows = min(MOST_ROWS, (budget - reading) // row)
     if letters is not None:
-        rows = min(rows, max(letters, _LEAST_ROWS))
+        share = letters if gpus == 1 else letters // gpus + chunk_bytes
+        rows = min(rows, max(share, _LEAST_ROWS))
     if rows < _LEAST_ROWS:
         raise DeviceMemoryError(
             f"counting k-mers takes at least {format_size(reading + _LEAST_ROWS * row)} of GPU "
@@ -97,7 +105,7 @@ def plan_counting(letters: int | None, words: int, budget: int) -> CountPlan:
 
 def count_on_gpu(
     paths: Sequence[str | Path],
-    writer: DatabaseWriter | Tally,
+    writer: DatabaseWriter | Tally | KeptKmers,
     folder: Path,
     parameters: CountParameters,
     phred_offset: PhredOffset,
@@ -106,11 +114,11 @@ def count_on_gpu(
     progress: Progress,
     least: Callable[[NDArray[np.int64]], int] | None = None,
 ) -> Source:
-    """Count the k-mers of files into a database, as on the CPU, on the current GPU.
+    """Count the k-mers of files into a database, as on the CPU, on the GPUs of the options.
 
     Args:
         paths: FASTQ or FASTA files.
-        writer: of the database, or of its histogram.
+        writer: of the database, or of its histogram, or what keeps the k-mers.
         folder: for runs.
         parameters: which k-mers are counted.
         phred_offset: of the qualities.
@@ -127,15 +135,24 @@ def count_on_gpu(
         OutputError: the database cannot be written.
         DeviceError: CUDA fails, or the GPU's memory is too small.
     """
-    with limited_gpu_memory(options.gpu_memory), cuda_errors("counting k-mers on the GPU"):
-        budget = gpu_memory(options.gpu_memory).budget
-        plan = plan_counting(letters, parameters.words, budget)
-        counter = GpuCounter(paths, writer, parameters, phred_offset, options, folder, plan, least)
-        try:
-            return counter.count(Arena(plan.bytes), progress)
-        finally:
-            for run in counter.runs:
-                run.remove()
+    limit = options.gpu_memory
+    with cuda_errors("counting k-mers on the GPU"):
+        team, exchange = counting_team(options.gpus)
+        with team.limited(limit):
+            budget = min(team.each(lambda gpu: gpu_memory(limit).budget))
+            plan = plan_counting(letters, parameters.words, budget, len(team))
+            if isinstance(writer, KeptKmers) and len(team) == 1:
+                # The rest is for what is then done with them.
+                writer.room = (budget - plan.bytes) // 2
+            counter = GpuCounter(
+                paths, writer, parameters, phred_offset, options, folder, plan, least
+            )
+            try:
+                arenas = team.each(lambda gpu: Arena(plan.bytes))
+                return counter.count(team, arenas, exchange, progress)
+            finally:
+                for run in counter.runs:
+                    run.remove()
 
 
 @dataclass(slots=True)
@@ -147,7 +164,7 @@ class GpuCounter:
     """
 
     paths: Sequence[str | Path]
-    writer: DatabaseWriter | Tally
+    writer: DatabaseWriter | Tally | KeptKmers
     parameters: CountParameters
     phred_offset: PhredOffset
     options: RunOptions
@@ -158,38 +175,69 @@ class GpuCounter:
     sequences: int = 0
     _bases: int = 0
     _lowest: int = 0
-    _buffer: KmerBuffer = field(init=False)
+    _buffers: KmerBuffers = field(init=False)
     _copies: Any = None
 
-    def count(self, arena: Arena, progress: Progress) -> Source:
-        """Count everything; its memory is that of an arena."""
+    def count(
+        self, team: Team, arenas: list[Arena], exchange: Exchange | None, progress: Progress
+    ) -> Source:
+        """Count everything; its memory on each GPU is that of an arena."""
         import cupy
 
         self._lowest = lowest_quality(self.parameters, self.phred_offset)
-        self._copies = cupy.cuda.Stream(non_blocking=True)
-        with arena.in_use():
-            with persistent():
-                self._buffer = KmerBuffer(self.parameters.kmer, self.plan.rows, self._lowest)
+        self._buffers = KmerBuffers(
+            team, arenas, self.parameters.kmer, self.plan.rows, self._lowest, exchange
+        )
+        with self._buffers.on(0):
+            self._copies = cupy.cuda.Stream(non_blocking=True)
             with progress.stage("reading", unit="sequences") as stage:
                 for path in self.paths:
                     self._add(path, stage.advance)
             with progress.stage("counting", unit="k-mers") as stage:
-                counted = None
-                if self.runs:
-                    self._spill()
-                else:
-                    counted = self._buffer.counted()
-                    if self.least is not None:
-                        least = self.least(counted.histogram())
-                        self.parameters = replace(self.parameters, min_count=least)
-                total, bases = self._buffer.total, self._bases + self._buffer.bases
-                del self._buffer
+                parts, total, bases = self._counted()
                 stage.advance(total)
             with progress.stage("writing", unit="distinct k-mers") as stage:
-                self._write(self._joined() if counted is None else iter([counted]))
+                self._write(parts)
                 stage.advance(self.writer.size)
         names = tuple(Path(path).name for path in self.paths)
         return Source(self.sequences, bases, total, names)
+
+    def _counted(self) -> tuple[Iterator[Part], int, int]:
+        """What is to be written, in order; k-mers and bases."""
+        counted = self._buffers.counted()
+        total, bases = self._buffers.total, self._bases + self._buffers.bases
+        self._buffers.free()
+        ranges = None if self.runs else self._buffers.ranges(counted)
+        chooses = self.least is not None and isinstance(self.writer, KeptKmers)
+        if ranges is None or (chooses and ranges.passes > 1):
+            self._put_away(counted)
+            del counted, ranges
+            if chooses:
+                self._choose(sum((own.histogram() for own in self._joined()), _NO_COUNTS))
+            return ((0, own) for own in self._joined()), total, bases
+        counted = []
+        if ranges.passes > 1:
+            return self._by_pass(ranges), total, bases
+        whole = ranges.of_pass(0)
+        if self.least is not None:
+            histogram = _NO_COUNTS.copy()
+            for gpu, own in enumerate(whole):
+                with self._buffers.on(gpu):
+                    histogram += own.histogram()
+            self._choose(histogram)
+        return iter(list(enumerate(whole))), total, bases
+
+    def _choose(self, histogram: NDArray[np.int64]) -> None:
+        """Choose the lowest count from the histogram of all k-mers."""
+        assert self.least is not None
+        self.parameters = replace(self.parameters, min_count=self.least(histogram))
+
+    def _by_pass(self, ranges: Ranges) -> Iterator[Part]:
+        """What all GPUs add up, pass after pass."""
+        for number in range(ranges.passes):
+            whole = ranges.of_pass(number)
+            yield from enumerate(whole)
+            del whole
 
     def _add(self, path: str | Path, advance: Callable[[int], None]) -> None:
         """Add the k-mers of a file."""
@@ -207,11 +255,11 @@ class GpuCounter:
                     chunk, record = batch.parts[0]
                     end = record + batch.records
                     while record < end:
-                        fit = self._buffer.records_that_fit(chunk, end - record)
+                        fit = self._buffers.records_that_fit(chunk, end - record)
                         if fit == 0:
                             self._spill()
                             continue
-                        self._buffer.find(chunk, record, fit)
+                        self._buffers.find(chunk, record, fit)
                         record += fit
                     done += batch.records
                     advance(batch.records)
@@ -239,7 +287,7 @@ class GpuCounter:
         with working(self.options.threads, find, stretches, name="kmers") as found:
             for kmers in found:
                 while len(kmers):
-                    kmers = kmers[self._buffer.append(kmers) :]
+                    kmers = kmers[self._buffers.append(kmers) :]
                     if len(kmers):
                         self._spill()
         # The next file's chunks are copied, on another stream, to where these k-mers came from.
@@ -265,12 +313,21 @@ class GpuCounter:
             advance(len(batch))
 
     def _spill(self) -> None:
-        """Count what is in the buffer, and put the counts on the disk."""
+        """Count what is in the buffers, and put the counts on the disk."""
+        self._put_away(self._buffers.counted())
+
+    def _put_away(self, counted: list[Counted]) -> None:
+        """Put counts on the disk, a run for each GPU that has any; they are freed."""
         rows = piece_rows(self.plan.rows)
-        counted = self._buffer.counted()
-        parts = ((kmers.get(), counts.get()) for kmers, counts in counted.pieces(1, rows))
-        starts = counted.starts(_BUCKET_BITS)
-        self.runs.append(write_run(self.folder, len(self.runs), parts, starts))
+        for gpu in range(len(counted)):
+            own = counted.pop(0)
+            if len(own) == 0:
+                continue
+            with self._buffers.on(gpu):
+                parts = ((kmers.get(), counts.get()) for kmers, counts in own.pieces(1, rows))
+                starts = own.starts(_BUCKET_BITS)
+                self.runs.append(write_run(self.folder, len(self.runs), parts, starts))
+            del own
 
     def _joined(self) -> Iterator[Counted]:
         """The sums of all runs, in order."""
@@ -287,30 +344,39 @@ class GpuCounter:
             yield joined(*(np.concatenate(own) for own in zip(*parts, strict=True)))
             first = last
 
-    def _write(self, parts: Iterator[Counted]) -> None:
+    def _write(self, parts: Iterator[Part]) -> None:
         """Write counted k-mers, by several threads."""
         writer, least = self.writer, self.parameters.min_count
         if isinstance(writer, Tally):
-            for counted in parts:
-                own = counted.histogram()
+            for gpu, counted in parts:
+                with self._buffers.on(gpu):
+                    own = counted.histogram()
                 own[:least] = 0
                 writer.histogram += own
             return
         words = self.parameters.words
         rows = piece_rows(self.plan.rows)
+        if isinstance(writer, KeptKmers):
+            for gpu, counted in parts:
+                with self._buffers.on(gpu):
+                    writer.take(counted, least, rows)
+                del counted
+            return
         threads = max(1, min(self.options.threads, _MOST_BUFFERS))
         pool = PinnedPool((8 * words + 2) * rows, threads + 2)
 
         def pieces() -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
-            for counted in parts:
-                for piece in counted.pieces(least, rows):
-                    buffer = pool.take()
-                    size = len(piece[1])
-                    if size:
-                        for there, here in zip(piece, _arrays(buffer, size, words), strict=True):
-                            there.get(out=here)
-                    del piece
-                    yield writer.reserve(size), size, buffer
+            for gpu, counted in parts:
+                with self._buffers.on(gpu):
+                    for piece in counted.pieces(least, rows):
+                        buffer = pool.take()
+                        size = len(piece[1])
+                        if size:
+                            arrays = _arrays(buffer, size, words)
+                            for there, here in zip(piece, arrays, strict=True):
+                                there.get(out=here)
+                        del piece
+                        yield writer.reserve(size), size, buffer
                 # Gone before the next ones are made.
                 del counted
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +81,35 @@ class DeviceTables:
     table: Any
     struct: Any
 
+    @classmethod
+    def of(
+        cls, ids: list[Any], positions: list[Any], slots: Any, entries: list[int]
+    ) -> DeviceTables:
+        """Tables for kernels of the current GPU."""
+        import cupy
+
+        rows = np.concatenate([
+            TABLE.pack(ids=own_ids, positions=own_positions)
+            for own_ids, own_positions in zip(ids, positions, strict=True)
+        ])  # fmt: skip
+        with persistent():
+            table = cupy.asarray(rows.view(np.uint8))
+            struct = TABLES.on_device(table=table, slots=slots, hashes=len(entries))
+        return cls(ids, positions, slots, entries, table, struct)
+
+
+def empty_slots(reads: int, hashes: int, on_device: bool) -> Any:
+    """The slots of reads that are in no table yet, uint32[reads, hashes].
+
+    Raises:
+        DeviceError: could not allocate pinned memory.
+    """
+    import cupy
+
+    if on_device:
+        return cupy.full((reads, hashes), int(NO_SLOT), dtype=cupy.uint32)
+    return mapped_empty((reads, hashes), cupy.uint32)
+
 
 def build_tables_on_gpu(
     reads: DeviceReadSet,
@@ -106,13 +136,54 @@ def build_tables_on_gpu(
         UnsuitableError: a read is too long for the GPU's shared memory.
     """
     hashes = parameters.hashes
-    builder = _Builder(
-        reads, parameters, hashes if on_device is None else on_device, slots_on_device
-    )
+    with persistent():
+        slots = empty_slots(reads.reads, hashes, slots_on_device)
+    built = build_some_tables(
+        reads, parameters, range(hashes), slots,
+        on_device=hashes if on_device is None else on_device, slots_on_device=slots_on_device,
+        keeping=persistent, advance=advance,
+    )  # fmt: skip
+    return DeviceTables.of(built.ids, built.positions, slots, built.entries)
+
+
+@dataclass(slots=True)
+class BuiltTables:
+    """Some of the tables, as in ``DeviceTables``."""
+
+    ids: list[Any] = field(default_factory=list)
+    positions: list[Any] = field(default_factory=list)
+    entries: list[int] = field(default_factory=list)
+
+
+def build_some_tables(
+    reads: DeviceReadSet,
+    parameters: MinhashParameters,
+    tables: range,
+    slots: Any,
+    *,
+    on_device: int,
+    slots_on_device: bool,
+    keeping: Callable[[], AbstractContextManager[object]],
+    advance: Callable[[int], None],
+) -> BuiltTables:
+    """Build some of the tables, as ``build_tables_on_gpu`` does.
+
+    Args:
+        reads: the read set.
+        parameters: k-mer length, number of tables, hash functions.
+        tables: numbers of the tables, consecutive.
+        slots: of all tables, from ``empty_slots``; those of these tables are filled in.
+        on_device: tables in GPU memory, the first ones of all.
+        slots_on_device: whether the slots are in GPU memory.
+        keeping: entered to make the arrays of tables in GPU memory.
+        advance: called with the number of tables finished since the last call.
+    """
+    builder = _Builder(reads, parameters, tables, slots, on_device, slots_on_device, keeping)
+    made = builder.made.entries
     most, reported = FUNCTIONS_PER_PASS, 0
     may_shrink = True
-    while (first := len(builder.entries)) < hashes:
-        functions = min(most, hashes - first, builder.functions_that_fit())
+    while (first := len(made)) < len(tables):
+        functions = min(most, len(tables) - first, builder.functions_that_fit())
         try:
             builder.build(first, functions)
         except MemoryError as error:
@@ -124,9 +195,9 @@ def build_tables_on_gpu(
             most, may_shrink = functions // 2, False
         if most < functions:  # behind the handler, where the failed pass's arrays are gone
             free_unused()
-        advance(len(builder.entries) - reported)
-        reported = len(builder.entries)
-    return builder.tables()
+        advance(len(made) - reported)
+        reported = len(made)
+    return builder.made
 
 
 class _Builder:
@@ -136,24 +207,20 @@ class _Builder:
         self,
         reads: DeviceReadSet,
         parameters: MinhashParameters,
+        tables: range,
+        slots: Any,
         on_device: int,
         slots_on_device: bool,
+        keeping: Callable[[], AbstractContextManager[object]],
     ) -> None:
-        import cupy
-
         self._reads = reads
         self._parameters = parameters
+        self._tables = tables
+        self._slots = slots
         self._on_device = on_device
         self._slots_on_device = slots_on_device
-        self.entries: list[int] = []
-        self._ids: list[Any] = []
-        self._positions: list[Any] = []
-        shape = (reads.reads, parameters.hashes)
-        with persistent():
-            if slots_on_device:
-                self._slots = cupy.full(shape, int(NO_SLOT), dtype=cupy.uint32)
-            else:
-                self._slots = mapped_empty(shape, cupy.uint32)
+        self._keeping = keeping
+        self.made = BuiltTables()
         self._long_enough = _reads_with_kmers(reads, parameters.kmer)
 
     def functions_that_fit(self) -> int:
@@ -163,18 +230,24 @@ class _Builder:
             return FUNCTIONS_PER_PASS
         left = free - SMALL_BYTES - ARGSORT_BYTES * self._reads.reads
         a_read = pass_bytes(self._slots_on_device)
-        if len(self.entries) < self._on_device:
+        if self._next_is_on_device:
             a_read += ENTRY_BYTES
         return max(1, left // (a_read * self._reads.reads))
 
+    @property
+    def _next_is_on_device(self) -> bool:
+        return self._tables.start + len(self.made.entries) < self._on_device
+
     def forget(self, first: int) -> None:
         """Drop the tables from ``first`` on."""
-        del self.entries[first:], self._ids[first:], self._positions[first:]
+        made = self.made
+        del made.entries[first:], made.ids[first:], made.positions[first:]
 
     def build(self, first: int, functions: int) -> None:
-        """Build the tables from ``first`` on in one pass."""
+        """Build tables in one pass, the first of which is so many after the first of all."""
         import cupy
 
+        first += self._tables.start
         count = self._reads.reads
         keys = [cupy.empty(count, dtype=cupy.uint64) for _ in range(functions)]
         positions = [cupy.empty(count, dtype=cupy.uint16) for _ in range(functions)]
@@ -231,29 +304,17 @@ class _Builder:
         import cupy
 
         size = table_bytes(entries)
-        with persistent():
-            if len(self.entries) < self._on_device:
+        if self._next_is_on_device:
+            with self._keeping():
                 table = cupy.empty(size, dtype=cupy.uint8)
-            else:
-                table = mapped_empty(size, cupy.uint8)
+        else:
+            table = mapped_empty(size, cupy.uint8)
         ids_bytes = size // ENTRY_BYTES * 4
-        self._ids.append(table[:ids_bytes].view(cupy.uint32))
-        self._positions.append(table[ids_bytes:].view(cupy.uint16))
-        self.entries.append(entries)
-        return self._ids[-1], self._positions[-1]
-
-    def tables(self) -> DeviceTables:
-        """The tables, when all are built."""
-        import cupy
-
-        pairs = zip(self._ids, self._positions, strict=True)
-        rows = np.concatenate(
-            [TABLE.pack(ids=ids, positions=positions) for ids, positions in pairs]
-        )
-        with persistent():
-            table = cupy.asarray(rows.view(np.uint8))
-            struct = TABLES.on_device(table=table, slots=self._slots, hashes=len(self.entries))
-        return DeviceTables(self._ids, self._positions, self._slots, self.entries, table, struct)
+        made = self.made
+        made.ids.append(table[:ids_bytes].view(cupy.uint32))
+        made.positions.append(table[ids_bytes:].view(cupy.uint16))
+        made.entries.append(entries)
+        return made.ids[-1], made.positions[-1]
 
 
 def table_bytes(entries: int) -> int:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from ngsgpu.device.arena import ALIGNMENT
 from ngsgpu.device.cuda.kernels import KernelModule, grid_for
 from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import mapped_copy
+from ngsgpu.device.spread import seen_from_here, spread_arena
 from ngsgpu.device.team import here
 from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
 from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK
@@ -47,6 +49,15 @@ AMBIGUOUS: Final = Struct(__name__, "AmbiguousBases", {
     "count": "int64_t",
 })  # fmt: skip
 """``DeviceAmbiguousBases``, and how many reads have any."""
+
+
+def divided_bytes(size: int) -> int:
+    """Bytes that the arrays of a read set take of memory that is divided over GPUs.
+
+    Args:
+        size: their own bytes.
+    """
+    return size + ALIGNMENT * (len(_ARRAYS) + len(AmbiguousBases._fields))
 
 
 class DeviceAmbiguousBases(NamedTuple):
@@ -84,6 +95,7 @@ class DeviceReadSet:
         min_length: shortest read, in bases; 0 without reads.
         max_length: longest read, in bases; 0 without reads.
         on_host: arrays in pinned host memory.
+        divided: whether the other arrays are divided over several GPUs, all of which read them.
     """
 
     planes: Any
@@ -100,6 +112,7 @@ class DeviceReadSet:
     min_length: int
     max_length: int
     on_host: tuple[Movable, ...] = ()
+    divided: bool = False
 
     @cached_property
     def struct(self) -> Any:
@@ -136,11 +149,28 @@ class DeviceReadSet:
                 self.on_host += (name,)
         self.__dict__.pop("struct", None)
 
+    def divide(self, devices: Sequence[int]) -> None:
+        """Divide the arrays that are not on the host over GPUs, which ``can_spread``.
+
+        Raises:
+            MemoryError: a GPU does not have as much memory.
+            DeviceError: CUDA fails.
+        """
+        if self.divided:
+            return
+        with spread_arena(divided_bytes(self.device_nbytes), devices).in_use():
+            for name in _ARRAYS:
+                if name not in self.on_host:
+                    setattr(self, name, getattr(self, name).copy())
+            self.ambiguous = DeviceAmbiguousBases(*(array.copy() for array in self.ambiguous))
+        self.divided = True
+        self.__dict__.pop("struct", None)
+
     def on_current_device(self) -> DeviceReadSet:
-        """Copy a read set to the current GPU; arrays on the host are shared."""
-        arrays = {name: here(getattr(self, name)) for name in _ARRAYS if name not in self.on_host}
-        ambiguous = DeviceAmbiguousBases(*map(here, self.ambiguous))
-        return replace(self, **arrays, ambiguous=ambiguous)
+        """The read set for the current GPU: a copy, but for arrays on the host or divided."""
+        there = seen_from_here if self.divided else here
+        arrays = {name: there(getattr(self, name)) for name in _ARRAYS if name not in self.on_host}
+        return replace(self, **arrays, ambiguous=DeviceAmbiguousBases(*map(there, self.ambiguous)))
 
     @classmethod
     def from_host(cls, reads: ReadSet, on_host: Collection[Movable] = ()) -> DeviceReadSet:
@@ -172,6 +202,25 @@ class DeviceReadSet:
             max_length=reads.max_length,
             on_host=tuple(on_host),
         )
+
+    @classmethod
+    def from_host_divided(
+        cls, reads: ReadSet, devices: Sequence[int], on_host: Collection[Movable] = ()
+    ) -> DeviceReadSet:
+        """Copy a read set to GPUs, which ``can_spread``, and divide it over them.
+
+        Args:
+            reads: the read set.
+            devices: numbers of the GPUs.
+            on_host: arrays to put in pinned host memory instead.
+
+        Raises:
+            MemoryError: a GPU does not have as much memory.
+            DeviceError: CUDA fails, or could not allocate the pinned memory.
+        """
+        moved = sum(getattr(reads.arrays, name).nbytes for name in on_host)
+        with spread_arena(divided_bytes(reads.nbytes - moved), devices).in_use():
+            return replace(cls.from_host(reads, on_host), divided=True)
 
     def to_host(self) -> ReadSet:
         """Copy the read set to the host."""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, Edits, EditStyle, write_edits
+from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.pool import Shared, working

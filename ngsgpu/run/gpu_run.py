@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
+from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle
+from ngsgpu.io.output.patch import write_patched
+from ngsgpu.io.output.precopy import Precopy
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import ReadFilesLayout
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_read import read_to_device
 from ngsgpu.run.staged import CpuRun, P, StagedRun
+
+_LOG = logging.getLogger("ngsgpu")
 
 
 class GpuRun(StagedRun[P]):
@@ -70,3 +78,56 @@ class GpuRun(StagedRun[P]):
     def take(self, reads: ReadSet) -> None:
         """Use reads that are already in memory."""
         self.reads = reads
+
+
+class EditingGpuRun(GpuRun[P]):
+    """A run on GPUs whose outputs are the inputs with some bases replaced.
+
+    Attributes:
+        precopy: copies the inputs meanwhile, where the places of their sequences are known.
+    """
+
+    precopy: Precopy | None = None
+
+    def take(self, reads: ReadSet) -> None:
+        """Copy reads to the GPU, unless its memory does not suffice."""
+        self.reads = reads
+        try:
+            with cuda_errors("copying the reads to the GPU"):
+                self.reads = DeviceReadSet.from_host(reads)
+        except DeviceMemoryError as error:
+            _LOG.info("%s; leaving them on the host", error)
+
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
+        """Begin to copy the inputs to the outputs."""
+        if self.layouts is not None:
+            targets = [lane.outputs for lane in lanes]
+            precopy = Precopy(self.layouts, targets, outputs, self.options.threads)
+            self.precopy = self._open.enter_context(precopy)
+
+    def write_into_copies(
+        self,
+        lanes: Sequence[ReadFiles],
+        edits: Edits,
+        style: EditStyle,
+        outputs: OutputSet,
+        advance: Callable[[int], None],
+    ) -> EditCounts:
+        """Write edits into the copies of the inputs, which there must be.
+
+        Raises:
+            InputError: a file has changed.
+        """
+        assert self.layouts is not None and self.precopy is not None
+        return write_patched(
+            self.layouts,
+            [lane.outputs for lane in lanes],
+            outputs,
+            edits,
+            paired=self.reads.paired,
+            max_length=self.reads.max_length,
+            threads=self.options.threads,
+            copied=self.precopy.finish(),
+            style=style,
+            advance=advance,
+        )

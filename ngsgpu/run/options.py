@@ -244,11 +244,11 @@ def on_backend(
     # Only now are the frames of the failed attempt gone, and its arrays with them.
     _LOG.warning("%s; continuing on the CPU", cause)
     if gives_back:
-        _leave_gpus(options.gpus)
+        leave_gpus(options.gpus)
     return on_cpu()
 
 
-def _leave_gpus(count: int) -> None:
+def leave_gpus(count: int) -> None:
     """Let others have the GPUs, and what CuPy keeps of their memory."""
     # CUDA may be of no use any more, nor CuPy.
     with contextlib.suppress(Exception):

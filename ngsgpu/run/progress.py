@@ -22,14 +22,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Any, Protocol, Self
 
 from ngsgpu.device.inventory import has_compiled
 
 logger = logging.getLogger("ngsgpu")
 
-_PACKAGE: Final = Path(__file__).parents[1]
 
 LINE_SECONDS = 10.0
 LINE_SHARE = 0.1
@@ -256,5 +254,5 @@ def format_seconds(seconds: float) -> str:
 
 def say_if_compiling() -> None:
     """Log if the CPU's kernels have to be compiled first."""
-    if not has_compiled(_PACKAGE):
+    if not has_compiled():
         logger.info("compiling kernels (first start only, up to half a minute)")

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets
+from ngsgpu.kmers.params import MAX_COUNT
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import AmbiguousBases, ReadArrays, ReadSet
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.spectrum.reads import UNKNOWN, load_codes
 
-HIGHEST: Final = 65_535
 _BASES_PER_TASK: Final = 1 << 22
 _KMERS_PER_BUCKET: Final = 1 << 18
 _MAX_BITS: Final = 12
@@ -87,7 +87,7 @@ def _harvest(
     counts = np.empty(found, dtype=np.uint16)
     at = 0
     for i in range(len(table)):
-        count = min(table[i, 1], np.uint64(HIGHEST))
+        count = min(table[i, 1], np.uint64(MAX_COUNT))
         if count > 0:
             histogram[count] += 1
         if count > 1:
@@ -120,7 +120,7 @@ def count_reads(
         part_bits: the k-mers are counted in 2^this parts, one after another, to save memory.
         advance: called with 1 for each part that is counted.
     """
-    histogram = np.zeros(HIGHEST + 1, dtype=np.int64)
+    histogram = np.zeros(MAX_COUNT + 1, dtype=np.int64)
     parts = []
     for part in range(1 << part_bits):
         kmers, counts, own = _count_part(reads, k, threads, part, part_bits)
@@ -167,11 +167,11 @@ def _count_part(
         for out, starts in pieces:
             begin, end = starts[bucket : bucket + 1], starts[bucket + 1 : bucket + 2]
             table = add_kmers(table, used, out, begin, end, _NO_COUNTS)
-        own = np.zeros(HIGHEST + 1, dtype=np.int64)
+        own = np.zeros(MAX_COUNT + 1, dtype=np.int64)
         kmers, counts = _harvest(table, k, own)
         return kmers, counts, own
 
-    histogram = np.zeros(HIGHEST + 1, dtype=np.int64)
+    histogram = np.zeros(MAX_COUNT + 1, dtype=np.int64)
     kmers, counts = [], []
     if pieces:
         with working(threads, count, range(1 << bits), name="count") as done:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, Edits, EditStyle
+from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.jit import Integer
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.kmers import count_kmers, estimate_coverage
+from ngsgpu.readset.kmers import KmerSpectrum, count_kmers, estimate_coverage
 from ngsgpu.run.edited import Render, write_edited
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
-from ngsgpu.run.staged import CpuRun
+from ngsgpu.run.progress import Stage
+from ngsgpu.run.staged import CpuRun, StagedRun
 from ngsgpu.spectrum import cpu
 from ngsgpu.spectrum.counts import (
-    KmerCounts,
     Thresholds,
     count_reads,
     find_thresholds,
@@ -90,12 +92,16 @@ class SpectrumPlan(HostPlan):
         return f"{self.contents.reads:,} reads"
 
     def inputs(self) -> list[str]:
-        """Lines for people about reads and k-mers."""
+        """Lines for people about the reads."""
         found = self.contents
         return [
-            f"reads    {found.reads:,} with {found.bases:,} bases, the longest {found.longest:,}",
-            f"k-mers   counted in {1 << self.part_bits:,} parts",
+            f"reads    {found.reads:,} with {found.bases:,} bases, the longest {found.longest:,}"
         ]
+
+    def lines(self) -> list[str]:
+        """The plan for people."""
+        reads, memory = HostPlan.lines(self)
+        return [reads, f"k-mers   counted in {1 << self.part_bits:,} parts", memory]
 
     def fewer_tables(self, surplus: int) -> int | None:
         """There is one table."""
@@ -180,7 +186,7 @@ def correct_on_cpu(
     )
 
 
-class SpectrumOnCpu(CpuRun[SpectrumParameters]):
+class Run(StagedRun[SpectrumParameters]):
     """A spectrum correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``.
 
     Attributes:
@@ -193,63 +199,54 @@ class SpectrumOnCpu(CpuRun[SpectrumParameters]):
     thresholds: Thresholds
     histogram: NDArray[np.int64]
 
-    def plan(self, contents: Contents) -> SpectrumPlan:
-        """Memory that the run needs for some reads."""
-        return plan_spectrum(
-            self.parameters, contents, threads=self.options.threads, budget_bytes=self.budget
-        )
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
+        """Start copying the inputs to the outputs after ``read``, if that helps."""
 
-    def count(self) -> Solid:
-        """Count the k-mers; the solid ones."""
-        self.check_memory()
-        reads, threads = self.reads, self.options.threads
-        with self.timed("size"):
-            self.kmer = self._kmer()
-        contents = Contents(reads.reads, reads.bases, reads.max_length, reads.paired, reads.nbytes)
-        bits = self.plan(contents).part_bits
-        with self.step("count", "counting k-mers", 1 << bits, "parts") as stage:
-            counted = count_reads(
-                reads, self.kmer, threads=threads, part_bits=bits, advance=stage.advance
-            )
-        with self.timed("table"):
-            return self._solid(counted)
+    @abstractmethod
+    def count(self) -> None:
+        """Count the k-mers and make the set of solid ones.
 
-    def _kmer(self) -> int:
-        """The k-mer length; the size of the genome is guessed from a sample of k-mers."""
+        Raises:
+            DeviceError: the GPU's memory does not suffice.
+            HostMemoryError: the memory does not suffice.
+        """
+
+    @abstractmethod
+    def correct(self, *, trim: bool = False) -> SpectrumCorrections:
+        """Correct every read; if they are going to be trimmed, nothing else of them changes."""
+
+    @abstractmethod
+    def sampled_spectrum(self, k: int) -> KmerSpectrum:
+        """The spectrum of a sample of the k-mers."""
+
+    def choose_kmer(self) -> None:
+        """Choose the k-mer length; the size of the genome is guessed from a sample of k-mers."""
         if self.parameters.kmer is not None:
-            return self.parameters.kmer
+            self.kmer = self.parameters.kmer
+            return
         reads = self.reads
-        spectrum = count_kmers(reads, _SAMPLED_KMER, threads=self.options.threads)
-        coverage = max(1.0, estimate_coverage(spectrum))
-        return self.parameters.kmer_for(reads.bases / coverage, reads.bases / max(1, reads.reads))
+        coverage = max(1.0, estimate_coverage(self.sampled_spectrum(_SAMPLED_KMER)))
+        mean_length = reads.bases / max(1, reads.reads)
+        self.kmer = self.parameters.kmer_for(reads.bases / coverage, mean_length)
 
-    def _solid(self, counted: KmerCounts) -> Solid:
-        self.histogram = counted.histogram
-        found = self.thresholds = find_thresholds(counted.histogram, self.parameters.min_count)
+    def choose_thresholds(self, histogram: NDArray[np.int64]) -> None:
+        """Choose the counts that divide k-mers."""
+        self.histogram = histogram
+        found = self.thresholds = find_thresholds(histogram, self.parameters.min_count)
         _LOG.info("k-mers of %d bases are solid from a count of %d", self.kmer, found.solid)
-        if found.depth == 0 and len(counted.kmers):
+        if found.depth == 0 and histogram[2:].any():
             _LOG.warning(
                 "the k-mers with errors cannot be told from those of the genome: the coverage is "
                 "too low, or the reads are of many genomes; give --min-count, or use --method msa"
             )
-        return make_solid(
-            counted.kmers, counted.counts, found.solid, found.strong,
-            bloom=self.parameters.filter == "bloom",
-        )  # fmt: skip
 
-    def correct(self, solid: Solid, *, trim: bool = False) -> SpectrumCorrections:
-        """Correct every read."""
-        with self.step("correct", "correcting", self.reads.reads) as stage:
-            return correct_on_cpu(
-                self.reads,
-                solid,
-                self.kmer,
-                self.parameters,
-                trim=trim,
-                threads=self.options.threads,
-                bases_per_task=self.options.units_per_task or _BASES_PER_TASK,
-                advance=stage.advance,
-            )
+    def correcting(self) -> AbstractContextManager[Stage]:
+        """The step of the corrections."""
+        return self.step("correct", "correcting", self.reads.reads)
+
+    def writing(self) -> AbstractContextManager[Stage]:
+        """The step of the outputs."""
+        return self.step("write", "writing", self.reads.reads)
 
     def style(self) -> EditStyle:
         """How corrections are written."""
@@ -270,7 +267,56 @@ class SpectrumOnCpu(CpuRun[SpectrumParameters]):
         Raises:
             InputError: a file has changed.
         """
-        with self.step("write", "writing", self.reads.reads) as stage:
+        with self.writing() as stage:
             return write_edited(
                 self, lanes, corrections.edits, self.style(), outputs, stage.advance, render
+            )
+
+
+class SpectrumOnCpu(CpuRun[SpectrumParameters], Run):
+    """See ``Run``."""
+
+    _solid: Solid
+
+    def plan(self, contents: Contents) -> SpectrumPlan:
+        """Memory that the run needs for some reads."""
+        return plan_spectrum(
+            self.parameters, contents, threads=self.options.threads, budget_bytes=self.budget
+        )
+
+    def sampled_spectrum(self, k: int) -> KmerSpectrum:
+        """The spectrum of a sample of the k-mers."""
+        return count_kmers(self.reads, k, threads=self.options.threads)
+
+    def count(self) -> None:
+        """Count the k-mers and make the set of solid ones."""
+        self.check_memory()
+        reads, threads = self.reads, self.options.threads
+        with self.timed("size"):
+            self.choose_kmer()
+        contents = Contents(reads.reads, reads.bases, reads.max_length, reads.paired, reads.nbytes)
+        bits = self.plan(contents).part_bits
+        with self.step("count", "counting k-mers", 1 << bits, "parts") as stage:
+            counted = count_reads(
+                reads, self.kmer, threads=threads, part_bits=bits, advance=stage.advance
+            )
+        with self.timed("table"):
+            self.choose_thresholds(counted.histogram)
+            self._solid = make_solid(
+                counted.kmers, counted.counts, self.thresholds.solid, self.thresholds.strong,
+                bloom=self.parameters.filter == "bloom",
+            )  # fmt: skip
+
+    def correct(self, *, trim: bool = False) -> SpectrumCorrections:
+        """Correct every read."""
+        with self.correcting() as stage:
+            return correct_on_cpu(
+                self.reads,
+                self._solid,
+                self.kmer,
+                self.parameters,
+                trim=trim,
+                threads=self.options.threads,
+                bases_per_task=self.options.units_per_task or _BASES_PER_TASK,
+                advance=stage.advance,
             )

@@ -6,16 +6,18 @@ also their qualities).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from ngsgpu.io.inputs import plan_lanes
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
-from ngsgpu.run.options import RunOptions
+from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.staged import measure, open_files
 from ngsgpu.spectrum.cpu_run import (
+    Run,
     SpectrumCorrections,
     SpectrumOnCpu,
     SpectrumPlan,
@@ -24,6 +26,8 @@ from ngsgpu.spectrum.cpu_run import (
 from ngsgpu.spectrum.outputs import ByClass, class_paths
 from ngsgpu.spectrum.params import SpectrumParameters
 from ngsgpu.spectrum.stats import SpectrumStatistics
+
+T = TypeVar("T")
 
 
 def correct_files(
@@ -62,6 +66,7 @@ def correct_files(
         InputError: an input cannot be read; no output was written.
         UsageError: the files are inconsistent.
         HostMemoryError: the memory does not suffice.
+        DeviceError: the GPU failed, and the CPU may not take over.
         OutputError: an output cannot be written; none was.
     """
     parameters = parameters or SpectrumParameters()
@@ -74,34 +79,56 @@ def correct_files(
     classes = [range(first, first + width) for first in numbers]
     if stats is not None:
         paths.append(str(stats))
-    with (
-        open_files(lanes, paths, options) as files,
-        SpectrumOnCpu(parameters, options, phred_offset, files.progress) as run,
-    ):
-        run.read(files.lanes)
-        corrections = run.correct(run.count(), trim=trim)
-        render = ByClass(corrections, trim, classes) if trim or classes else None
-        counts = run.write(files.lanes, corrections, files.outputs, render)
-        statistics = SpectrumStatistics.of(run, corrections, counts)
+    with open_files(lanes, paths, options) as files:
+
+        def corrected(kind: type[Run]) -> SpectrumStatistics:
+            with kind(parameters, options, phred_offset, files.progress) as run:
+                run.read(files.lanes)
+                if not trim and not classes:
+                    run.copy_inputs(files.lanes, files.outputs)
+                run.count()
+                corrections = run.correct(trim=trim)
+                render = ByClass(corrections, trim, classes) if trim or classes else None
+                counts = run.write(files.lanes, corrections, files.outputs, render)
+                return SpectrumStatistics.of(run, corrections, counts)
+
+        statistics = _on_backend(corrected, options, lambda: not files.outputs.started)
         statistics.time_s["total"] = files.seconds
         if stats is not None:
             files.outputs.write(len(paths) - 1, statistics.to_json().encode())
     return statistics
 
 
+def _on_backend(
+    do: Callable[[type[Run]], T],
+    options: RunOptions,
+    may_begin_again: Callable[[], bool] = lambda: True,
+) -> T:
+    def on_gpu() -> T:
+        from ngsgpu.spectrum.gpu_run import SpectrumOnGpu
+
+        return do(SpectrumOnGpu)
+
+    return on_backend(options, on_gpu, lambda: do(SpectrumOnCpu), may_begin_again=may_begin_again)
+
+
 def correct_reads(
     reads: ReadSet,
     parameters: SpectrumParameters | None = None,
     options: RunOptions | None = None,
+    *,
+    trim: bool = False,
 ) -> SpectrumCorrections:
-    """Correct a read set in memory."""
-    options = options or RunOptions()
-    with (
-        Progress(options.progress) as progress,
-        SpectrumOnCpu(parameters or SpectrumParameters(), options, "auto", progress) as run,
-    ):
-        run.take(reads)
-        return run.correct(run.count())
+    """Correct a read set in memory; see ``correct_files``."""
+    chosen, how = parameters or SpectrumParameters(), options or RunOptions()
+
+    def corrected(kind: type[Run]) -> SpectrumCorrections:
+        with Progress(how.progress) as progress, kind(chosen, how, "auto", progress) as run:
+            run.take(reads)
+            run.count()
+            return run.correct(trim=trim)
+
+    return _on_backend(corrected, how)
 
 
 def plan_files(

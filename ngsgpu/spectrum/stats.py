@@ -11,8 +11,8 @@ from ngsgpu.run.statistics import RunStatistics
 from ngsgpu.spectrum.cpu import CLASSES
 
 if TYPE_CHECKING:
-    from ngsgpu.io.output.patch import EditCounts
-    from ngsgpu.spectrum.cpu_run import SpectrumCorrections, SpectrumOnCpu
+    from ngsgpu.io.output.edits import EditCounts
+    from ngsgpu.spectrum.cpu_run import Run, SpectrumCorrections
 
 _SHOWN = 1000
 
@@ -28,6 +28,7 @@ class SpectrumStatistics(RunStatistics):
         classes: reads by class.
         corrected: reads and bases changed, ambiguous bases decided and left.
         corrected_bases_by_position: for each mate, bases changed at each position of the read.
+        gpu_memory: memory planned on the GPU, and what lay on the host; empty on the CPU.
     """
 
     SCHEMA = "ngsgpu.spectrum"
@@ -36,9 +37,10 @@ class SpectrumStatistics(RunStatistics):
     classes: dict[str, int] = field(default_factory=dict)
     corrected: dict[str, int] = field(default_factory=dict)
     corrected_bases_by_position: list[list[int]] = field(default_factory=list)
+    gpu_memory: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: SpectrumOnCpu, corrections: SpectrumCorrections, counts: EditCounts) -> Self:
+    def of(cls, run: Run, corrections: SpectrumCorrections, counts: EditCounts) -> Self:
         """The statistics of a run that has written its outputs."""
         reads = run.reads
         present = np.flatnonzero(run.histogram[: _SHOWN + 1])
@@ -71,6 +73,7 @@ class SpectrumStatistics(RunStatistics):
                 "unknown_left": len(reads.ambiguous.positions) - counts.ambiguous,
             },
             corrected_bases_by_position=counts.by_position.tolist(),
+            gpu_memory=run.gpu,
             time_s=run.seconds,
             memory=run.memory,
         )

@@ -4,7 +4,8 @@ Exact matches of reads are found in them (Schmidt 2022, chapter 5; Li 2012).
 """
 
 from ngsgpu.suffix.array import is_suffix_array, suffix_array
-from ngsgpu.suffix.build import IndexSummary, build_index
+from ngsgpu.suffix.build import IndexSummary, build_index, plan_index
+from ngsgpu.suffix.check import is_index
 from ngsgpu.suffix.fm import FmIndex, fm_index
 from ngsgpu.suffix.params import FORMATS, Format, QueryParameters, check_format
 from ngsgpu.suffix.query import QuerySummary, Searcher, query_files
@@ -21,8 +22,10 @@ __all__ = [
     "build_index",
     "check_format",
     "fm_index",
+    "is_index",
     "is_suffix_array",
     "open_index",
+    "plan_index",
     "query_files",
     "suffix_array",
 ]

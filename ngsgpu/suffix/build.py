@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.sequence.codec import LETTERS
 from ngsgpu.suffix import bwa
 from ngsgpu.suffix.array import place_bytes, suffix_array
-from ngsgpu.suffix.fm import FmIndex, fm_index
+from ngsgpu.suffix.fm import SAMPLED, FmIndex, fm_index, word_count
 from ngsgpu.suffix.params import Format
 from ngsgpu.suffix.places import SequencePlaces
 from ngsgpu.suffix.reference import Reference, read_reference
@@ -87,6 +87,38 @@ def build_index(
     )
 
 
+def plan_index(
+    path: str | Path, kind: Format = "bwa", options: RunOptions | None = None
+) -> list[str]:
+    """Lines for people on what indexing would take; reads the sequences, writes nothing.
+
+    Arguments and errors are those of ``build_index``.
+    """
+    options = options or RunOptions()
+    reference = read_reference(path, options.threads)
+    bases, sequences = len(reference.codes), len(reference.sequences)
+    needed = host_bytes(bases, sequences, kind, on_gpu=options.backend == "cuda")
+    lines = [
+        f"input    {sequences:,} sequences of {bases:,} bases",
+        f"memory   {format_size(needed)} of {format_size(options.budget)}",
+    ]
+    if options.backend == "cuda":
+        from ngsgpu.device.plan import gpu_memory
+
+        budget = gpu_memory(options.gpu_memory).budget
+        if kind in ("sa", "bwt"):
+            from ngsgpu.suffix.gpu import check_fit
+
+            needed = check_fit(bases + sequences, options.gpu_memory)
+            lines.append(f"GPU      {format_size(needed)} of {format_size(budget)}")
+        else:
+            from ngsgpu.suffix.bucket import plan_buckets
+
+            lines.append(f"GPU      {plan_buckets(2 * bases, budget).line()}")
+    check_memory(bases, sequences, kind, options)
+    return lines
+
+
 def _indexed(
     path: str | Path, kind: Format, options: RunOptions, build: Callable[[Reference], None]
 ) -> Reference:
@@ -95,7 +127,7 @@ def _indexed(
         with progress.stage("reading", unit="bases") as stage:
             reference = read_reference(path, options.threads)
             stage.advance(len(reference.codes))
-        _check_memory(reference, kind, options)
+        check_memory(len(reference.codes), len(reference.sequences), kind, options)
         with progress.stage("sorting", unit="bases") as stage:
             build(reference)
             stage.advance(len(reference.codes))
@@ -111,7 +143,7 @@ def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Ref
         holes, annotations, transform, packed, sample = files
         holes.write(bwa.hole_text(reference))
         annotations.write(bwa.annotation_text(reference))
-        packed.write(bwa.packed_bases(reference.codes).data)
+        packed.write(bwa.packed_bases(reference.codes, options.threads).data)
         index = _index_of(reference, options)
         bwa.write_transform(index, transform.write)
         bwa.write_sample(index, sample.write)
@@ -151,14 +183,16 @@ def _build_folder(
 
 def _index_of(reference: Reference, options: RunOptions) -> FmIndex:
     """The FM index of both strands."""
-    text = reference.both_strands()
 
     def on_gpu() -> FmIndex:
-        from ngsgpu.suffix.gpu import fm_index_on_gpu
+        from ngsgpu.suffix.bucket import fm_index_by_buckets
 
-        return fm_index_on_gpu(text, limit=options.gpu_memory)
+        return fm_index_by_buckets(reference.codes, limit=options.gpu_memory, gpus=options.gpus)
 
     def on_cpu() -> FmIndex:
+        size = len(reference.codes), len(reference.sequences)
+        check_memory(*size, "fm", replace(options, backend="cpu"))
+        text = reference.both_strands()
         return fm_index(text, suffix_array(text), options.threads)
 
     return on_backend(options, on_gpu, on_cpu)
@@ -201,15 +235,39 @@ def transform_of(text: NDArray[np.uint8], array: NDArray[Any]) -> NDArray[np.uin
     return transform
 
 
-def _check_memory(reference: Reference, kind: Format, options: RunOptions) -> None:
-    """Refuse what does not fit: the sequences, the text, its suffix array, and what comes of it."""
-    bases = len(reference.codes)
-    size = bases + len(reference.sequences) if kind in ("sa", "bwt") else 2 * bases
-    more = 2 if kind == "bwt" else 1
-    needed = INTERPRETER_BYTES + bases + size * (1 + more * place_bytes(size) + 1)
+def host_bytes(bases: int, sequences: int, kind: Format, *, on_gpu: bool) -> int:
+    """Most memory of the host that an index takes while it is made.
+
+    Args:
+        bases: of the sequences.
+        sequences: their number.
+        kind: of the index.
+        on_gpu: whether suffixes are sorted on a GPU.
+    """
+    if kind in ("sa", "bwt"):
+        # The codes, the text, its suffix array, and the transform or, on a GPU, nothing more.
+        size = bases + sequences
+        array = place_bytes(size) * (2 if kind == "bwt" else 1)
+        return INTERPRETER_BYTES + bases + size * (2 + array)
+    size = 2 * bases
+    index = 4 * word_count(size) + 8 * (size // SAMPLED)
+    if on_gpu:
+        return INTERPRETER_BYTES + bases + bases // 4 + index
+    return INTERPRETER_BYTES + bases + size * (1 + place_bytes(size)) + index
+
+
+def check_memory(bases: int, sequences: int, kind: Format, options: RunOptions) -> None:
+    """Refuse an index whose making does not fit into the memory.
+
+    Raises:
+        HostMemoryError: it does not.
+    """
+    on_gpu = options.backend == "cuda"
+    needed = host_bytes(bases, sequences, kind, on_gpu=on_gpu)
     if needed > options.budget:
+        advice = "" if on_gpu or kind in ("sa", "bwt") else ", a GPU"
         raise HostMemoryError(
             f"indexing {bases:,} bases takes {format_size(needed)} of memory and "
             f"{format_size(options.budget)} may be used; use --memory {-(-needed >> 20)}M on a "
-            "machine that has it, or bwa index"
+            f"machine that has it{advice}, or bwa index"
         )

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.jit import njit
+from ngsgpu.pool import map_all
 from ngsgpu.suffix.fm import SAMPLED, FmIndex, word_count
 from ngsgpu.suffix.places import SequencePlaces
 from ngsgpu.suffix.reference import SEED, Reference
@@ -46,14 +48,34 @@ def hole_text(reference: Reference) -> bytes:
     return "".join(lines).encode()
 
 
-def packed_bases(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The content of ``.pac``: bases, the first in the highest bits; last the size modulo 4."""
-    rest = len(codes) % 4
-    filled = np.zeros(len(codes) + (4 - rest), dtype=np.uint8)
-    filled[: len(codes)] = codes
-    quads = filled.reshape(-1, 4)
-    packed = quads[:, 0] << 6 | quads[:, 1] << 4 | quads[:, 2] << 2 | quads[:, 3]
-    return np.append(packed, np.uint8(rest))
+def packed_bases(codes: NDArray[np.uint8], threads: int = 1) -> NDArray[np.uint8]:
+    """The content of ``.pac``: bases, the first in the highest bits; last the size modulo 4.
+
+    Args:
+        codes: uint8[n], 0 to 3.
+        threads: number of threads; does not affect the result.
+    """
+    size = len(codes)
+    packed = np.zeros(size // 4 + 2, dtype=np.uint8)
+
+    def pack(at: int) -> None:
+        pack_quads(codes, at, min(at + _CHUNK, size), packed)
+
+    map_all(threads, pack, range(0, size, _CHUNK), name="pack")
+    packed[-1] = size % 4
+    return packed
+
+
+@njit(nogil=True, cache=True)
+def pack_quads(
+    codes: NDArray[np.uint8], low: int, high: int, packed: NDArray[np.uint8]
+) -> None:  # fmt: skip
+    """Pack the bases from ``low``, a multiple of 4, to ``high`` into bytes that are 0."""
+    whole = low + (high - low) // 4 * 4
+    for i in range(low, whole, 4):
+        packed[i >> 2] = codes[i] << 6 | codes[i + 1] << 4 | codes[i + 2] << 2 | codes[i + 3]
+    for i in range(whole, high):
+        packed[i >> 2] |= codes[i] << (6 - 2 * (i & 3))
 
 
 def write_transform(index: FmIndex, write: Callable[[memoryview], None]) -> None:

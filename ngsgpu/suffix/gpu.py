@@ -1,4 +1,4 @@
-"""Suffix arrays and FM indexes on a GPU, equal to those of ``array`` and ``fm``.
+"""Suffix arrays on a GPU, equal to those of ``array``.
 
 Prefix doubling with compaction [Schmidt 2022, chapter 5]: all suffixes are sorted by their first 32
 bases (8 bytes), which tells most of those of a genome apart, and each gets a rank, the place of the
@@ -21,7 +21,6 @@ from ngsgpu.device.pinned import to_device
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
-from ngsgpu.suffix.fm import BLOCK, SAMPLED, FmIndex, word_count
 
 KERNELS: Final = KernelModule("ngsgpu.suffix")
 MOST_LETTERS: Final = (1 << 31) - 1
@@ -34,12 +33,15 @@ _BASES: Final = 32
 _BYTES: Final = 8
 
 
-def check_fit(size: int, limit: int | None) -> None:
+def check_fit(size: int, limit: int | None) -> int:
     """Refuse a text that does not fit into the GPU's memory.
 
     Args:
         size: its letters.
         limit: GPU memory that may be used, in bytes; None: free memory.
+
+    Returns:
+        Bytes that it takes.
 
     Raises:
         DeviceMemoryError: it does not.
@@ -52,6 +54,7 @@ def check_fit(size: int, limit: int | None) -> None:
             f"{format_size(budget)} may be used, for at most {MOST_LETTERS:,} letters; use "
             "--backend cpu"
         )
+    return needed
 
 
 def suffix_array_on_gpu(
@@ -76,17 +79,27 @@ def suffix_array_on_gpu(
         return home.view(np.int32)
 
 
-def fm_index_on_gpu(text: NDArray[np.uint8], *, limit: int | None = None) -> FmIndex:
-    """The FM index of a text of bases; see ``fm_index``. Arguments as of ``suffix_array_on_gpu``.
+def is_suffix_array_on_gpu(text: NDArray[np.uint8], places: NDArray[np.int32]) -> bool:
+    """Whether an array is the suffix array of a text; see ``is_suffix_array``.
+
+    It takes 9 bytes a letter on the GPU.
 
     Raises:
-        DeviceMemoryError: it does not fit.
         DeviceError: CUDA fails.
     """
-    with limited_gpu_memory(limit), cuda_errors("making the FM index on the GPU"):
-        check_fit(len(text), limit)
-        there = to_device(text)
-        return _index_of(there, _sorted(there, bases=True))
+    import cupy
+
+    size = np.int64(len(text))
+    if len(text) != len(places) or len(text) == 0:
+        return len(text) == len(places)
+    with cuda_errors("checking a suffix array on the GPU"):
+        there, own = to_device(text), to_device(places.view(np.uint32))
+        ranks = cupy.full(len(text), 0xFFFFFFFF, dtype=cupy.uint32)
+        wrong = cupy.zeros(1, dtype=cupy.uint32)
+        _launch("rank_places", len(text), own, size, ranks, wrong)
+        if not int(wrong[0]):
+            _launch("check_places", len(text), there, own, size, ranks, wrong)
+        return not int(wrong[0])
 
 
 def _launch(kernel: str, units: int, *arguments: Any) -> None:
@@ -101,39 +114,61 @@ def _sorted(text: Any, bases: bool) -> Any:
     keys = cupy.empty(size, dtype=cupy.uint64)
     _launch("pack_bases" if bases else "pack_bytes", size, text, np.int64(size), keys)
     places = radix_argsort(keys).astype(cupy.uint32)
-    ranks = cupy.empty(size, dtype=cupy.uint32)
-    known = _BASES if bases else _BYTES
-    slots, suffixes, heads = _ranked(keys, None, places, ranks)
+    marks = _marks_of(keys)
     del keys
+    ranks = cupy.empty(size, dtype=cupy.uint32)
+    rank_by_doubling(marks, places, ranks, known=_BASES if bases else _BYTES)
+    return places
+
+
+def rank_by_doubling(marks: Any, places: Any, ranks: Any, *, known: int) -> None:
+    """Sort suffixes that are sorted by their first letters, in place, and rank them.
+
+    Args:
+        marks: CuPy uint8[m], 1 where other first letters begin.
+        places: CuPy uint32[m], the suffixes.
+        ranks: CuPy uint32[n], gets the rank of each suffix.
+        known: how many letters they are sorted by. Suffixes that agree in these, or in twice as
+            many and so on, either both go on behind them or belong to a text without gaps.
+    """
+    import cupy
+
+    slots, suffixes, heads = _ranked(marks, None, places, ranks)
     while len(slots):
         keys = cupy.empty(len(slots), dtype=cupy.uint64)
         count = np.int64(len(slots))
-        listed = (suffixes, heads, count, np.int64(known), ranks, np.int64(size))
+        listed = (suffixes, heads, count, np.int64(known), ranks, np.int64(len(ranks)))
         _launch("next_keys", len(slots), *listed, keys)
         order = radix_argsort(keys)
         sorted_suffixes = cupy.empty_like(suffixes)
         _launch("reorder", len(slots), suffixes, order, count, sorted_suffixes)
         del order
         _launch("put_back", len(slots), sorted_suffixes, slots, count, places)
-        slots, suffixes, heads = _ranked(keys, slots, sorted_suffixes, ranks)
+        slots, suffixes, heads = _ranked(_marks_of(keys), slots, sorted_suffixes, ranks)
         known *= 2
-    return places
 
 
-def _ranked(keys: Any, slots: Any, suffixes: Any, ranks: Any) -> tuple[Any, Any, Any]:
+def _marks_of(keys: Any) -> Any:
+    """Where other keys begin, among sorted ones: CuPy uint8[m], 1 there and 0 elsewhere."""
+    import cupy
+
+    marks = cupy.empty(len(keys), dtype=cupy.uint8)
+    _launch("mark_heads", len(keys), keys, np.int64(len(keys)), marks)
+    return marks
+
+
+def _ranked(marks: Any, slots: Any, suffixes: Any, ranks: Any) -> tuple[Any, Any, Any]:
     """Give sorted suffixes their ranks; what is left of them: slots, suffixes, ranks.
 
     Args:
-        keys: uint64[m], sorted.
+        marks: uint8[m], 1 where other keys begin.
         slots: uint32[m], their places in the array; None if they are the whole array.
         suffixes: uint32[m].
         ranks: uint32[n], of all suffixes.
     """
     import cupy
 
-    size = len(keys)
-    marks = cupy.empty(size, dtype=cupy.uint8)
-    _launch("mark_heads", size, keys, np.int64(size), marks)
+    size = len(marks)
     groups = cupy.cumsum(marks, dtype=cupy.uint32)
     starts = cupy.flatnonzero(marks)
     heads = cupy.empty(size, dtype=cupy.uint32)
@@ -146,22 +181,3 @@ def _ranked(keys: Any, slots: Any, suffixes: Any, ranks: Any) -> tuple[Any, Any,
     left = cupy.flatnonzero(~alone)
     own = left.astype(cupy.uint32) if slots is None else slots[left]
     return own, suffixes[left], heads[left]
-
-
-def _index_of(text: Any, places: Any) -> FmIndex:
-    """The FM index of a text on the GPU, with its suffix array."""
-    import cupy
-
-    size = len(text)
-    blocks = (size + BLOCK - 1) // BLOCK
-    primary = int(cupy.flatnonzero(places == 0)[0]) + 1
-    words = cupy.zeros(word_count(size), dtype=cupy.uint32)
-    counts = cupy.empty((blocks, 4), dtype=cupy.uint32)
-    _launch(
-        "pack_transform", blocks, text, places, np.int64(size), np.int64(primary), words, counts
-    )
-    before = cupy.cumsum(counts, axis=0, dtype=cupy.int64)
-    _launch("write_counts", 4 * (blocks + 1), before, np.int64(size), words)
-    totals = np.concatenate([[0], np.cumsum(before[-1].get())]).astype(np.int64)
-    sample = places[SAMPLED - 1 :: SAMPLED].get().astype(np.int64)
-    return FmIndex(primary, totals, words.get(), np.concatenate([[-1], sample]).astype(np.int64))

@@ -1,28 +1,7 @@
-// Suffix arrays by prefix doubling on the GPU, and the FM index made of them. The reference are the
-// arrays of ngsgpu/suffix/array.py, which are unique, and ngsgpu/suffix/fm.py.
-#include "ngsgpu/device/cuda/warp.cuh"
-
-namespace {
-
-constexpr int kThreads = 256;
-constexpr int kBlock = 128;      // bases for which the counts before them are kept
-constexpr int kBlockWords = 16;  // words of such a block, with its counts
-constexpr int kCountWords = 8;
-
-__device__ __forceinline__ int64_t first_unit() {
-    return int64_t(blockIdx.x) * kThreads + threadIdx.x;
-}
-
-__device__ __forceinline__ int64_t unit_step() { return int64_t(gridDim.x) * kThreads; }
-
-// Row of the transform before the one with the end mark in front is taken out.
-__device__ __forceinline__ uint32_t base_before(const uint8_t* text, const uint32_t* places,
-                                                int64_t size, int64_t primary, int64_t position) {
-    const int64_t row = position < primary ? position : position + 1;
-    return row == 0 ? text[size - 1] : text[places[row - 1] - 1];
-}
-
-}  // namespace
+// Suffix arrays by prefix doubling on the GPU. The reference are the arrays of
+// ngsgpu/suffix/array.py, which are unique.
+#include "ngsgpu/sequence/hashing.cuh"
+#include "ngsgpu/suffix/units.cuh"
 
 // The first 32 bases of each suffix, the first in the highest bits; behind the end there is A.
 extern "C" __global__ void __launch_bounds__(kThreads)
@@ -90,43 +69,29 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int64_t i = first_unit(); i < count; i += unit_step()) places[slots[i]] = suffixes[i];
 }
 
-// Packs the bases of the transform, a thread for each block of 128, and counts them.
+// Writes the ranks of suffixes; sets ``wrong`` for a place that is none.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    pack_transform(const uint8_t* text, const uint32_t* places, int64_t size, int64_t primary,
-                   uint32_t* words, uint32_t* counts) {
-    const int64_t blocks = (size + kBlock - 1) / kBlock;
-    for (int64_t block = first_unit(); block < blocks; block += unit_step()) {
-        uint32_t own[4] = {0, 0, 0, 0};
-        const int64_t end = min(size, kBlock * (block + 1));
-        int64_t at = kBlockWords * block + kCountWords;
-        for (int64_t first = kBlock * block; first < end; first += 16) {
-            uint32_t word = 0;
-            for (int j = 0; j < 16; ++j) {
-                uint32_t base = 0;
-                if (first + j < end) {
-                    base = base_before(text, places, size, primary, first + j);
-                    for (uint32_t b = 0; b < 4; ++b) own[b] += base == b;
-                }
-                word = word << 2 | base;
-            }
-            words[at++] = word;
-        }
-        for (int b = 0; b < 4; ++b) counts[4 * block + b] = own[b];
+    rank_places(const uint32_t* places, int64_t size, uint32_t* ranks, uint32_t* wrong) {
+    for (int64_t i = first_unit(); i < size; i += unit_step()) {
+        if (places[i] < size) ranks[places[i]] = uint32_t(i);
+        else *wrong = 1;
     }
 }
 
-// Writes how often each base occurs before each block, and behind the last one; ``before`` has the
-// sums of the counts up to and with each block.
+// Sets ``wrong`` unless the array is a permutation, and each suffix is greater than the one before
+// by its first byte, or else by the rank of the rest.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    write_counts(const int64_t* before, int64_t size, uint32_t* words) {
-    const int64_t blocks = (size + kBlock - 1) / kBlock;
-    for (int64_t i = first_unit(); i < 4 * (blocks + 1); i += unit_step()) {
-        const int64_t block = i >> 2;
-        const int64_t count = block == 0 ? 0 : before[4 * (block - 1) + (i & 3)];
-        // The last block is not filled.
-        const int64_t at = block < blocks ? kBlockWords * block
-                                          : (size + 15) / 16 + kCountWords * blocks;
-        words[at + 2 * (i & 3)] = uint32_t(count);
-        words[at + 2 * (i & 3) + 1] = uint32_t(count >> 32);
+    check_places(const uint8_t* text, const uint32_t* places, int64_t size, const uint32_t* ranks,
+                 uint32_t* wrong) {
+    for (int64_t i = first_unit(); i < size; i += unit_step()) {
+        const int64_t own = places[i];
+        if (ranks[own] != uint32_t(i)) *wrong = 1;
+        if (i == 0) continue;
+        const int64_t before = places[i - 1];
+        if (text[before] > text[own]) *wrong = 1;
+        if (text[before] != text[own]) continue;
+        // The empty suffix is less than any.
+        if (own + 1 == size || (before + 1 < size && ranks[before + 1] > ranks[own + 1]))
+            *wrong = 1;
     }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +15,18 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.jit import njit
 from ngsgpu.pool import working
-from ngsgpu.run.options import RunOptions
+from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.suffix.fm import FmIndex
 from ngsgpu.suffix.paf import Hits, Names, lines_of
 from ngsgpu.suffix.params import QueryParameters
 from ngsgpu.suffix.places import SequencePlaces
-from ngsgpu.suffix.search import find_maximal, find_places
+from ngsgpu.suffix.search import find_maximal, find_places, turn_places
 from ngsgpu.suffix.store import open_index
+
+if TYPE_CHECKING:
+    from ngsgpu.suffix.search_gpu import DeviceIndex
 
 
 @dataclass(slots=True)
@@ -77,17 +81,36 @@ def query_files(
         paths: FASTQ or FASTA files; ``-`` is standard input.
         out: PAF file.
         parameters: which matches.
-        options: threads and progress; do not affect the result.
+        options: backend, threads, GPU memory and progress; do not affect the result.
 
     Raises:
         InputError: the index or a file cannot be read.
         OutputError: the output cannot be written; none is then.
         UsageError: the output is an input.
+        DeviceError: the GPU fails or the index does not fit there, and the CPU may not take over.
     """
     options = options or RunOptions()
     check_distinct(list(paths), [out])
     say_if_compiling()
-    search = Searcher(*open_index(prefix, options.threads), parameters or QueryParameters())
+    own = (*open_index(prefix, options.threads), parameters or QueryParameters())
+
+    def on_gpu() -> QuerySummary:
+        from ngsgpu.suffix.search_gpu import DeviceIndex
+
+        there = DeviceIndex(own[0], options.gpu_memory, options.threads)
+        return _query(Searcher(*own, there), paths, out, options)
+
+    return on_backend(
+        options,
+        on_gpu,
+        lambda: _query(Searcher(*own), paths, out, options),
+        may_begin_again=lambda: "-" not in map(str, paths),
+    )
+
+
+def _query(
+    search: Searcher, paths: Sequence[str | Path], out: str | Path, options: RunOptions
+) -> QuerySummary:
     summary = QuerySummary()
     file = AtomicFile(out)
     try:
@@ -123,11 +146,13 @@ class Searcher:
         index: the index.
         places: of its sequences.
         parameters: which matches.
+        there: the index on the GPU; None: the CPU searches.
     """
 
     index: FmIndex
     places: SequencePlaces
     parameters: QueryParameters
+    there: DeviceIndex | None = None
     names: Names = field(init=False)
 
     def __post_init__(self) -> None:
@@ -153,6 +178,8 @@ class Searcher:
         index, own = self.index, self.parameters
         reads = len(starts) - 1
         shortest = 1 if own.whole else own.min_length
+        if self.there is not None:
+            return self.there.matches(codes, starts, shortest, whole=own.whole)
         room = 2 * reads + 64
         while True:
             found = np.empty((room, 5), dtype=np.int64)
@@ -170,11 +197,14 @@ class Searcher:
         rows = found[:, 4] - found[:, 3]
         shown = np.where(rows <= self.parameters.max_places, rows, 0)
         at = np.concatenate(([0], np.cumsum(shown)))
-        places = np.empty(int(at[-1]), dtype=np.int64)
-        find_places(
-            index.words, index.primary, index.totals, index.sample, found, 0, len(found), at, places
-        )
         match = np.repeat(np.arange(len(found)), shown)
+        rows_shown = found[match, 3] + np.arange(len(match)) - at[match]
+        if self.there is not None:
+            places = self.there.places(rows_shown)
+        else:
+            places = np.empty(len(match), dtype=np.int64)
+            find_places(index.words, index.primary, index.totals, index.sample, rows_shown, places)
+        turn_places(found, len(index), at, places)
         length = found[match, 2] - found[match, 1]
         sequence, offset, reverse = self.places.locate(places, length)
         inside = sequence >= 0

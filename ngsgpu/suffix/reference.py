@@ -19,6 +19,7 @@ from ngsgpu.io.text.batch import RecordBatch, first_word
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import CODES
+from ngsgpu.suffix.fasta import Headers, read_codes
 
 SEED: Final = 11
 """Seed of the random bases, as in BWA."""
@@ -83,8 +84,22 @@ def read_reference(path: str | Path, threads: int = 1) -> Reference:
         InputError: it cannot be read, or has no bases.
     """
     random = Lrand48(SEED)
+    if (found := read_codes(path, threads)) is not None:
+        codes, headers = found
+        sequences = _sequences_of(headers, codes, random)
+    else:
+        sequences, codes = _from_records(path, threads, random)
+    if len(codes) == 0:
+        raise InputError(path, "it has no bases", "give the sequences to be indexed (FASTA)")
+    return Reference(tuple(sequences), codes)
+
+
+def _from_records(
+    path: str | Path, threads: int, random: Lrand48
+) -> tuple[list[Sequence], NDArray[np.uint8]]:
+    """Sequences and codes of what is no plain FASTA file, or none at all."""
     sequences: list[Sequence] = []
-    parts: list[NDArray[np.uint8]] = []
+    parts = [np.empty(0, dtype=np.uint8)]
     start = 0
     for batch in read_batches(path, threads=threads):
         for record in range(len(batch)):
@@ -92,9 +107,33 @@ def read_reference(path: str | Path, threads: int = 1) -> Reference:
             sequences.append(sequence)
             parts.append(codes)
             start += len(codes)
-    if start == 0:
-        raise InputError(path, "it has no bases", "give the sequences to be indexed (FASTA)")
-    return Reference(tuple(sequences), np.concatenate(parts))
+    return sequences, np.concatenate(parts)
+
+
+def _sequences_of(headers: Headers, codes: NDArray[np.uint8], random: Lrand48) -> list[Sequence]:
+    """Sequences of a FASTA file; their ambiguous bases get random codes."""
+    runs = headers.runs
+    for begin, length, _ in runs.tolist():
+        codes[begin : begin + length] = random.bases(length)
+    ends = [*headers.starts[1:], len(codes)]
+    cuts = np.searchsorted(runs[:, 0], [*headers.starts, len(codes)]).tolist()
+    return [
+        _sequence(line, start, end - start, runs[low:high, :2], runs[low:high, 2].astype(np.uint8))
+        for line, start, end, low, high in zip(
+            headers.lines, headers.starts, ends, cuts[:-1], cuts[1:], strict=True
+        )
+    ]
+
+
+def _sequence(
+    header: bytes,
+    start: int,
+    length: int,
+    holes: NDArray[np.int64],
+    letters: NDArray[np.uint8],
+) -> Sequence:
+    name = first_word(header)
+    return Sequence(name, header[len(name) + 1 :], start, length, holes, letters)
 
 
 class Lrand48:
@@ -118,7 +157,6 @@ def _sequence_of(
     batch: RecordBatch, record: int, start: int, random: Lrand48
 ) -> tuple[Sequence, NDArray[np.uint8]]:
     header = batch.data[batch.header_start[record] : batch.header_end[record]].tobytes()
-    name = first_word(header)
     text = batch.data[batch.seq_start[record] : batch.seq_end[record]]
     if len(text) != batch.seq_len[record]:
         text = text[(text != _LINE_ENDS[0]) & (text != _LINE_ENDS[1])]
@@ -131,8 +169,7 @@ def _sequence_of(
     begin = np.flatnonzero(first)
     lengths = np.diff(np.append(begin, len(at)))
     holes = np.stack([at[begin] + start, lengths], axis=1).astype(np.int64)
-    comment = header[len(name) + 1 :]
-    return Sequence(name, comment, start, len(codes), holes, letters[begin]), codes
+    return _sequence(header, start, len(codes), holes, letters[begin]), codes
 
 
 @njit(nogil=True, cache=True)

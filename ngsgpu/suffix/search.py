@@ -172,29 +172,37 @@ def find_places(
     primary: Integer,
     totals: NDArray[np.int64],
     sample: NDArray[np.int64],
-    found: NDArray[np.int64],
-    begin: int,
-    end: int,
-    at: NDArray[np.int64],
+    rows: NDArray[np.int64],
     places: NDArray[np.int64],
 ) -> None:
-    """Write where the matches from ``begin`` to ``end`` are in the text.
+    """Write where the suffixes of rows are in the text.
 
     Args:
         words: of the index.
         primary: of the index.
         totals: of the index.
         sample: of the index.
-        found: of ``find_maximal``.
-        begin: first match.
-        end: the one after the last.
-        at: int64[m + 1], where each one's places go, as many as it has rows, or none.
-        places: int64, gets for each match its places in ascending order.
+        rows: int64[m].
+        places: int64[m], gets their places.
     """
-    size = totals[4]
-    for match in range(begin, end):
+    for i in range(len(rows)):
+        places[i] = place_of_row(words, primary, totals, sample, rows[i])
+
+
+@njit(nogil=True, cache=True)
+def turn_places(
+    found: NDArray[np.int64], size: Integer, at: NDArray[np.int64], places: NDArray[np.int64]
+) -> None:
+    """Turn places of reverse complements into those of the matches, ascending for each.
+
+    Args:
+        found: of ``find_maximal``.
+        size: of the text.
+        at: int64[m + 1], where the places of each match begin.
+        places: int64, changed in place.
+    """
+    for match in range(len(found)):
         length = found[match, 2] - found[match, 1]
-        for i in range(at[match + 1] - at[match]):
-            place = place_of_row(words, primary, totals, sample, found[match, 3] + i)
-            places[at[match] + i] = size - place - length
+        for i in range(at[match], at[match + 1]):
+            places[i] = size - places[i] - length
         places[at[match] : at[match + 1]].sort()

@@ -154,8 +154,6 @@ def test_reads_give_both_strands(tmp_path: Path, ngsgpu: Commands) -> None:
     assert steps <= set(document["time_s"])
     assert ngsgpu(*command, "-q", "-k", 20, "--min-contig", 3001).status == 0
     assert out.read_bytes() == b""
-    done = ngsgpu("assemble", "--backend", "cuda", "-i", path, "-o", out)
-    assert done.status == 2 and "--backend cuda is for --method euler" in done.error
     for options, message in (
         (["-k", "21,31"], "takes one k-mer length"),
         (["-k", 33], "at most 32 bases, not 33"),

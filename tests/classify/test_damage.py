@@ -45,7 +45,6 @@ def merge(folder: Path, out: Path, *more: str) -> int:
     return main(["classify-merge", "-d", str(folder / "db"), *files, *outputs, "-q", *more])
 
 
-@pytest.mark.timeout(300)
 def test_a_changed_byte_of_a_database_is_noticed(
     world: World, healthy: Path, tmp_path: Path, backend: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,18 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.call.chance import at_least
-from ngsgpu.classify.call.evidence import (
+from ngsgpu.classify.call.acceptance import (
     ACCEPTED,
     GENUS_ACCEPTED,
-    LEAST_KEPT,
     REJECTED,
     Acceptance,
-    EvidenceParameters,
-    SpeciesEvidence,
     raise_rank,
     weigh,
 )
+from ngsgpu.classify.call.chance import at_least
+from ngsgpu.classify.call.evidence import LEAST_KEPT, EvidenceParameters, SpeciesEvidence
 from ngsgpu.classify.call.verdicts import verdicts
 from ngsgpu.classify.outputs.tables import evidence_table
 from ngsgpu.classify.params import PER_MILLION, QueryRules

@@ -24,6 +24,7 @@ from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError
+from tests.support import copies
 from tests.support.classify.world import SKETCH, World
 
 PARAMETERS = DatabaseParameters(SKETCH)
@@ -228,7 +229,7 @@ def test_references_added_at_the_same_time_are_all_there(copy: Path, tmp_path: P
     more = references(tmp_path, 4)
     runs = [
         subprocess.Popen(
-            [sys.executable, "-m", "ngsgpu", "db", "add", str(path), "-d", str(copy), "-q", "-t1"],
+            [copies.ngsgpu(), "db", "add", str(path), "-d", str(copy), "-q", "-t1"],
             stderr=subprocess.PIPE, text=True,
         )
         for path in more

@@ -6,12 +6,11 @@ import json
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-NGSGPU = f"{sys.executable} -m ngsgpu"
+from tests.support.copies import ngsgpu
 
 
 def letters(count: int, seed: int) -> str:
@@ -38,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def shell(command: str, folder: Path, work: Path) -> subprocess.CompletedProcess[str]:
     """Run a command line of bash; {d} stands for the data."""
-    text = command.replace("ngsgpu", NGSGPU, 1).replace("{d}", str(folder))
+    text = command.replace("ngsgpu", ngsgpu(), 1).replace("{d}", str(folder))
     return subprocess.run(["bash", "-c", text], cwd=work, capture_output=True, text=True)
 
 

@@ -33,7 +33,6 @@ def edited(read: str, edits: dict[int, str]) -> str:
     return "".join(edits.get(at, base) for at, base in enumerate(read))
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(("coverage", "length", "insert"), [(250, 100, 180), (1000, 250, 300)])
 @pytest.mark.parametrize("paired", [False, True])
 def test_beyond_two_hundredfold(

@@ -54,7 +54,6 @@ def _command(name: str, folder: Path) -> list[str]:
     return [name, "-i", one, "-I", two, "-o", f"{out}/1.fq.gz", *insert, *common]
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("place", PLACES)
 def test_memory_that_runs_out_in_a_thread(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -69,7 +68,6 @@ def test_memory_that_runs_out_in_a_thread(
     assert not [one for one in threading.enumerate() if one.name.startswith("ngsgpu-write")]
 
 
-@pytest.mark.timeout(60)
 def test_more_tasks_than_threads_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each that failed used to take a workspace along, until the rest waited for one for ever."""
     monkeypatch.setattr(PLACES["correct"], _exhausted)

@@ -6,7 +6,6 @@ import gzip
 import os
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.io.text.reader import read_batches
+from tests.support import copies
 from tests.support.commands import Commands, names, read_json
 from tests.support.correct.data import mates, simulated_pairs
 from tests.support.io.records import Record, bgzf, fasta, fastq, members, records_of, write
@@ -208,7 +208,7 @@ def test_standard_input_and_output(tmp_path: Path, ngsgpu: Commands) -> None:
     )
     folder = tmp_path / "temporary"
     folder.mkdir()
-    command = [sys.executable, "-m", "ngsgpu", "correct", "-t", "1", "-q"]
+    command = [copies.ngsgpu(), "correct", "-t", "1", "-q"]
     command += ["-i", f"{tmp_path}/1.fq", "-I", "-", "-o", str(files[2]), "-O", "-"]
     done = subprocess.run(
         command,

@@ -129,6 +129,7 @@ def test_eight_gibibytes_suffice_for_thirty_million_reads() -> None:
         "tables_on_host": 48 - plan.placement.tables,
         "slots_on_host": True,
         "reads_on_host": [],
+        "divided_over": 1,
         "edit_bytes": plan.batches.edit_bytes,
         "workspace_blocks": plan.batches.workspace_blocks,
     }

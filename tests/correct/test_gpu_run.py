@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 import re
 import sys
@@ -92,15 +93,45 @@ def test_several_gpus_and_batches_change_nothing(
     assert (sum(fake.corrected) - observed) * mates == reads.reads
 
 
+@pytest.mark.parametrize("on_gpu", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_gpus_with_memory_in_common(
+    monkeypatch: pytest.MonkeyPatch, name: str, on_gpu: bool
+) -> None:
+    reads, parameters = make_reads(200 + NAMES.index(name) + 10 * on_gpu)
+    count = 2 + NAMES.index(name) % 2
+    gpus = FakeGpus(reads, parameters, COVERAGE, sizes=(1 << 40,) * count, linked=True)
+    expected = correct_on_cpu(reads, gpus.tables, parameters, COVERAGE)
+    gpus.install(monkeypatch)
+    budget = budgets(ReadMemory.of(reads), parameters, count)[name]
+    given = DeviceReadSet.from_host(reads) if on_gpu else reads
+    tables, corrected = [], []
+    with GpuCorrection(
+        given, parameters, COVERAGE, gpu_memory=budget, gpus=count, batches=SMALL
+    ) as run:
+        run.place_reads()
+        assert run.plan.divided_over == count
+        assert all(pool.used <= run.plan.total <= budget for pool in gpus.pools)
+        run.build_tables(tables.append)
+        assert gpus.host_bytes <= run.plan.host
+        found = run.correct(corrected.append)
+    assert_equal(found, expected)
+    # Together, not each of them.
+    assert sum(tables) == parameters.minhash.hashes
+    assert sum(corrected) == reads.reads
+    assert all(pool.peak <= budget for pool in gpus.pools)
+
+
 def test_reads_that_are_too_short_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = CorrectionParameters(minhash=MinhashParameters(hashes=5))
-    for letters in ([], ["ACGT"] * 6, ["", "A" * 100]):
+    letters_of_all = ([], ["ACGT"] * 6, ["", "A" * 100])
+    for letters, count in itertools.product(letters_of_all, (1, 2, 7)):
         reads = ReadSet.from_sequences(letters, paired=True)
-        gpus = FakeGpus(reads, parameters, COVERAGE)
+        gpus = FakeGpus(reads, parameters, COVERAGE, sizes=(1 << 40,) * count, linked=True)
         expected = correct_on_cpu(reads, gpus.tables, parameters, COVERAGE)
         with monkeypatch.context() as patch:
             gpus.install(patch)
-            with GpuCorrection(reads, parameters, COVERAGE) as run:
+            with GpuCorrection(reads, parameters, COVERAGE, gpus=count) as run:
                 run.place_reads()
                 run.build_tables()
                 assert_equal(run.correct(), expected)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import copies
 from tests.support.commands import keeps_input, names
 from tests.support.correct.data import mates, simulated_pairs
 from tests.support.io.records import fastq, write
@@ -76,7 +77,7 @@ def killed_on_failure(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 def finish(command: list[str]) -> dict[str, int]:
     """Run to the end; returns names and sizes of what is there."""
-    done = subprocess.run([sys.executable, "-m", "ngsgpu", *command], capture_output=True)
+    done = subprocess.run([copies.ngsgpu(), *command], capture_output=True)
     assert done.returncode == 0, done.stderr
     folder = Path(command[command.index("-o") + 1]).parent
     return {name: (folder / name).stat().st_size for name in names(folder)}

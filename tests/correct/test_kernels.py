@@ -16,7 +16,7 @@ from ngsgpu.align import msa
 from ngsgpu.align.alignment import alignment_weight, mismatches_at, quality_weights
 from ngsgpu.correct import CorrectionParameters, corrections, cpu, decide
 from ngsgpu.correct.votes import hash_sequence
-from ngsgpu.io.output.patch import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
+from ngsgpu.io.output.edits import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.readset import ReadSet
 from tests.support.correct import oracle
 from tests.support.correct.alignment import (

@@ -160,7 +160,6 @@ def places(folder: Path) -> dict[str, Path]:
     return places
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", LEASING)
 def test_gpus_are_leased_before_cuda_is_touched(places, name):
     leases, command = LEASING[name]
@@ -174,7 +173,6 @@ def test_gpus_are_leased_before_cuda_is_touched(places, name):
         assert held == list(UUIDS[:leases])
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", OTHERS)
 def test_commands_without_gpus(places, name):
     place = places[f"without: {name}"]

@@ -1,6 +1,5 @@
 import doctest
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from ngsgpu.device.inventory import (
     find_tools,
     find_version,
     has_compiled,
-    numba_cache,
+    kernel_cache,
 )
 from ngsgpu.device.memory import Memory
 from tests.support.device import TABLE
@@ -90,46 +89,29 @@ def test_every_tool_has_a_remedy():
     assert spades.remedy == "apt install spades or conda install -c conda-forge -c bioconda spades"
 
 
-def test_cache_in_the_package(tmp_path, monkeypatch):
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    folder = tmp_path / "ngsgpu" / "correct" / "__pycache__"
+def test_cache_of_kernels(tmp_path, monkeypatch):
+    monkeypatch.setenv("NGSGPU_CACHE_DIR", str(tmp_path / "not" / "there" / "yet"))
+    cache = kernel_cache()
+    assert (cache.where, cache.files, cache.writable) == ("NGSGPU_CACHE_DIR", 0, True)
+    assert not has_compiled()
+    monkeypatch.delenv("NGSGPU_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "ngsgpu" / "kernels"
     folder.mkdir(parents=True)
-    (folder / "cpu.f-1.py311.nbi").write_bytes(b"12345")
-    (folder / "cpu.f-1.py311.1.nbc").write_bytes(b"123")
-    (folder / "cpu.cpython-311.pyc").write_bytes(b"not a kernel")
-    cache = numba_cache(tmp_path / "ngsgpu")
-    assert (cache.where, cache.files, cache.size) == ("in the package", 2, 8)
-    assert cache.writable
-    assert has_compiled(tmp_path / "ngsgpu")
+    (folder / "ngsgpu.correct-sm_90-0123").write_bytes(b"12345")
+    (folder / "someone's file").write_bytes(b"not a kernel")
+    assert not has_compiled()
+    (folder / "cpu.ngsgpu.correct.cpu.f-0123").write_bytes(b"123")
+    assert has_compiled()
+    cache = kernel_cache()
+    assert (cache.path, cache.where, cache.files, cache.size, cache.writable) == (
+        str(folder), "user cache", 2, 8, True
+    )  # fmt: skip
 
 
-def test_cache_of_a_read_only_package(tmp_path, monkeypatch):
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    package = tmp_path / "ngsgpu"
-    (package / "correct").mkdir(parents=True)
-    (package / "correct" / "cpu.py").touch()
-    ours = tmp_path / "home/numba/correct_0123"
-    other = tmp_path / "home/numba/elsewhere_0123"
-    for folder in (ours, other):
-        folder.mkdir(parents=True)
-        (folder / "cpu.f-1.py311.nbi").write_bytes(b"12345")
-    # Root may write anywhere, so that the permission is posed, not set.
-    allowed = os.access
-    monkeypatch.setattr(
-        os, "access", lambda path, mode: "home" in str(path) and allowed(path, mode)
-    )
-    cache = numba_cache(package)
-    assert (cache.path, cache.files, cache.writable) == (str(tmp_path / "home/numba"), 1, True)
-
-
-def test_cache_by_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "not" / "there" / "yet"))
-    cache = numba_cache(tmp_path)
-    assert (cache.where, cache.files, cache.writable) == ("NUMBA_CACHE_DIR", 0, True)
-    assert not has_compiled(tmp_path)
+def test_a_folder_in_a_file_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
-    assert not can_write(tmp_path / "file")
+    assert not can_write(tmp_path / "file" / "folder")
 
 
 @pytest.fixture
@@ -200,7 +182,7 @@ def test_doctor_json(machine, capsys):
     assert found["versions"]["CuPy"] == "cupy-cuda13x 14.2.0"
     assert found["gpus"][1]["capability"] == [9, 0]
     assert found["gpus"][1]["visible"] is True
-    assert [cache["kind"] for cache in found["caches"]] == ["Numba", "CuPy", "ngsgpu"]
+    assert [cache["kind"] for cache in found["caches"]] == ["ngsgpu", "CuPy"]
     assert found["memory"] == {"total": 16 * GIB, "available": 8 * GIB, "limit": None}
 
 

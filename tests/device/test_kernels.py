@@ -11,7 +11,7 @@ import pytest
 
 from ngsgpu.device.cuda import compiler, kernels
 from ngsgpu.device.cuda.compiler import Target
-from ngsgpu.device.cuda.kernels import KernelModule, cache_folder
+from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.errors import DeviceError
 
 TARGET = Target("sm_90")
@@ -41,9 +41,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
     real = kernels.compile_source
 
-    def counted(source: Path, target: Target) -> bytes:
+    def counted(source: Path, target: Target, **options: bool) -> bytes:
         calls.append(target.architecture)
-        return real(source, target)
+        return real(source, target, **options)
 
     monkeypatch.setattr(kernels, "compile_source", counted)
     return calls
@@ -56,6 +56,20 @@ def test_compiled_once(module: KernelModule, compiled: list[str], tmp_path: Path
     assert compiled == ["sm_90"]
     (path,) = (tmp_path / "cache" / "kernels").iterdir()
     assert path.name.startswith("ngsgpu.toy.kernels-sm_90-")
+
+
+def test_checked_once(module: KernelModule, compiled: list[str]) -> None:
+    # What was compiled for a run may have had warnings.
+    image = module.image(TARGET)
+    assert module.checked("sm_90") == module.checked("sm_90") == image
+    assert compiled == ["sm_90", "sm_90"]
+    with module.path.open("a") as file:
+        file.write('extern "C" __global__ void one_more() { int unused; }\n')
+    module.image(TARGET)
+    for _ in range(2):
+        with pytest.raises(DeviceError, match="compiles for sm_90 with warnings"):
+            module.checked("sm_90")
+    assert compiled == ["sm_90"] * 5
 
 
 @pytest.mark.parametrize("file", ["kernels.cu", "outer.cuh", "inner.cuh"])
@@ -103,17 +117,6 @@ def test_missing_header_is_named(module: KernelModule, tmp_path: Path) -> None:
     (tmp_path / "ngsgpu" / "toy" / "inner.cuh").unlink()
     with pytest.raises(DeviceError, match=r"kernels\.cu includes .*inner\.cuh, which cannot"):
         module.image(TARGET)
-
-
-def test_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NGSGPU_CACHE_DIR", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", "/home/someone")
-    assert cache_folder() == Path("/home/someone/.cache/ngsgpu/kernels")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
-    assert cache_folder() == Path("/caches/ngsgpu/kernels")
-    monkeypatch.setenv("NGSGPU_CACHE_DIR", "/fast")
-    assert cache_folder() == Path("/fast/kernels")
 
 
 class Cuda:

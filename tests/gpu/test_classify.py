@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ngsgpu.classify.call.evidence import (
-    ACCEPTED,
-    GENUS_ACCEPTED,
-    REJECTED,
-    Acceptance,
-    EvidenceParameters,
-    SpeciesEvidence,
-)
+from ngsgpu.classify.call.acceptance import ACCEPTED, GENUS_ACCEPTED, REJECTED, Acceptance
+from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.plan import PartitionRequest

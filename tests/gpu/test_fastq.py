@@ -53,7 +53,8 @@ def read(
 @pytest.mark.parametrize("layout", ["single", "pairs", "interleaved"])
 @pytest.mark.parametrize("seed", range(20))
 def test_reads_and_patches_as_the_cpu_does(tmp_path: Path, seed: int, layout: str) -> None:
-    from ngsgpu.io.output.patch import EditStyle, write_patched
+    from ngsgpu.io.output.edits import EditStyle
+    from ngsgpu.io.output.patch import write_patched
     from ngsgpu.readset.gpu_read import read_to_device
 
     rng = random.Random(f"{seed} {layout}")

@@ -14,7 +14,9 @@ import pytest
 from ngsgpu.cli import main
 from ngsgpu.correct.cpu_run import correct_on_cpu
 from ngsgpu.correct.gpu import BatchSizes
+from ngsgpu.correct.gpu_plan import division
 from ngsgpu.correct.gpu_run import GpuCorrection
+from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceError
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
@@ -96,7 +98,9 @@ def test_several_gpus_and_batches_change_nothing(
     reads, parameters = make_reads(100 + seed)
     expected = correct_on_cpu(reads, build_tables(reads, parameters.minhash), parameters, COVERAGE)
     exactly(monkeypatch)
-    memory = budgets(ReadMemory.of(reads), parameters)[["slots", "qualities"][seed // 2]]
+    _, divided_over = division(Team(gpus))
+    least = budgets(ReadMemory.of(reads), parameters, divided_over)
+    memory = least[["slots", "qualities"][seed // 2]]
     given = DeviceReadSet.from_host(reads) if seed % 2 else reads
     with GpuCorrection(
         given,
@@ -107,6 +111,7 @@ def test_several_gpus_and_batches_change_nothing(
         batches=BatchSizes(edit_bytes=1 << 15, workspace_blocks=2),
     ) as run:
         run.place_reads()
+        assert run.plan.divided_over == divided_over
         run.build_tables()
         assert_equal(run.correct(), expected)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gzip
 import logging
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from ngsgpu.io.inputs import warn_of_mates
+from tests.support import copies
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -100,7 +100,7 @@ def test_every_command_warns(tmp_path: Path, command: str) -> None:
     (tmp_path / "genome.fa").write_bytes(genome)
     options = ["-i", "R2.fq", "-I", "R1.fq", "--backend", "cpu", "--threads", "1"]
     result = subprocess.run(
-        [sys.executable, "-m", "ngsgpu", *command.split(), *options],
+        [copies.ngsgpu(), *command.split(), *options],
         cwd=tmp_path,
         capture_output=True,
         text=True,

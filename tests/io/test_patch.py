@@ -15,7 +15,8 @@ import pytest
 
 from ngsgpu.errors import InputError, OutputError
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import EditCounts, Edits, EditStyle, pieces_of, write_patched
+from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle
+from ngsgpu.io.output.patch import pieces_of, write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import FileLayout, ReadFilesLayout, identify

@@ -22,7 +22,7 @@ def test_there_are_kernels() -> None:
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
 def test_compiles(module: KernelModule, which: int) -> None:
     architecture = architectures_to_check()[which]
-    assert module.compile_for(architecture)[:4] == b"\x7fELF"
+    assert module.checked(architecture)[:4] == b"\x7fELF"
 
 
 def test_older_compiler_than_the_gpu_makes_ptx() -> None:

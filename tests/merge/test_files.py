@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import copies
 from tests.support.commands import Commands
 from tests.support.io.records import Record, fastq, write
 from tests.support.merge.data import simulated_pairs, write_pairs
@@ -72,7 +72,7 @@ def test_all_outputs(tmp_path: Path, ngsgpu: Commands, inputs: list[str]) -> Non
 
 
 def test_merged_reads_alone_to_standard_output(inputs: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "ngsgpu", "merge", "-q", "--backend", "cpu", "-t", "1"]
+    command = [copies.ngsgpu(), "merge", "-q", "--backend", "cpu", "-t", "1"]
     printed = subprocess.run([*command, *inputs, "-c"], check=True, capture_output=True).stdout
     subprocess.run([*command, *inputs, "-o", str(tmp_path / "m.fq")], check=True)
     assert printed == (tmp_path / "m.fq").read_bytes()

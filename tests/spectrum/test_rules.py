@@ -14,36 +14,13 @@ from ngsgpu.spectrum.counts import count_reads, find_thresholds
 from ngsgpu.spectrum.cpu_run import SpectrumCorrections, correct_on_cpu
 from ngsgpu.spectrum.solid import level_of, make_solid
 from tests.support.spectrum import oracle
+from tests.support.spectrum.samples import sample
 
 K = 11
 
 
 def _text(kmer: int) -> str:
     return "".join("ACGT"[(kmer >> 2 * i) & 3] for i in reversed(range(K)))
-
-
-def _sample(seed: int, reads: int, errors: float) -> tuple[list[str], list[str], list[str]]:
-    """Truth, reads and qualities of a genome with a repeat and a variant, with Ns and noise."""
-    rng = random.Random(seed)
-    unit = "".join(rng.choices("ACGT", k=60))
-    genome = "".join(rng.choices("ACGT", k=150)) + unit + "".join(rng.choices("ACGT", k=90))
-    genome += oracle.changed(unit, {30: "A", 50: "C"})
-    truths, texts, qualities = [], [], []
-    for _ in range(reads):
-        begin = rng.randrange(len(genome) - 45)
-        truth = genome[begin : begin + rng.randint(K - 1, 45)]
-        truth = truth if rng.random() < 0.5 else oracle.turned(truth)
-        wrong = {i for i in range(len(truth)) if rng.random() < errors}
-        text = oracle.changed(truth, {i: rng.choice("ACGT") for i in wrong})
-        if rng.random() < 0.1:
-            text = oracle.changed(text, {rng.randrange(len(text)): "N"})
-        if rng.random() < 0.02:
-            text = "".join(rng.choices("ACGT", k=len(text)))
-        scores = [rng.choice((2, 12, 25) if i in wrong else (12, 25, 37)) for i in range(len(text))]
-        truths.append(truth)
-        texts.append(text)
-        qualities.append("".join(chr(33 + score) for score in scores))
-    return truths, texts, qualities
 
 
 def _corrected(texts: list[str], found: SpectrumCorrections) -> list[str]:
@@ -59,7 +36,7 @@ def _corrected(texts: list[str], found: SpectrumCorrections) -> list[str]:
 
 @pytest.mark.parametrize("part_bits", [0, 2])
 def test_counts_are_those_of_a_dictionary(part_bits: int) -> None:
-    _, texts, qualities = _sample(1, 400, 0.02)
+    _, texts, qualities = sample(1, 400, 0.02)
     expected = oracle.count(texts, K)
     found = count_reads(ReadSet.from_sequences(texts, qualities), K, part_bits=part_bits, threads=2)
     numbers = dict(zip(map(_text, found.kmers.tolist()), found.counts.tolist(), strict=True))
@@ -87,7 +64,7 @@ def test_sets_know_their_kmers() -> None:
 @pytest.mark.parametrize("bloom", [False, True])
 @pytest.mark.parametrize("rule", ["voting", "exhaustive"])
 def test_rules_of_the_papers(rule: str, bloom: bool) -> None:
-    _, texts, qualities = _sample(2, 160, 0.03)
+    _, texts, qualities = sample(2, 160, 0.03)
     reads = ReadSet.from_sequences(texts, qualities)
     counted = count_reads(reads, K)
     solid = make_solid(counted.kmers, counted.counts, 4, 8, bloom=bloom)
@@ -114,7 +91,7 @@ def test_rules_of_the_papers(rule: str, bloom: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_search(seed: int) -> None:
-    _, texts, qualities = _sample(10 + seed, 400, 0.02 + 0.01 * seed)
+    _, texts, qualities = sample(10 + seed, 400, 0.02 + 0.01 * seed)
     reads = ReadSet.from_sequences(texts, qualities)
     counted = count_reads(reads, K)
     solid = make_solid(counted.kmers, counted.counts, 4, 12, bloom=False)

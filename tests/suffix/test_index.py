@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
+import tempfile
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ngsgpu.errors import HostMemoryError, InputError, UsageError
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import DeviceMemoryError, HostMemoryError, InputError, UsageError
 from ngsgpu.run.options import RunOptions
+from ngsgpu.sequence.codec import CODES
 from ngsgpu.suffix import (
     QueryParameters,
     build_index,
+    fm_index,
+    is_index,
     is_suffix_array,
     open_index,
+    plan_index,
     query_files,
     suffix_array,
 )
+from ngsgpu.suffix.bucket import plan_buckets
+from ngsgpu.suffix.bucket.cover import cover_tables, difference_cover
 from ngsgpu.suffix.bwa import ENDINGS
-from ngsgpu.suffix.reference import Lrand48
+from ngsgpu.suffix.fasta import read_codes
+from ngsgpu.suffix.reference import Lrand48, Reference, read_reference
 from tests.support.suffix import oracle
 
 DATA = Path(__file__).parents[1] / "data" / "bwa_index"
@@ -49,6 +62,117 @@ def test_other_arrays_are_none(content: str, data: st.DataObject) -> None:
     )
     assert is_suffix_array(text, np.array(other, dtype=np.int32)) == (list(other) == own)
     assert not is_suffix_array(text, np.array([*own, size], dtype=np.int32))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text("ACGT", min_size=1, max_size=400), st.data())
+def test_proof_of_an_index(content: str, data: st.DataObject) -> None:
+    text = CODES[np.frombuffer(content.encode(), dtype=np.uint8)]
+    index = fm_index(text, suffix_array(text))
+    assert is_index(index, text)
+    assert not is_index(index, np.append(text, text[:1]))
+    at = data.draw(st.integers(0, len(text) - 1))
+    other = text.copy()
+    other[at] ^= 1
+    assert not is_index(index, other)
+    words = index.words.copy()
+    # The last word of bases may have bits that stand for nothing.
+    places = [i for i in range(len(words)) if i != len(words) - 9 or len(text) % 16 == 0]
+    words[data.draw(st.sampled_from(places))] ^= np.uint32(1 << data.draw(st.integers(0, 31)))
+    assert not is_index(replace(index, words=words), text)
+    sample = index.sample.copy()
+    if len(sample) > 1:
+        sample[data.draw(st.integers(1, len(sample) - 1))] += 1
+        assert not is_index(replace(index, sample=sample), text)
+
+
+@pytest.mark.parametrize("period", [32, 64, 256, 512, 1024, 2048])
+def test_difference_covers(period: int) -> None:
+    residues = set(difference_cover(period).tolist())
+    assert len(residues) < 2 * period**0.5
+    tables = cover_tables(period).tolist()
+    for difference, residue in enumerate(tables[period:]):
+        assert {residue, (residue + difference) % period} <= residues
+    classes = {residue: number for number, residue in enumerate(sorted(residues))}
+    assert tables[:period] == [classes.get(residue, -1) for residue in range(period)]
+
+
+def test_plans_of_buckets() -> None:
+    whole = plan_buckets(1_000_000, 1 << 30)
+    assert whole.buckets == 1
+    human = plan_buckets(6_200_000_000, 130 << 30)
+    assert 1 < human.buckets < 10
+    small = plan_buckets(6_200_000_000, 20 << 30)
+    assert small.period > human.period
+    assert human.buckets < small.buckets < 300
+    for plan in (whole, human, small):
+        assert plan.needed <= plan.budget
+        assert plan.line().startswith(format_size(plan.needed))
+    with pytest.raises(DeviceMemoryError, match="--gpu-memory"):
+        plan_buckets(6_200_000_000, 1 << 30)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.text("ACGTacgtNnR", max_size=150), min_size=1, max_size=5),
+    st.sampled_from([1, 7, 60, 1000]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.sampled_from([16, 23, 64, 1000]),
+)
+def test_codes_of_fasta(
+    sequences: list[str], width: int, end: str, ends: bool, chunk: int
+) -> None:  # fmt: skip
+    """Chunks end anywhere: in lines, headers, line ends and runs of N."""
+    lines = []
+    for number, sequence in enumerate(sequences):
+        lines += [f">s{number}  c {number}"]
+        lines += [sequence[at : at + width] for at in range(0, len(sequence), width)]
+    text = end.join(lines) + end * ends
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "r.fa")
+        path.write_bytes(text.encode())
+        found = read_codes(path, 2, chunk)
+        with (
+            patch("ngsgpu.suffix.reference.read_codes", lambda *_: None),
+            contextlib.suppress(InputError),
+        ):
+            wanted = read_reference(path)
+            own = read_reference_with(found)
+            assert np.array_equal(own.codes, wanted.codes)
+            for one, other in zip(own.sequences, wanted.sequences, strict=True):
+                assert (one.name, one.comment, one.start, one.length) == (
+                    other.name, other.comment, other.start, other.length,
+                )  # fmt: skip
+                assert np.array_equal(one.holes, other.holes)
+                assert np.array_equal(one.letters, other.letters)
+    assert found is not None
+    assert len(found[0]) == sum(map(len, sequences))
+
+
+def read_reference_with(found: Any) -> Reference:
+    """The reference of codes that were read."""
+    with patch("ngsgpu.suffix.reference.read_codes", lambda *_: found):
+        return read_reference("-")
+
+
+def test_what_is_no_plain_fasta(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    for content in ("", "ACGT\n", ">a\nAC GT\n", ">a\nAC>b\n", "@a\nAC\n+\nII\n", ">\0\nA\n"):
+        path.write_text(content)
+        assert read_codes(path, 1) is None
+    assert read_codes("-", 1) is None
+    assert read_codes(tmp_path / "none", 1) is None
+    path.write_text(">a\nAC-GT\n>b\nA C\n")
+    with pytest.raises(InputError, match="line"):
+        build_index(path, tmp_path / "i")
+
+
+def test_plan(tmp_path: Path) -> None:
+    lines = plan_index(DATA / "reference.fa", "bwa")
+    assert lines[0] == "input    3 sequences of 371 bases"
+    with pytest.raises(HostMemoryError, match="--memory"):
+        plan_index(DATA / "reference.fa", "sa", RunOptions(memory=1 << 20))
 
 
 def test_random_bases_are_those_of_the_c_library() -> None:

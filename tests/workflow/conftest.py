@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.copies import programs
 from tests.support.workflow import ROOT, SNAKEFILE, Snakemake
 
 
@@ -31,9 +32,9 @@ def snakemake(study: Path) -> Snakemake:
     ) -> subprocess.CompletedProcess[str]:
         environment = os.environ | (env or {})
         # The interpreter of the tests is the one that has Snakemake; its tools come along.
-        environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+        environment["PATH"] = f"{programs()}:{Path(sys.executable).parent}:{environment['PATH']}"
         return subprocess.run(
-            [sys.executable, "-m", "snakemake", "--snakefile", str(snakefile), *arguments],
+            ["snakemake", "--snakefile", str(snakefile), *arguments],
             cwd=study,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -184,6 +184,8 @@ CUDA = '--backend "${NGSGPU_BACKEND:-cuda}" --gpus'
         ("2", [], CPU),
         ("2", ["--resources", "gpu=8"], f"{CUDA} 2"),
         ("4", ["--resources", "gpu=2"], f"{CUDA} 2"),
+        ("2, method: spectrum", ["--resources", "gpu=8"], f"{CUDA} 1 --method spectrum"),
+        ("2, method: spectrum", [], f"{CPU} --method spectrum"),
     ],
 )
 def test_gpus_granted_choose_the_backend(

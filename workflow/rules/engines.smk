@@ -20,16 +20,17 @@ rule assemble_ngsgpu:
     resources:
         mem_mb=memory_for("assemble"),
         runtime=minutes_for("assemble"),
-        gpu=0,
+        gpu=gpus("assemble"),
     params:
         guard=guard,
         reads=arm_reads,
+        backend=backend_options,
         extra=config["assemble"]["ngsgpu_extra"],
     shell:
         "{params.guard} {log:q}; "
         "ngsgpu assemble {params.reads} -o {output.contigs:q} --gfa {output.graph:q}"
-        " --stats {output.stats:q} --threads {threads} --memory {resources.mem_mb}M"
-        " {params.extra} 2> {log:q}"
+        " --stats {output.stats:q} --threads {threads} {params.backend}"
+        " --memory {resources.mem_mb}M {params.extra} 2> {log:q}"
 
 
 rule assemble_skesa:

@@ -19,15 +19,16 @@ rule build_unitigs:
     resources:
         mem_mb=memory_for("unitigs"),
         runtime=minutes_for("unitigs"),
-        gpu=0,
+        gpu=gpus("unitigs"),
     params:
         guard=guard,
         reads=arm_reads,
         k=config["unitigs"]["k"],
         least=config["unitigs"]["min_abundance"],
+        backend=backend_options,
         extra=config["unitigs"]["extra"],
     shell:
         "{params.guard} {log:q}; "
         "ngsgpu unitigs {params.reads} -k {params.k} --min-abundance {params.least}"
         " --gfa {output.graph:q} --stats {output.stats:q} --threads {threads}"
-        " --gpus {resources.gpu} --memory {resources.mem_mb}M {params.extra} 2> {log:q}"
+        " {params.backend} --memory {resources.mem_mb}M {params.extra} 2> {log:q}"

@@ -18,12 +18,15 @@ from ngsgpu.assemble.chains import Unitigs
 from ngsgpu.assemble.graph import Graph
 from ngsgpu.assemble.text import write_bases
 from ngsgpu.jit import Integer, njit
-from ngsgpu.sequence.codec import LETTERS
+from ngsgpu.pool import map_all
+from ngsgpu.sequence.codec import CODES, LETTERS
 
 DEPTH_UNIT: Final = 256
 """Depths are kept in so many parts of one."""
 
 _LONG: Final = 1000
+_PART: Final = 1 << 12
+"""Pieces that a task writes."""
 
 _CODES = np.arange(4, dtype=np.uint8)
 
@@ -78,14 +81,23 @@ class Pieces:
         return int(self.depths[order][np.searchsorted(sums, sums[-1] / 2)])
 
 
-def pieces_of(graph: Graph, unitigs: Unitigs) -> Pieces:
+def pieces_of(graph: Graph, unitigs: Unitigs, threads: int = 1) -> Pieces:
     """Unitigs as an assembly graph."""
     starts = np.concatenate([[0], np.cumsum(unitigs.sizes + (graph.k - 1))])
     bases = np.empty(int(starts[-1]), dtype=np.uint8)
-    write_bases(
-        graph.kmers, graph.nexts, graph.masks, graph.k,
-        unitigs.first, unitigs.sizes, 0, len(unitigs), _CODES, bases,
-    )  # fmt: skip
+
+    def write(begin: int) -> None:
+        end = min(len(unitigs), begin + _PART)
+        own = bases[starts[begin] : starts[end]]
+        if unitigs.letters is not None:
+            own[...] = CODES[unitigs.letters[starts[begin] : starts[end]]]
+            return
+        write_bases(
+            graph.kmers, graph.nexts, graph.masks, graph.k,
+            unitigs.first, unitigs.sizes, begin, end, _CODES, own,
+        )  # fmt: skip
+
+    map_all(threads, write, range(0, len(unitigs), _PART), name="bases")
     depths = unitigs.totals * DEPTH_UNIT // np.maximum(1, unitigs.sizes)
     links = unitigs.links.astype(np.int64)
     return Pieces(graph.k, bases, starts, depths, unitigs.link_starts, links)

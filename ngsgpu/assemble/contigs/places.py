@@ -18,7 +18,7 @@ _WORD: Final = 31
 _SAMPLED: Final = 2
 """Words count whose hash ends in so many zero bits."""
 
-_PART: Final = 1 << 17
+_PART: Final = 1 << 15
 
 _2 = np.uint64(2)
 _3 = np.uint64(3)

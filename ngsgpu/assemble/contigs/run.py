@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from ngsgpu.assemble.chains import find_unitigs
 from ngsgpu.assemble.contigs.bridges import (
     Insert,
     Join,
@@ -28,8 +27,7 @@ from ngsgpu.assemble.contigs.pieces import Paths, Pieces, pieces_of
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads
 from ngsgpu.assemble.contigs.scaffolds import scaffold_fasta, scaffolds_of
-from ngsgpu.assemble.graph import graph_of
-from ngsgpu.assemble.pipeline import counted_kmers, solid_kmers
+from ngsgpu.assemble.pipeline import compacted, solid_of
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, warn_of_mates
@@ -38,7 +36,7 @@ from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.kmers import Source
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, leave_gpus, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
 
@@ -160,7 +158,7 @@ def _run(
 ) -> AssemblyStatistics:
     times: dict[str, float] = {}
     begin = time.monotonic()
-    pieces, source = _first_graph(lanes, beside, parameters, phred_offset, options)
+    pieces, source, backend = _first_graph(lanes, beside, parameters, phred_offset, options)
     times["graph"] = round(time.monotonic() - begin, 3)
     begin = time.monotonic()
     check_memory(source, options)
@@ -189,7 +187,7 @@ def _run(
                 files.write(places[name], text)
     return AssemblyStatistics.begun(
         options,
-        "cpu",
+        backend,
         parameters,
         reads={"reads": len(reads), "bases": source.bases, "pairs": reads.pairs},
         rounds=[asdict(each) for each in rounds],
@@ -209,15 +207,24 @@ def _first_graph(
     parameters: AssemblyParameters,
     phred_offset: PhredOffset,
     options: RunOptions,
-) -> tuple[Pieces, Source]:
-    """The graph of the first k, as counted."""
+) -> tuple[Pieces, Source, str]:
+    """The graph of the first k, what was counted, and the backend that did it."""
     paths = [path for lane in lanes for path in lane.inputs]
     kmer = parameters.kmers[0] if parameters.kmers else _first_kmer(paths, phred_offset)
     own = parameters.unitigs(kmer)
-    with counted_kmers(paths, [beside], None, own, phred_offset, options) as database:
-        solid = solid_kmers(database, parameters.min_abundance, options)
-        graph = graph_of(*solid, kmer, options.threads)
-        return pieces_of(graph, find_unitigs(graph, options.threads)), database.source
+
+    def make(options: RunOptions) -> tuple[Pieces, Source, str]:
+        solid = solid_of(paths, beside, None, own, phred_offset, options, on_gpu=True)
+        graph, unitigs = compacted(solid, options, walked=False)
+        return pieces_of(graph, unitigs, options.threads), solid.source, options.backend
+
+    def on_gpu() -> tuple[Pieces, Source, str]:
+        found = make(replace(options, may_fall_back=False))
+        # Nothing later needs it.
+        leave_gpus(options.gpus)
+        return found
+
+    return on_backend(options, on_gpu, lambda: make(replace(options, backend="cpu")))
 
 
 def _first_kmer(paths: list[str], phred_offset: PhredOffset) -> int:

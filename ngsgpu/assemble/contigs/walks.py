@@ -18,7 +18,7 @@ from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import map_all
 from ngsgpu.sequence.hashing import mix64
 
-_PART: Final = 1 << 17
+_PART: Final = 1 << 15
 """Reads that a task threads."""
 
 _ROOM: Final = 1 << 20

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.evidence import Acceptance, near_to, raise_rank, reaches, weigh
+from ngsgpu.classify.call.acceptance import Acceptance, near_to, raise_rank, reaches, weigh
 from ngsgpu.classify.call.results import CalledReads
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.engine import Engine

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.coverage import CoverageCounter
-from ngsgpu.classify.call.evidence import Acceptance, SpeciesEvidence
+from ngsgpu.classify.call.evidence import SpeciesEvidence
 from ngsgpu.classify.params import PER_MILLION
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import GpuBatch

@@ -11,14 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.evidence import (
-    ACCEPTED,
-    OWN,
-    SHARED,
-    SHARES,
-    EvidenceParameters,
-    SpeciesEvidence,
-)
+from ngsgpu.classify.call.acceptance import ACCEPTED
+from ngsgpu.classify.call.evidence import OWN, SHARED, SHARES, EvidenceParameters, SpeciesEvidence
 from ngsgpu.classify.params import PER_MILLION
 
 

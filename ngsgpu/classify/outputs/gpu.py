@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.evidence import Acceptance
+from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.gpu import rules_on_gpu
 from ngsgpu.classify.call.results import SampleTotals
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.abundance import Abundance
-from ngsgpu.classify.call.evidence import ACCEPTED, GENUS_ACCEPTED
+from ngsgpu.classify.call.acceptance import ACCEPTED, GENUS_ACCEPTED
 from ngsgpu.classify.call.verdicts import Verdict
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.taxonomy.tree import GENUS, SPECIES, Taxonomy, rank_name

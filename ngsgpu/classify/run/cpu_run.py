@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.abundance import Abundance, estimate_abundance, rank_code
+from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
-from ngsgpu.classify.call.evidence import Acceptance, EvidenceParameters, SpeciesEvidence
+from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
 from ngsgpu.classify.call.verdicts import verdicts
 from ngsgpu.classify.outputs.biom import biom_table

@@ -5,19 +5,17 @@ A package with kernels makes one ``KernelModule`` and launches by name::
     KERNELS = KernelModule("ngsgpu.minhash")
     KERNELS.launch("sign_reads", (blocks,), (threads,), (keys, np.int64(count)))
 
-CuPy's own cache does not see changes of included headers, so compiled code is kept here, by a
-hash of all that it depends on. ``python -m ngsgpu.device.cuda.kernels`` compiles every kernel of
-the package without a GPU and prints how long each took.
+CuPy's own cache does not see changes of included headers, so compiled code is kept by a hash of
+all that it depends on (``ngsgpu.compiled``). ``python -m ngsgpu.device.cuda.kernels`` compiles
+every kernel of the package without a GPU and prints how long each took.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from ngsgpu import compiled
 from ngsgpu.device.cuda.compiler import (
     ROOT,
     Target,
@@ -40,7 +39,6 @@ from ngsgpu.errors import DeviceError, NgsgpuError
 # Shared memory that a block may use without opting in (CUDA C++ programming guide).
 _SHARED_WITHOUT_ASKING = 48 << 10
 _MAX_DYNAMIC_SHARED_SIZE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-_DIGEST_BYTES = 32
 _BLOCKS_PER_MULTIPROCESSOR = 32
 _LOG = logging.getLogger(__name__)
 
@@ -100,19 +98,30 @@ class KernelModule:
             self.path, Target(architecture), warnings_are_errors=warnings_are_errors
         )
 
+    def checked(self, architecture: str) -> bytes:
+        """As ``compile_for``, unless the same has been compiled before."""
+        return self._kept(Target(architecture), "-checked", lambda: self.compile_for(architecture))
+
     def image(self, target: Target) -> bytes:
         """Compiled code from the cache, or compiled now and kept there."""
-        folder = cache_folder()
+        return self._kept(target, "", lambda: compile_source(self.path, target))
+
+    def _kept(self, target: Target, suffix: str, make: Callable[[], bytes]) -> bytes:
+        folder = compiled.cache_folder()
         if folder is not None:
-            path = folder / f"{self.name}-{target.architecture}-{fingerprint(self.path, target)}"
-            if (image := _read_checked(path)) is not None:
+            own = f"{self.name}-{target.architecture}-{fingerprint(self.path, target)}{suffix}"
+            path = folder / own
+            if (image := compiled.read(path)) is not None:
                 return image
         start = time.monotonic()
-        image = compile_source(self.path, target)
+        image = make()
         _LOG.debug("compiled %s for %s in %.1f s", self.name, target.architecture,
                    time.monotonic() - start)  # fmt: skip
         if folder is not None:
-            _keep(path, image)
+            try:
+                compiled.keep(path, image)
+            except OSError as error:
+                _LOG.debug("could not keep compiled kernels: %s", error)
         return image
 
     def load(self) -> None:
@@ -285,55 +294,6 @@ def all_modules() -> list[KernelModule]:
 def architectures_to_check() -> list[str]:
     """A100, H100 and H200, and the newest architecture NVRTC supports."""
     return list(dict.fromkeys(["sm_80", "sm_90", f"sm_{known_architectures()[-1]}"]))
-
-
-def cache_folder() -> Path | None:
-    """Folder of compiled kernels, which may not exist yet.
-
-    ``$NGSGPU_CACHE_DIR``, else ``ngsgpu`` in ``$XDG_CACHE_HOME``, else in ``~/.cache``; None for
-    a user without a home.
-    """
-    if own := os.environ.get("NGSGPU_CACHE_DIR"):
-        return Path(own) / "kernels"
-    if cache := os.environ.get("XDG_CACHE_HOME"):
-        return Path(cache) / "ngsgpu" / "kernels"
-    try:
-        home = Path.home()
-    except RuntimeError:  # a user without an entry in passwd, as in some containers
-        return None
-    return home / ".cache" / "ngsgpu" / "kernels"
-
-
-def _read_checked(path: Path) -> bytes | None:
-    """A cached file's content; None if there is none or it is damaged."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    digest, image = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    return image if hashlib.sha256(image).digest() == digest else None
-
-
-def _keep(path: Path, image: bytes) -> None:
-    """Write a file of the cache at once or not at all; without a place for it, go on."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _renamed_on_success(path) as file:
-            file.write(hashlib.sha256(image).digest() + image)
-    except OSError as error:
-        _LOG.debug("could not cache compiled kernels: %s", error)
-
-
-@contextlib.contextmanager
-def _renamed_on_success(path: Path) -> Iterator[Any]:
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        try:
-            yield file
-            file.flush()
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
 
 
 def main(architectures: Sequence[str]) -> int:

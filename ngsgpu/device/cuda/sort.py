@@ -7,7 +7,7 @@ put the segment number into the high bits of 64-bit words, and the values into t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from ngsgpu.device.team import free_unused
@@ -45,6 +45,27 @@ def radix_argsort(keys: Any) -> Any:
     with _named_errors(ARGSORT_BYTES * len(keys)):
         # What ``cupy.argsort`` does, without its copy of the keys.
         cupy.cuda.thrust.argsort(keys.dtype, order.data.ptr, keys.data.ptr, 0, keys.shape)
+    return order
+
+
+def order_of_rows(columns: Sequence[Any]) -> Any:
+    """The permutation that sorts rows by their columns, of which the first counts most.
+
+    Args:
+        columns: at least one, CuPy arrays of unsigned integers of the same length; not changed.
+
+    Returns:
+        CuPy int64; equal rows stay in order.
+
+    Raises:
+        OutOfMemoryError: of CuPy.
+    """
+    order = None
+    for column in list(columns)[::-1]:
+        keys = column.copy() if order is None else column[order]
+        step = radix_argsort(keys)
+        del keys
+        order = step if order is None else order[step]
     return order
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 from ngsgpu.correct import CorrectionParameters
 from tests.support.minhash.oracle import Placement, candidates, make_tables, mix, reverse_complement
@@ -49,6 +50,7 @@ class Read:
         )
 
 
+@cache
 def quality_weight(score: int) -> int:
     """max(0.001, 1 - 10^(-Q/10)) in 2^-14, rounded to the nearest."""
     exact = max(Decimal("0.001"), 1 - Decimal(10) ** (Decimal(-score) / 10))

@@ -11,7 +11,7 @@ import ctypes
 import itertools
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, Self
@@ -21,9 +21,10 @@ import pytest
 
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES, Rules
-from ngsgpu.correct import CorrectionParameters, cpu
+from ngsgpu.correct import CorrectionParameters, cpu, gpu_plan
 from ngsgpu.correct import gpu as correct_gpu
 from ngsgpu.correct.workspace import COUNTERS, LOW_QUALITY, Workspace
+from ngsgpu.device import spread
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import cpu as minhash_cpu
 from ngsgpu.minhash import gpu as minhash_gpu
@@ -159,13 +160,18 @@ class Pool:
             raise OutOfMemoryError(size, self.used, self.limit)
         self.used += size
         self.peak = max(self.peak, self.used)
-        buffer = np.empty(size + ALIGNMENT, np.uint8)
-        pointer = -(-buffer.ctypes.data // ALIGNMENT) * ALIGNMENT
+        buffer, pointer = aligned(size)
 
         def free(buffer: Any = buffer) -> None:
             self.used -= size
 
         return Memory(pointer, size, Device().id, free)
+
+
+def aligned(size: int) -> tuple[Array, int]:
+    """Host memory for so many bytes, and where they begin."""
+    buffer = np.empty(size + ALIGNMENT, np.uint8)
+    return buffer, -(-buffer.ctypes.data // ALIGNMENT) * ALIGNMENT
 
 
 class FakeGpus:
@@ -176,6 +182,7 @@ class FakeGpus:
         parameters: how it is corrected.
         coverage: with which coverage.
         sizes: memory of each GPU, in bytes.
+        linked: whether they can have memory in common.
 
     Attributes:
         pools: the memory of each.
@@ -190,10 +197,12 @@ class FakeGpus:
         parameters: CorrectionParameters,
         coverage: float,
         sizes: tuple[int, ...] = (1 << 40,),
+        linked: bool = False,
     ) -> None:
         self.reads, self.parameters, self.coverage = reads, parameters, coverage
         self.tables: MinhashTables = build_tables(reads, parameters.minhash)
         self.pools = [Pool(size) for size in sizes]
+        self.linked = linked
         self.host_bytes = 0
         self.refuse: Callable[[int], bool] = lambda size: False
         self.corrected = [0] * len(sizes)
@@ -206,7 +215,21 @@ class FakeGpus:
         kernels = SimpleNamespace(launch=self._launch, resident_blocks=lambda *sizes: 4)
         monkeypatch.setattr(minhash_gpu, "KERNELS", kernels)
         monkeypatch.setattr(correct_gpu, "KERNELS", kernels)
+        monkeypatch.setattr(gpu_plan, "can_spread", lambda devices: self.linked)
+        monkeypatch.setattr(spread, "SpreadMemory", self._spread)
         return self
+
+    def _spread(self, size: int, devices: Sequence[int]) -> Memory:
+        """Memory of several GPUs, of which it takes what it would of theirs."""
+        share = spread.share_bytes(size, len(devices))
+        shares = []
+        for device in devices:
+            with Device(device):
+                shares.append(self._pool.take(share))
+        stripe = spread.stripe_bytes(size, len(devices))
+        whole = -(-size // stripe) * stripe
+        buffer, pointer = aligned(whole)
+        return unowned(pointer, whole, (buffer, shares), 0)
 
     def _alloc(self, size: int) -> Memory | None:
         if self.refuse(size):
@@ -258,7 +281,7 @@ class FakeGpus:
             get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
             memory=memory, runtime=runtime,
             driver=driver, PinnedMemory=self._pinned, thrust=SimpleNamespace(argsort=self._argsort),
-            UnownedMemory=lambda pointer, size, owner, device: owner,
+            UnownedMemory=unowned,
             MemoryPointer=lambda memory, offset: memory, using_allocator=using_allocator,
             PythonFunctionAllocator=function_allocator,
         )  # fmt: skip
@@ -463,6 +486,15 @@ def using_allocator(allocator: Callable[[int], Memory]) -> Iterator[None]:
         yield
     finally:
         _here.allocator = before
+
+
+def unowned(pointer: int, size: int, owner: object, device: int) -> Memory:
+    """As CuPy's ``UnownedMemory``."""
+
+    def free(owner: object = owner) -> None:
+        """Only keeps the owner."""
+
+    return Memory(pointer, size, device, free)
 
 
 def function_allocator(take: Callable[[int, int], int], free: Callable[[int, int], None]) -> Any:

@@ -63,33 +63,42 @@ def assert_equal(found: Corrections, expected: Corrections) -> None:
         assert np.array_equal(ours, expected.edits[expected.edit_start[read] :][:count])
 
 
-def plan_with(memory: ReadMemory, parameters: CorrectionParameters, budget: int) -> GpuPlan:
+def plan_with(
+    memory: ReadMemory, parameters: CorrectionParameters, budget: int, divided_over: int = 1
+) -> GpuPlan:
     """The plan for a budget, on a host that has enough."""
-    return plan_gpu(memory, parameters, budget=budget, host_budget=ENOUGH)
+    return plan_gpu(
+        memory, parameters, budget=budget, host_budget=ENOUGH, divided_over=divided_over
+    )
 
 
 def largest_budget(
-    memory: ReadMemory, parameters: CorrectionParameters, holds: Callable[[GpuPlan], bool]
+    memory: ReadMemory,
+    parameters: CorrectionParameters,
+    holds: Callable[[GpuPlan], bool],
+    divided_over: int = 1,
 ) -> int:
     """The largest budget whose plan is as wanted; it stays so with smaller ones."""
     low, high = 0, ENOUGH
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            wanted = holds(plan_with(memory, parameters, middle))
+            wanted = holds(plan_with(memory, parameters, middle, divided_over))
         except DeviceError:
             wanted = True
         low, high = (middle, high) if wanted else (low, middle)
     return low
 
 
-def budgets(memory: ReadMemory, parameters: CorrectionParameters) -> dict[str, int]:
+def budgets(
+    memory: ReadMemory, parameters: CorrectionParameters, divided_over: int = 1
+) -> dict[str, int]:
     """For each thing that a plan can do the largest budget that makes it, the largest first."""
     hashes = parameters.minhash.hashes
-    rich = plan_with(memory, parameters, ENOUGH)
+    rich = plan_with(memory, parameters, ENOUGH, divided_over)
 
     def largest(holds: Callable[[GpuPlan], bool]) -> int:
-        return largest_budget(memory, parameters, holds)
+        return largest_budget(memory, parameters, holds, divided_over)
 
     def tables(most: int) -> int:
         # Where qualities or bases move, tables come back.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from itertools import groupby
 
 from ngsgpu.extend import ExtensionParameters
@@ -170,10 +171,8 @@ class Extender:
 
     def weight(self, task: Task, candidate: Candidate, column: int) -> int:
         overlap = len(task.sequence) - candidate.start
-        square = candidate.mismatches(task.sequence) / (
-            fraction(self.p.max_mismatch_ratio) * overlap
-        )
-        alignment = ONE - math.isqrt(math.floor(square * ONE * ONE))
+        mismatches = candidate.mismatches(task.sequence)
+        alignment = alignment_weight(mismatches, overlap, self.p.max_mismatch_ratio)
         return max(
             1, alignment * candidate.end.aligned_offset.weights[column - candidate.start] // ONE
         )
@@ -407,6 +406,13 @@ class Extender:
         return equal >= fraction(self.p.confirm_matches) * reached
 
 
+@cache
+def alignment_weight(mismatches: int, overlap: int, max_ratio: float) -> int:
+    square = mismatches / (fraction(max_ratio) * overlap)
+    return ONE - math.isqrt(math.floor(square * ONE * ONE))
+
+
+@cache
 def fraction(ratio: float) -> Fraction:
     """A ratio in thousandths."""
     return Fraction(round(1000 * ratio), 1000)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.patch import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
+from ngsgpu.io.output.edits import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from tests.support.io.records import bgzf, members, write

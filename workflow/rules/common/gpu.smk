@@ -31,11 +31,12 @@ def gpus(stage):
 
     Without a limit Snakemake would grant any number, also where there is no GPU, and also to those
     who use this workflow as a module and have never heard of it. So no limit means no GPU.
-    Correction by k-mers runs on the CPU.
+    Correction by k-mers takes one at most.
     """
+    wanted = min(config[stage]["gpu"], GPU_LIMIT or 0)
     if stage == "correct" and config["correct"]["method"] == "spectrum":
-        return 0
-    return min(config[stage]["gpu"], GPU_LIMIT or 0)
+        return min(wanted, 1)
+    return wanted
 
 
 def backend_options(wildcards, resources):

@@ -1,0 +1,170 @@
+"""Calls of reads when it is known which species a sample contains; it follows ``evidence``.
+
+For each read:
+
+1. If an accepted candidate is near the best, rejected ones are ignored, and so are accepted ones
+   of species with less than a third of the reads of another species near the best. The read is
+   called as usual, at species level only if the fraction of its k-mers is at least 0.16 of the
+   evidence for the species.
+2. Otherwise it is called as usual, but at the next rank of the lineage above species. If the genera
+   of all near candidates are rejected as well, it is not called at genus level either. Below
+   ``doubtful_confidence`` it stays unclassified.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.params import PER_MILLION, QueryRules
+from ngsgpu.classify.query.queries import CandidateArrays
+from ngsgpu.jit import Integer, njit
+from ngsgpu.taxonomy.tree import GENUS, SPECIES
+
+REJECTED: Final = 0
+GENUS_ACCEPTED: Final = 1
+ACCEPTED: Final = 2
+"""Acceptance of a reference sequence: rejected, its genus, its species."""
+
+TIMES_LESS: Final = 3
+"""Candidates of species with less than a third of the reads of another near the best give way."""
+
+
+class Acceptance(NamedTuple):
+    """What the first pass found out about reference sequences.
+
+    Attributes:
+        level: uint8[t], see ``ACCEPTED``.
+        reads: int64[t], reads of the species; -1 of those without one.
+        least: int32[t], fraction of shared k-mers that a call at species level needs, millionths.
+    """
+
+    level: NDArray[np.uint8]
+    reads: NDArray[np.int64]
+    least: NDArray[np.int32]
+
+
+@njit(nogil=True, cache=True)
+def reaches(hits: Integer, expected: Integer, unit: Integer, least: Integer) -> bool:
+    """Whether hits are at least a fraction, in millionths, of what is expected, above one hit."""
+    return bool((np.int64(hits) - 1) * unit * PER_MILLION >= expected * least)
+
+
+@njit(nogil=True, cache=True)
+def near_to(hits: Integer, rules: QueryRules) -> Integer:
+    """Hits, in millionths, above which candidates are near one with ``hits``."""
+    return (np.int64(hits) - rules.near_hits) * rules.difference
+
+
+def weigh(
+    best: CandidateArrays, accepted: Acceptance, rules: QueryRules
+) -> tuple[CandidateArrays, NDArray[np.uint8]]:
+    """Drop candidates of rejected and of rare species if there are others near the best.
+
+    Returns:
+        The candidates, and the highest acceptance of those near the best, uint8[n]; ``ACCEPTED``
+        for reads without candidates.
+    """
+    left = best.copy()
+    acceptance = np.full(len(best.target), ACCEPTED, dtype=np.uint8)
+    _weigh(left, accepted, rules, acceptance)
+    return left, acceptance
+
+
+def raise_rank(
+    call: NDArray[np.int32],
+    acceptance: NDArray[np.uint8],
+    hits: NDArray[np.int32],
+    expected: NDArray[np.int64],
+    target_node: NDArray[np.int32],
+    lineages: NDArray[np.int32],
+    rules: QueryRules,
+    least: int,
+) -> None:
+    """Raise calls of reads with only rejected species to above species or genus, or discard them.
+
+    Args:
+        call: int32[n], changed.
+        acceptance: uint8[n], of the candidates near the best.
+        hits: int32[n], of the best candidate.
+        expected: int64[n], see ``SketchParameters.expected_hits``.
+        target_node: int32[t].
+        lineages: int32[nodes, ranks].
+        rules: highest rank of calls, and the unit of ``expected``.
+        least: minimum fraction of shared k-mers, in millionths.
+    """
+    rows = np.flatnonzero((acceptance < ACCEPTED) & (call >= 0))
+    shared = (hits[rows].astype(np.int64) - 1) * (rules.unit * PER_MILLION)
+    enough = shared >= expected[rows] * least
+    call[rows[~enough]] = -1
+    rows = rows[enough]
+    nodes = len(lineages)
+    is_sequence = call[rows] >= nodes
+    node = np.where(is_sequence, target_node[np.maximum(call[rows] - nodes, 0)], call[rows])
+    call[rows[node < 0]] = -1
+    is_known = node >= 0
+    rows, node, is_sequence = rows[is_known], node[is_known], is_sequence[is_known]
+    rejected = np.where(acceptance[rows] == GENUS_ACCEPTED, SPECIES, GENUS)[:, None]
+    rank, lineage = np.arange(lineages.shape[1]), lineages[node]
+    above = (lineage >= 0) & (rank > rejected) & (rank <= rules.highest)
+    lifted = np.where(above.any(axis=1), lineage[np.arange(len(rows)), above.argmax(axis=1)], -1)
+    lowest = np.argmax(lineage >= 0, axis=1)
+    is_low = is_sequence | (lowest <= rejected[:, 0])
+    call[rows[is_low]] = lifted[is_low]
+
+
+@njit(nogil=True, cache=True)
+def _weigh(best, accepted, rules, acceptance):  # type: ignore[no-untyped-def]
+    """Move candidates that count to the front in rows with an accepted one near the best."""
+    target, hits, window_begin, window_end, taxon = best
+    level, reads, _ = accepted
+    most = target.shape[1]
+    for i in range(target.shape[0]):
+        if target[i, 0] < 0:
+            continue
+        near = REJECTED
+        for j in range(most):
+            if target[i, j] < 0 or (
+                j > 0 and np.int64(hits[i, j]) * PER_MILLION <= near_to(hits[i, 0], rules)
+            ):
+                break
+            near = max(near, level[target[i, j]])
+        acceptance[i] = near
+        if near < ACCEPTED:
+            continue
+        most_reads = most_reads_near(target[i], hits[i], level, reads, rules)
+        place = 0
+        for j in range(most):
+            own = target[i, j]
+            if own < 0 or level[own] < ACCEPTED or 0 <= reads[own] * TIMES_LESS < most_reads:
+                continue
+            target[i, place] = own
+            hits[i, place] = hits[i, j]
+            window_begin[i, place] = window_begin[i, j]
+            window_end[i, place] = window_end[i, j]
+            if taxon.shape[1] == most:
+                taxon[i, place] = taxon[i, j]
+            place += 1
+        for j in range(place, most):
+            target[i, j] = -1
+            hits[i, j] = 0
+
+
+@njit(nogil=True, cache=True)
+def most_reads_near(target, hits, level, reads, rules):  # type: ignore[no-untyped-def]
+    """The most reads of a species with a candidate near the best accepted one, or -1."""
+    found = np.int64(-1)
+    first: Integer = -1
+    for j in range(target.size):
+        if target[j] < 0:
+            break
+        if level[target[j]] < ACCEPTED:
+            continue
+        if first < 0:
+            first = hits[j]
+        elif np.int64(hits[j]) * PER_MILLION <= near_to(first, rules):
+            break
+        found = max(found, reads[target[j]])
+    return found

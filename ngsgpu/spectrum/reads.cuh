@@ -1,0 +1,174 @@
+// A read as the kernels change it, and its k-mers; the reference is ngsgpu/spectrum/reads.py.
+#pragma once
+#include "ngsgpu/readset/reads.cuh"
+#include "ngsgpu/spectrum/solid.cuh"
+
+namespace {
+
+constexpr int kUnknown = 4;  // code of a base other than A, C, G and T
+
+// A base on a way through the read, and the way up to it; WalkSpace of walk.py has the fields.
+struct Node {
+    uint64_t forward, backward, history;
+    int32_t cost, known;
+    uint8_t option, base, level, own;
+};
+
+// The arrays of a thread, each with room for ``size`` bases: ReadSpace and WalkSpace.
+struct Space {
+    Node* nodes;
+    uint8_t* bytes;
+    int size;
+
+    __device__ __forceinline__ uint8_t& original(int i) const { return bytes[i]; }
+    __device__ __forceinline__ uint8_t& code(int i) const { return bytes[size + i]; }
+    __device__ __forceinline__ uint8_t& score(int i) const { return bytes[2 * size + i]; }
+    __device__ __forceinline__ uint8_t& level(int i) const { return bytes[3 * size + i]; }
+    __device__ __forceinline__ uint8_t& before(int i) const { return bytes[4 * size + i]; }
+    __device__ __forceinline__ uint8_t& trusted(int i) const { return bytes[5 * size + i]; }
+    __device__ __forceinline__ uint8_t& cheapest(int i) const { return bytes[6 * size + i]; }
+    __device__ __forceinline__ uint8_t& best(int i) const { return bytes[7 * size + i]; }
+    __device__ __forceinline__ uint8_t& best_level(int i) const { return bytes[8 * size + i]; }
+    // Room that a walk does not need at the same time.
+    __device__ __forceinline__ uint8_t* levels() const { return bytes + 3 * size; }
+    __device__ __forceinline__ uint8_t* spare() const { return bytes + 8 * size; }
+    __device__ __forceinline__ int32_t* votes() const { return reinterpret_cast<int32_t*>(nodes); }
+};
+
+// A k-mer and its reverse complement, which grow base by base.
+struct Kmer {
+    uint64_t forward, backward, mask;
+    int top;
+
+    __device__ __forceinline__ explicit Kmer(int k)
+        : forward(0), backward(0), mask((1ull << (2 * k)) - 1), top(2 * (k - 1)) {}
+    __device__ __forceinline__ void add(uint64_t code) {
+        forward = ((forward << 2) | code) & mask;
+        backward = (backward >> 2) | ((3 - code) << top);
+    }
+    __device__ __forceinline__ uint64_t canonical() const {
+        return forward < backward ? forward : backward;
+    }
+};
+
+// The positions of a read's unknown bases: [first, last).
+struct Unknown {
+    const int32_t* first;
+    const int32_t* last;
+};
+
+__device__ __forceinline__ Unknown unknown_in(const AmbiguousBases& ambiguous, int64_t read) {
+    int64_t low = 0, high = ambiguous.count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (ambiguous.reads[middle] < read) low = middle + 1;
+        else high = middle;
+    }
+    if (low == ambiguous.count || ambiguous.reads[low] != read) return {nullptr, nullptr};
+    return {ambiguous.positions + ambiguous.start[low],
+            ambiguous.positions + ambiguous.start[low + 1]};
+}
+
+// The k-mers of a read as it is stored, one after another.
+struct Kmers {
+    const uint64_t* planes;
+    Unknown unknown;
+    uint64_t low, high;
+    Kmer kmer;
+    int words, length, k, known, at;
+
+    __device__ __forceinline__ Kmers(const Reads& reads, const AmbiguousBases& ambiguous,
+                                     int64_t read, int k_in)
+        : planes(reads.planes + plane_start(reads, read)), unknown(unknown_in(ambiguous, read)),
+          low(0), high(0), kmer(k_in), words((read_length(reads, read) + 63) >> 6),
+          length(read_length(reads, read)), k(k_in), known(0), at(0) {}
+
+    // Takes the next base; whether a k-mer without unknown bases ends with it.
+    __device__ __forceinline__ bool next() {
+        if ((at & 63) == 0) {
+            low = planes[at >> 6];
+            high = planes[words + (at >> 6)];
+        }
+        ++known;
+        if (unknown.first != unknown.last && *unknown.first == at) {
+            ++unknown.first;
+            known = 0;
+        }
+        kmer.add((low & 1) | ((high & 1) << 1));
+        low >>= 1;
+        high >>= 1;
+        ++at;
+        return known >= k;
+    }
+};
+
+// Writes the codes and Phred scores of a read; returns its length.
+__device__ __forceinline__ int load_read(const Reads& reads, const AmbiguousBases& ambiguous,
+                                         const uint8_t* scores, int64_t read, const Space& space) {
+    const int length = read_length(reads, read), words = (length + 63) >> 6;
+    const uint64_t* planes = reads.planes + plane_start(reads, read);
+    const uint8_t* qualities = reads.qualities + quality_start(reads, read);
+    for (int word = 0; word < words; ++word) {
+        uint64_t low = planes[word], high = planes[words + word];
+        for (int i = word << 6; i < min(length, (word + 1) << 6); ++i) {
+            space.original(i) = uint8_t((low & 1) | ((high & 1) << 1));
+            space.score(i) = scores[quality_code(qualities, int(reads.quality_bits), i)];
+            low >>= 1;
+            high >>= 1;
+        }
+    }
+    const Unknown unknown = unknown_in(ambiguous, read);
+    for (const int32_t* at = unknown.first; at != unknown.last; ++at) {
+        space.original(*at) = kUnknown;
+        space.score(*at) = 0;
+    }
+    return length;
+}
+
+// Writes the level of every k-mer of a part of a read; returns how many are solid.
+__device__ __noinline__ int find_levels(const Solid& solid_in, int k, const uint8_t* codes,
+                                        int begin, int end, uint8_t* levels) {
+    const Solid solid = solid_in;
+    Kmer kmer(k);
+    int known = 0, found = 0;
+    for (int i = begin; i < end; ++i) {
+        const int code = codes[i];
+        known = code == kUnknown ? 0 : known + 1;
+        kmer.add(code & 3);
+        if (i < begin + k - 1) continue;
+        const int level = known >= k ? level_of(solid, kmer.canonical()) : 0;
+        levels[i - k + 1] = uint8_t(level);
+        found += level >= kSolid;
+    }
+    return found;
+}
+
+// Whether every ``step``-th k-mer of a stored read is solid, and its last one.
+__device__ __forceinline__ bool is_clean(const Solid& solid, Kmers kmers, int step) {
+    if (kmers.unknown.first != kmers.unknown.last) return false;
+    int wait = 0;
+    while (kmers.at < kmers.length) {
+        if (!kmers.next()) continue;
+        if ((wait == 0 || kmers.at == kmers.length) &&
+            level_of(solid, kmers.kmer.canonical()) < kSolid)
+            return false;
+        wait = wait == 0 ? step - 1 : wait - 1;
+    }
+    return true;
+}
+
+// First k-mer of the longest run of solid ones (of equal runs the first); their number.
+__device__ __forceinline__ int longest_run(const Space& space, int kmers, int* size) {
+    int best = 0, run = 0;
+    *size = 0;
+    for (int i = 0; i < kmers; ++i) {
+        run = space.level(i) >= kSolid ? run + 1 : 0;
+        if (run > *size) {
+            *size = run;
+            best = i - run + 1;
+        }
+    }
+    return best;
+}
+
+}  // namespace

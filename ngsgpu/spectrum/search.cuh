@@ -1,0 +1,269 @@
+// The default correction: the cheapest way through solid k-mers, by quality, or none; the reference
+// is ngsgpu/spectrum/search.py, which explains it.
+#pragma once
+#include "ngsgpu/spectrum/walk.cuh"
+
+namespace {
+
+constexpr int kAny = 256;  // above any quality
+
+// Whether the k-mers that hold the changed base ``at`` suffice as evidence.
+__device__ __forceinline__ bool is_safe(const SearchRules& rules, const Space& space, int first,
+                                        int at, int end) {
+    const int score = space.score(at), checks = min(rules.kmer, end - at);
+    if (score >= rules.end_quality && checks < rules.doubted_checks) {
+        if (checks < rules.end_checks) return false;
+        for (int i = at - rules.kmer + 1; i < at; ++i) {
+            const bool kept = i < first || space.best(i - first) == space.code(i);
+            if (kept && space.score(i) < rules.low_quality) return false;
+        }
+    }
+    if (score < rules.low_quality) return true;
+    int rare = 0, strong = 0;
+    for (int i = at; i < at + checks; ++i) {
+        rare += space.before(i - rules.kmer + 1) >= kRare;
+        strong += space.best_level(i - first) == kStrong;
+    }
+    return 2 * rare <= checks || 2 * strong > checks;
+}
+
+// Changes the read as the best way says, up to the first change that is not safe.
+__device__ __forceinline__ void take(const Solid& solid, const SearchRules& rules,
+                                     const Space& space, int length, int start, const Way& way,
+                                     bool low_only) {
+    const int k = rules.kmer, first = start + k, end = first + way.reach;
+    int safe = first, last = -1;
+    for (; safe < first + way.agreed; ++safe) {
+        if (space.best(safe - first) == space.code(safe)) continue;
+        if ((way.ended != COMPLETE && safe + k > end) ||
+            (low_only && space.score(safe) >= rules.low_quality) ||
+            !is_safe(rules, space, first, safe, end))
+            break;
+        last = safe;
+    }
+    if (last < 0) return;
+    for (int i = first; i <= last; ++i) space.code(i) = space.best(i - first);
+    // K-mers on the way are joined to the solid one in front; those behind it stay in doubt.
+    const int joined = max(start + 1, safe - k + 1);
+    for (int i = start + 1; i < joined; ++i) {
+        space.level(i) = space.best_level(i - start - 1);
+        space.trusted(i) = 1;
+    }
+    if (last >= joined) {
+        find_levels(solid, k, &space.code(0), joined, min(length, last + k), space.levels());
+        for (int i = joined; i <= last; ++i) space.trusted(i) = 0;
+    }
+}
+
+// Where to begin in front of the weak k-mer ``weak``, in solid k-mers from ``run`` on.
+__device__ __forceinline__ int start_of(const SearchRules& rules, const Space& space, int run,
+                                        int weak) {
+    for (int i = weak; i < weak + rules.kmer - 1; ++i)
+        if (space.score(i) < rules.low_quality) return max(run, i - rules.kmer);
+    return weak - 1;
+}
+
+// Finds the runs of solid k-mers to start from; returns whether there is one.
+__device__ __forceinline__ bool find_trusted(const SearchRules& rules, const Space& space,
+                                             int kmers) {
+    bool found = false;
+    int run = 0;
+    for (int at = 1; at <= kmers; ++at) {
+        const bool solid = space.level(at - 1) >= kSolid;
+        if (at < kmers && (space.level(at) >= kSolid) == solid) continue;
+        bool trusted = solid && at - run >= rules.min_run;
+        for (int i = at - 1; i < run + rules.kmer; ++i)
+            trusted &= space.score(i) >= rules.low_quality;
+        for (int i = run; i < at; ++i) space.trusted(i) = trusted;
+        found |= trusted;
+        run = at;
+    }
+    return found;
+}
+
+// Whether the best way changes a base that is not of low quality.
+__device__ __forceinline__ bool changes_good(const SearchRules& rules, const Space& space,
+                                             int first, int reach) {
+    for (int i = 0; i < reach; ++i)
+        if (space.best(i) != space.code(first + i) && space.score(first + i) >= rules.low_quality)
+            return true;
+    return false;
+}
+
+// Corrects behind every trusted k-mer that others follow.
+__device__ __forceinline__ void one_way(const Solid& solid, const SearchRules& rules,
+                                        const Space& space, int length, bool low_only) {
+    const int k = rules.kmer, kmers = length - k + 1;
+    int run = 0, at = 1;
+    while (at < kmers) {
+        if (space.trusted(at) || !space.trusted(at - 1)) {
+            if (!space.trusted(at - 1)) run = at;
+            ++at;
+            continue;
+        }
+        const int weak = at;
+        while (at < kmers && !space.trusted(at)) ++at;
+        // K-mers from `weak` to `at` - 1 are in question; the read ends or a trusted one follows.
+        int last = at == kmers ? length - 1 : at - 1;
+        const bool is_short = last < weak + k - 1;
+        last = max(last, weak + k - 1);
+        int start = start_of(rules, space, run, weak), kept = rules.low_quality;
+        Way way;
+        while (true) {
+            way = find_way(solid, rules, space, length, start, last, kept);
+            if (kept == kAny || way.ended == AMBIGUOUS ||
+                !changes_good(rules, space, start + k, way.reach))
+                break;
+            // Rather than a good base, one within the trusted k-mers may be wrong.
+            start = max(run, weak - k);
+            if (!is_short) last = min(length - 1, last + k - 1);
+            kept = kAny;
+        }
+        if (way.ended != AMBIGUOUS)
+            take(solid, rules, space, length, start, way, is_short || low_only);
+    }
+}
+
+__device__ __forceinline__ uint8_t complement(uint8_t code) {
+    return code == kUnknown ? code : uint8_t(3 - code);
+}
+
+__device__ __forceinline__ void swap(uint8_t& a, uint8_t& b) {
+    const uint8_t kept = a;
+    a = b;
+    b = kept;
+}
+
+// Turns a read into its reverse complement.
+__device__ __forceinline__ void turn(const Space& space, int length, int kmers) {
+    for (int i = 0; i < (length + 1) / 2; ++i) {
+        const int j = length - 1 - i;
+        const uint8_t a = space.code(i), b = space.code(j);
+        space.code(i) = complement(b);
+        space.code(j) = complement(a);
+        swap(space.score(i), space.score(j));
+    }
+    for (int i = 0; i < kmers / 2; ++i) {
+        const int j = kmers - 1 - i;
+        swap(space.level(i), space.level(j));
+        swap(space.trusted(i), space.trusted(j));
+        swap(space.before(i), space.before(j));
+    }
+}
+
+// Corrects in both directions.
+__device__ __noinline__ void both_ways(const Solid& solid_in, const SearchRules& rules_in,
+                                       const Space& space_in, int length, bool low_only) {
+    const Solid solid = solid_in;
+    const SearchRules rules = rules_in;
+    const Space space = space_in;
+    for (int i = 0; i < 2; ++i) {
+        one_way(solid, rules, space, length, low_only);
+        turn(space, length, length - rules.kmer + 1);
+    }
+}
+
+// How many k-mers of a read are solid.
+__device__ __forceinline__ int solid_kmers(const Space& space, int kmers) {
+    int found = 0;
+    for (int i = 0; i < kmers; ++i) found += space.level(i) >= kSolid;
+    return found;
+}
+
+// Starts from each run of solid k-mers in turn, none of which is trusted; takes the cheapest end.
+__device__ __forceinline__ void from_each(const Solid& solid, const SearchRules& rules,
+                                          const Space& space, int length) {
+    const int k = rules.kmer, kmers = length - k + 1;
+    int least = kNone, run = 0;
+    for (int at = 1; at <= kmers; ++at) {
+        const bool is_solid = space.before(at - 1) >= kSolid;
+        if (at < kmers && (space.before(at) >= kSolid) == is_solid) continue;
+        if (is_solid) {
+            int weak = kmers;
+            for (int low_only = 0; low_only < 2 && weak; ++low_only) {
+                for (int i = 0; i < length; ++i) space.code(i) = space.original(i);
+                for (int i = 0; i < kmers; ++i) {
+                    space.level(i) = space.before(i);
+                    space.trusted(i) = i >= run && i < at;
+                }
+                both_ways(solid, rules, space, length, low_only);
+                weak = kmers - solid_kmers(space, kmers);
+            }
+            int cost = rules.weak_cost * weak;
+            for (int i = 0; i < length; ++i)
+                if (space.code(i) != space.original(i)) cost += rules.change_cost + space.score(i);
+            if (cost < least) {
+                least = cost;
+                for (int i = 0; i < length; ++i) space.cheapest(i) = space.code(i);
+            }
+        }
+        run = at;
+    }
+    for (int i = 0; i < length; ++i) space.code(i) = space.cheapest(i);
+    find_levels(solid, k, &space.code(0), 0, length, space.levels());
+}
+
+// The one change of the k-mer at ``start`` that makes it solid: position (or -1) and base.
+__device__ __forceinline__ int only_mutant(const Solid& solid, int k, const Space& space,
+                                           int start, int* base) {
+    Kmer kmer(k);
+    for (int i = start; i < start + k; ++i) {
+        if (space.code(i) == kUnknown) return -1;
+        kmer.add(space.code(i));
+    }
+    int place = -1;
+    for (int i = 0; i < k; ++i) {
+        for (uint64_t change = 1; change < 4; ++change) {
+            const uint64_t one = kmer.forward ^ (change << (2 * i));
+            const uint64_t back = kmer.backward ^ (change << (kmer.top - 2 * i));
+            if (level_of(solid, one < back ? one : back) < kSolid) continue;
+            if (place >= 0) return -1;
+            place = start + k - 1 - i;
+            *base = space.code(place) ^ int(change);
+        }
+    }
+    return place;
+}
+
+// Whether no window has more changes than are allowed.
+__device__ __forceinline__ bool is_sparse(const SearchRules& rules, const Space& space,
+                                          int length) {
+    uint64_t history = 0;
+    for (int i = 0; i < length; ++i) {
+        const uint8_t was = space.original(i);
+        history = (history << 1) | uint64_t(space.code(i) != was && was != kUnknown);
+        if (changes_in(history, rules.window) > rules.max_changes) return false;
+    }
+    return true;
+}
+
+// Corrects a read without a solid k-mer, where one change makes a k-mer solid, if all are then.
+__device__ __forceinline__ int from_mutants(const Solid& solid, const SearchRules& rules,
+                                            const Space& space, int length) {
+    const int k = rules.kmer, kmers = length - k + 1;
+    for (int start = 0; start < kmers; start += max(1, k / 4)) {
+        int base = 0;
+        const int place = only_mutant(solid, k, space, start, &base);
+        if (place < 0) continue;
+        space.code(place) = uint8_t(base);
+        find_levels(solid, k, &space.code(0), 0, length, space.levels());
+        for (int i = 0; i < kmers; ++i) space.trusted(i) = space.level(i) >= kSolid;
+        both_ways(solid, rules, space, length, false);
+        if (solid_kmers(space, kmers) == kmers && is_sparse(rules, space, length)) return kmers;
+        for (int i = 0; i < length; ++i) space.code(i) = space.original(i);
+        for (int i = 0; i < kmers; ++i) space.level(i) = 0;
+    }
+    return 0;
+}
+
+// Corrects a loaded read whose levels are known; returns the number of solid k-mers then.
+__device__ __forceinline__ int search_read(const Solid& solid, const SearchRules& rules,
+                                           const Space& space, int length) {
+    const int kmers = length - rules.kmer + 1;
+    if (solid_kmers(space, kmers) == 0) return from_mutants(solid, rules, space, length);
+    if (find_trusted(rules, space, kmers)) both_ways(solid, rules, space, length, false);
+    else from_each(solid, rules, space, length);
+    return solid_kmers(space, kmers);
+}
+
+}  // namespace

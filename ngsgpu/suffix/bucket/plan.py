@@ -1,0 +1,98 @@
+"""GPU memory of an index that is made in buckets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.suffix.bucket.cover import cover_stride, difference_cover
+from ngsgpu.suffix.bucket.sort import MOST_SUFFIXES, SUFFIX_BYTES
+from ngsgpu.suffix.bucket.text import text_bytes
+
+_PERIODS: Final = (512, 1024, 2048)
+"""Of the difference cover: short ones compare less, long ones take less memory."""
+
+_RANK_BYTES: Final = 80
+"""GPU memory of a place of the cover while these are ranked, at its most."""
+
+_FILLING: Final = 2
+"""GPU memory of a base while the blocks of the transform are filled: rows, twice, blocks, counts
+and their sums (1.4), and what gets lost."""
+
+_SHARES: Final = 256
+"""The largest number of buckets that is worth while."""
+
+_FILLED: Final = 0.8
+"""Of a bucket as planned: their sizes are estimated from some suffixes."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketPlan:
+    """How an index is made.
+
+    Attributes:
+        size: letters of the text.
+        period: of the difference cover.
+        most: suffixes of the largest bucket.
+        needed: GPU memory in bytes.
+        budget: bytes that may be used.
+    """
+
+    size: int
+    period: int
+    most: int
+    needed: int
+    budget: int
+
+    @property
+    def buckets(self) -> int:
+        """Their number, about."""
+        return 1 if self.size <= self.most else -(-self.size // self.aim)
+
+    @property
+    def aim(self) -> int:
+        """Suffixes of a bucket, about."""
+        return max(1, int(_FILLED * self.most))
+
+    def line(self) -> str:
+        """The plan for people."""
+        return (
+            f"{format_size(self.needed)} of {format_size(self.budget)}: {self.buckets:,} "
+            f"bucket{'' if self.buckets == 1 else 's'} of at most {self.most:,} suffixes, "
+            f"difference cover of {self.period}"
+        )
+
+
+def plan_buckets(size: int, budget: int) -> BucketPlan:
+    """Plan the index of a text.
+
+    Args:
+        size: its letters, of both strands.
+        budget: GPU memory that may be used on each GPU, in bytes.
+
+    Raises:
+        DeviceMemoryError: the text does not fit.
+    """
+    tried = [_plan_for(size, budget, period) for period in _PERIODS]
+    for plan in tried:
+        if plan.needed <= budget:
+            return plan
+    raise DeviceMemoryError(
+        f"the index of {size:,} letters, both strands, takes {format_size(tried[-1].needed)} of "
+        f"GPU memory at least and {format_size(budget)} may be used; use --gpu-memory "
+        f"{-(-tried[-1].needed >> 20)}M on a GPU that has it, or --backend cpu"
+    )
+
+
+def _plan_for(size: int, budget: int, period: int) -> BucketPlan:
+    text = text_bytes(size)
+    places = len(difference_cover(period)) * cover_stride(size, period)
+    ranking = text + places * _RANK_BYTES
+    # The text, ranks, rows that are done, and counts of each part while a bucket is taken.
+    lasting = text + 4 * places + size // 4 + size // 8
+    least = min(size, -(-size // _SHARES))
+    most = max(least, min(size, (budget - lasting) // SUFFIX_BYTES, MOST_SUFFIXES))
+    needed = max(ranking, lasting + most * SUFFIX_BYTES, size * _FILLING)
+    return BucketPlan(size, period, most, needed, budget)
