@@ -194,7 +194,10 @@ def machine(folder: Path) -> dict[str, str]:
         (programs / name).write_text(f"#!/bin/sh\n{text}")
         (programs / name).chmod(0o755)
     kept = {
-        k: v for k, v in os.environ.items() if k not in ("CUDA_VISIBLE_DEVICES", "NGSGPU_LEASE")
+        # Each user has a home, and what is kept lies there.
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("CUDA_VISIBLE_DEVICES", "NGSGPU_LEASE", "XDG_CACHE_HOME")
     }
     return kept | {
         "PATH": f"{programs}:{kept['PATH']}",
