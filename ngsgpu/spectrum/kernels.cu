@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Correct listed reads. ``edits`` has room for all bases of each: uint32[count, room], position << 2
+// Correct listed reads; the lanes of a warp search together. ``edits`` has room for all bases of each: uint32[count, room], position << 2
 // | base. Classes, parts and numbers of edits go to the places of the reads. ``scratch`` has
 // ``stride`` bytes for each thread.
 //
@@ -152,36 +152,47 @@ extern "C" __global__ void __launch_bounds__(kBlock, kBlocksPerSM)
     const int k = rules.kmer;
     const int64_t thread = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
+    const int lane = threadIdx.x & 31;
     Space space;
     space.nodes = reinterpret_cast<Node*>(scratch + thread * stride);
     space.size = room + 1;
     space.bytes = reinterpret_cast<uint8_t*>(space.nodes + space.size);
-    for (int64_t i = thread; i < count; i += step) {
-        const int64_t read = listed[i];
-        const int length = load_read(reads, ambiguous, scores, read, space), kmers = length - k + 1;
+    for (int64_t first = thread - lane; first < count; first += step) {
+        const int64_t i = first + lane;
+        const bool has_read = i < count;
+        const int64_t read = has_read ? listed[i] : 0;
+        const int length = has_read ? load_read(reads, ambiguous, scores, read, space) : 0;
+        const int kmers = length - k + 1;
         int found = find_levels(solid, k, &space.original(0), 0, length, &space.before(0));
-        if (found == kmers) continue;
-        for (int at = 0; at < length; ++at) space.code(at) = space.original(at);
-        for (int at = 0; at < kmers; ++at) space.level(at) = space.before(at);
-        if (rule == SEARCH) found = search_read(solid, rules, space, length);
-        else if (rule == VOTING) found = vote_read(solid, k, mutations, space, length);
-        else found = try_all(solid, k, mutations, space, length, found);
-        int begin = 0, end = length;
-        if (found != kmers) {
-            int size;
-            begin = longest_run(space, kmers, &size);
-            end = size ? begin + size + k - 1 : begin;
+        const bool wanted = has_read && found != kmers;
+        if (wanted) {
+            for (int at = 0; at < length; ++at) space.code(at) = space.original(at);
+            for (int at = 0; at < kmers; ++at) space.level(at) = space.before(at);
         }
-        classes[read] = uint8_t(found == kmers ? FIXED : found ? TRIMMED : DISCARDED);
-        begins[read] = begin;
-        ends[read] = end;
-        if (rule != SEARCH && found != kmers && !trim) continue;
-        uint32_t* own = edits + i * room;
-        int number = 0;
-        for (int at = trim ? begin : 0; at < (trim ? end : length); ++at)
-            if (space.code(at) != space.original(at))
-                own[number++] = (uint32_t(at) << 2) | space.code(at);
-        counts[read] = uint16_t(number);
+        __syncwarp();
+        if (rule == SEARCH) found = search_reads(solid, rules, space, length, wanted);
+        if (wanted) {
+            if (rule == VOTING) found = vote_read(solid, k, mutations, space, length);
+            if (rule == EXHAUSTIVE) found = try_all(solid, k, mutations, space, length, found);
+            int begin = 0, end = length;
+            if (found != kmers) {
+                int size;
+                begin = longest_run(space, kmers, &size);
+                end = size ? begin + size + k - 1 : begin;
+            }
+            classes[read] = uint8_t(found == kmers ? FIXED : found ? TRIMMED : DISCARDED);
+            begins[read] = begin;
+            ends[read] = end;
+            if (rule == SEARCH || found == kmers || trim) {
+                uint32_t* own = edits + i * room;
+                int number = 0;
+                for (int at = trim ? begin : 0; at < (trim ? end : length); ++at)
+                    if (space.code(at) != space.original(at))
+                        own[number++] = (uint32_t(at) << 2) | space.code(at);
+                counts[read] = uint16_t(number);
+            }
+        }
+        __syncwarp();
     }
 }
 

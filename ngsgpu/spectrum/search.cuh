@@ -1,6 +1,7 @@
 // The default correction: the cheapest way through solid k-mers, by quality, or none; the reference
 // is ngsgpu/spectrum/search.py, which explains it.
 #pragma once
+#include "ngsgpu/device/cuda/warp.cuh"
 #include "ngsgpu/spectrum/walk.cuh"
 
 namespace {
@@ -90,40 +91,6 @@ __device__ __forceinline__ bool changes_good(const SearchRules& rules, const Spa
     return false;
 }
 
-// Corrects behind every trusted k-mer that others follow.
-__device__ __forceinline__ void one_way(const Solid& solid, const SearchRules& rules,
-                                        const Space& space, int length, bool low_only) {
-    const int k = rules.kmer, kmers = length - k + 1;
-    int run = 0, at = 1;
-    while (at < kmers) {
-        if (space.trusted(at) || !space.trusted(at - 1)) {
-            if (!space.trusted(at - 1)) run = at;
-            ++at;
-            continue;
-        }
-        const int weak = at;
-        while (at < kmers && !space.trusted(at)) ++at;
-        // K-mers from `weak` to `at` - 1 are in question; the read ends or a trusted one follows.
-        int last = at == kmers ? length - 1 : at - 1;
-        const bool is_short = last < weak + k - 1;
-        last = max(last, weak + k - 1);
-        int start = start_of(rules, space, run, weak), kept = rules.low_quality;
-        Way way;
-        while (true) {
-            way = find_way(solid, rules, space, length, start, last, kept);
-            if (kept == kAny || way.ended == AMBIGUOUS ||
-                !changes_good(rules, space, start + k, way.reach))
-                break;
-            // Rather than a good base, one within the trusted k-mers may be wrong.
-            start = max(run, weak - k);
-            if (!is_short) last = min(length - 1, last + k - 1);
-            kept = kAny;
-        }
-        if (way.ended != AMBIGUOUS)
-            take(solid, rules, space, length, start, way, is_short || low_only);
-    }
-}
-
 __device__ __forceinline__ uint8_t complement(uint8_t code) {
     return code == kUnknown ? code : uint8_t(3 - code);
 }
@@ -151,56 +118,11 @@ __device__ __forceinline__ void turn(const Space& space, int length, int kmers) 
     }
 }
 
-// Corrects in both directions.
-__device__ __noinline__ void both_ways(const Solid& solid_in, const SearchRules& rules_in,
-                                       const Space& space_in, int length, bool low_only) {
-    const Solid solid = solid_in;
-    const SearchRules rules = rules_in;
-    const Space space = space_in;
-    for (int i = 0; i < 2; ++i) {
-        one_way(solid, rules, space, length, low_only);
-        turn(space, length, length - rules.kmer + 1);
-    }
-}
-
 // How many k-mers of a read are solid.
 __device__ __forceinline__ int solid_kmers(const Space& space, int kmers) {
     int found = 0;
     for (int i = 0; i < kmers; ++i) found += space.level(i) >= kSolid;
     return found;
-}
-
-// Starts from each run of solid k-mers in turn, none of which is trusted; takes the cheapest end.
-__device__ __forceinline__ void from_each(const Solid& solid, const SearchRules& rules,
-                                          const Space& space, int length) {
-    const int k = rules.kmer, kmers = length - k + 1;
-    int least = kNone, run = 0;
-    for (int at = 1; at <= kmers; ++at) {
-        const bool is_solid = space.before(at - 1) >= kSolid;
-        if (at < kmers && (space.before(at) >= kSolid) == is_solid) continue;
-        if (is_solid) {
-            int weak = kmers;
-            for (int low_only = 0; low_only < 2 && weak; ++low_only) {
-                for (int i = 0; i < length; ++i) space.code(i) = space.original(i);
-                for (int i = 0; i < kmers; ++i) {
-                    space.level(i) = space.before(i);
-                    space.trusted(i) = i >= run && i < at;
-                }
-                both_ways(solid, rules, space, length, low_only);
-                weak = kmers - solid_kmers(space, kmers);
-            }
-            int cost = rules.weak_cost * weak;
-            for (int i = 0; i < length; ++i)
-                if (space.code(i) != space.original(i)) cost += rules.change_cost + space.score(i);
-            if (cost < least) {
-                least = cost;
-                for (int i = 0; i < length; ++i) space.cheapest(i) = space.code(i);
-            }
-        }
-        run = at;
-    }
-    for (int i = 0; i < length; ++i) space.code(i) = space.cheapest(i);
-    find_levels(solid, k, &space.code(0), 0, length, space.levels());
 }
 
 // The one change of the k-mer at ``start`` that makes it solid: position (or -1) and base.
@@ -237,33 +159,182 @@ __device__ __forceinline__ bool is_sparse(const SearchRules& rules, const Space&
     return true;
 }
 
-// Corrects a read without a solid k-mer, where one change makes a k-mer solid, if all are then.
-__device__ __forceinline__ int from_mutants(const Solid& solid, const SearchRules& rules,
-                                            const Space& space, int length) {
-    const int k = rules.kmer, kmers = length - k + 1;
-    for (int start = 0; start < kmers; start += max(1, k / 4)) {
-        int base = 0;
-        const int place = only_mutant(solid, k, space, start, &base);
-        if (place < 0) continue;
-        space.code(place) = uint8_t(base);
-        find_levels(solid, k, &space.code(0), 0, length, space.levels());
-        for (int i = 0; i < kmers; ++i) space.trusted(i) = space.level(i) >= kSolid;
-        both_ways(solid, rules, space, length, false);
-        if (solid_kmers(space, kmers) == kmers && is_sparse(rules, space, length)) return kmers;
-        for (int i = 0; i < length; ++i) space.code(i) = space.original(i);
-        for (int i = 0; i < kmers; ++i) space.level(i) = 0;
-    }
-    return 0;
-}
+// What is tried with a loaded read whose levels are known, one after another: the trusted k-mers it
+// has; or each run of solid k-mers, of which the cheapest end is taken; or, where no k-mer is solid,
+// the changes that make one solid, until all are.
+struct Attempts {
+    enum Kind { TRUSTED, EACH, MUTANTS } kind;
+    bool begun, low_only;
+    int at, run, least;
 
-// Corrects a loaded read whose levels are known; returns the number of solid k-mers then.
-__device__ __forceinline__ int search_read(const Solid& solid, const SearchRules& rules,
-                                           const Space& space, int length) {
-    const int kmers = length - rules.kmer + 1;
-    if (solid_kmers(space, kmers) == 0) return from_mutants(solid, rules, space, length);
-    if (find_trusted(rules, space, kmers)) both_ways(solid, rules, space, length, false);
-    else from_each(solid, rules, space, length);
-    return solid_kmers(space, kmers);
+    __device__ __forceinline__ Attempts(const SearchRules& rules, const Space& space, int length)
+        : kind(TRUSTED), begun(false), low_only(false), at(0), run(0), least(kNone) {
+        const int kmers = length - rules.kmer + 1;
+        if (solid_kmers(space, kmers) == 0) kind = MUTANTS;
+        else if (!find_trusted(rules, space, kmers)) kind = EACH;
+    }
+
+    // Prepares the next one; whether there is any. The read is as the last one left it.
+    __device__ __forceinline__ bool next(const Solid& solid, const SearchRules& rules,
+                                         const Space& space, int length) {
+        const bool is_first = !begun;
+        begun = true;
+        if (kind == TRUSTED) return is_first;
+        if (kind == EACH) return next_run(solid, rules, space, length, is_first);
+        return next_mutant(solid, rules, space, length, is_first);
+    }
+
+    __device__ __forceinline__ bool next_run(const Solid& solid, const SearchRules& rules,
+                                             const Space& space, int length, bool is_first) {
+        const int kmers = length - rules.kmer + 1;
+        if (!is_first) {
+            const int weak = kmers - solid_kmers(space, kmers);
+            if (weak && !low_only) {
+                low_only = true;
+                begin_at(space, length, kmers);
+                return true;
+            }
+            int cost = rules.weak_cost * weak;
+            for (int i = 0; i < length; ++i)
+                if (space.code(i) != space.original(i)) cost += rules.change_cost + space.score(i);
+            if (cost < least) {
+                least = cost;
+                for (int i = 0; i < length; ++i) space.cheapest(i) = space.code(i);
+            }
+        }
+        for (run = at; run < kmers && space.before(run) < kSolid;) ++run;
+        for (at = run; at < kmers && space.before(at) >= kSolid;) ++at;
+        low_only = false;
+        if (run < kmers) {
+            begin_at(space, length, kmers);
+            return true;
+        }
+        for (int i = 0; i < length; ++i) space.code(i) = space.cheapest(i);
+        find_levels(solid, rules.kmer, &space.code(0), 0, length, space.levels());
+        return false;
+    }
+
+    // Makes the read what it was, and trusts one run.
+    __device__ __forceinline__ void begin_at(const Space& space, int length, int kmers) const {
+        for (int i = 0; i < length; ++i) space.code(i) = space.original(i);
+        for (int i = 0; i < kmers; ++i) {
+            space.level(i) = space.before(i);
+            space.trusted(i) = i >= run && i < at;
+        }
+    }
+
+    __device__ __forceinline__ bool next_mutant(const Solid& solid, const SearchRules& rules,
+                                                const Space& space, int length, bool is_first) {
+        const int k = rules.kmer, kmers = length - k + 1, pace = max(1, k / 4);
+        if (!is_first) {
+            if (solid_kmers(space, kmers) == kmers && is_sparse(rules, space, length))
+                return false;
+            for (int i = 0; i < length; ++i) space.code(i) = space.original(i);
+            for (int i = 0; i < kmers; ++i) space.level(i) = 0;
+        }
+        for (; at < kmers; at += pace) {
+            int base = 0;
+            const int place = only_mutant(solid, k, space, at, &base);
+            if (place < 0) continue;
+            space.code(place) = uint8_t(base);
+            find_levels(solid, k, &space.code(0), 0, length, space.levels());
+            for (int i = 0; i < kmers; ++i) space.trusted(i) = space.level(i) >= kSolid;
+            at += pace;
+            return true;
+        }
+        return false;
+    }
+};
+
+// The correction of a loaded read whose levels are known, from one walk to the next: in each attempt
+// and both directions, behind every trusted k-mer that others follow.
+struct Search {
+    Attempts attempts;
+    Walk walk;
+    int direction, run, at, weak, start, last;
+    bool is_walking, is_short;
+
+    __device__ __forceinline__ Search(const SearchRules& rules, const Space& space, int length)
+        : attempts(rules, space, length), walk{}, direction(2), run(0), at(0), weak(0), start(0),
+          last(0), is_walking(false), is_short(false) {}
+
+    // Takes the best way of the last walk, if there was one, and begins another; whether there is
+    // any.
+    __device__ __forceinline__ bool next(const Solid& solid, const SearchRules& rules,
+                                         const Space& space, int length) {
+        if (is_walking && goes_again(solid, rules, space, length)) return true;
+        while (!begins(rules, space, length)) {
+            if (direction < 2) {
+                turn(space, length, length - rules.kmer + 1);
+                ++direction;
+            } else {
+                if (!attempts.next(solid, rules, space, length)) return false;
+                direction = 0;
+            }
+            run = 0;
+            at = 1;
+        }
+        return true;
+    }
+
+    // Begins a walk behind the next trusted k-mer that others follow in this direction, if there is
+    // one.
+    __device__ __forceinline__ bool begins(const SearchRules& rules, const Space& space,
+                                           int length) {
+        const int k = rules.kmer, kmers = direction < 2 ? length - k + 1 : 0;
+        while (at < kmers && (space.trusted(at) || !space.trusted(at - 1))) {
+            if (!space.trusted(at - 1)) run = at;
+            ++at;
+        }
+        is_walking = at < kmers;
+        if (!is_walking) return false;
+        weak = at;
+        while (at < kmers && !space.trusted(at)) ++at;
+        // K-mers from `weak` to `at` - 1 are in question; the read ends or a trusted one follows.
+        last = at == kmers ? length - 1 : at - 1;
+        is_short = last < weak + k - 1;
+        last = max(last, weak + k - 1);
+        start = start_of(rules, space, run, weak);
+        walk.begin(rules, space, length, start, last, rules.low_quality);
+        return true;
+    }
+
+    // Takes the best way, or begins the same walk further back.
+    __device__ __forceinline__ bool goes_again(const Solid& solid, const SearchRules& rules,
+                                               const Space& space, int length) {
+        const int k = rules.kmer;
+        const Way way = walk.found();
+        if (way.ended == AMBIGUOUS) return false;
+        if (walk.kept == kAny || !changes_good(rules, space, start + k, way.reach)) {
+            take(solid, rules, space, length, start, way, is_short || attempts.low_only);
+            return false;
+        }
+        // Rather than a good base, one within the trusted k-mers may be wrong.
+        start = max(run, weak - k);
+        if (!is_short) last = min(length - 1, last + k - 1);
+        walk.begin(rules, space, length, start, last, kAny);
+        return true;
+    }
+};
+
+// Corrects loaded reads whose levels are known, those of the lanes of a warp where it is ``wanted``;
+// returns the number of solid k-mers then.
+//
+// Lanes meet before each step of their walks: those that part would work one after another to the
+// end. Lanes whose walks have ended wait for half of the others, to go on together.
+__device__ __forceinline__ int search_reads(const Solid& solid, const SearchRules& rules,
+                                            const Space& space, int length, bool wanted) {
+    Search search(rules, space, wanted ? length : 0);
+    bool walks = false;
+    while (true) {
+        if (wanted && !walks) wanted = walks = search.next(solid, rules, space, length);
+        const int left = __popc(__ballot_sync(WARP, wanted));
+        if (left == 0) break;
+        do {
+            if (walks) walks = search.walk.step(solid, rules, space);
+        } while (2 * __popc(__ballot_sync(WARP, walks)) > left);
+    }
+    return solid_kmers(space, length - rules.kmer + 1);
 }
 
 }  // namespace
