@@ -1,7 +1,6 @@
 // The default correction: the cheapest way through solid k-mers, by quality, or none; the reference
 // is ngsgpu/spectrum/search.py, which explains it.
 #pragma once
-#include "ngsgpu/device/cuda/warp.cuh"
 #include "ngsgpu/spectrum/walk.cuh"
 
 namespace {
@@ -51,7 +50,7 @@ __device__ __forceinline__ void take(const Solid& solid, const SearchRules& rule
         space.trusted(i) = 1;
     }
     if (last >= joined) {
-        find_levels(solid, k, &space.code(0), joined, min(length, last + k), space.levels());
+        find_levels(solid, k, space.codes(), joined, min(length, last + k), space.levels());
         for (int i = joined; i <= last; ++i) space.trusted(i) = 0;
     }
 }
@@ -210,7 +209,7 @@ struct Attempts {
             return true;
         }
         for (int i = 0; i < length; ++i) space.code(i) = space.cheapest(i);
-        find_levels(solid, rules.kmer, &space.code(0), 0, length, space.levels());
+        find_levels(solid, rules.kmer, space.codes(), 0, length, space.levels());
         return false;
     }
 
@@ -237,7 +236,7 @@ struct Attempts {
             const int place = only_mutant(solid, k, space, at, &base);
             if (place < 0) continue;
             space.code(place) = uint8_t(base);
-            find_levels(solid, k, &space.code(0), 0, length, space.levels());
+            find_levels(solid, k, space.codes(), 0, length, space.levels());
             for (int i = 0; i < kmers; ++i) space.trusted(i) = space.level(i) >= kSolid;
             at += pace;
             return true;

@@ -23,7 +23,7 @@ __device__ __forceinline__ int changes_in(uint64_t history, int window) {
 // A search for the best way from the solid k-mer at ``start``; bases up to ``last_change`` may
 // change, those whose k-mer is solid only if their quality is below ``kept``.
 //
-// The last node of the way is in registers; those in front of it are in ``space.nodes``.
+// The last node of the way is in registers; those in front of it are in the space.
 struct Walk {
     Node now;
     int first, stop, last_change, kept, depth, reach, nodes, best, agreed;
@@ -41,7 +41,7 @@ struct Walk {
         ambiguous = false;
         Kmer kmer(rules.kmer);
         for (int i = start; i < first; ++i) kmer.add(space.code(i));
-        now = {kmer.forward, kmer.backward, 0, 0, first, 0, 0, 0, 0};
+        now = {kmer.forward, kmer.backward, 0, 0, first, kRead, 0};
     }
 
     // Tries one base, or goes back by one; whether there is more to do.
@@ -64,7 +64,7 @@ struct Walk {
                 (changed && changes_in(now.history, rules.window - 1) >= rules.max_changes))
                 return go_back(rules, space, false);
         }
-        now.option = uint8_t(option + 1);
+        now.option = option + 1;
         ambiguous = ++nodes > rules.max_nodes;
         if (ambiguous) return false;
         Kmer kmer(rules.kmer);
@@ -75,13 +75,13 @@ struct Walk {
         const bool is_known = option == kRead && now.known <= at;
         const int level =
             is_known ? int(space.level(at - rules.kmer + 1)) : level_of(solid, kmer.canonical());
-        if (option == kRead) now.own = uint8_t(level);
+        if (option == kRead) now.own = level;
         if (level < kSolid) return true;
-        now.base = uint8_t(base);
-        now.level = uint8_t(level);
-        space.nodes[depth++] = now;
+        space.taken(depth) = uint8_t(base);
+        space.taken_level(depth) = uint8_t(level);
+        space.put(depth++, now);
         now = {kmer.forward, kmer.backward, (now.history << 1) | changed, cost,
-               option == kRead ? now.known : at + rules.kmer, 0, 0, 0, 0};
+               option == kRead ? now.known : at + rules.kmer, kRead, 0};
         return true;
     }
 
@@ -91,7 +91,7 @@ struct Walk {
         bool better = best == kNone && depth > reach;
         if (ends) {
             int same = 0;
-            while (same < depth && best != kNone && space.nodes[same].base == space.best(same))
+            while (same < depth && best != kNone && space.taken(same) == space.best(same))
                 ++same;
             better = now.cost < best;
             if (!better || best < now.cost + rules.margin) agreed = min(agreed, same);
@@ -101,12 +101,12 @@ struct Walk {
         if (better) {
             reach = depth;
             for (int i = 0; i < depth; ++i) {
-                space.best(i) = space.nodes[i].base;
-                space.best_level(i) = space.nodes[i].level;
+                space.best(i) = space.taken(i);
+                space.best_level(i) = space.taken_level(i);
             }
         }
         if (--depth < 0) return false;
-        now = space.nodes[depth];
+        now = space.node(depth);
         return true;
     }
 
