@@ -86,13 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NgsgpuError as error:
         print(f"kernels: error: {error}", file=sys.stderr)
         return error.exit_status
-    document = statistics.document()
-    load = SpectrumLoad(
-        document["reads"]["total"], document["reads"]["bases"], document["kmers"]["k"]
-    )
+    load = SpectrumLoad(statistics.reads["total"], statistics.reads["bases"], statistics.kmers["k"])
     models: dict[str, Any] = dict(MODELS)
-    time_s: dict[str, float] = document["time_s"]
-    run = describe_run(SCHEMA, SCHEMA_VERSION, settings, load, time_s, totals, models)
+    run = describe_run(SCHEMA, SCHEMA_VERSION, settings, load, statistics.time_s, totals, models)
     write_and_show(run, settings.output)
     return 0
 
