@@ -66,10 +66,10 @@ _BLOCKS_PER_MULTIPROCESSOR: Final = 4
 _FULL: Final = 16
 """Blocks that read or write in a row, for each multiprocessor."""
 
-_NODE_WORDS: Final = 4
-"""Of a base on a way; kNodeWords of the kernels."""
+_VOTE_BYTES: Final = 16
+"""Of a base; kVoteBytes of the kernels."""
 
-_BASE_BYTES: Final = 11
+_BASE_BYTES: Final = 13
 _ALIGNMENT: Final = 128
 _PIECES: Final = 8
 
@@ -223,7 +223,7 @@ class Batches:
 
 def scratch_bytes(max_length: int) -> int:
     """GPU memory of a thread."""
-    size = (max_length + 1) * (8 * _NODE_WORDS + _BASE_BYTES)
+    size = (max_length + 1) * (_VOTE_BYTES + _BASE_BYTES)
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 

@@ -153,14 +153,16 @@ extern "C" __global__ void __launch_bounds__(kBlock, kBlocksPerSM)
     const int64_t thread = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     const int lane = threadIdx.x & 31;
-    const Space space(scratch, thread, stride, room + 1);
+    Space space;
+    space.size = room + 1;
+    space.bytes = scratch + thread * stride + kVoteBytes * space.size;
     for (int64_t first = thread - lane; first < count; first += step) {
         const int64_t i = first + lane;
         const bool has_read = i < count;
         const int64_t read = has_read ? listed[i] : 0;
         const int length = has_read ? load_read(reads, ambiguous, scores, read, space) : 0;
         const int kmers = length - k + 1;
-        int found = find_levels(solid, k, space.originals(), 0, length, space.befores());
+        int found = find_levels(solid, k, &space.original(0), 0, length, &space.before(0));
         const bool wanted = has_read && found != kmers;
         if (wanted) {
             for (int at = 0; at < length; ++at) space.code(at) = space.original(at);

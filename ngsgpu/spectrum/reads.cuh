@@ -1,56 +1,18 @@
 // A read as the kernels change it, and its k-mers; the reference is ngsgpu/spectrum/reads.py.
 #pragma once
-#include "ngsgpu/device/cuda/warp.cuh"
 #include "ngsgpu/readset/reads.cuh"
 #include "ngsgpu/spectrum/solid.cuh"
 
 namespace {
 
-constexpr int kUnknown = 4;    // code of a base other than A, C, G and T
-constexpr int kNodeWords = 4;  // of a base on a way; _NODE_WORDS of gpu.py
+constexpr int kUnknown = 4;      // code of a base other than A, C, G and T
+constexpr int kVoteBytes = 16;  // of a base; _VOTE_BYTES of gpu.py
 
-// A base on a way through the read, and the way up to it; WalkSpace of walk.py has the fields.
-struct Node {
-    uint64_t forward, backward, history;
-    int cost, known, option, own;
-};
-
-// An array of a thread. Those of a warp lie side by side, so that lanes at one place move one piece
-// of memory.
-template <class T>
-struct Column {
-    T* first;
-
-    __device__ __forceinline__ T& operator[](int i) const { return first[int64_t(LANES) * i]; }
-};
-
-// The arrays of a thread, each with room for ``size`` bases: ReadSpace and WalkSpace.
+// The arrays of a thread, each with room for ``size`` bases: ReadSpace, and of a walk what cannot be
+// told from the rest, since the caches hold no more for so many threads.
 struct Space {
-    Column<uint64_t> nodes;
-    Column<uint8_t> bytes;
+    uint8_t* bytes;
     int size;
-
-    // Those of this thread in the scratch memory of all, of which each thread has ``stride`` bytes.
-    __device__ __forceinline__ Space(uint8_t* scratch, int64_t thread, int64_t stride, int size_in)
-        : size(size_in) {
-        const int lane = int(thread % LANES);
-        uint64_t* warp = reinterpret_cast<uint64_t*>(scratch + (thread - lane) * stride);
-        nodes.first = warp + lane;
-        bytes.first = reinterpret_cast<uint8_t*>(warp + int64_t(LANES) * kNodeWords * size) + lane;
-    }
-
-    __device__ __forceinline__ Column<uint8_t> column(int number) const {
-        return {&bytes[number * size]};
-    }
-    __device__ __forceinline__ Column<uint8_t> originals() const { return column(0); }
-    __device__ __forceinline__ Column<uint8_t> codes() const { return column(1); }
-    __device__ __forceinline__ Column<uint8_t> levels() const { return column(3); }
-    __device__ __forceinline__ Column<uint8_t> befores() const { return column(4); }
-    // Room that a walk does not need at the same time.
-    __device__ __forceinline__ Column<uint8_t> spare() const { return column(8); }
-    __device__ __forceinline__ Column<int32_t> votes() const {
-        return {reinterpret_cast<int32_t*>(nodes.first) - threadIdx.x % LANES};
-    }
 
     __device__ __forceinline__ uint8_t& original(int i) const { return bytes[i]; }
     __device__ __forceinline__ uint8_t& code(int i) const { return bytes[size + i]; }
@@ -61,23 +23,17 @@ struct Space {
     __device__ __forceinline__ uint8_t& cheapest(int i) const { return bytes[6 * size + i]; }
     __device__ __forceinline__ uint8_t& best(int i) const { return bytes[7 * size + i]; }
     __device__ __forceinline__ uint8_t& best_level(int i) const { return bytes[8 * size + i]; }
-    // The base taken on the way, and the level of the k-mer that ends with it.
+    // Of the bases on the way: which was taken, the level of the k-mer that ends with it, what is
+    // to be tried in its place, and WalkSpace.known as a number of bases.
     __device__ __forceinline__ uint8_t& taken(int i) const { return bytes[9 * size + i]; }
     __device__ __forceinline__ uint8_t& taken_level(int i) const { return bytes[10 * size + i]; }
-
-    __device__ __forceinline__ void put(int i, const Node& node) const {
-        nodes[kNodeWords * i] = node.forward;
-        nodes[kNodeWords * i + 1] = node.backward;
-        nodes[kNodeWords * i + 2] = node.history;
-        const uint32_t rest = (uint32_t(node.known) << 5) | uint32_t(node.own << 3 | node.option);
-        nodes[kNodeWords * i + 3] = (uint64_t(rest) << 32) | uint32_t(node.cost);
-    }
-
-    __device__ __forceinline__ Node node(int i) const {
-        const uint64_t last = nodes[kNodeWords * i + 3];
-        const int rest = int(last >> 32);
-        return {nodes[kNodeWords * i], nodes[kNodeWords * i + 1], nodes[kNodeWords * i + 2],
-                int(uint32_t(last)), rest >> 5, rest & 7, (rest >> 3) & 3};
+    __device__ __forceinline__ uint8_t& state(int i) const { return bytes[11 * size + i]; }
+    __device__ __forceinline__ uint8_t& replaced(int i) const { return bytes[12 * size + i]; }
+    // Room that a walk does not need at the same time.
+    __device__ __forceinline__ uint8_t* levels() const { return bytes + 3 * size; }
+    __device__ __forceinline__ uint8_t* spare() const { return bytes + 8 * size; }
+    __device__ __forceinline__ int32_t* votes() const {
+        return reinterpret_cast<int32_t*>(bytes) - 4 * size;
     }
 };
 
@@ -91,6 +47,11 @@ struct Kmer {
     __device__ __forceinline__ void add(uint64_t code) {
         forward = ((forward << 2) | code) & mask;
         backward = (backward >> 2) | ((3 - code) << top);
+    }
+    // Takes the last base away, ``gone`` being the one that it pushed out.
+    __device__ __forceinline__ void remove(uint64_t gone) {
+        forward = (forward >> 2) | (gone << top);
+        backward = ((backward << 2) & mask) | (3 - gone);
     }
     __device__ __forceinline__ uint64_t canonical() const {
         return forward < backward ? forward : backward;
@@ -172,9 +133,8 @@ __device__ __forceinline__ int load_read(const Reads& reads, const AmbiguousBase
 }
 
 // Writes the level of every k-mer of a part of a read; returns how many are solid.
-__device__ __noinline__ int find_levels(const Solid& solid_in, int k,
-                                        Column<uint8_t> codes, int begin, int end,
-                                        Column<uint8_t> levels) {
+__device__ __noinline__ int find_levels(const Solid& solid_in, int k, const uint8_t* codes,
+                                        int begin, int end, uint8_t* levels) {
     const Solid solid = solid_in;
     Kmer kmer(k);
     int known = 0, found = 0;

@@ -1,6 +1,7 @@
 // The default correction: the cheapest way through solid k-mers, by quality, or none; the reference
 // is ngsgpu/spectrum/search.py, which explains it.
 #pragma once
+#include "ngsgpu/device/cuda/warp.cuh"
 #include "ngsgpu/spectrum/walk.cuh"
 
 namespace {
@@ -50,7 +51,7 @@ __device__ __forceinline__ void take(const Solid& solid, const SearchRules& rule
         space.trusted(i) = 1;
     }
     if (last >= joined) {
-        find_levels(solid, k, space.codes(), joined, min(length, last + k), space.levels());
+        find_levels(solid, k, &space.code(0), joined, min(length, last + k), space.levels());
         for (int i = joined; i <= last; ++i) space.trusted(i) = 0;
     }
 }
@@ -209,7 +210,7 @@ struct Attempts {
             return true;
         }
         for (int i = 0; i < length; ++i) space.code(i) = space.cheapest(i);
-        find_levels(solid, rules.kmer, space.codes(), 0, length, space.levels());
+        find_levels(solid, rules.kmer, &space.code(0), 0, length, space.levels());
         return false;
     }
 
@@ -236,7 +237,7 @@ struct Attempts {
             const int place = only_mutant(solid, k, space, at, &base);
             if (place < 0) continue;
             space.code(place) = uint8_t(base);
-            find_levels(solid, k, space.codes(), 0, length, space.levels());
+            find_levels(solid, k, &space.code(0), 0, length, space.levels());
             for (int i = 0; i < kmers; ++i) space.trusted(i) = space.level(i) >= kSolid;
             at += pace;
             return true;
@@ -254,7 +255,7 @@ struct Search {
     bool is_walking, is_short;
 
     __device__ __forceinline__ Search(const SearchRules& rules, const Space& space, int length)
-        : attempts(rules, space, length), walk{}, direction(2), run(0), at(0), weak(0), start(0),
+        : attempts(rules, space, length), walk(rules.kmer), direction(2), run(0), at(0), weak(0), start(0),
           last(0), is_walking(false), is_short(false) {}
 
     // Takes the best way of the last walk, if there was one, and begins another; whether there is

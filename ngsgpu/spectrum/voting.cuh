@@ -9,7 +9,7 @@ __device__ __noinline__ void vote(const Solid& solid_in, int k, const Space& spa
                                   int mutations) {
     const Solid solid = solid_in;
     const Space space = space_in;
-    const Column<int32_t> votes = space.votes();
+    int32_t* votes = space.votes();
     Kmer kmer(k);
     for (int i = start; i < start + k; ++i) {
         if (space.original(i) == kUnknown) return;
@@ -41,7 +41,7 @@ __device__ __noinline__ void vote(const Solid& solid_in, int k, const Space& spa
 __device__ __noinline__ int vote_read(const Solid& solid, int k, int mutations, const Space& space,
                                       int length) {
     const int kmers = length - k + 1;
-    const Column<int32_t> votes = space.votes();
+    int32_t* votes = space.votes();
     int found = 0;
     for (int most = 1; most <= mutations; ++most) {
         for (int i = 0; i < 4 * length; ++i) votes[i] = 0;
@@ -56,7 +56,7 @@ __device__ __noinline__ int vote_read(const Solid& solid, int k, int mutations, 
             space.code(place >> 2) = uint8_t(place & 3);
             for (int base = 0; base < 4; ++base) votes[(place & ~3) + base] = 0;
         }
-        found = find_levels(solid, k, space.codes(), 0, length, space.levels());
+        found = find_levels(solid, k, &space.code(0), 0, length, space.levels());
         if (found == kmers) break;
     }
     return found;
@@ -67,7 +67,7 @@ __device__ __noinline__ int vote_read(const Solid& solid, int k, int mutations, 
 __device__ __noinline__ int try_all(const Solid& solid, int k, int mutations, const Space& space,
                                     int length, int found) {
     const int kmers = length - k + 1;
-    const Column<uint8_t> codes = space.codes();
+    uint8_t* codes = &space.code(0);
     for (int change = 0; change < mutations; ++change) {
         int best = found, place = -1, best_base = 0;
         for (int i = 0; i < length; ++i) {

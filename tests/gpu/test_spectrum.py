@@ -97,7 +97,7 @@ def test_counts_in_parts(k: int, rows: int) -> None:
     for room in (0, 1 << 12, 1 << 20):
         found = count_on_gpu(DeviceReadSet.from_host(reads), k, rows, room)
         pieces = [
-            [own if type(own) is np.ndarray else own.get() for own in piece]
+            [(own if type(own) is np.ndarray else own.get()).ravel() for own in piece]
             for piece in found.pieces
         ]
         kmers, counts = (np.concatenate([*own, []]) for own in zip(*pieces, strict=True))
