@@ -132,9 +132,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Correct listed reads; the lanes of a warp search together. ``edits`` has room for all bases of each: uint32[count, room], position << 2
-// | base. Classes, parts and numbers of edits go to the places of the reads. ``scratch`` has
-// ``stride`` bytes for each thread.
+// Correct listed reads; the lanes of a warp search together. ``edits`` has room for all bases of
+// each: uint32[count, room], position << 2 | base. Classes, parts and numbers of edits go to the
+// places of the reads. ``scratch`` has ``stride`` bytes for each thread.
 //
 // Grid: as many as there is scratch for; block: kBlock or less, one thread per read. Bytes: planes
 // and qualities; 32 at random a k-mer and base tried; scratch, from the cache. Operations: about
@@ -153,19 +153,18 @@ extern "C" __global__ void __launch_bounds__(kBlock, kBlocksPerSM)
     const int64_t thread = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     const int lane = threadIdx.x & 31;
-    Space space;
-    space.size = room + 1;
-    space.bytes = scratch + thread * stride + kVoteBytes * space.size;
+    const int size = room + 1;
+    Space space(scratch + thread * stride + kVoteBytes * size, size);
     for (int64_t first = thread - lane; first < count; first += step) {
         const int64_t i = first + lane;
         const bool has_read = i < count;
         const int64_t read = has_read ? listed[i] : 0;
         const int length = has_read ? load_read(reads, ambiguous, scores, read, space) : 0;
         const int kmers = length - k + 1;
-        int found = find_levels(solid, k, &space.original(0), 0, length, &space.before(0));
+        int found = find_levels(solid, k, space.originals(), 0, length, space.kmers(4));
         const bool wanted = has_read && found != kmers;
         if (wanted) {
-            for (int at = 0; at < length; ++at) space.code(at) = space.original(at);
+            for (int at = 0; at < length; ++at) space.set_code(at, space.original(at));
             for (int at = 0; at < kmers; ++at) space.level(at) = space.before(at);
         }
         __syncwarp();

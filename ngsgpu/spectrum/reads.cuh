@@ -8,19 +8,67 @@ namespace {
 constexpr int kUnknown = 4;      // code of a base other than A, C, G and T
 constexpr int kVoteBytes = 16;  // of a base; _VOTE_BYTES of gpu.py
 
+// An array of a thread, in either direction.
+struct View {
+    uint8_t* first;
+    int step;
+
+    __device__ __forceinline__ uint8_t& operator[](int i) const { return first[step * i]; }
+};
+
+// The bases of a read, or of its reverse complement.
+struct BaseView {
+    View codes;
+    int flip;
+
+    __device__ __forceinline__ int operator[](int i) const {
+        const int code = codes[i];
+        return code == kUnknown ? code : code ^ flip;
+    }
+};
+
 // The arrays of a thread, each with room for ``size`` bases: ReadSpace, and of a walk what cannot be
 // told from the rest, since the caches hold no more for so many threads.
 struct Space {
     uint8_t* bytes;
     int size;
+    // The read as it is stored, or its reverse complement; moving it took most of the time.
+    int step, last_base, last_kmer, flip;
 
+    __device__ __forceinline__ Space(uint8_t* bytes_in, int size_in)
+        : bytes(bytes_in), size(size_in), step(1), last_base(0), last_kmer(0), flip(0) {}
+
+    // From the read to its reverse complement, and back.
+    __device__ __forceinline__ void turn(int length, int kmers) {
+        last_base = step > 0 ? length - 1 : 0;
+        last_kmer = step > 0 ? kmers - 1 : 0;
+        step = -step;
+        flip ^= 3;
+    }
+
+    __device__ __forceinline__ View bases(int number) const {
+        return {bytes + number * size + last_base, step};
+    }
+    __device__ __forceinline__ View kmers(int number) const {
+        return {bytes + number * size + last_kmer, step};
+    }
+    __device__ __forceinline__ BaseView codes() const { return {bases(1), flip}; }
+    __device__ __forceinline__ BaseView originals() const { return {bases(0), flip}; }
+    __device__ __forceinline__ View levels() const { return kmers(3); }
+
+    // Of the read as it is looked at.
+    __device__ __forceinline__ int code(int i) const { return codes()[i]; }
+    __device__ __forceinline__ void set_code(int i, int base) const {
+        bases(1)[i] = uint8_t(base ^ flip);
+    }
+    __device__ __forceinline__ int score(int i) const { return bases(2)[i]; }
+    __device__ __forceinline__ uint8_t& level(int i) const { return levels()[i]; }
+    __device__ __forceinline__ uint8_t& before(int i) const { return kmers(4)[i]; }
+    __device__ __forceinline__ uint8_t& trusted(int i) const { return kmers(5)[i]; }
+    // Of the read as it is stored.
     __device__ __forceinline__ uint8_t& original(int i) const { return bytes[i]; }
-    __device__ __forceinline__ uint8_t& code(int i) const { return bytes[size + i]; }
-    __device__ __forceinline__ uint8_t& score(int i) const { return bytes[2 * size + i]; }
-    __device__ __forceinline__ uint8_t& level(int i) const { return bytes[3 * size + i]; }
-    __device__ __forceinline__ uint8_t& before(int i) const { return bytes[4 * size + i]; }
-    __device__ __forceinline__ uint8_t& trusted(int i) const { return bytes[5 * size + i]; }
     __device__ __forceinline__ uint8_t& cheapest(int i) const { return bytes[6 * size + i]; }
+    // Of ways, from their beginning.
     __device__ __forceinline__ uint8_t& best(int i) const { return bytes[7 * size + i]; }
     __device__ __forceinline__ uint8_t& best_level(int i) const { return bytes[8 * size + i]; }
     // Of the bases on the way: which was taken, the level of the k-mer that ends with it, what is
@@ -30,8 +78,7 @@ struct Space {
     __device__ __forceinline__ uint8_t& state(int i) const { return bytes[11 * size + i]; }
     __device__ __forceinline__ uint8_t& replaced(int i) const { return bytes[12 * size + i]; }
     // Room that a walk does not need at the same time.
-    __device__ __forceinline__ uint8_t* levels() const { return bytes + 3 * size; }
-    __device__ __forceinline__ uint8_t* spare() const { return bytes + 8 * size; }
+    __device__ __forceinline__ View spare() const { return {bytes + 8 * size, 1}; }
     __device__ __forceinline__ int32_t* votes() const {
         return reinterpret_cast<int32_t*>(bytes) - 4 * size;
     }
@@ -119,7 +166,7 @@ __device__ __forceinline__ int load_read(const Reads& reads, const AmbiguousBase
         uint64_t low = planes[word], high = planes[words + word];
         for (int i = word << 6; i < min(length, (word + 1) << 6); ++i) {
             space.original(i) = uint8_t((low & 1) | ((high & 1) << 1));
-            space.score(i) = scores[quality_code(qualities, int(reads.quality_bits), i)];
+            space.bases(2)[i] = scores[quality_code(qualities, int(reads.quality_bits), i)];
             low >>= 1;
             high >>= 1;
         }
@@ -127,14 +174,14 @@ __device__ __forceinline__ int load_read(const Reads& reads, const AmbiguousBase
     const Unknown unknown = unknown_in(ambiguous, read);
     for (const int32_t* at = unknown.first; at != unknown.last; ++at) {
         space.original(*at) = kUnknown;
-        space.score(*at) = 0;
+        space.bases(2)[*at] = 0;
     }
     return length;
 }
 
 // Writes the level of every k-mer of a part of a read; returns how many are solid.
-__device__ __noinline__ int find_levels(const Solid& solid_in, int k, const uint8_t* codes,
-                                        int begin, int end, uint8_t* levels) {
+__device__ __noinline__ int find_levels(const Solid& solid_in, int k, BaseView codes,
+                                        int begin, int end, View levels) {
     const Solid solid = solid_in;
     Kmer kmer(k);
     int known = 0, found = 0;

@@ -43,7 +43,7 @@ __device__ __forceinline__ void take(const Solid& solid, const SearchRules& rule
         last = safe;
     }
     if (last < 0) return;
-    for (int i = first; i <= last; ++i) space.code(i) = space.best(i - first);
+    for (int i = first; i <= last; ++i) space.set_code(i, space.best(i - first));
     // K-mers on the way are joined to the solid one in front; those behind it stay in doubt.
     const int joined = max(start + 1, safe - k + 1);
     for (int i = start + 1; i < joined; ++i) {
@@ -51,7 +51,7 @@ __device__ __forceinline__ void take(const Solid& solid, const SearchRules& rule
         space.trusted(i) = 1;
     }
     if (last >= joined) {
-        find_levels(solid, k, &space.code(0), joined, min(length, last + k), space.levels());
+        find_levels(solid, k, space.codes(), joined, min(length, last + k), space.levels());
         for (int i = joined; i <= last; ++i) space.trusted(i) = 0;
     }
 }
@@ -89,33 +89,6 @@ __device__ __forceinline__ bool changes_good(const SearchRules& rules, const Spa
         if (space.best(i) != space.code(first + i) && space.score(first + i) >= rules.low_quality)
             return true;
     return false;
-}
-
-__device__ __forceinline__ uint8_t complement(uint8_t code) {
-    return code == kUnknown ? code : uint8_t(3 - code);
-}
-
-__device__ __forceinline__ void swap(uint8_t& a, uint8_t& b) {
-    const uint8_t kept = a;
-    a = b;
-    b = kept;
-}
-
-// Turns a read into its reverse complement.
-__device__ __forceinline__ void turn(const Space& space, int length, int kmers) {
-    for (int i = 0; i < (length + 1) / 2; ++i) {
-        const int j = length - 1 - i;
-        const uint8_t a = space.code(i), b = space.code(j);
-        space.code(i) = complement(b);
-        space.code(j) = complement(a);
-        swap(space.score(i), space.score(j));
-    }
-    for (int i = 0; i < kmers / 2; ++i) {
-        const int j = kmers - 1 - i;
-        swap(space.level(i), space.level(j));
-        swap(space.trusted(i), space.trusted(j));
-        swap(space.before(i), space.before(j));
-    }
 }
 
 // How many k-mers of a read are solid.
@@ -209,14 +182,14 @@ struct Attempts {
             begin_at(space, length, kmers);
             return true;
         }
-        for (int i = 0; i < length; ++i) space.code(i) = space.cheapest(i);
-        find_levels(solid, rules.kmer, &space.code(0), 0, length, space.levels());
+        for (int i = 0; i < length; ++i) space.set_code(i, space.cheapest(i));
+        find_levels(solid, rules.kmer, space.codes(), 0, length, space.levels());
         return false;
     }
 
     // Makes the read what it was, and trusts one run.
     __device__ __forceinline__ void begin_at(const Space& space, int length, int kmers) const {
-        for (int i = 0; i < length; ++i) space.code(i) = space.original(i);
+        for (int i = 0; i < length; ++i) space.set_code(i, space.original(i));
         for (int i = 0; i < kmers; ++i) {
             space.level(i) = space.before(i);
             space.trusted(i) = i >= run && i < at;
@@ -229,15 +202,15 @@ struct Attempts {
         if (!is_first) {
             if (solid_kmers(space, kmers) == kmers && is_sparse(rules, space, length))
                 return false;
-            for (int i = 0; i < length; ++i) space.code(i) = space.original(i);
+            for (int i = 0; i < length; ++i) space.set_code(i, space.original(i));
             for (int i = 0; i < kmers; ++i) space.level(i) = 0;
         }
         for (; at < kmers; at += pace) {
             int base = 0;
             const int place = only_mutant(solid, k, space, at, &base);
             if (place < 0) continue;
-            space.code(place) = uint8_t(base);
-            find_levels(solid, k, &space.code(0), 0, length, space.levels());
+            space.set_code(place, base);
+            find_levels(solid, k, space.codes(), 0, length, space.levels());
             for (int i = 0; i < kmers; ++i) space.trusted(i) = space.level(i) >= kSolid;
             at += pace;
             return true;
@@ -260,12 +233,12 @@ struct Search {
 
     // Takes the best way of the last walk, if there was one, and begins another; whether there is
     // any.
-    __device__ __forceinline__ bool next(const Solid& solid, const SearchRules& rules,
-                                         const Space& space, int length) {
+    __device__ __forceinline__ bool next(const Solid& solid, const SearchRules& rules, Space& space,
+                                         int length) {
         if (is_walking && goes_again(solid, rules, space, length)) return true;
         while (!begins(rules, space, length)) {
             if (direction < 2) {
-                turn(space, length, length - rules.kmer + 1);
+                space.turn(length, length - rules.kmer + 1);
                 ++direction;
             } else {
                 if (!attempts.next(solid, rules, space, length)) return false;
@@ -323,7 +296,7 @@ struct Search {
 // Lanes meet before each step of their walks: those that part would work one after another to the
 // end. Lanes whose walks have ended wait for half of the others, to go on together.
 __device__ __forceinline__ int search_reads(const Solid& solid, const SearchRules& rules,
-                                            const Space& space, int length, bool wanted) {
+                                            Space& space, int length, bool wanted) {
     Search search(rules, space, wanted ? length : 0);
     bool walks = false;
     while (true) {

@@ -47,16 +47,16 @@ __device__ __noinline__ int vote_read(const Solid& solid, int k, int mutations, 
         for (int i = 0; i < 4 * length; ++i) votes[i] = 0;
         for (int start = 0; start < kmers; ++start)
             if (space.before(start) < kSolid) vote(solid, k, space, start, most);
-        for (int i = 0; i < length; ++i) space.code(i) = space.original(i);
+        for (int i = 0; i < length; ++i) space.set_code(i, space.original(i));
         for (int change = 0; change < most; ++change) {
             int place = 0;
             for (int i = 1; i < 4 * length; ++i)
                 if (votes[i] > votes[place]) place = i;
             if (votes[place] == 0) break;
-            space.code(place >> 2) = uint8_t(place & 3);
+            space.set_code(place >> 2, place & 3);
             for (int base = 0; base < 4; ++base) votes[(place & ~3) + base] = 0;
         }
-        found = find_levels(solid, k, &space.code(0), 0, length, space.levels());
+        found = find_levels(solid, k, space.codes(), 0, length, space.levels());
         if (found == kmers) break;
     }
     return found;
@@ -67,28 +67,28 @@ __device__ __noinline__ int vote_read(const Solid& solid, int k, int mutations, 
 __device__ __noinline__ int try_all(const Solid& solid, int k, int mutations, const Space& space,
                                     int length, int found) {
     const int kmers = length - k + 1;
-    uint8_t* codes = &space.code(0);
+    const BaseView codes = space.codes();
     for (int change = 0; change < mutations; ++change) {
         int best = found, place = -1, best_base = 0;
         for (int i = 0; i < length; ++i) {
-            const uint8_t own = codes[i];
+            const int own = codes[i];
             // Only the k-mers that hold the base change.
             const int first = max(0, i - k + 1), last = min(i + k, length);
             int outside = found;
             for (int j = first; j < last - k + 1; ++j) outside -= space.level(j) >= kSolid;
             for (int base = 0; base < 4; ++base) {
                 if (base == own) continue;
-                codes[i] = uint8_t(base);
+                space.set_code(i, base);
                 const int now = outside + find_levels(solid, k, codes, first, last, space.spare());
                 if (now <= best) continue;
                 best = now;
                 place = i;
                 best_base = base;
             }
-            codes[i] = own;
+            space.set_code(i, own);
         }
         if (place < 0) break;
-        codes[place] = uint8_t(best_base);
+        space.set_code(place, best_base);
         found = find_levels(solid, k, codes, 0, length, space.levels());
         if (found == kmers) break;
     }
