@@ -6,6 +6,7 @@
 namespace {
 
 constexpr int kUnknown = 4;      // code of a base other than A, C, G and T
+constexpr int kLevelsAhead = 6;  // k-mers asked for before they are needed
 constexpr int kVoteBytes = 16;  // of a base; _VOTE_BYTES of gpu.py
 
 // An array of a thread, in either direction.
@@ -183,15 +184,21 @@ __device__ __forceinline__ int load_read(const Reads& reads, const AmbiguousBase
 __device__ __noinline__ int find_levels(const Solid& solid_in, int k, BaseView codes,
                                         int begin, int end, View levels) {
     const Solid solid = solid_in;
-    Kmer kmer(k);
+    Kmer kmer(k), ahead(k);
     int known = 0, found = 0;
-    for (int i = begin; i < end; ++i) {
-        const int code = codes[i];
+    for (int i = begin; i < end + kLevelsAhead; ++i) {
+        if (i < end) {
+            ahead.add(codes[i] & 3);
+            if (i >= begin + k - 1) ask_for(solid, ahead.canonical());
+        }
+        const int at = i - kLevelsAhead;
+        if (at < begin) continue;
+        const int code = codes[at];
         known = code == kUnknown ? 0 : known + 1;
         kmer.add(code & 3);
-        if (i < begin + k - 1) continue;
+        if (at < begin + k - 1) continue;
         const int level = known >= k ? level_of(solid, kmer.canonical()) : 0;
-        levels[i - k + 1] = uint8_t(level);
+        levels[at - k + 1] = uint8_t(level);
         found += level >= kSolid;
     }
     return found;

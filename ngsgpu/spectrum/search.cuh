@@ -8,6 +8,11 @@ namespace {
 
 constexpr int kAny = 256;  // above any quality
 
+// Bases of a read: [begin, end).
+struct Part {
+    int begin, end;
+};
+
 // Whether the k-mers that hold the changed base ``at`` suffice as evidence.
 __device__ __forceinline__ bool is_safe(const SearchRules& rules, const Space& space, int first,
                                         int at, int end) {
@@ -28,10 +33,10 @@ __device__ __forceinline__ bool is_safe(const SearchRules& rules, const Space& s
     return 2 * rare <= checks || 2 * strong > checks;
 }
 
-// Changes the read as the best way says, up to the first change that is not safe.
-__device__ __forceinline__ void take(const Solid& solid, const SearchRules& rules,
-                                     const Space& space, int length, int start, const Way& way,
-                                     bool low_only) {
+// Changes the read as the best way says, up to the first change that is not safe; returns the bases
+// whose k-mers have other levels then.
+__device__ __forceinline__ Part take(const SearchRules& rules, const Space& space, int length,
+                                     int start, const Way& way, bool low_only) {
     const int k = rules.kmer, first = start + k, end = first + way.reach;
     int safe = first, last = -1;
     for (; safe < first + way.agreed; ++safe) {
@@ -42,7 +47,7 @@ __device__ __forceinline__ void take(const Solid& solid, const SearchRules& rule
             break;
         last = safe;
     }
-    if (last < 0) return;
+    if (last < 0) return {0, 0};
     for (int i = first; i <= last; ++i) space.set_code(i, space.best(i - first));
     // K-mers on the way are joined to the solid one in front; those behind it stay in doubt.
     const int joined = max(start + 1, safe - k + 1);
@@ -50,10 +55,9 @@ __device__ __forceinline__ void take(const Solid& solid, const SearchRules& rule
         space.level(i) = space.best_level(i - start - 1);
         space.trusted(i) = 1;
     }
-    if (last >= joined) {
-        find_levels(solid, k, space.codes(), joined, min(length, last + k), space.levels());
-        for (int i = joined; i <= last; ++i) space.trusted(i) = 0;
-    }
+    if (last < joined) return {0, 0};
+    for (int i = joined; i <= last; ++i) space.trusted(i) = 0;
+    return {joined, min(length, last + k)};
 }
 
 // Where to begin in front of the weak k-mer ``weak``, in solid k-mers from ``run`` on.
@@ -224,18 +228,17 @@ struct Attempts {
 struct Search {
     Attempts attempts;
     Walk walk;
+    Part changed;  // whose k-mers have other levels than are known
     int direction, run, at, weak, start, last;
     bool is_walking, is_short;
 
     __device__ __forceinline__ Search(const SearchRules& rules, const Space& space, int length)
-        : attempts(rules, space, length), walk(rules.kmer), direction(2), run(0), at(0), weak(0), start(0),
-          last(0), is_walking(false), is_short(false) {}
+        : attempts(rules, space, length), walk(rules.kmer), changed{0, 0}, direction(2), run(0),
+          at(0), weak(0), start(0), last(0), is_walking(false), is_short(false) {}
 
-    // Takes the best way of the last walk, if there was one, and begins another; whether there is
-    // any.
+    // Begins another walk; whether there is any.
     __device__ __forceinline__ bool next(const Solid& solid, const SearchRules& rules, Space& space,
                                          int length) {
-        if (is_walking && goes_again(solid, rules, space, length)) return true;
         while (!begins(rules, space, length)) {
             if (direction < 2) {
                 space.turn(length, length - rules.kmer + 1);
@@ -272,14 +275,16 @@ struct Search {
         return true;
     }
 
-    // Takes the best way, or begins the same walk further back.
-    __device__ __forceinline__ bool goes_again(const Solid& solid, const SearchRules& rules,
-                                               const Space& space, int length) {
+    // Takes the best way of a walk, if there was one; or begins it again, further back.
+    __device__ __forceinline__ bool goes_again(const SearchRules& rules, const Space& space,
+                                               int length) {
+        changed = {0, 0};
+        if (!is_walking) return false;
         const int k = rules.kmer;
         const Way way = walk.found();
         if (way.ended == AMBIGUOUS) return false;
         if (walk.kept == kAny || !changes_good(rules, space, start + k, way.reach)) {
-            take(solid, rules, space, length, start, way, is_short || attempts.low_only);
+            changed = take(rules, space, length, start, way, is_short || attempts.low_only);
             return false;
         }
         // Rather than a good base, one within the trusted k-mers may be wrong.
@@ -300,7 +305,13 @@ __device__ __forceinline__ int search_reads(const Solid& solid, const SearchRule
     Search search(rules, space, wanted ? length : 0);
     bool walks = false;
     while (true) {
-        if (wanted && !walks) wanted = walks = search.next(solid, rules, space, length);
+        const bool waits = wanted && !walks;
+        if (waits) walks = search.goes_again(rules, space, length);
+        __syncwarp();
+        const Part changed = waits ? search.changed : Part{0, 0};
+        find_levels(solid, rules.kmer, space.codes(), changed.begin, changed.end, space.levels());
+        __syncwarp();
+        if (waits && !walks) wanted = walks = search.next(solid, rules, space, length);
         const int left = __popc(__ballot_sync(WARP, wanted));
         if (left == 0) break;
         do {

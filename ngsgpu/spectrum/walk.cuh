@@ -7,6 +7,7 @@ namespace {
 
 constexpr int kNone = 1 << 30;  // more than any cost
 constexpr int kRead = 0, kEnd = 5;
+constexpr int kAhead = 8;  // k-mers asked for at a time
 
 enum Ended { COMPLETE, PARTIAL, AMBIGUOUS };
 
@@ -83,7 +84,19 @@ struct Walk {
         replaced = changes ? rules.kmer - 1 : max(0, replaced - 1);
         option = kRead;
         own = 0;
+        if (replaced > 0 && (changes || replaced % kAhead == 0)) look_ahead(solid, space, at + 1);
         return true;
+    }
+
+    // Asks for the k-mers that follow with the read's own bases, which are needed next.
+    __device__ __forceinline__ void look_ahead(const Solid& solid, const Space& space,
+                                               int at) const {
+        Kmer next = kmer;
+        const int end = min(stop, at + kAhead);
+        for (; at < end; ++at) {
+            next.add(space.code(at) & 3);
+            ask_for(solid, next.canonical());
+        }
     }
 
     // Whether there is another base to try behind the last one, as far as its changes do not matter.
@@ -123,19 +136,17 @@ struct Walk {
         }
     }
 
-    // Back to the last base for which there is another; whether there is one.
+    // Back by a base; whether there is one.
     __device__ __forceinline__ bool leave(const SearchRules& rules, const Space& space) {
-        do {
-            if (--depth < 0) return false;
-            const int at = first + depth, original = space.code(at), out = depth - rules.kmer;
-            kmer.remove(out < 0 ? space.code(at - rules.kmer) : space.taken(out));
-            if (space.taken(depth) != original) cost -= rules.change_cost + space.score(at);
-            history >>= 1;
-            if (depth >= 64 && is_changed(space, depth - 64)) history |= 1ull << 63;
-            option = space.state(depth) & 7;
-            own = space.state(depth) >> 3;
-            replaced = space.replaced(depth);
-        } while (!may_change(rules, space));
+        if (--depth < 0) return false;
+        const int at = first + depth, original = space.code(at), out = depth - rules.kmer;
+        kmer.remove(out < 0 ? space.code(at - rules.kmer) : space.taken(out));
+        if (space.taken(depth) != original) cost -= rules.change_cost + space.score(at);
+        history >>= 1;
+        if (depth >= 64 && is_changed(space, depth - 64)) history |= 1ull << 63;
+        option = space.state(depth) & 7;
+        own = space.state(depth) >> 3;
+        replaced = space.replaced(depth);
         return true;
     }
 
