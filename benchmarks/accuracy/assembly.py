@@ -6,7 +6,8 @@
 A set is ROLE,NAME,GENOME,LENGTH,COVERAGE,INSERT,DEVIATION,SEED: pairs are simulated by ART (profile
 HS25). What is already in FOLDER/NAME is not made again: R1.fq and R2.fq, and the contigs (.fa) of
 an assembler with its time (.time: elapsed s, user s, KiB). Those of ``--assemblers`` are run, and
-all that are there are judged. art_illumina, the assemblers and quast.py have to be on the PATH.
+all that are there are judged; shovill, and ngsgpu with correction and merging in front, are compared
+where they are named. art_illumina, the assemblers and quast.py have to be on the PATH.
 """
 
 from __future__ import annotations
@@ -26,10 +27,20 @@ from benchmarks.harness.document import head, write_document
 
 THREADS = 2
 COMMANDS = {
-    "ngsgpu": "ngsgpu assemble -q -t {threads} -i R1.fq -I R2.fq -o ngsgpu.fa",
-    "megahit": "megahit -t {threads} -1 R1.fq -2 R2.fq -o megahit.out",
-    "skesa": "skesa --cores {threads} --reads R1.fq,R2.fq --contigs_out skesa.fa",
+    "ngsgpu": ["ngsgpu assemble -q -t {threads} -i R1.fq -I R2.fq -o ngsgpu.fa"],
+    "megahit": ["megahit -t {threads} -1 R1.fq -2 R2.fq -o megahit.out"],
+    "skesa": ["skesa --cores {threads} --reads R1.fq,R2.fq --contigs_out skesa.fa"],
+    "ngsgpu_corrected_merged": [
+        "ngsgpu correct -q -t {threads} -i R1.fq -I R2.fq -o C1.fq -O C2.fq",
+        "ngsgpu merge -q -t {threads} -i C1.fq -I C2.fq -o M.fq --unmerged1 U.fq --interleaved-out",
+        "ngsgpu assemble -q -t {threads} -i U.fq --interleaved -s M.fq -o ngsgpu_corrected_merged.fa",
+    ],
+    "shovill": ["shovill --cpus {threads} --ram 16 --R1 R1.fq --R2 R2.fq --outdir shovill.out"],
 }
+DEFAULTS = ["ngsgpu", "megahit", "skesa"]
+FOLDERS = {"megahit": "megahit.out/final.contigs.fa", "shovill": "shovill.out/contigs.fa"}
+"""Contigs of assemblers that make a folder."""
+
 AMBIGUOUS = re.compile(rb"[^ACGTacgt\r\n]")
 """Letters of which ART would make N in every read; sequencers do not."""
 
@@ -74,18 +85,20 @@ def assemble(folder: Path, name: str) -> None:
         return
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     begin = time.monotonic()
-    subprocess.run(
-        COMMANDS[name].format(threads=THREADS).split(),
-        cwd=folder,
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    for command in COMMANDS[name]:
+        subprocess.run(
+            command.format(threads=THREADS).split(),
+            cwd=folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
     elapsed = time.monotonic() - begin
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if name == "megahit":
-        shutil.move(folder / "megahit.out/final.contigs.fa", folder / "megahit.fa")
-        shutil.rmtree(folder / "megahit.out")
+    if name in FOLDERS:
+        contigs = folder / FOLDERS[name]
+        shutil.move(contigs, folder / f"{name}.fa")
+        shutil.rmtree(contigs.parent)
     timed.write_text(f"{elapsed:.2f} {usage.ru_utime - before:.2f} {usage.ru_maxrss}\n")
 
 
@@ -109,7 +122,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", action="append", required=True, dest="sets")
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--assemblers", nargs="+", default=list(COMMANDS), choices=list(COMMANDS))
+    parser.add_argument("--assemblers", nargs="+", default=DEFAULTS, choices=list(COMMANDS))
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
     rows = []
