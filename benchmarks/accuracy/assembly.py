@@ -6,7 +6,7 @@
 A set is ROLE,NAME,GENOME,LENGTH,COVERAGE,INSERT,DEVIATION,SEED: pairs are simulated by ART (profile
 HS25). What is already in FOLDER/NAME is not made again: R1.fq and R2.fq, and the contigs (.fa) of
 an assembler with its time (.time: elapsed s, user s, KiB). Those of ``--assemblers`` are run, and
-all that are there are judged; shovill, and ngsgpu with correction and merging in front, are compared
+all that are there are judged; shovill, and ngsgpu behind correction and merging, run only
 where they are named. art_illumina, the assemblers and quast.py have to be on the PATH.
 """
 
@@ -30,10 +30,10 @@ COMMANDS = {
     "ngsgpu": ["ngsgpu assemble -q -t {threads} -i R1.fq -I R2.fq -o ngsgpu.fa"],
     "megahit": ["megahit -t {threads} -1 R1.fq -2 R2.fq -o megahit.out"],
     "skesa": ["skesa --cores {threads} --reads R1.fq,R2.fq --contigs_out skesa.fa"],
-    "ngsgpu_corrected_merged": [
+    "ngsgpu_front_end": [
         "ngsgpu correct -q -t {threads} -i R1.fq -I R2.fq -o C1.fq -O C2.fq",
         "ngsgpu merge -q -t {threads} -i C1.fq -I C2.fq -o M.fq --unmerged1 U.fq --interleaved-out",
-        "ngsgpu assemble -q -t {threads} -i U.fq --interleaved -s M.fq -o ngsgpu_corrected_merged.fa",
+        "ngsgpu assemble -q -t {threads} -i U.fq --interleaved -s M.fq -o ngsgpu_front_end.fa",
     ],
     "shovill": ["shovill --cpus {threads} --ram 16 --R1 R1.fq --R2 R2.fq --outdir shovill.out"],
 }
