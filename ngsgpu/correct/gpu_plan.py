@@ -9,6 +9,7 @@ which costs next to nothing. None of this affects the result.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -234,21 +235,71 @@ def plan_for_this_gpu(
         quality_bits=parameters.quality_bits,
     )
     budget = gpu_memory(options.gpu_memory).budget
-    own, divided_over = division(Team(options.gpus))
-    plan = plan_gpu(
+    plan = plan_team(
         reads,
         parameters,
+        options.gpus,
+        linked=are_linked(Team(options.gpus)),
         budget=budget,
-        host_budget=options.budget // own,
-        divided_over=divided_over,
+        host_budget=options.budget,
     )
     return replace(plan, reading=reading_bytes(contents.paired, options.gpu_memory, budget))
 
 
-def division(team: Team) -> tuple[int, int]:
-    """How many of a team's GPUs have all data each, and over how many they are divided."""
-    gpus = len(team)
-    return (1, gpus) if can_spread([device.id for device in team.devices]) else (gpus, 1)
+def are_linked(team: Team) -> bool:
+    """Whether the GPUs can have data in common."""
+    return can_spread([device.id for device in team.devices])
+
+
+def plan_team(
+    reads: ReadMemory,
+    parameters: CorrectionParameters,
+    gpus: int,
+    *,
+    linked: bool,
+    budget: int,
+    host_budget: int,
+    batches: BatchSizes | None = None,
+    are_divided: bool = False,
+) -> GpuPlan:
+    """Plan a run on several GPUs, whose data are divided where they do not fit on each.
+
+    Args:
+        reads: memory of the reads.
+        parameters: correction parameters.
+        gpus: how many.
+        linked: whether they can have data in common.
+        budget: memory budget of each GPU in bytes, including the reads.
+        host_budget: pinned host memory budget of all in bytes.
+        batches: the largest batches.
+        are_divided: whether the reads already are.
+
+    Raises:
+        DeviceMemoryError: neither suffices; the message states how much is needed and available.
+        UnsuitableError: a read is too long for the GPU's shared memory.
+    """
+
+    def plan(owners: int, divided_over: int) -> GpuPlan:
+        return plan_gpu(
+            reads, parameters, budget=budget, host_budget=host_budget // owners,
+            batches=batches, divided_over=divided_over,
+        )  # fmt: skip
+
+    if not linked:
+        return plan(gpus, 1)
+    whole = None
+    if not are_divided:
+        with contextlib.suppress(DeviceMemoryError):
+            whole = plan(gpus, 1)
+    # Each GPU's own memory is nearer than that of the others, and theirs nearer than the host's.
+    if whole is not None and not whole.moved:
+        return whole
+    try:
+        return plan(1, gpus)
+    except DeviceMemoryError:
+        if whole is None:
+            raise
+        return whole
 
 
 def _divided(plan: GpuPlan, reads: ReadMemory, gpus: int) -> GpuPlan:

@@ -1,9 +1,9 @@
 """Corrects a read set on GPUs: plan, placement, tables, correction.
 
-Several GPUs that are linked well have the reads and the tables in common: each has a part of them
-in its memory, builds a part of the tables, and reads those of the others. Other GPUs have all of
-them each. Anchors are distributed batch by batch, and the decisions are combined at the end. The
-result does not depend on the number of GPUs.
+Each GPU has the reads and the tables. Where they do not fit on each, several GPUs that are linked
+well have them in common: each has a part of them in its memory, builds a part of the tables, and
+reads those of the others. Anchors are distributed batch by batch, and the decisions are combined at
+the end. The result does not depend on the number of GPUs.
 
 Meanwhile other threads copy the inputs to the outputs; the corrections are then written into these
 copies.
@@ -22,7 +22,7 @@ from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import CorrectionOnCpu, Run
 from ngsgpu.correct.gpu import AnchorCorrector, BatchSizes
 from ngsgpu.correct.gpu_combine import combine
-from ngsgpu.correct.gpu_plan import GpuPlan, division, plan_gpu
+from ngsgpu.correct.gpu_plan import GpuPlan, are_linked, plan_team
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import Arena
 from ngsgpu.device.errors import cuda_errors
@@ -146,16 +146,17 @@ class GpuCorrection:
         self._held.clear()
         self._in_common = None
         host = available_memory() if self._host_memory is None else self._host_memory
-        own, divided_over = division(self._team)
-        self.plan = plan_gpu(
+        self.plan = plan_team(
             ReadMemory.of(self._reads),
             self._parameters,
+            len(self._team),
+            linked=are_linked(self._team),
             budget=min(self._team.each(self._budget)),
-            host_budget=host // own,
+            host_budget=host,
             batches=self._batches.smaller() if less else self._batches,
-            divided_over=divided_over,
+            are_divided=isinstance(self._reads, DeviceReadSet) and self._reads.divided,
         )
-        if divided_over > 1:
+        if self.plan.divided_over > 1:
             self._divide()
         self._team.each(self._place)
 

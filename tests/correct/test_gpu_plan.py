@@ -9,7 +9,7 @@ import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.gpu import BatchSizes
-from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
+from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu, plan_team
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset.gpu import ReadMemory
 from tests.support.correct.gpu_cases import ENOUGH, budgets, largest_budget, plan_with
@@ -58,6 +58,28 @@ def test_everything_on_the_gpu() -> None:
     assert re.fullmatch(
         r"20\.\d GiB of 130\.0 GiB: reads 3\.8 GiB, tables 13\.7 GiB, work 3\.\d GiB", plan.line()
     )
+
+
+def test_data_are_divided_where_they_do_not_fit_on_each_gpu() -> None:
+    parameters = CorrectionParameters()
+
+    def plan(budget: int, reads: ReadMemory = LARGE, *, linked: bool = True) -> GpuPlan:
+        return plan_team(reads, parameters, 4, linked=linked, budget=budget, host_budget=4 * ENOUGH)
+
+    # With more, each GPU has all; with less, slots would move to the host.
+    less = largest_budget(LARGE, parameters, lambda plan: bool(plan.moved))
+    assert (plan(130 * GIB).divided_over, plan(less + 1).divided_over) == (1, 1)
+    divided = plan(less)
+    assert (divided.divided_over, divided.moved) == (4, [])
+    assert divided.tables < 0.3 * plan(130 * GIB).tables
+    alone = plan(less, linked=False)
+    assert (alone.divided_over, alone.moved, alone.host_budget) == (1, ["slots"], ENOUGH)
+    # So few reads that parts of them, rounded up, take more than all.
+    few = ReadMemory.expected(200, 20_000, 100, paired=True, quality_bits=8)
+    least = 1 + largest_budget(few, parameters, lambda plan: False)
+    assert (plan(least, few).divided_over, bool(plan(least, few).moved)) == (1, True)
+    with pytest.raises(DeviceError):
+        plan(least - 1, few)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -26,7 +26,14 @@ from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
 from ngsgpu.run.options import Contents
 from tests.support.correct.fake_gpu import Array, FakeGpus, OutOfMemoryError
-from tests.support.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
+from tests.support.correct.gpu_cases import (
+    COVERAGE,
+    NAMES,
+    assert_equal,
+    budgets,
+    divide_always,
+    make_reads,
+)
 
 RESERVE = 512 << 20
 """What is left to CUDA itself."""
@@ -103,6 +110,7 @@ def test_gpus_with_memory_in_common(
     gpus = FakeGpus(reads, parameters, COVERAGE, sizes=(1 << 40,) * count, linked=True)
     expected = correct_on_cpu(reads, gpus.tables, parameters, COVERAGE)
     gpus.install(monkeypatch)
+    divide_always(monkeypatch)
     budget = budgets(ReadMemory.of(reads), parameters, count)[name]
     given = DeviceReadSet.from_host(reads) if on_gpu else reads
     tables, corrected = [], []
@@ -125,12 +133,14 @@ def test_gpus_with_memory_in_common(
 def test_reads_that_are_too_short_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = CorrectionParameters(minhash=MinhashParameters(hashes=5))
     letters_of_all = ([], ["ACGT"] * 6, ["", "A" * 100])
-    for letters, count in itertools.product(letters_of_all, (1, 2, 7)):
+    for letters, count, divided in itertools.product(letters_of_all, (1, 2, 7), (False, True)):
         reads = ReadSet.from_sequences(letters, paired=True)
         gpus = FakeGpus(reads, parameters, COVERAGE, sizes=(1 << 40,) * count, linked=True)
         expected = correct_on_cpu(reads, gpus.tables, parameters, COVERAGE)
         with monkeypatch.context() as patch:
             gpus.install(patch)
+            if divided:
+                divide_always(patch)
             with GpuCorrection(reads, parameters, COVERAGE, gpus=count) as run:
                 run.place_reads()
                 run.build_tables()

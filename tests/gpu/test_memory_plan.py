@@ -14,14 +14,21 @@ import pytest
 from ngsgpu.cli import main
 from ngsgpu.correct.cpu_run import correct_on_cpu
 from ngsgpu.correct.gpu import BatchSizes
-from ngsgpu.correct.gpu_plan import division
+from ngsgpu.correct.gpu_plan import are_linked
 from ngsgpu.correct.gpu_run import GpuCorrection
 from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceError
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import ReadMemory
-from tests.support.correct.gpu_cases import COVERAGE, NAMES, assert_equal, budgets, make_reads
+from tests.support.correct.gpu_cases import (
+    COVERAGE,
+    NAMES,
+    assert_equal,
+    budgets,
+    divide_always,
+    make_reads,
+)
 from tests.support.correct.random_reads import simulate, write_fastq
 
 pytestmark = pytest.mark.gpu
@@ -98,7 +105,8 @@ def test_several_gpus_and_batches_change_nothing(
     reads, parameters = make_reads(100 + seed)
     expected = correct_on_cpu(reads, build_tables(reads, parameters.minhash), parameters, COVERAGE)
     exactly(monkeypatch)
-    _, divided_over = division(Team(gpus))
+    divide_always(monkeypatch)
+    divided_over = gpus if are_linked(Team(gpus)) else 1
     least = budgets(ReadMemory.of(reads), parameters, divided_over)
     memory = least[["slots", "qualities"][seed // 2]]
     given = DeviceReadSet.from_host(reads) if seed % 2 else reads

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
+from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu, plan_team
 from ngsgpu.correct.gpu_run import AnchorBatches
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset import ReadSet
@@ -88,6 +89,15 @@ def largest_budget(
             wanted = True
         low, high = (middle, high) if wanted else (low, middle)
     return low
+
+
+def divide_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Divide reads and tables over linked GPUs also where they fit on each."""
+
+    def plan(*positional: Any, are_divided: bool = False, **named: Any) -> GpuPlan:
+        return plan_team(*positional, are_divided=True, **named)
+
+    monkeypatch.setattr("ngsgpu.correct.gpu_run.plan_team", plan)
 
 
 def budgets(
