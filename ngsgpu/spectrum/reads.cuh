@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kUnknown = 4;      // code of a base other than A, C, G and T
 constexpr int kLevelsAhead = 6;  // k-mers asked for before they are needed
-constexpr int kVoteBytes = 16;  // of a base; _VOTE_BYTES of gpu.py
+constexpr int kVoteBytes = 16;   // of a base; _VOTE_BYTES of gpu.py
 
 // An array of a thread, in either direction.
 struct View {
@@ -33,7 +33,7 @@ struct BaseView {
 struct Space {
     uint8_t* bytes;
     int size;
-    // The read as it is stored, or its reverse complement; moving it took most of the time.
+    // How the read is looked at: as it is stored, or as its reverse complement.
     int step, last_base, last_kmer, flip;
 
     __device__ __forceinline__ Space(uint8_t* bytes_in, int size_in)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import struct
-import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.deflate import compressed
 from ngsgpu.jit import Integer, njit
 
 FORMAT: Final = "ngsgpu candidates"
@@ -152,8 +152,7 @@ def encode_block(block: QueryBlock) -> bytes:
     parts = []
     for name, dtype in _COLUMNS:
         raw = np.ascontiguousarray(columns[name], dtype=dtype).tobytes()
-        # Of zlib, since what ISA-L makes of the same bytes is not always the same.
-        packed = zlib.compress(raw, 1)
+        packed = compressed(raw, 1)
         parts += [_COLUMN.pack(len(raw), len(packed)), packed]
     return _sealed_block(len(block), b"".join(parts), int(block.paired))
 

@@ -18,6 +18,8 @@ import numpy as np
 from isal import igzip, isal_zlib
 from numpy.typing import NDArray
 
+from ngsgpu.io.compress.deflate import compressed
+
 
 class Prefixed(io.RawIOBase):
     """Gives ``head``, then the rest of ``raw``.
@@ -91,11 +93,7 @@ def deflate(data: bytes | memoryview, level: int) -> bytes:
     blocks = []
     for start in range(0, len(data), BLOCK_BYTES):
         piece = data[start : start + BLOCK_BYTES]
-        if level <= 3:
-            body = isal_zlib.compress(piece, level, wbits=-15)
-        else:
-            deflater = zlib.compressobj(level, zlib.DEFLATED, -15)
-            body = deflater.compress(piece) + deflater.flush()
+        body = compressed(piece, level, -zlib.MAX_WBITS)
         if len(body) > 65536 - 26:
             body = _stored(piece)
         size = struct.pack("<H", len(body) + 25)
