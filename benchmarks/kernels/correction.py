@@ -33,6 +33,7 @@ from ngsgpu.errors import NgsgpuError
 
 SCHEMA = "ngsgpu.benchmark.kernels"
 SCHEMA_VERSION = 1
+MATES = "first and second mates, plain"
 CUPY_FUNCTIONS = {
     "cupy.argsort": "cupy.cuda.thrust.argsort",
     "cupy.cumsum": "cupy.cumsum",
@@ -174,15 +175,26 @@ def measure_kernels(files: list[Path], threads: int) -> tuple[Any, dict[str, tup
         return record(correct)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, write the file, print the table."""
-    parser = argparse.ArgumentParser(prog="kernels", description=__doc__.split("\n", 1)[0])
+def command_line(document: str | None, files: int | str, what: str) -> argparse.ArgumentParser:
+    """The options of a benchmark of kernels.
+
+    Args:
+        document: of its module.
+        files: how many it reads, as for ``argparse``.
+        what: these are.
+    """
+    parser = argparse.ArgumentParser(prog="kernels", description=(document or "").split("\n", 1)[0])
     add = parser.add_argument
-    add("files", nargs=2, type=Path, metavar="FASTQ", help="first and second mates, plain")
+    add("files", nargs=files, type=Path, metavar="FASTQ", help=what)
     add("--name", default="", help="what the reads are, for the file")
     add("-t", "--threads", type=int, default=os.cpu_count() or 1, help="for files")
     add("-o", "--output", type=Path, required=True, help="JSON file to write")
-    settings = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, write the file, print the table."""
+    settings = command_line(__doc__, 2, MATES).parse_args(arguments)
     if problem := missing_for_cuda():
         print(f"kernels: error: {problem}", file=sys.stderr)
         return 2

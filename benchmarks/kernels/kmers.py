@@ -10,7 +10,6 @@ GPU; measure on one that nobody else uses.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernels.correction import describe_run, record, write_and_show
+from benchmarks.kernels.correction import command_line, describe_run, record, write_and_show
 from benchmarks.kernels.models import SORT_BITS
 from ngsgpu.assemble import UnitigParameters, write_unitigs
 from ngsgpu.device.backend import missing_for_cuda
@@ -89,14 +88,9 @@ def measure_kernels(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the file, print the table."""
-    parser = argparse.ArgumentParser(prog="kernels", description=(__doc__ or "").split("\n", 1)[0])
-    add = parser.add_argument
-    add("files", nargs="+", type=Path, metavar="FASTQ", help="reads, plain")
-    add("--name", default="", help="what the reads are, for the file")
-    add("-k", "--kmer", type=int, default=31)
-    add("--min-abundance", type=int, default=3, help="of unitigs")
-    add("-t", "--threads", type=int, default=os.cpu_count() or 1, help="for files")
-    add("-o", "--output", type=Path, required=True, help="JSON file to write")
+    parser = command_line(__doc__, "+", "reads, plain")
+    parser.add_argument("-k", "--kmer", type=int, default=31)
+    parser.add_argument("--min-abundance", type=int, default=3, help="of unitigs")
     settings = parser.parse_args(arguments)
     if problem := missing_for_cuda():
         print(f"kernels: error: {problem}", file=sys.stderr)

@@ -8,7 +8,6 @@ As ``benchmarks.kernels.correction``, with ``--method spectrum``.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,7 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernels.correction import describe_run, record, write_and_show
+from benchmarks.kernels.correction import (
+    MATES,
+    command_line,
+    describe_run,
+    record,
+    write_and_show,
+)
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.errors import NgsgpuError
 from ngsgpu.run.options import RunOptions
@@ -71,13 +76,7 @@ def measure_kernels(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the file, print the table."""
-    parser = argparse.ArgumentParser(prog="kernels", description=(__doc__ or "").split("\n", 1)[0])
-    add = parser.add_argument
-    add("files", nargs=2, type=Path, metavar="FASTQ", help="first and second mates, plain")
-    add("--name", default="", help="what the reads are, for the file")
-    add("-t", "--threads", type=int, default=os.cpu_count() or 1, help="for files")
-    add("-o", "--output", type=Path, required=True, help="JSON file to write")
-    settings = parser.parse_args(arguments)
+    settings = command_line(__doc__, 2, MATES).parse_args(arguments)
     if problem := missing_for_cuda():
         print(f"kernels: error: {problem}", file=sys.stderr)
         return 2

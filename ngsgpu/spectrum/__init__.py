@@ -1,8 +1,8 @@
 """Error correction of reads by their k-mers (spectral alignment).
 
 K-mers that occur often enough are solid; weak ones tell of errors. Read in this order: ``params``,
-``reads`` and ``solid`` (a read, and the set of solid k-mers), ``counts``, ``walk`` and ``search``
-(the default rule), ``voting`` (that of the papers), ``cpu`` (all reads), ``cpu_run``, ``pipeline``.
+``reads`` and ``solid`` (a read, and the set of solid k-mers), ``counts``, ``rules``, ``cpu`` (all
+reads), ``cpu_run``, ``pipeline``.
 After Shi and others (2010) and Mahmood (2012).
 """
 

@@ -18,10 +18,10 @@ from ngsgpu.spectrum.reads import (
     load_scores,
     longest_run,
 )
-from ngsgpu.spectrum.search import search_read
+from ngsgpu.spectrum.rules.search import search_read
+from ngsgpu.spectrum.rules.voting import try_all, vote_read
+from ngsgpu.spectrum.rules.walk import WalkSpace
 from ngsgpu.spectrum.solid import Solid
-from ngsgpu.spectrum.voting import try_all, vote_read
-from ngsgpu.spectrum.walk import WalkSpace
 
 # Classes of reads.
 ERROR_FREE: Final = 0

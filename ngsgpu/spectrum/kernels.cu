@@ -3,8 +3,8 @@
 // One pass lists the reads with weak k-mers, another corrects them, a thread for each.
 // Bytes, operations and times of a data set are in docs/gpu.md.
 #include "ngsgpu/spectrum/counts.cuh"
-#include "ngsgpu/spectrum/search.cuh"
-#include "ngsgpu/spectrum/voting.cuh"
+#include "ngsgpu/spectrum/rules/search.cuh"
+#include "ngsgpu/spectrum/rules/voting.cuh"
 
 namespace {
 

@@ -13,7 +13,8 @@ SHORT: Final = 4096
 """Bytes below which ISA-L is not used.
 
 At levels 1 and 2 its streams of shorter data, whose hash tables it shortens, depend on addresses in
-memory: in about one process of thirty they were others (ISA-L of isal 1.9.1; up to 248 bytes were seen).
+memory: in about one process of thirty they were others (ISA-L of isal 1.9.1; data of up to 248
+bytes were seen).
 """
 
 

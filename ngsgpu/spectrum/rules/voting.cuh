@@ -1,4 +1,4 @@
-// The corrections of the papers; the reference is ngsgpu/spectrum/voting.py.
+// The corrections of the papers; the reference is ngsgpu/spectrum/rules/voting.py.
 #pragma once
 #include "ngsgpu/spectrum/reads.cuh"
 

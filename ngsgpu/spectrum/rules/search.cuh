@@ -1,8 +1,8 @@
 // The default correction: the cheapest way through solid k-mers, by quality, or none; the reference
-// is ngsgpu/spectrum/search.py, which explains it.
+// is ngsgpu/spectrum/rules/search.py, which explains it.
 #pragma once
 #include "ngsgpu/device/cuda/warp.cuh"
-#include "ngsgpu/spectrum/walk.cuh"
+#include "ngsgpu/spectrum/rules/walk.cuh"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Ways through a read in which all k-mers are solid, and the cheapest of them; the reference is
-// ngsgpu/spectrum/walk.py.
+// ngsgpu/spectrum/rules/walk.py.
 #pragma once
 #include "ngsgpu/spectrum/reads.cuh"
 

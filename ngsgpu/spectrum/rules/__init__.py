@@ -1,0 +1,1 @@
+"""How a read is corrected: ``walk`` and ``search``, the default rule; ``voting``, the papers'."""
