@@ -2,8 +2,10 @@
 
 A piece is unique if it is long enough and not deeper than one copy of the genome. Pairs whose mates
 lie on two unique pieces say which follows which, and how far away. Two ends are joined if each is
-the other's next neighbour beyond doubt; and one path through the graph, no more, has about the
-length that the pairs say. Ends for which there is no such path can make scaffolds.
+the other's next neighbour beyond doubt; and one path through the graph has about the length that
+the pairs say. Of several such paths, as where copies of a repeat differ inside, pairs choose, of
+which one mate lies on an end and the other on what only one path passes. Ends for which there is no
+such path can make scaffolds.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.assemble.contigs.pieces import Paths, Pieces
 from ngsgpu.assemble.contigs.places import Places
-from ngsgpu.jit import Integer, njit
+from ngsgpu.jit import njit
 
 _LEAST_PAIRS: Final = 100
 """Pairs within pieces from which the insert size is known."""
@@ -27,7 +29,12 @@ _MARGIN: Final = 4
 """A neighbour counts that has this part of the pairs of the best one, 1 / this."""
 
 _MOST_STEPS: Final = 4000
+_MOST_PATHS: Final = 8
 _DEEPEST: Final = 64
+
+
+Path = tuple[int, tuple[int, ...]]
+"""Bases and directions between two directions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,7 @@ def find_joins(
     slack = 3 * insert.deviation
     best = _nearest(source, target, pairs, gaps, lengths, slack, 2 * len(pieces))
     joins = []
+    support: Support | None = None
     for d in np.flatnonzero(best >= 0):
         row = int(best[d])
         e = int(target[row])
@@ -115,41 +123,100 @@ def find_joins(
         if back < 0 or target[back] != d ^ 1 or d > e ^ 1:
             continue
         gap = int(gaps[row])
-        found, size, between = path_between(
-            pieces.k, lengths, pieces.link_starts, pieces.links, unique, int(d), e,
-            gap - slack, gap + slack,
-        )  # fmt: skip
-        closed = found == 1
-        steps = tuple(between.tolist()) if closed else ()
-        joins.append(Join(int(d), e, int(size) if closed else gap, steps, closed))
+        found = _paths(pieces, unique, int(d), e, gap - slack, gap + slack)
+        if len(found) > 1:
+            support = support or Support(pieces, places, insert)
+            found = support.chosen(found, int(d), e, least)
+        size, steps = found[0] if found else (gap, ())
+        joins.append(Join(int(d), e, size, steps, bool(found)))
     return joins
+
+
+class Support:
+    """Pairs between all pieces, by which one of several paths is chosen.
+
+    Args:
+        pieces: the graph.
+        places: of the paired reads.
+        insert: their insert size.
+    """
+
+    def __init__(self, pieces: Pieces, places: Places, insert: Insert) -> None:
+        keys, _ = _followed(pieces, places, insert, np.ones(len(pieces), dtype=np.bool_))
+        self._directions = 2 * len(pieces)
+        self._keys, self._pairs = np.unique(keys, return_counts=True)
+
+    def chosen(self, paths: list[Path], source: int, target: int, least: int) -> list[Path]:
+        """The path for which pairs speak against each of the others, if there is one."""
+
+        def pairs(steps: set[int]) -> int:
+            return sum(self._between(source, d) + self._between(d, target) for d in steps)
+
+        def is_better(one: Path, other: Path) -> bool:
+            own = pairs({*one[1]} - {*other[1]})
+            return own >= least and own > _MARGIN * pairs({*other[1]} - {*one[1]})
+
+        return [
+            one for one in paths if all(is_better(one, other) for other in paths if other != one)
+        ][:1]
+
+    def _between(self, source: int, target: int) -> int:
+        key = source * self._directions + target
+        row = int(np.searchsorted(self._keys, key))
+        return int(self._pairs[row]) if row < len(self._keys) and self._keys[row] == key else 0
+
+
+def _paths(
+    pieces: Pieces, unique: NDArray[np.bool_], source: int, target: int, low: int, high: int
+) -> list[Path]:
+    """The paths of ``paths_between``; none if there are too many."""
+    number, sizes, starts, steps = paths_between(
+        pieces.k, pieces.lengths, pieces.link_starts, pieces.links, unique, source, target, low,
+        high, _MOST_PATHS,
+    )  # fmt: skip
+    if number > _MOST_PATHS:
+        return []
+    return [
+        (int(sizes[i]), tuple(steps[starts[i] : starts[i + 1]].tolist())) for i in range(number)
+    ]
 
 
 def _linked(
     pieces: Pieces, places: Places, insert: Insert, unique: NDArray[np.bool_], least: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Directions, those that follow them by pairs, the number of pairs, and their mean gap."""
+    keys, inside = _followed(pieces, places, insert, unique)
+    keys, place, pairs = np.unique(keys, return_inverse=True, return_counts=True)
+    sums = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(sums, place, inside)
+    gaps = insert.median - sums // pairs
+    kept = pairs >= least
+    source, target = np.divmod(keys[kept], 2 * len(pieces))
+    return source, target, pairs[kept], gaps[kept]
+
+
+def _followed(
+    pieces: Pieces, places: Places, insert: Insert, among: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Directions and what follows them, as keys, by each pair on two pieces ``among`` all.
+
+    Returns:
+        A direction times their number, plus the one that follows; the bases of the pair's fragment
+        on both. Every pair counts in both directions.
+    """
     one, two = places.direction[0::2], places.direction[1::2]
     lengths = pieces.lengths
     apart = (one >= 0) & (two >= 0) & (one >> 1 != two >> 1)
-    apart &= unique[one >> 1] & unique[two >> 1]
+    apart &= among[one >> 1] & among[two >> 1]
     rows = np.flatnonzero(apart)
     source, target = one[rows], two[rows] ^ 1
     inside = lengths[source >> 1] - places.at[0::2][rows]
     inside += lengths[target >> 1] - places.at[1::2][rows]
     near = inside - (pieces.k - 1) <= insert.longest
     source, target, inside = source[near], target[near], inside[near]
-    # Every pair counts in both directions.
-    keys = np.concatenate(
-        [source * (2 * len(pieces)) + target, (target ^ 1) * (2 * len(pieces)) + (source ^ 1)]
-    )
-    keys, place, pairs = np.unique(keys, return_inverse=True, return_counts=True)
-    sums = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(sums, place, np.tile(inside, 2))
-    gaps = insert.median - sums // pairs
-    kept = pairs >= least
-    source, target = np.divmod(keys[kept], 2 * len(pieces))
-    return source, target, pairs[kept], gaps[kept]
+    directions = 2 * len(pieces)
+    keys = np.concatenate([source * directions + target, (target ^ 1) * directions + (source ^ 1)])
+    return keys, np.tile(inside, 2)
 
 
 def _nearest(
@@ -175,7 +242,7 @@ def _nearest(
 
 
 @njit(nogil=True, cache=True)
-def path_between(
+def paths_between(
     k: int,
     lengths: NDArray[np.int64],
     link_starts: NDArray[np.int64],
@@ -185,7 +252,8 @@ def path_between(
     target: int,
     low: int,
     high: int,
-) -> tuple[int, Integer, NDArray[np.int64]]:
+    most: int,
+) -> tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Paths between two directions that pass no unique piece and have a length within limits.
 
     Args:
@@ -198,17 +266,19 @@ def path_between(
         target: the last direction.
         low: fewest bases between them; overlaps count as negative.
         high: most bases between them.
+        most: paths that there is room for.
 
     Returns:
-        The number of paths, 2 if there are more or the search became too long; bases and directions
-        between, of the first one.
+        The number of paths, ``most + 1`` if there are more or the search became too long; the bases
+        between of each, where its directions between begin, and these.
     """
     overlap = k - 1
     stack = np.empty(_DEEPEST + 1, dtype=np.int64)
     gaps = np.empty(_DEEPEST + 1, dtype=np.int64)
     own = np.empty(_DEEPEST + 1, dtype=np.int64)
-    best = np.empty(0, dtype=np.int64)
-    size = np.int64(0)
+    between = np.empty(most * _DEEPEST, dtype=np.int64)
+    starts = np.zeros(most + 1, dtype=np.int64)
+    sizes = np.zeros(most, dtype=np.int64)
     found = steps = depth = 0
     own[0], gaps[0], stack[0] = source, -overlap, link_starts[source]
     while depth >= 0:
@@ -219,20 +289,22 @@ def path_between(
         stack[depth] += 1
         steps += 1
         if steps > _MOST_STEPS:
-            return 2, size, best
+            return most + 1, sizes, starts, between
         if e == target and gaps[depth] >= low and gaps[depth] <= high:
+            if found == most:
+                return most + 1, sizes, starts, between
+            sizes[found] = gaps[depth]
+            end = starts[found] + depth
+            between[starts[found] : end] = own[1 : depth + 1]
             found += 1
-            if found > 1:
-                return 2, size, best
-            size = gaps[depth]
-            best = own[1 : depth + 1].copy()
+            starts[found] = end
         gap = gaps[depth] + lengths[e >> 1] - overlap
         if not unique[e >> 1] and gap <= high and depth < _DEEPEST:
             depth += 1
             own[depth], gaps[depth], stack[depth] = e, gap, link_starts[e]
         elif gap <= high and depth == _DEEPEST:
-            return 2, size, best
-    return found, size, best
+            return most + 1, sizes, starts, between
+    return found, sizes, starts, between
 
 
 def bridged(pieces: Pieces, joins: list[Join]) -> Paths:

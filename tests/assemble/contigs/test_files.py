@@ -65,6 +65,28 @@ def contigs(path: Path) -> dict[str, str]:
 GENOME = genome(1)
 
 
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_pairs_choose_between_copies_that_differ(
+    tmp_path: Path, ngsgpu: Commands, is_turned: bool
+) -> None:
+    """Two paths through a repeat have the same length; one mate says which is meant."""
+    rng = random.Random(7)
+    one, front, back, two, three = (
+        "".join(rng.choices("ACGT", k=size)) for size in (2500, 130, 130, 1500, 1640)
+    )
+    other = front + "A" + back
+    text = one + front + "C" + back + two + (reverse_complement(other) if is_turned else other)
+    text += three
+    first, second = written(tmp_path, pairs([text], 60, 3))
+    fasta, stats = tmp_path / "c.fa", tmp_path / "s.json"
+    done = ngsgpu("assemble", "-i", first, "-I", second, "-o", fasta, "--stats", stats, "-t", 1)
+    assert done.status == 0, done.err
+    (bases,) = contigs(fasta).values()
+    assert bases in text or bases in reverse_complement(text)
+    assert len(bases) > len(text) - 60
+    assert read_json(stats)["joins"]["open"] == 0
+
+
 @pytest.fixture(scope="module")
 def mates(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return written(tmp_path_factory.mktemp("reads"), pairs([GENOME], 60, 2))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.assemble.contigs import walks
-from ngsgpu.assemble.contigs.bridges import path_between
+from ngsgpu.assemble.contigs.bridges import paths_between
 from ngsgpu.assemble.contigs.cleaning import Cleaned, CleaningParameters, cleaned, mark
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, compacted
 from ngsgpu.assemble.contigs.raising import raised
@@ -83,9 +83,15 @@ def test_marks(seed: int, k: int, tips: int, ratio: int, bubbles: int) -> None:
     assert marks.tolist() == oracle.marks(pieces, tips, 5 - ratio, ratio, bubbles, 3 * k, typical)
 
 
-@given(seed=SEEDS, k=SIZES, low=st.integers(-10, 12), wide=st.integers(0, 8))
+@given(
+    seed=SEEDS,
+    k=SIZES,
+    low=st.integers(-10, 12),
+    wide=st.integers(0, 8),
+    most=st.sampled_from([1, 2, 8]),
+)
 @examples(60)
-def test_paths(seed: int, k: int, low: int, wide: int) -> None:
+def test_paths(seed: int, k: int, low: int, wide: int, most: int) -> None:
     rng = random.Random(seed)
     pieces = oracle.graph(dict(counted([GENOME[:30], *world(seed, k)], k)), k)
     unique = np.array([rng.random() < 0.2 for _ in range(len(pieces))], dtype=np.bool_)
@@ -98,19 +104,21 @@ def test_paths(seed: int, k: int, low: int, wide: int) -> None:
             if e == target and low <= gap <= low + wide:
                 found.append(path)
             after = gap + lengths[e >> 1] - (k - 1)
-            if not unique[e >> 1] and after <= low + wide and len(found) < 2 and len(path) < 50:
+            if not unique[e >> 1] and after <= low + wide and len(found) <= most and len(path) < 50:
                 extend(e, after, (*path, e))
 
     extend(source, 1 - k, ())
-    number, size, between = path_between(
+    number, sizes, starts, steps = paths_between(
         k, pieces.lengths, pieces.link_starts, pieces.links, unique, source, target, low,
-        low + wide,
+        low + wide, most,
     )  # fmt: skip
-    if number < 2 or len(found) < 2:
-        assert number == len(found)
-    if number == 1:
-        assert tuple(between.tolist()) == found[0]
-        assert size == sum(lengths[e >> 1] - (k - 1) for e in found[0]) - (k - 1)
+    assert (number > most) == (len(found) > most)
+    if number > most:
+        return
+    assert number == len(found)
+    for i, path in enumerate(found):
+        assert tuple(steps[starts[i] : starts[i + 1]].tolist()) == path
+        assert sizes[i] == sum(lengths[e >> 1] - (k - 1) for e in path) - (k - 1)
 
 
 def graph_of_text(*sequences: tuple[str, int], k: int = 11) -> Pieces:
