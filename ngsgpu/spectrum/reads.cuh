@@ -50,6 +50,8 @@ struct Space {
     __device__ __forceinline__ View bases(int number) const {
         return {bytes + number * size + last_base, step};
     }
+    // ``take`` also clears places behind the last k-mer, up to k - 1 of them: in either direction they
+    // lie where an array of k-mers has room that it does not use.
     __device__ __forceinline__ View kmers(int number) const {
         return {bytes + number * size + last_kmer, step};
     }
