@@ -38,8 +38,16 @@ from ngsgpu.run.staged import CpuRun, StagedRun
 class Run(StagedRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``."""
 
-    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
-        """Start copying the inputs to the outputs after ``read``, if that helps."""
+    def copy_inputs(
+        self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle
+    ) -> None:
+        """Start copying the inputs to the outputs after ``read``, if that helps.
+
+        Args:
+            lanes: the inputs.
+            outputs: the outputs.
+            style: how edits are going to be written.
+        """
 
     @abstractmethod
     def count(self) -> KmerSpectrum:

@@ -71,7 +71,7 @@ def correct_files(
         def corrected(kind: type[Run]) -> CorrectionStatistics:
             with kind(parameters, options, phred_offset, files.progress) as run:
                 run.read(files.lanes)
-                run.copy_inputs(files.lanes, files.outputs)
+                run.copy_inputs(files.lanes, files.outputs, run.style())
                 spectrum = run.count()
                 coverage = _coverage(parameters, spectrum)
                 corrections = run.correct(coverage)

@@ -87,6 +87,35 @@ class PinnedPool:
             self.release(buffer)
 
 
+class ReusedMemory:
+    """Pinned host memory that is used again once no array refers to it; thread-safe.
+
+    Registering it with CUDA takes longer than filling it, and everything else on the GPU waits.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[NDArray[np.uint8]] = []
+
+    def empty(self, size: int) -> NDArray[np.uint8]:
+        """Uninitialised pinned memory, uint8[size].
+
+        Sizes are rounded up to powers of two, so that it serves arrays of similar sizes.
+
+        Raises:
+            DeviceError: could not allocate pinned memory.
+        """
+        room = max(_LARGE_PAGE, 1 << max(0, size - 1).bit_length())
+        with self._lock:
+            fitting = [at for at, memory in enumerate(self._free) if len(memory) == room]
+            memory = self._free.pop(fitting[0]) if fitting else None
+        if memory is None:
+            memory = pinned_empty(room)
+        lent = _Registered(memory[:size])
+        weakref.finalize(lent, self._free.append, memory).atexit = False
+        return np.asarray(lent)
+
+
 def registered_empty(size: int, pool: Executor | None = None) -> NDArray[np.uint8]:
     """Pinned host memory in huge pages, uint8[size], zeroed; freed with the array.
 
@@ -120,7 +149,7 @@ def registered_empty(size: int, pool: Executor | None = None) -> NDArray[np.uint
 
 
 class _Registered:
-    """Pinned memory as what NumPy makes arrays of, which then keep it."""
+    """Pinned memory as what NumPy makes arrays of, which then keep this object."""
 
     def __init__(self, memory: NDArray[np.uint8]) -> None:
         self.__array_interface__ = memory.__array_interface__

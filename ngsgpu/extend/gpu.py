@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
-from ngsgpu.device.pinned import pinned_empty
+from ngsgpu.device.pinned import ReusedMemory
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend.cpu import COUNTERS, Extensions, max_bases
 from ngsgpu.extend.params import RULES, Rules
@@ -63,7 +63,6 @@ BATCH: Final = Struct(__name__, "Batch", {
 
 _TAKEN, _WRITTEN, _BUSY, _LONGEST = range(4)
 _PROGRESS: Final = 4
-_PINNED_STEP: Final = 4 << 20
 
 
 def sequence_words(rules: Rules, longest_read: int) -> int:
@@ -105,12 +104,19 @@ class DeviceExtender:
         reads: the read set.
         tables: the tables of its reads' ends.
         rules: the parameters as integers.
+        memory: for the bases of results, on the host.
 
     Raises:
         DeviceError: there are too many reads.
     """
 
-    def __init__(self, reads: DeviceReadSet, tables: DeviceEndTables, rules: Rules) -> None:
+    def __init__(
+        self,
+        reads: DeviceReadSet,
+        tables: DeviceEndTables,
+        rules: Rules,
+        memory: ReusedMemory | None = None,
+    ) -> None:
         import cupy
 
         if reads.reads > MAX_READS:
@@ -121,6 +127,7 @@ class DeviceExtender:
         self.reads = reads
         self.tables = tables
         self.rules = rules
+        self._memory = memory or ReusedMemory()
         self._tables = tables.struct()
         self._rules = RULES.on_device(**rules._asdict())
         self._weights = cupy.array(quality_weights(reads.quality_bits).astype(np.uint16))
@@ -203,14 +210,13 @@ class DeviceExtender:
             left=left,
             right=right,
             start=start.get(),
-            codes=_to_pinned(bases[0, :written]),
-            qualities=_to_pinned(bases[1, :written]),
+            codes=self._on_host(bases[0, :written]),
+            qualities=self._on_host(bases[1, :written]),
         )
 
-
-def _to_pinned(array: Any) -> NDArray[np.uint8]:
-    """Copy bytes to pinned memory, whose size is rounded up so that it serves again."""
-    host = pinned_empty(-(-max(1, array.size) // _PINNED_STEP) * _PINNED_STEP)[: array.size]
-    if array.size:
-        array.get(out=host)
-    return host
+    def _on_host(self, array: Any) -> NDArray[np.uint8]:
+        """A copy of bytes in pinned memory."""
+        host = self._memory.empty(array.size)
+        if array.size:
+            array.get(out=host)
+        return host

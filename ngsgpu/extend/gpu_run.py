@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.pinned import ReusedMemory
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.cpu_run import ExtensionOnCpu, Run
@@ -84,6 +85,7 @@ class GpuExtension:
         self._team = Team(gpus)
         self._reads, self._tables = reads, tables
         self._held = self._team.each(self._hold)
+        self._memory = ReusedMemory()
         self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
         self.utilisation = 0.0
 
@@ -120,7 +122,7 @@ class GpuExtension:
         with cuda_errors("extending pairs"):
             for held, stream in places[:workers]:
                 with held.device, stream:
-                    extender = DeviceExtender(held.reads, held.tables, rules)
+                    extender = DeviceExtender(held.reads, held.tables, rules, self._memory)
                 made.append((held.device, stream, extender))
         shared = Shared(made)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from ngsgpu.device.errors import cuda_errors
@@ -12,7 +13,7 @@ from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle
+from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle, load_kernels
 from ngsgpu.io.output.patch import write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
@@ -75,6 +76,15 @@ class GpuRun(StagedRun[P]):
         self.reads = run.reads
         self.seconds |= run.seconds
 
+    def meanwhile(self, load: Callable[[], None]) -> None:
+        """Have a thread load kernels of the CPU, which would otherwise wait for that later on.
+
+        Args:
+            load: calls them; if it fails, so will those who need them.
+        """
+        thread = ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-load")
+        self._open.enter_context(thread).submit(load)
+
     def take(self, reads: ReadSet) -> None:
         """Use reads that are already in memory."""
         self.reads = reads
@@ -98,12 +108,22 @@ class EditingGpuRun(GpuRun[P]):
         except DeviceMemoryError as error:
             _LOG.info("%s; leaving them on the host", error)
 
-    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
-        """Begin to copy the inputs to the outputs."""
+    def copy_inputs(
+        self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle
+    ) -> None:
+        """Begin to copy the inputs to the outputs, and load what is going to write edits.
+
+        Args:
+            lanes: the inputs.
+            outputs: the outputs.
+            style: how edits are going to be written.
+        """
         if self.layouts is not None:
             targets = [lane.outputs for lane in lanes]
             precopy = Precopy(self.layouts, targets, outputs, self.options.threads)
             self.precopy = self._open.enter_context(precopy)
+            mates = 2 if self.reads.paired else 1
+            self.meanwhile(lambda: load_kernels(mates, style))
 
     def write_into_copies(
         self,

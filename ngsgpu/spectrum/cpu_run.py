@@ -199,8 +199,16 @@ class Run(StagedRun[SpectrumParameters]):
     thresholds: Thresholds
     histogram: NDArray[np.int64]
 
-    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
-        """Start copying the inputs to the outputs after ``read``, if that helps."""
+    def copy_inputs(
+        self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle
+    ) -> None:
+        """Start copying the inputs to the outputs after ``read``, if that helps.
+
+        Args:
+            lanes: the inputs.
+            outputs: the outputs.
+            style: how edits are going to be written.
+        """
 
     @abstractmethod
     def count(self) -> None:

@@ -85,7 +85,7 @@ def correct_files(
             with kind(parameters, options, phred_offset, files.progress) as run:
                 run.read(files.lanes)
                 if not trim and not classes:
-                    run.copy_inputs(files.lanes, files.outputs)
+                    run.copy_inputs(files.lanes, files.outputs, run.style())
                 run.count()
                 corrections = run.correct(trim=trim)
                 render = ByClass(corrections, trim, classes) if trim or classes else None

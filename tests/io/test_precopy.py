@@ -6,13 +6,18 @@ import errno
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ngsgpu.errors import InputError, OutputError
 from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.output import edits
 from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.edits import Edits, EditStyle, load_kernels
+from ngsgpu.io.output.patch import write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.jit import Kernel
 from tests.support.io.layouts import layouts_of
 from tests.support.io.records import fastq, reads, write
 
@@ -82,3 +87,28 @@ def test_a_full_disk_is_told_and_what_waits_is_dropped(
     ):
         precopy.finish()
     assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]
+
+
+@pytest.mark.parametrize("highest", [0, 70])
+def test_kernels_that_are_loaded_are_those_that_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, highest: int
+) -> None:
+    kernels = {name: getattr(edits, name) for name in ("replace_bases", "set_qualities")}
+    kernels = {name: Kernel(one.function, one.options) for name, one in kernels.items()}
+    for name, kernel in kernels.items():
+        monkeypatch.setattr(edits, name, kernel)
+    style = EditStyle(highest_quality=highest)
+    load_kernels(1, style)
+    loaded = {name: kernel.dispatcher().signatures[:] for name, kernel in kernels.items()}
+    assert [len(loaded["replace_bases"]), len(loaded["set_qualities"])] == [1, int(highest > 0)]
+    layouts = layouts_of(lanes_of(write(tmp_path / "in.fq", fastq(reads(100)))))
+    some = Edits(np.arange(100), np.ones(100, np.uint16), np.ones(100, np.uint32))
+    with (
+        OutputSet([tmp_path / "out.fq"]) as outputs,
+        Precopy(layouts, [(0,)], outputs, 2) as precopy,
+    ):
+        where = layouts, [(0,)], outputs, some
+        copied = precopy.finish()
+        write_patched(*where, paired=False, max_length=200, copied=copied, style=style)
+        del copied
+    assert {name: kernel.dispatcher().signatures for name, kernel in kernels.items()} == loaded

@@ -170,6 +170,26 @@ def set_qualities(
                     data[qualities + position] = value
 
 
+def load_kernels(mates: int, style: EditStyle) -> None:
+    """Load what ``write_edits`` calls for records of FASTQ files, if it is not loaded already.
+
+    Args:
+        mates: 2 if those of pairs are counted separately, otherwise 1.
+        style: how edits are written.
+    """
+    write_edits(
+        np.empty(0, dtype=np.uint8),
+        0,
+        np.empty(0, dtype=np.uint32),
+        0,
+        1,
+        Edits(np.empty(0, np.int64), np.empty(0, np.uint16), np.empty(0, np.uint32)),
+        EditCounts(0, 0, np.zeros((mates, 1), dtype=np.int64)),
+        style,
+        is_fastq=True,
+    )
+
+
 def write_edits(
     data: NDArray[np.uint8],
     shift: int,

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
+from ngsgpu.device.pinned import ReusedMemory
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.cpu_run import Extender
 from ngsgpu.extend.params import Rules
@@ -109,7 +110,10 @@ class ExtendingGpus(FakeGpus):
 class FakeExtender:
     """As ``ngsgpu.extend.gpu.DeviceExtender``, by the CPU's kernels."""
 
-    def __init__(self, gpus: ExtendingGpus, reads: Any, tables: Any, rules: Rules) -> None:
+    def __init__(
+        self, gpus: ExtendingGpus, reads: Any, tables: Any, rules: Rules, memory: Any
+    ) -> None:
+        assert isinstance(memory, ReusedMemory)
         assert reads.ambiguous.start.device == Device() == tables.entries.device
         self._gpus, self._number = gpus, Device().id
         host = ends.EndTables(np.array(tables.entries), np.array(tables.cells), *tables[2:])
