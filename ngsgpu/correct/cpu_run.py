@@ -38,9 +38,7 @@ from ngsgpu.run.staged import CpuRun, StagedRun
 class Run(StagedRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``."""
 
-    def copy_inputs(
-        self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle
-    ) -> None:
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
         """Start copying the inputs to the outputs after ``read``, if that helps.
 
         Args:

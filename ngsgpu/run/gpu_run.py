@@ -108,9 +108,7 @@ class EditingGpuRun(GpuRun[P]):
         except DeviceMemoryError as error:
             _LOG.info("%s; leaving them on the host", error)
 
-    def copy_inputs(
-        self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle
-    ) -> None:
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
         """Begin to copy the inputs to the outputs, and load what is going to write edits.
 
         Args:

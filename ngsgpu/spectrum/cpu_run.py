@@ -199,9 +199,7 @@ class Run(StagedRun[SpectrumParameters]):
     thresholds: Thresholds
     histogram: NDArray[np.int64]
 
-    def copy_inputs(
-        self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle
-    ) -> None:
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
         """Start copying the inputs to the outputs after ``read``, if that helps.
 
         Args:

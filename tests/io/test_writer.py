@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 
 from ngsgpu.errors import OutputError, UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, is_bgzf
+from ngsgpu.io.output import in_memory
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.writer import OutputGroup, OutputSet, check_distinct, write_text_atomically
 from ngsgpu.io.text.reader import read_batches
 from tests.support.io.records import compression, fastq, reads, records_of
@@ -148,6 +150,22 @@ def test_bgzf_output_is_read_by_others(tmp_path: Path) -> None:
     assert records_of(read_batches(path, threads=2, chunk_bytes=100_000))[1] == data
 
 
+def test_parts_of_files_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AtomicFile, "is_in_memory", True)
+    monkeypatch.setattr(in_memory, "_PART", 3000)
+    monkeypatch.setattr(in_memory, "_RESERVED", 5000)
+    rng = np.random.default_rng(1)
+    pieces = [rng.bytes(int(size)) for size in (*rng.integers(0, 20_000, 100), 0, 1)]
+    assert write_all(tmp_path / "some.fq", pieces, threads=8) == b"".join(pieces)
+    assert write_all(tmp_path / "none.fq", [], threads=8) == b""
+    with pytest.raises(RuntimeError), OutputSet([tmp_path / "some.fq"], threads=8) as outputs:
+        for piece in pieces:
+            outputs.write(0, piece)
+        raise RuntimeError
+    assert (tmp_path / "some.fq").read_bytes() == b"".join(pieces)
+    assert names(tmp_path) == ["none.fq", "some.fq"]
+
+
 @pytest.mark.parametrize("level", range(1, 10))
 def test_compression_levels(tmp_path: Path, level: int) -> None:
     data = fastq(reads(1000)) + np.random.default_rng(level).bytes(3 * BLOCK_BYTES)
@@ -239,11 +257,11 @@ FILL = """
 import resource, sys
 from ngsgpu.errors import OutputError
 from ngsgpu.io.output.writer import OutputSet, write_text_atomically
-folder, limit = sys.argv[1], int(sys.argv[2])
+folder, limit, threads = sys.argv[1], *map(int, sys.argv[2:])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 try:
-    with OutputSet([folder + "/1.fq", folder + "/2.fq.gz"]) as outputs:
+    with OutputSet([folder + "/1.fq", folder + "/2.fq.gz"], threads=threads) as outputs:
         for i in range(300):
             outputs.write(0, b"ACGT" * 25_000)
             outputs.write(1, b"ACGT" * 10)
@@ -256,8 +274,8 @@ except OutputError as error:
 """
 
 
-def fill(folder: Path, limit: int) -> list[str]:
-    command = [sys.executable, "-c", FILL, str(folder), str(limit)]
+def fill(folder: Path, limit: int, threads: int = 1) -> list[str]:
+    command = [sys.executable, "-c", FILL, str(folder), str(limit), str(threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
@@ -273,13 +291,14 @@ def test_file_that_grows_too_large(tmp_path: Path) -> None:
     assert (tmp_path / "1.fq").read_text() == "old"
 
 
-def test_full_disk(tmp_path: Path) -> None:
+@pytest.mark.parametrize("threads", [1, 8])
+def test_full_disk(tmp_path: Path, threads: int) -> None:
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(tmp_path)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
         pytest.skip("a small file system can only be mounted by root")
     try:
         (tmp_path / "1.fq").write_text("old")
-        messages = fill(tmp_path, 0)
+        messages = fill(tmp_path, 0, threads)
         assert [m.split(": ", 1)[1] for m in messages] == [
             "the disk is full; free some space or write elsewhere"
         ] * 2

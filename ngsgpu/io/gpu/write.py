@@ -6,7 +6,6 @@ produce the next bytes.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final, Self
@@ -15,22 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.pinned import PinnedPool
-from ngsgpu.errors import OutputError
 from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.in_memory import MEMORY_WRITERS, FileInMemory
 from ngsgpu.io.output.writer import OutputSet
 
 PIECE_BYTES: Final = 8 << 20
 WRITERS: Final = 4
 """Writing threads: Linux lets one at a time write to a file, and waiting ones keep cores busy."""
 
-MEMORY_WRITERS: Final = 8
-"""Threads that fill files in memory, whose pages they map and need not wait for."""
-
 _AHEAD: Final = 12
 """Pieces that may wait to be written."""
-
-_RESERVED: Final = 128 << 20
-"""Maximum bytes by which a file in memory is extended beyond its content."""
 
 
 class DeviceWriter:
@@ -154,41 +147,3 @@ class DeviceWriter:
             self._stream.synchronize()
             for pool in (self._pool, *self._in_order.values()):
                 pool.shutdown(wait=True, cancel_futures=True)
-
-
-class FileInMemory:
-    """A file whose pages are reserved, so that a full disk is noticed, and mapped for each part.
-
-    Only one thread at a time can write to a file; mapping its pages uses several.
-    """
-
-    def __init__(self, file: AtomicFile) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-        self._reserved = 0
-        self._end = 0
-
-    def write_at(self, data: memoryview, offset: int) -> None:
-        """Write all of ``data`` at a place in the file; may be called in any thread."""
-        end = offset + len(data)
-        with self._lock:
-            self._end = max(self._end, end)
-            if end > self._reserved:
-                self._reserved = self._reserve(end)
-        np.copyto(self._file.mapped(len(data), offset), np.frombuffer(data, dtype=np.uint8))
-
-    def _reserve(self, end: int) -> int:
-        """Reserve pages up to ``end``, and some more if there is room; returns up to where."""
-        for wanted in (end + min(end, _RESERVED), end):
-            try:
-                self._file.reserve(self._reserved, wanted)
-            except OutputError:
-                if wanted == end:
-                    raise
-            else:
-                return wanted
-        return end
-
-    def finish(self) -> None:
-        """Release surplus reserved space."""
-        self._file.cut(self._end)
