@@ -9,7 +9,6 @@ which costs next to nothing. None of this affects the result.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -23,15 +22,14 @@ from ngsgpu.correct.gpu import (
 )
 from ngsgpu.correct.gpu_forest import forest_bytes
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.device.arena import ALIGNMENT
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.memory import format_size
-from ngsgpu.device.plan import ADVICE, ROUNDING_BYTES, MemoryPlan, gpu_memory
-from ngsgpu.device.spread import can_spread, share_bytes
+from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
 from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
-from ngsgpu.readset.gpu import ReadMemory, divided_bytes, reading_bytes
+from ngsgpu.readset.gpu import ReadMemory, reading_bytes
+from ngsgpu.readset.gpu_divided import are_linked, divided, whole_or_divided
 
 if TYPE_CHECKING:
     from ngsgpu.correct.cpu_run import CorrectionPlan
@@ -90,10 +88,6 @@ class GpuPlan(MemoryPlan):
         hashes: number of tables.
         placement: which data are on the GPU.
         batches: memory of a batch of anchors.
-        divided_over: GPUs that have a share of the reads and the tables each, which ``reads`` and
-            ``tables`` are; 1 where every GPU has all of them.
-        divided_tables: bytes of the tables that are divided.
-        before_division: bytes of the reads on the first GPU before they are divided.
     """
 
     WORK = "correcting"
@@ -101,28 +95,6 @@ class GpuPlan(MemoryPlan):
     hashes: int
     placement: Placement
     batches: BatchSizes
-    divided_over: int = 1
-    divided_tables: int = 0
-    before_division: int = 0
-
-    @property
-    def arena(self) -> int:
-        """GPU memory except for the reads, and for what is divided."""
-        return self.work if self.divided_over > 1 else self.tables + self.work
-
-    @property
-    def total(self) -> int:
-        """The most that is in use on the GPU at a time."""
-        reads = self.reads + ROUNDING_BYTES
-        return reads + max(self.tables + self.work, self.before_division)
-
-    def line(self) -> str:
-        """The plan for people."""
-        # Without arguments, super() does not work in a dataclass with slots.
-        line = MemoryPlan.line(self)
-        if self.divided_over > 1:
-            line += f"; reads and tables are divided over {self.divided_over} GPUs"
-        return line
 
     def check_host(self) -> None:
         """Refuse a plan that needs too much host memory.
@@ -150,7 +122,6 @@ class GpuPlan(MemoryPlan):
         """The plan for the statistics."""
         return {
             **MemoryPlan.document(self),
-            "divided_over": self.divided_over,
             "tables_on_host": self.hashes - self.placement.tables,
             "slots_on_host": not self.placement.slots,
             "reads_on_host": list(self.placement.moved),
@@ -186,7 +157,7 @@ def plan_gpu(
     def plan(placement: Placement, level: int) -> GpuPlan:
         functions, sizes = levels[level]
         made = _plan(reads, parameters, placement, functions, sizes, budget, host_budget)
-        return made if divided_over == 1 else _divided(made, reads, divided_over)
+        return divided(made, reads, divided_over, arrays=made.hashes + 1)
 
     hashes = parameters.minhash.hashes
     smallest = plan(Placement(hashes), -1)
@@ -246,11 +217,6 @@ def plan_for_this_gpu(
     return replace(plan, reading=reading_bytes(contents.paired, options.gpu_memory, budget))
 
 
-def are_linked(team: Team) -> bool:
-    """Whether the GPUs can have data in common."""
-    return can_spread([device.id for device in team.devices])
-
-
 def plan_team(
     reads: ReadMemory,
     parameters: CorrectionParameters,
@@ -285,33 +251,8 @@ def plan_team(
             batches=batches, divided_over=divided_over,
         )  # fmt: skip
 
-    if not linked:
-        return plan(gpus, 1)
-    whole = None
-    if not are_divided:
-        with contextlib.suppress(DeviceMemoryError):
-            whole = plan(gpus, 1)
-    # Each GPU's own memory is nearer than that of the others, and theirs nearer than the host's.
-    if whole is not None and not whole.moved:
-        return whole
-    try:
-        return plan(1, gpus)
-    except DeviceMemoryError:
-        if whole is None:
-            raise
-        return whole
-
-
-def _divided(plan: GpuPlan, reads: ReadMemory, gpus: int) -> GpuPlan:
-    """The same plan for one of several GPUs over which the reads and the tables are divided."""
-    arrays = ALIGNMENT * (plan.hashes + 1)
-    return replace(
-        plan,
-        divided_over=gpus,
-        reads=share_bytes(divided_bytes(plan.reads), gpus),
-        tables=share_bytes(plan.tables + arrays, gpus),
-        divided_tables=plan.tables + arrays,
-        before_division=reads.total,
+    return whole_or_divided(
+        lambda: plan(gpus, 1), lambda: plan(1, gpus), linked=linked, are_divided=are_divided
     )
 
 

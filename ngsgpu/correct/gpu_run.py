@@ -22,13 +22,13 @@ from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import CorrectionOnCpu, Run
 from ngsgpu.correct.gpu import AnchorCorrector, BatchSizes
 from ngsgpu.correct.gpu_combine import combine
-from ngsgpu.correct.gpu_plan import GpuPlan, are_linked, plan_team
+from ngsgpu.correct.gpu_plan import GpuPlan, plan_team
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import Arena
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import available_memory
 from ngsgpu.device.plan import largest_array_bytes, out_of_memory, retry_with_less
-from ngsgpu.device.spread import seen_from_here, share_bytes, spread_arena
+from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import Team, free_unused, limited_gpu_memory
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.edits import EditCounts
@@ -41,7 +41,8 @@ from ngsgpu.minhash.gpu import (
     empty_slots,
 )
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu, divided_bytes
+from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu
+from ngsgpu.readset.gpu_divided import are_linked, bytes_there, common_arena, divide_reads
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.gpu_run import EditingGpuRun
 
@@ -157,32 +158,15 @@ class GpuCorrection:
             are_divided=isinstance(self._reads, DeviceReadSet) and self._reads.divided,
         )
         if self.plan.divided_over > 1:
-            self._divide()
+            self._reads = divide_reads(self._reads, self._team, self.plan.placement.moved)
+            self._in_common = common_arena(self.plan, self._team)
         self._team.each(self._place)
 
     def _budget(self, member: int) -> int:
         """GPU memory budget of a correction in bytes, including that of its reads."""
-        there = 0
-        if isinstance(self._reads, DeviceReadSet):
-            if self._reads.divided:
-                there = share_bytes(divided_bytes(self._reads.device_nbytes), len(self._team))
-            elif member == 0:
-                there = self._reads.device_nbytes
+        there = bytes_there(self._reads, member, len(self._team))
         free_unused()
         return largest_array_bytes(self._gpu_memory, there) + there
-
-    def _divide(self) -> None:
-        """Divide the reads over the GPUs, and take the memory for their tables."""
-        devices = [device.id for device in self._team.devices]
-        moved = self.plan.placement.moved
-        if isinstance(self._reads, DeviceReadSet):
-            self._reads.keep_on_host(moved)
-            self._reads.divide(devices)
-        else:
-            self._reads = DeviceReadSet.from_host_divided(self._reads, devices, on_host=moved)
-        self._team.devices[0].synchronize()
-        free_unused()
-        self._in_common = spread_arena(self.plan.divided_tables, devices)
 
     def _place(self, member: int) -> None:
         """Place the reads on a GPU and allocate the memory for everything else."""

@@ -44,6 +44,10 @@ class MemoryPlan:
         budget: GPU memory budget.
         host_budget: pinned host memory budget.
         reading: for reading, in addition to the reads, before everything else; 0 if that is done.
+        divided_over: GPUs that have a share of the reads and the tables each, which ``reads`` and
+            ``tables`` are; 1 where every GPU has all of them.
+        divided_tables: bytes of the tables that are divided.
+        before_division: bytes of the reads on the first GPU before they are divided.
     """
 
     WORK: ClassVar[str]
@@ -58,6 +62,9 @@ class MemoryPlan:
     budget: int
     host_budget: int
     reading: int = 0
+    divided_over: int = 1
+    divided_tables: int = 0
+    before_division: int = 0
 
     @property
     def work(self) -> int:
@@ -66,13 +73,14 @@ class MemoryPlan:
 
     @property
     def arena(self) -> int:
-        """GPU memory except for the reads."""
-        return self.tables + self.work
+        """GPU memory except for the reads, and for what is divided."""
+        return self.work if self.divided_over > 1 else self.tables + self.work
 
     @property
     def total(self) -> int:
         """The most that is in use on the GPU at a time."""
-        return self.reads + ROUNDING_BYTES + self.arena
+        reads = self.reads + ROUNDING_BYTES
+        return reads + max(self.tables + self.work, self.before_division)
 
     @property
     def fits(self) -> bool:
@@ -89,15 +97,18 @@ class MemoryPlan:
         parts = [
             f"reads {format_size(self.reads)}",
             f"tables {format_size(self.tables)}",
-            f"work {format_size(self.arena - self.tables)}",
+            f"work {format_size(self.work)}",
         ]
         if self.reading:
             parts.append(f"before that {format_size(self.reading)} to read")
         where = f"; on the host {format_size(self.host)}: " if self.moved else ""
-        return (
+        line = (
             f"{format_size(self.total)} of {format_size(self.budget)}: "
             f"{', '.join(parts)}{where}{', '.join(self.moved)}"
         )
+        if self.divided_over > 1:
+            line += f"; reads and tables are divided over {self.divided_over} GPUs"
+        return line
 
     def document(self) -> dict[str, Any]:
         """The plan for the statistics."""
@@ -109,6 +120,7 @@ class MemoryPlan:
             "building_bytes": self.building,
             f"{self.WORK}_bytes": self.working,
             "host_bytes": self.host,
+            "divided_over": self.divided_over,
         }
 
 

@@ -16,9 +16,16 @@ from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.extend.insert import sampling_parameters
 from ngsgpu.extend.params import ExtensionParameters, Rules
-from ngsgpu.minhash.ends_gpu import building_bytes, table_bytes
+from ngsgpu.minhash.ends_gpu import TABLE_ARRAYS, building_bytes, table_bytes
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory, reading_bytes
+from ngsgpu.readset.gpu_divided import (
+    are_linked,
+    bytes_there,
+    divide_reads,
+    divided,
+    whole_or_divided,
+)
 
 if TYPE_CHECKING:
     from ngsgpu.extend.cpu_run import ExtensionPlan
@@ -92,7 +99,12 @@ def pairs_per_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:
 
 
 def plan_gpu(
-    reads: ReadMemory, parameters: ExtensionParameters, *, budget: int, host_budget: int
+    reads: ReadMemory,
+    parameters: ExtensionParameters,
+    *,
+    budget: int,
+    host_budget: int,
+    divided_over: int = 1,
 ) -> ExtensionGpuPlan:
     """Plan the batch size, and whether qualities must stay on the host.
 
@@ -101,13 +113,14 @@ def plan_gpu(
         parameters: extension parameters.
         budget: GPU memory budget in bytes, including the reads.
         host_budget: pinned host memory budget in bytes.
+        divided_over: GPUs over which the reads and the tables are divided.
 
     Raises:
         DeviceError: they do not suffice.
     """
 
     def planned(on_host: int, batch_bytes: int) -> ExtensionGpuPlan:
-        return ExtensionGpuPlan(
+        plan = ExtensionGpuPlan(
             pairs=reads.reads // 2,
             hashes=parameters.ends.hashes,
             reads=reads.total - on_host,
@@ -120,12 +133,44 @@ def plan_gpu(
             host_budget=host_budget,
             batch_bytes=batch_bytes,
         )
+        return divided(plan, reads, divided_over, arrays=TABLE_ARRAYS)
 
     sizes = [BATCH_BYTES >> halvings for halvings in range(SMALLER_BATCHES + 1)]
     plans = [planned(on_host, size) for on_host in (0, reads.qualities) for size in sizes]
     plan = next((plan for plan in plans if plan.fits), plans[-1])
     plan.check(parameters)
     return plan
+
+
+def plan_team(
+    reads: ReadMemory,
+    parameters: ExtensionParameters,
+    gpus: int,
+    *,
+    linked: bool,
+    budget: int,
+    host_budget: int,
+) -> ExtensionGpuPlan:
+    """Plan a run on several GPUs, whose data are divided where they do not fit on each.
+
+    Args:
+        reads: memory of the reads.
+        parameters: extension parameters.
+        gpus: how many.
+        linked: whether they can have data in common.
+        budget: memory budget of each GPU in bytes, including the reads.
+        host_budget: pinned host memory budget in bytes.
+
+    Raises:
+        DeviceError: neither suffices.
+    """
+
+    def plan(divided_over: int) -> ExtensionGpuPlan:
+        return plan_gpu(
+            reads, parameters, budget=budget, host_budget=host_budget, divided_over=divided_over
+        )
+
+    return whole_or_divided(lambda: plan(1), lambda: plan(gpus), linked=linked)
 
 
 def place_reads(
@@ -136,20 +181,24 @@ def place_reads(
     Raises:
         DeviceError: the memory does not suffice.
     """
+    team = Team(options.gpus)
 
     def free(member: int) -> int:
         free_unused()
-        there = reads.device_nbytes if member == 0 and isinstance(reads, DeviceReadSet) else 0
-        return gpu_memory().budget + there
+        return gpu_memory().budget + bytes_there(reads, member, len(team))
 
-    budget = min(Team(options.gpus).each(free))
-    plan = plan_gpu(
+    budget = min(team.each(free))
+    plan = plan_team(
         ReadMemory.of(reads),
         parameters,
+        len(team),
+        linked=are_linked(team),
         budget=budget if options.gpu_memory is None else min(budget, options.gpu_memory),
         host_budget=available_memory() if options.memory is None else options.memory,
     )
     moved: tuple[Movable, ...] = ("qualities",) if plan.host else ()
+    if plan.divided_over > 1:
+        return divide_reads(reads, team, moved), plan
     if isinstance(reads, DeviceReadSet):
         reads.keep_on_host(moved)
         free_unused()
@@ -179,7 +228,14 @@ def plan_for_this_gpu(
         quality_bits=parameters.quality_bits,
     )
     budget = gpu_memory(options.gpu_memory).budget
-    plan = plan_gpu(reads, parameters, budget=budget, host_budget=options.budget)
+    plan = plan_team(
+        reads,
+        parameters,
+        options.gpus,
+        linked=are_linked(Team(options.gpus)),
+        budget=budget,
+        host_budget=options.budget,
+    )
     return replace(plan, reading=reading_bytes(True, options.gpu_memory, budget))
 
 

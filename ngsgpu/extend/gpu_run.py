@@ -1,7 +1,8 @@
 """An extension on GPUs: batches distributed in order, two active on each GPU.
 
-While the longest tasks of a batch finish, the next batch starts on a separate stream. With several
-GPUs each holds the reads and the tables. The result does not depend on any of that.
+While the longest tasks of a batch finish, the next batch starts on a separate stream. Each of
+several GPUs holds the reads and the tables; where they do not fit on each, GPUs that are linked
+have them in common. The result does not depend on any of that.
 
 While a batch is extended, the previous one is formatted: threads read the pieces of the inputs
 that hold its records, located by the first pass, and format them.
@@ -10,14 +11,15 @@ that hold its records, located by the first pass, and format them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.device.arena import persistent
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.pinned import ReusedMemory
 from ngsgpu.device.team import Team, free_unused
@@ -37,6 +39,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.reread import check_same
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.pool import Shared, working
+from ngsgpu.readset.gpu_divided import common_arena
 from ngsgpu.run.gpu_run import GpuRun
 from ngsgpu.run.staged import ReadLengths
 
@@ -95,7 +98,8 @@ class GpuExtension:
 
         reads, tables = self._reads, self._tables
         if member > 0:
-            reads, tables = reads.on_current_device(), tables.on_current_device()
+            tables = tables.on_current_device(divided=reads.divided)
+            reads = reads.on_current_device()
         _ = reads.struct
         # Separate streams neither wait for earlier work nor share its memory.
         self._team.devices[member].synchronize()
@@ -180,7 +184,12 @@ class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
             logger.info("GPU memory: %s", plan.line())
             self.gpu = plan.document()
             self.reads = reads
-            tables = build_end_tables_on_gpu(reads, self.parameters.ends, advance=stage.advance)
+            keeping: Callable[[], AbstractContextManager[None]] = persistent
+            if plan.divided_over > 1:
+                keeping = common_arena(plan, Team(self.options.gpus)).in_use
+            tables = build_end_tables_on_gpu(
+                reads, self.parameters.ends, keeping=keeping, advance=stage.advance
+            )
             self.team = GpuExtension(reads, tables, self.options.gpus, plan.batch_bytes)
 
     def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[Extensions]:

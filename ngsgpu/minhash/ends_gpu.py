@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from ngsgpu.device.arena import persistent
 from ngsgpu.device.cuda.kernels import KernelModule, grid_for
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.device.cuda.structs import Struct
+from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import here
 from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, EndParameters, cell_bits_for
 from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR, SMALL_BYTES
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 KERNELS: Final = KernelModule("ngsgpu.minhash", "ends.cu")
 THREADS: Final = 256
+TABLE_ARRAYS: Final = 2
+"""Arrays that the tables consist of."""
+
 SIGNATURE_BYTES: Final = 8 + 1
 """Bytes of an end's signature: key and position."""
 
@@ -70,9 +75,14 @@ class DeviceEndTables(NamedTuple):
         hashes, entries = self.entries.shape
         return END_TABLES.on_device(**self._asdict(), entries_per_table=entries, hashes=hashes)
 
-    def on_current_device(self) -> DeviceEndTables:
-        """A copy on the current GPU of tables of another."""
-        return self._replace(entries=here(self.entries), cells=here(self.cells))
+    def on_current_device(self, *, divided: bool = False) -> DeviceEndTables:
+        """Tables of another GPU for the current one: a copy.
+
+        Args:
+            divided: whether they are divided over both; then they stay where they are.
+        """
+        there = seen_from_here if divided else here
+        return self._replace(entries=there(self.entries), cells=there(self.cells))
 
 
 def table_bytes(reads: int, parameters: EndParameters) -> int:
@@ -91,6 +101,7 @@ def build_end_tables_on_gpu(
     reads: DeviceReadSet,
     parameters: EndParameters,
     *,
+    keeping: Callable[[], AbstractContextManager[None]] = persistent,
     advance: Callable[[int], None] = lambda tables: None,
 ) -> DeviceEndTables:
     """Build all tables; equal to ``ngsgpu.minhash.ends.build_end_tables``.
@@ -98,6 +109,7 @@ def build_end_tables_on_gpu(
     Args:
         reads: the read set.
         parameters: k-mer length, window, number of tables, hash functions.
+        keeping: in its block, the arrays of the tables are made.
         advance: called with the number of tables that were finished since the last call.
     """
     import cupy
@@ -107,7 +119,7 @@ def build_end_tables_on_gpu(
     all_long = reads.reads == 0 or reads.min_length >= parameters.window
     long_enough = None
     entries = None
-    with persistent():
+    with keeping():
         cells = cupy.empty((hashes, (1 << bits) + 1), dtype=cupy.uint32)
     for function in range(hashes):
         keys = cupy.empty(count, dtype=cupy.uint64)
@@ -118,7 +130,7 @@ def build_end_tables_on_gpu(
                 long_enough = cupy.flatnonzero(keys != NO_KEY)
             keys = keys[long_enough]
         if entries is None:
-            with persistent():
+            with keeping():
                 entries = cupy.empty((hashes, len(keys)), dtype=cupy.uint64)
         _fill(keys, positions, long_enough, parameters, bits, entries[function], cells[function])
         advance(1)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ngsgpu.errors import DeviceError
+from ngsgpu.errors import DeviceError, DeviceMemoryError
 from ngsgpu.extend import (
     EndParameters,
     ExtensionOutputs,
@@ -29,7 +31,7 @@ from ngsgpu.extend.gpu_plan import BATCH_BYTES, ExtensionGpuPlan
 from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
 from tests.support.extend.data import INSERT, simulated_pairs, write_pairs
 from tests.support.extend.fake_gpu import ExtendingGpus, read_on_host
 from tests.support.io.records import fastq, write
@@ -80,11 +82,13 @@ def run(
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "stats"}
 
 
-def fake(inputs: Inputs, monkeypatch: pytest.MonkeyPatch, gpus: int = 1) -> ExtendingGpus:
+def fake(
+    inputs: Inputs, monkeypatch: pytest.MonkeyPatch, gpus: int = 1, linked: bool = False
+) -> ExtendingGpus:
     from ngsgpu.io.inputs import plan_lanes
 
     lanes, _ = plan_lanes(*inputs, ["x"], ["y"] if inputs[1] else [], interleaved=not inputs[1])
-    return ExtendingGpus(read_on_host(lanes), (1 << 40,) * gpus).install(monkeypatch)
+    return ExtendingGpus(read_on_host(lanes), (1 << 40,) * gpus, linked).install(monkeypatch)
 
 
 @pytest.mark.parametrize("placed", [True, False])
@@ -135,12 +139,73 @@ def test_reads_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     assert len(extend_reads(ReadSet.from_sequences([], paired=True), PARAMETERS)[0].kind) == 0
 
 
+@pytest.mark.parametrize("on_gpu", [False, True])
+@pytest.mark.parametrize("gpus", [2, 3])
+def test_gpus_with_memory_in_common(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, on_gpu: bool
+) -> None:
+    first, second = write_pairs(tmp_path, simulated_pairs())
+    inputs = [first], [second]
+    expected = run(inputs, tmp_path / "cpu")
+    fakes = fake(inputs, monkeypatch, gpus, linked=True)
+    always = partial(gpu_plan.whole_or_divided, are_divided=True)
+    monkeypatch.setattr(gpu_plan, "whole_or_divided", always)
+    for module in (gpu_plan, gpu_run):
+        monkeypatch.setattr(module, "MAX_PAIRS", 64, raising=False)
+        monkeypatch.setattr(module, "MIN_PAIRS", 64)
+    if not on_gpu:
+
+        def on_host(*lanes: Any, **options: Any) -> Any:
+            raise DeviceMemoryError("too little")
+
+        monkeypatch.setattr("ngsgpu.run.gpu_run.read_to_device", on_host)
+    before = [pool.used for pool in fakes.pools]
+    assert run(inputs, tmp_path / "gpu", backend="cuda", gpus=gpus) == expected
+    assert all(fakes.extended)
+    plan = json.loads((tmp_path / "gpu" / "stats").read_text())["gpu_memory"]
+    assert plan["divided_over"] == gpus
+    assert all(0 < pool.peak <= plan["planned_bytes"] for pool in fakes.pools)
+    gc.collect()
+    assert [pool.used for pool in fakes.pools] == before
+
+
+def test_data_are_divided_where_they_do_not_fit_on_each_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gpu = SimpleNamespace(
+        workspace_bytes=lambda rules, longest, pairs: 700 * pairs,
+        result_bytes=lambda rules, pairs: 700 * pairs,
+    )
+    monkeypatch.setitem(sys.modules, "ngsgpu.extend.gpu", gpu)
+    # Human reads, 30-fold.
+    memory = ReadMemory.expected(900_000_000, 90 * 10**9, 100, paired=True, quality_bits=8)
+
+    def plan(budget: int, host: int = 1 << 40, linked: bool = True) -> ExtensionGpuPlan:
+        return gpu_plan.plan_team(
+            memory, PARAMETERS, 4, linked=linked, budget=budget, host_budget=host
+        )
+
+    whole = plan(1 << 40)
+    assert (whole.divided_over, whole.moved) == (1, [])
+    gib = 1 << 30
+    divided = plan(139 * gib)
+    assert (divided.divided_over, divided.moved) == (4, [])
+    assert divided.total <= 139 * gib < whole.total
+    assert divided.reads + divided.tables < (whole.reads + whole.tables) / 3.9
+    assert divided.line().endswith("divided over 4 GPUs")
+    # Without links, qualities stay on the host, or it is refused.
+    least = whole.total - memory.qualities
+    alone = plan(least, linked=False)
+    assert (alone.divided_over, alone.moved) == (1, ["qualities"])
+    with pytest.raises(DeviceError, match="takes"):
+        plan(139 * gib, linked=False)
+
+
 def small_gpu(
     monkeypatch: pytest.MonkeyPatch, inputs: Inputs, spare: int, **options: Any
 ) -> ExtendingGpus:
     """A GPU that has ``spare`` bytes beside what a run takes at least."""
     from ngsgpu.extend.gpu_plan import plan_gpu
-    from ngsgpu.readset.gpu import ReadMemory
 
     gpus = fake(inputs, monkeypatch)
     memory = ReadMemory.of(gpus.reads)
@@ -162,7 +227,6 @@ def test_qualities_may_lie_on_the_host(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_batches_are_smaller_before_qualities_move(monkeypatch: pytest.MonkeyPatch) -> None:
     from ngsgpu.extend.gpu_plan import plan_gpu
-    from ngsgpu.readset.gpu import ReadMemory
 
     gpu = SimpleNamespace(
         workspace_bytes=lambda rules, longest, pairs: 700 * pairs,

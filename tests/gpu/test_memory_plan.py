@@ -14,13 +14,13 @@ import pytest
 from ngsgpu.cli import main
 from ngsgpu.correct.cpu_run import correct_on_cpu
 from ngsgpu.correct.gpu import BatchSizes
-from ngsgpu.correct.gpu_plan import are_linked
 from ngsgpu.correct.gpu_run import GpuCorrection
 from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceError
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import ReadMemory
+from ngsgpu.readset.gpu_divided import are_linked
 from tests.support.correct.gpu_cases import (
     COVERAGE,
     NAMES,

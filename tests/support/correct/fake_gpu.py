@@ -21,7 +21,7 @@ import pytest
 
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES, Rules
-from ngsgpu.correct import CorrectionParameters, cpu, gpu_plan
+from ngsgpu.correct import CorrectionParameters, cpu
 from ngsgpu.correct import gpu as correct_gpu
 from ngsgpu.correct.workspace import COUNTERS, LOW_QUALITY, Workspace
 from ngsgpu.device import spread
@@ -29,7 +29,7 @@ from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import cpu as minhash_cpu
 from ngsgpu.minhash import gpu as minhash_gpu
 from ngsgpu.minhash.cpu import TableArrays
-from ngsgpu.readset import ReadArrays, ReadSet
+from ngsgpu.readset import ReadArrays, ReadSet, gpu_divided
 from ngsgpu.readset.gpu import READS
 
 ALIGNMENT = 512
@@ -215,7 +215,7 @@ class FakeGpus:
         kernels = SimpleNamespace(launch=self._launch, resident_blocks=lambda *sizes: 4)
         monkeypatch.setattr(minhash_gpu, "KERNELS", kernels)
         monkeypatch.setattr(correct_gpu, "KERNELS", kernels)
-        monkeypatch.setattr(gpu_plan, "can_spread", lambda devices: self.linked)
+        monkeypatch.setattr(gpu_divided, "can_spread", lambda devices: self.linked)
         monkeypatch.setattr(spread, "SpreadMemory", self._spread)
         return self
 

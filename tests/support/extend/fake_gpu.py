@@ -52,9 +52,11 @@ class ExtendingGpus(FakeGpus):
         fail_after: pairs after which extending fails.
     """
 
-    def __init__(self, reads: ReadSet, sizes: tuple[int, ...] = (1 << 40,)) -> None:
+    def __init__(
+        self, reads: ReadSet, sizes: tuple[int, ...] = (1 << 40,), linked: bool = False
+    ) -> None:
         parameters = CorrectionParameters(minhash=MinhashParameters(hashes=1))
-        super().__init__(reads, parameters, 1.0, sizes)
+        super().__init__(reads, parameters, 1.0, sizes, linked)
         self.placed = True
         self.extended = [0] * len(sizes)
         self.fail_after: int | None = None

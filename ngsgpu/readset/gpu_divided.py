@@ -1,0 +1,133 @@
+"""Reads and tables that several GPUs have in common, each a share of them in its memory.
+
+GPUs between all of which there are links have them in common where they do not fit on each: each
+GPU's own memory is nearer than that of the others, and theirs is nearer than the host's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import TypeVar
+
+from ngsgpu.device.arena import ALIGNMENT, Arena
+from ngsgpu.device.plan import MemoryPlan
+from ngsgpu.device.spread import can_spread, share_bytes, spread_arena
+from ngsgpu.device.team import Team, free_unused
+from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory, divided_bytes
+from ngsgpu.readset.readset import ReadSet
+
+_Plan = TypeVar("_Plan", bound=MemoryPlan)
+
+
+def are_linked(team: Team) -> bool:
+    """Whether the GPUs can have data in common."""
+    return can_spread([device.id for device in team.devices])
+
+
+def divided(plan: _Plan, reads: ReadMemory, gpus: int, *, arrays: int) -> _Plan:
+    """The same plan for one of several GPUs over which the reads and the tables are divided.
+
+    Args:
+        plan: for a GPU that has all of them.
+        reads: memory of the reads.
+        gpus: how many; 1 changes nothing.
+        arrays: of which the tables consist.
+    """
+    if gpus == 1:
+        return plan
+    tables = plan.tables + ALIGNMENT * arrays
+    return replace(
+        plan,
+        divided_over=gpus,
+        reads=share_bytes(divided_bytes(plan.reads), gpus),
+        tables=share_bytes(tables, gpus),
+        divided_tables=tables,
+        before_division=reads.total,
+    )
+
+
+def whole_or_divided(
+    whole: Callable[[], _Plan],
+    divided: Callable[[], _Plan],
+    *,
+    linked: bool,
+    are_divided: bool = False,
+) -> _Plan:
+    """Choose between plans in which every GPU has all data, and in which they are divided.
+
+    Args:
+        whole: makes the first one.
+        divided: makes the other one.
+        linked: whether the GPUs can have data in common.
+        are_divided: whether the reads already are.
+
+    Raises:
+        DeviceMemoryError: the memory does not suffice for either.
+    """
+    if not linked:
+        return whole()
+    first = None
+    if not are_divided:
+        with contextlib.suppress(DeviceMemoryError):
+            first = whole()
+    if first is not None and not first.moved:
+        return first
+    try:
+        return divided()
+    except DeviceMemoryError:
+        if first is None:
+            raise
+        return first
+
+
+def bytes_there(reads: ReadSet | DeviceReadSet, member: int, gpus: int) -> int:
+    """Bytes that reads already take on a GPU.
+
+    Args:
+        reads: on the host, on the first GPU, or divided.
+        member: number of the GPU.
+        gpus: how many there are.
+    """
+    if not isinstance(reads, DeviceReadSet):
+        return 0
+    if reads.divided:
+        return share_bytes(divided_bytes(reads.device_nbytes), gpus)
+    return reads.device_nbytes if member == 0 else 0
+
+
+def divide_reads(
+    reads: ReadSet | DeviceReadSet, team: Team, moved: Collection[Movable]
+) -> DeviceReadSet:
+    """Divide reads over GPUs that are linked.
+
+    Args:
+        reads: on the host, on the first GPU, or divided already.
+        team: the GPUs; the first one is current.
+        moved: arrays that are to be on the host.
+
+    Raises:
+        MemoryError: a GPU does not have as much memory.
+        DeviceError: CUDA fails.
+    """
+    devices = [device.id for device in team.devices]
+    if isinstance(reads, DeviceReadSet):
+        reads.keep_on_host(moved)
+        reads.divide(devices)
+    else:
+        reads = DeviceReadSet.from_host_divided(reads, devices, on_host=moved)
+    team.devices[0].synchronize()
+    free_unused()
+    return reads
+
+
+def common_arena(plan: MemoryPlan, team: Team) -> Arena:
+    """The memory for the tables of a plan in which they are divided.
+
+    Raises:
+        MemoryError: a GPU does not have as much.
+        DeviceError: CUDA fails.
+    """
+    return spread_arena(plan.divided_tables, [device.id for device in team.devices])
