@@ -162,8 +162,9 @@ class SpreadMemory:
 
     def _allow(self) -> None:
         """Let all GPUs read and write all of it."""
-        access = (_Access * len(self._devices))(
-            *(_Access(_ON_DEVICE, device, _READ_WRITE) for device in self._devices)
+        devices = sorted(set(self._devices))
+        access = (_Access * len(devices))(
+            *(_Access(_ON_DEVICE, device, _READ_WRITE) for device in devices)
         )
         self._call(
             "cuMemSetAccess",

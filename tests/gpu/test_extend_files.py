@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,21 @@ import numpy as np
 import pytest
 
 from ngsgpu.cli import main
+from ngsgpu.extend import (
+    ExtensionOutputs,
+    ExtensionParameters,
+    RunOptions,
+    extend_files,
+    gpu_plan,
+    gpu_run,
+)
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.minhash.ends import EndParameters, build_end_tables
 from ngsgpu.minhash.ends_gpu import DeviceEndTables, build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
-from tests.support.extend.data import INSERT, Pairs, simulated_pairs
+from tests.support.crowd import crowd
+from tests.support.extend.data import INSERT, Pairs, simulated_pairs, write_pairs
 from tests.support.io.random_fastq import Style, random_lanes
 from tests.support.io.records import Record, fastq
 from tests.support.minhash.oracle import reverse_complement
@@ -203,3 +213,31 @@ def test_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = ["extend", "--backend", "cuda", "--dry-run", "--gpu-memory", "1M"]
     assert main([*small, *inputs]) == 3
     assert "--gpu-memory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 3])
+@pytest.mark.parametrize("divided", [False, True])
+def test_several_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, divided: bool
+) -> None:
+    crowd(monkeypatch)
+    always = partial(gpu_plan.whole_or_divided, are_divided=divided)
+    monkeypatch.setattr(gpu_plan, "whole_or_divided", always)
+    for module in (gpu_plan, gpu_run):
+        monkeypatch.setattr(module, "MIN_PAIRS", 64)
+    monkeypatch.setattr(gpu_plan, "MAX_PAIRS", 64)
+    first, second = write_pairs(tmp_path, simulated_pairs())
+    parameters = ExtensionParameters(insert_mean=float(INSERT), insert_sd=8.0)
+    written = []
+    for backend, count in (("cpu", 1), ("cuda", gpus)):
+        paths = [str(tmp_path / f"{backend}.{name}.fq") for name in ("e", "r1", "r2")]
+        extend_files(
+            [first],
+            [second],
+            outputs=ExtensionOutputs(*paths),
+            parameters=parameters,
+            options=RunOptions(threads=2, backend=backend, gpus=count),  # type: ignore[arg-type]
+        )
+        written.append([Path(path).read_bytes() for path in paths])
+    assert written[0] == written[1]
+    assert all(written[0])

@@ -27,6 +27,7 @@ from ngsgpu.suffix.bucket import BucketPlan, fm_index_by_buckets
 from ngsgpu.suffix.bwa import ENDINGS
 from ngsgpu.suffix.gpu import is_suffix_array_on_gpu, suffix_array_on_gpu
 from ngsgpu.suffix.search_gpu import is_index_on_gpu
+from tests.support.crowd import crowd
 from tests.support.suffix import oracle
 
 DATA = Path(__file__).parents[1] / "data" / "bwa_index"
@@ -98,10 +99,9 @@ def test_buckets(
     assert_index(text, both, max(60, len(text) * (1 + both) // share), period)
 
 
-def test_buckets_of_several_gpus() -> None:
-    count = cupy.cuda.runtime.getDeviceCount()
-    if count < 2:
-        pytest.skip("needs two GPUs")
+@pytest.mark.parametrize("count", [2, 3])
+def test_buckets_of_several_gpus(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    crowd(monkeypatch)
     unit = np.random.default_rng(4).integers(0, 4, 40_000).astype(np.uint8)
     text = np.concatenate([unit, unit[:30_000], unit[5:25_000]])
     assert_index(text, True, 9_000, 64, count)

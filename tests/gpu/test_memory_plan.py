@@ -30,6 +30,7 @@ from tests.support.correct.gpu_cases import (
     make_reads,
 )
 from tests.support.correct.random_reads import simulate, write_fastq
+from tests.support.crowd import crowd
 
 pytestmark = pytest.mark.gpu
 
@@ -96,12 +97,9 @@ def is_on_host(array: Any) -> bool:
 def test_several_gpus_and_batches_change_nothing(
     monkeypatch: pytest.MonkeyPatch, seed: int, gpus: int
 ) -> None:
-    from cupy.cuda import runtime
-
     from ngsgpu.readset.gpu import DeviceReadSet
 
-    if gpus > runtime.getDeviceCount():
-        pytest.skip(f"this machine has fewer than {gpus} GPUs")
+    crowd(monkeypatch)
     reads, parameters = make_reads(100 + seed)
     expected = correct_on_cpu(reads, build_tables(reads, parameters.minhash), parameters, COVERAGE)
     exactly(monkeypatch)
