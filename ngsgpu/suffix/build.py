@@ -107,9 +107,9 @@ def plan_index(
 
         budget = gpu_memory(options.gpu_memory).budget
         if kind in ("sa", "bwt"):
-            from ngsgpu.suffix.gpu import check_fit
+            from ngsgpu.suffix.gpu_team import planned_bytes
 
-            needed = check_fit(bases + sequences, options.gpu_memory)
+            needed = planned_bytes(bases + sequences, options.gpus, options.gpu_memory)
             lines.append(f"GPU      {format_size(needed)} of {format_size(budget)}")
         else:
             from ngsgpu.suffix.bucket import plan_buckets
@@ -202,9 +202,9 @@ def _array_of(text: NDArray[np.uint8], options: RunOptions) -> NDArray[Any]:
     """The suffix array of a text."""
 
     def on_gpu() -> NDArray[Any]:
-        from ngsgpu.suffix.gpu import suffix_array_on_gpu
+        from ngsgpu.suffix.gpu_team import suffix_array_on_gpus
 
-        return suffix_array_on_gpu(text, limit=options.gpu_memory)
+        return suffix_array_on_gpus(text, gpus=options.gpus, limit=options.gpu_memory)
 
     return on_backend(options, on_gpu, lambda: suffix_array(text))
 

@@ -29,8 +29,10 @@ MOST_LETTERS: Final = (1 << 31) - 1
 _LETTER_BYTES: Final = 1 + 8 + ARGSORT_BYTES + 4
 """GPU memory of a letter at its most: text, key, the order of keys, and its scratch, ranks."""
 
-_BASES: Final = 32
-_BYTES: Final = 8
+FIRST_LETTERS: Final = 8
+"""By which suffixes are sorted at first, if letters are bytes."""
+
+_FIRST_BASES: Final = 32
 
 
 def check_fit(size: int, limit: int | None) -> int:
@@ -48,13 +50,18 @@ def check_fit(size: int, limit: int | None) -> int:
     """
     needed = size * _LETTER_BYTES
     budget = gpu_memory(limit).budget
-    if size > MOST_LETTERS or needed > budget:
+    if not fits(size, limit):
         raise DeviceMemoryError(
             f"the suffix array of {size:,} letters takes {format_size(needed)} of GPU memory and "
             f"{format_size(budget)} may be used, for at most {MOST_LETTERS:,} letters; use "
             "--backend cpu"
         )
     return needed
+
+
+def fits(size: int, limit: int | None) -> bool:
+    """Whether a text of so many letters can be sorted on the current GPU; see ``check_fit``."""
+    return size <= MOST_LETTERS and size * _LETTER_BYTES <= gpu_memory(limit).budget
 
 
 def suffix_array_on_gpu(
@@ -96,13 +103,14 @@ def is_suffix_array_on_gpu(text: NDArray[np.uint8], places: NDArray[np.int32]) -
         there, own = to_device(text), to_device(places.view(np.uint32))
         ranks = cupy.full(len(text), 0xFFFFFFFF, dtype=cupy.uint32)
         wrong = cupy.zeros(1, dtype=cupy.uint32)
-        _launch("rank_places", len(text), own, size, ranks, wrong)
+        launch("rank_places", len(text), own, size, ranks, wrong)
         if not int(wrong[0]):
-            _launch("check_places", len(text), there, own, size, ranks, wrong)
+            launch("check_places", len(text), there, own, size, ranks, wrong)
         return not int(wrong[0])
 
 
-def _launch(kernel: str, units: int, *arguments: Any) -> None:
+def launch(kernel: str, units: int, *arguments: Any) -> None:
+    """Launch a kernel for so many units of work."""
     KERNELS.launch(kernel, grid_of_threads(units), (THREADS,), arguments)
 
 
@@ -112,12 +120,12 @@ def _sorted(text: Any, bases: bool) -> Any:
 
     size = len(text)
     keys = cupy.empty(size, dtype=cupy.uint64)
-    _launch("pack_bases" if bases else "pack_bytes", size, text, np.int64(size), keys)
+    launch("pack_bases" if bases else "pack_bytes", size, text, np.int64(size), keys)
     places = radix_argsort(keys).astype(cupy.uint32)
     marks = _marks_of(keys)
     del keys
     ranks = cupy.empty(size, dtype=cupy.uint32)
-    rank_by_doubling(marks, places, ranks, known=_BASES if bases else _BYTES)
+    rank_by_doubling(marks, places, ranks, known=_FIRST_BASES if bases else FIRST_LETTERS)
     return places
 
 
@@ -138,12 +146,12 @@ def rank_by_doubling(marks: Any, places: Any, ranks: Any, *, known: int) -> None
         keys = cupy.empty(len(slots), dtype=cupy.uint64)
         count = np.int64(len(slots))
         listed = (suffixes, heads, count, np.int64(known), ranks, np.int64(len(ranks)))
-        _launch("next_keys", len(slots), *listed, keys)
+        launch("next_keys", len(slots), *listed, keys)
         order = radix_argsort(keys)
         sorted_suffixes = cupy.empty_like(suffixes)
-        _launch("reorder", len(slots), suffixes, order, count, sorted_suffixes)
+        launch("reorder", len(slots), suffixes, order, count, sorted_suffixes)
         del order
-        _launch("put_back", len(slots), sorted_suffixes, slots, count, places)
+        launch("put_back", len(slots), sorted_suffixes, slots, count, places)
         slots, suffixes, heads = _ranked(_marks_of(keys), slots, sorted_suffixes, ranks)
         known *= 2
 
@@ -153,7 +161,7 @@ def _marks_of(keys: Any) -> Any:
     import cupy
 
     marks = cupy.empty(len(keys), dtype=cupy.uint8)
-    _launch("mark_heads", len(keys), keys, np.int64(len(keys)), marks)
+    launch("mark_heads", len(keys), keys, np.int64(len(keys)), marks)
     return marks
 
 
@@ -173,7 +181,7 @@ def _ranked(marks: Any, slots: Any, suffixes: Any, ranks: Any) -> tuple[Any, Any
     starts = cupy.flatnonzero(marks)
     heads = cupy.empty(size, dtype=cupy.uint32)
     own = np.uint64(0) if slots is None else slots
-    _launch("write_ranks", size, groups, starts, own, suffixes, np.int64(size), ranks, heads)
+    launch("write_ranks", size, groups, starts, own, suffixes, np.int64(size), ranks, heads)
     del groups, starts
     # What is alone in its group has its place.
     alone = marks.astype(cupy.bool_)

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ngsgpu.collectives import Exchange
+from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.run.options import RunOptions
 from ngsgpu.suffix import (
@@ -18,6 +20,7 @@ from ngsgpu.suffix import (
     QueryParameters,
     build_index,
     fm_index,
+    gpu_team,
     is_index,
     is_suffix_array,
     query_files,
@@ -105,6 +108,29 @@ def test_buckets_of_several_gpus(monkeypatch: pytest.MonkeyPatch, count: int) ->
     unit = np.random.default_rng(4).integers(0, 4, 40_000).astype(np.uint8)
     text = np.concatenate([unit, unit[:30_000], unit[5:25_000]])
     assert_index(text, True, 9_000, 64, count)
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 3])
+@pytest.mark.parametrize("most", [10, 1 << 31])
+def test_suffix_arrays_of_several_gpus(
+    monkeypatch: pytest.MonkeyPatch, gpus: int, most: int
+) -> None:
+    """Places of both sizes; texts with far copies, of few letters, of one, with zeros behind."""
+    crowd(monkeypatch)
+    monkeypatch.setattr(gpu_team, "MOST_LETTERS", most)
+    exchange = Exchange(Team(gpus))
+    rng = np.random.default_rng(gpus)
+    unit = rng.integers(0, 256, 300_000).astype(np.uint8)
+    bases = rng.integers(0, 4, 400_000).astype(np.uint8)
+    for text in (
+        np.concatenate([unit, unit[5:200_000], unit[:100]]),
+        np.concatenate([bases, bases[1000:], bases[:7], np.zeros(99, np.uint8)]),
+        np.zeros(5000, np.uint8),
+        *(unit[:size] for size in (0, 1, 2, 5, 9)),
+    ):
+        found = gpu_team.sorted_by_team(text, exchange)
+        assert found.dtype == (np.int32 if len(text) <= most else np.int64)
+        assert np.array_equal(found, suffix_array(text))
 
 
 def test_proofs() -> None:
