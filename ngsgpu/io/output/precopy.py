@@ -1,7 +1,8 @@
 """Copies plain inputs to their outputs in the background, so that only edits remain.
 
 Correction on a GPU leaves the CPU cores idle for a while; an output has the size of its input and
-most of its bytes.
+most of its bytes. Outputs in memory are mapped: Linux lets only one thread at a time write to a
+file, but several copy to its pages, and edits find these in place.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ class Precopy:
         outputs: OutputSet,
         threads: int,
     ) -> None:
-        self._jobs: list[tuple[FileLayout, AtomicFile, int]] = []
+        self._jobs: list[tuple[FileLayout, int, int]] = []
         self._files: dict[int, AtomicFile] = {}
         self._sizes: dict[int, int] = {}
+        self._pages: dict[int, NDArray[np.uint8]] = {}
         self._threads = threads
         self._stopped = threading.Event()
         self._tasks: list[Future[None]] = []
@@ -54,7 +56,7 @@ class Precopy:
                 target = outputs.file_for_offsets(index) if index in plain else None
                 if target is not None:
                     self._files[index] = target
-                    self._jobs.append((file, target, self._sizes.get(index, 0)))
+                    self._jobs.append((file, index, self._sizes.get(index, 0)))
                 self._sizes[index] = self._sizes.get(index, 0) + file.size
 
     @staticmethod
@@ -71,15 +73,21 @@ class Precopy:
 
     def __enter__(self) -> Self:
         """Begin to copy."""
+        # Called in the end, when nothing is copied any more.
+        self._open.callback(self._pages.clear)
         pool = self._open.enter_context(
             ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-copy")
         )
-        for file, target, place in self._jobs:
-            reader = PlainReader(file)
+        for index, file in self._files.items():
+            if self._sizes[index] and file.is_in_memory:
+                file.cut(self._sizes[index])
+                self._pages[index] = file.mapped(self._sizes[index])
+        for layout, index, place in self._jobs:
+            reader = PlainReader(layout)
             self._open.callback(reader.close)
-            for start in range(0, file.size, COPIED_AT_ONCE):
-                end = min(start + COPIED_AT_ONCE, file.size)
-                self._tasks.append(pool.submit(self._copy, reader, target, start, end, place))
+            for start in range(0, layout.size, COPIED_AT_ONCE):
+                end = min(start + COPIED_AT_ONCE, layout.size)
+                self._tasks.append(pool.submit(self._copy, reader, index, start, end, place))
         # Called before the pool waits for its threads.
         self._open.callback(self._stop)
         return self
@@ -92,13 +100,17 @@ class Precopy:
         for task in self._tasks:
             task.cancel()
 
-    def _copy(
-        self, reader: PlainReader, target: AtomicFile, start: int, end: int, place: int
-    ) -> None:
+    def _copy(self, reader: PlainReader, index: int, start: int, end: int, place: int) -> None:
         if self._stopped.is_set():
             return
+        fill, target = reader.prepare(start, end), self._files[index]
+        if index in self._pages:
+            # Pages that were not there when they are written to would end the process.
+            target.reserve(place + start, place + end)
+            fill(self._pages[index][place + start : place + end])
+            return
         data = np.empty(end - start, dtype=np.uint8)
-        reader.prepare(start, end)(data)
+        fill(data)
         target.write_at(data.data, place + start)
 
     def finish(self) -> dict[int, NDArray[np.uint8]]:
@@ -117,8 +129,10 @@ class Precopy:
             task.result()
         for file, _, _ in self._jobs:
             check_same(file)
-        return {
-            index: file.mapped(self._sizes[index])
-            for index, file in self._files.items()
-            if self._sizes[index] and file.free_space() > self._sizes[index]
-        }
+        copied = dict(self._pages)
+        self._pages.clear()
+        for index, file in self._files.items():
+            size = self._sizes[index]
+            if size and index not in copied and file.free_space() > size:
+                copied[index] = file.mapped(size)
+        return copied
