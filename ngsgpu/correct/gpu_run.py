@@ -1,9 +1,9 @@
 """Corrects a read set on GPUs: plan, placement, tables, correction.
 
-Each GPU has the reads and the tables. Where they do not fit on each, several GPUs that are linked
-well have them in common: each has a part of them in its memory, builds a part of the tables, and
-reads those of the others. Anchors are distributed batch by batch, and the decisions are combined at
-the end. The result does not depend on the number of GPUs.
+Each GPU has the reads and the tables, of which each of several GPUs that are linked well builds
+some and copies the others. Where they do not fit on each, such GPUs have them in common: each has a
+part of them in its memory, and reads those of the others. Anchors are distributed batch by batch,
+and the decisions are combined at the end. The result does not depend on the number of GPUs.
 
 Meanwhile other threads copy the inputs to the outputs; the corrections are then written into these
 copies.
@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import CorrectionOnCpu, Run
@@ -24,7 +24,7 @@ from ngsgpu.correct.gpu import AnchorCorrector, BatchSizes
 from ngsgpu.correct.gpu_combine import combine
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_team
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.device.arena import Arena
+from ngsgpu.device.arena import Arena, persistent
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import available_memory
 from ngsgpu.device.plan import largest_array_bytes, out_of_memory, retry_with_less
@@ -39,6 +39,7 @@ from ngsgpu.minhash.gpu import (
     build_some_tables,
     build_tables_on_gpu,
     empty_slots,
+    join_tables,
 )
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu
@@ -115,6 +116,7 @@ class GpuCorrection:
         self._host_memory = host_memory
         self._batches = batches or BatchSizes()
         self._team = Team(gpus)
+        self._linked = are_linked(self._team)
         self._held: list[_Held] = []
         self._in_common: Arena | None = None
         self._lock = threading.Lock()
@@ -151,7 +153,7 @@ class GpuCorrection:
             ReadMemory.of(self._reads),
             self._parameters,
             len(self._team),
-            linked=are_linked(self._team),
+            linked=self._linked,
             budget=min(self._team.each(self._budget)),
             host_budget=host,
             batches=self._batches.smaller() if less else self._batches,
@@ -195,10 +197,12 @@ class GpuCorrection:
         """
         with cuda_errors("building the tables"):
             try:
-                if self._in_common is None:
-                    self._build_on_each(advance)
-                else:
+                if self._in_common is not None:
                     self._build_in_common(self._in_common, self._locked(advance))
+                elif self._linked and not self.plan.moved:
+                    self._build_for_each_other(self._locked(advance))
+                else:
+                    self._build_on_each(advance)
             except MemoryError as error:
                 raise out_of_memory("building the tables", self.plan.total, error) from error
 
@@ -219,10 +223,41 @@ class GpuCorrection:
 
         self._team.at_once(build)
 
+    def _build_for_each_other(self, advance: _Advance) -> None:
+        """Build some of the tables on each GPU, and copy those of the others there."""
+        hashes = self._parameters.minhash.hashes
+
+        def build(member: int) -> tuple[Any, BuiltTables]:
+            held = self._held[member]
+            with held.arena.in_use():
+                with persistent():
+                    slots = empty_slots(held.reads.reads, hashes, True)
+                built = build_some_tables(
+                    held.reads, self._parameters.minhash, self._share(member), slots,
+                    on_device=hashes, slots_on_device=True, keeping=persistent, advance=advance,
+                )  # fmt: skip
+            self._team.devices[member].synchronize()
+            return slots, built
+
+        each = self._team.at_once(build)
+        parts = [built for _, built in each]
+
+        def join(member: int) -> None:
+            held = self._held[member]
+            with held.arena.in_use():
+                held.tables = join_tables(parts, member, each[member][0])
+            self._team.devices[member].synchronize()
+
+        self._team.at_once(join)
+
+    def _share(self, member: int) -> range:
+        """The tables that a GPU builds for all."""
+        hashes, gpus = self._parameters.minhash.hashes, len(self._team)
+        return range(hashes * member // gpus, hashes * (member + 1) // gpus)
+
     def _build_in_common(self, arena: Arena, advance: _Advance) -> None:
         """Build some of the tables on each GPU, for all."""
         place, minhash = self.plan.placement, self._parameters.minhash
-        gpus = len(self._team)
         with self._team.devices[0] as first:
             with arena.in_use():
                 slots = empty_slots(self._reads.reads, minhash.hashes, place.slots)
@@ -230,11 +265,11 @@ class GpuCorrection:
 
         def build(member: int) -> BuiltTables:
             held = self._held[member]
-            own = range(minhash.hashes * member // gpus, minhash.hashes * (member + 1) // gpus)
             with held.arena.in_use():
                 built = build_some_tables(
-                    held.reads, minhash, own, seen_from_here(slots), on_device=place.tables,
-                    slots_on_device=place.slots, keeping=arena.in_use, advance=advance,
+                    held.reads, minhash, self._share(member), seen_from_here(slots),
+                    on_device=place.tables, slots_on_device=place.slots, keeping=arena.in_use,
+                    advance=advance,
                 )  # fmt: skip
             self._team.devices[member].synchronize()
             return built

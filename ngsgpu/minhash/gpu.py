@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from ngsgpu.device.cuda.kernels import KernelModule, grid_for
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import mapped_empty
-from ngsgpu.device.team import free_unused
+from ngsgpu.device.team import free_unused, here
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.cpu import NO_SLOT, MinhashParameters
 
@@ -144,6 +144,31 @@ def build_tables_on_gpu(
         keeping=persistent, advance=advance,
     )  # fmt: skip
     return DeviceTables.of(built.ids, built.positions, slots, built.entries)
+
+
+def join_tables(parts: Sequence[BuiltTables], own: int, slots: Any) -> DeviceTables:
+    """All tables, of which each of several GPUs has built some, on the current one.
+
+    Args:
+        parts: what the GPUs have built, in the order of the tables.
+        own: which of them this GPU has; the others are copied here.
+        slots: of all tables, in which those of its own are filled in, and now the others.
+    """
+    joined = BuiltTables()
+    for number, part in enumerate(parts):
+        for ids, positions, entries in zip(part.ids, part.positions, part.entries, strict=True):
+            column = len(joined.entries)
+            with persistent():
+                joined.ids.append(here(ids))
+                joined.positions.append(here(positions))
+            joined.entries.append(entries)
+            if number != own and entries:
+                arguments = (joined.ids[-1], np.int64(entries), np.int32(column))
+                grid = grid_for(entries, 256, BLOCKS_PER_MULTIPROCESSOR)
+                KERNELS.launch(
+                    "fill_slots", grid, (256,), (*arguments, np.int32(slots.shape[1]), slots)
+                )
+    return DeviceTables.of(joined.ids, joined.positions, slots, joined.entries)
 
 
 @dataclass(slots=True)

@@ -1,6 +1,21 @@
 // Minhash signatures and tables; the reference is ngsgpu/minhash/cpu.py.
 #include "ngsgpu/readset/reads.cuh"
 
+// 32 bits to every second of 64.
+__device__ __forceinline__ uint64_t spread_bits(uint32_t bits) {
+    uint64_t word = bits;
+    word = (word | (word << 16)) & 0x0000FFFF0000FFFFull;
+    word = (word | (word << 8)) & 0x00FF00FF00FF00FFull;
+    word = (word | (word << 4)) & 0x0F0F0F0F0F0F0F0Full;
+    word = (word | (word << 2)) & 0x3333333333333333ull;
+    return (word | (word << 1)) & 0x5555555555555555ull;
+}
+
+// Two bits a base from two planes; the base of the lowest bits is in the lowest.
+__device__ __forceinline__ uint64_t joined(uint32_t low, uint32_t high) {
+    return spread_bits(low) | (spread_bits(high) << 1);
+}
+
 // Signatures of reads under blockDim.x consecutive functions; ``keys`` and ``positions`` point
 // to one array per function.
 //
@@ -16,7 +31,8 @@ extern "C" __global__ void sign_reads(const Reads* reads_in, int64_t first, int6
     const Reads reads = *reads_in;
     uint64_t* canonical = kmers + threadIdx.y * 2 * max_kmers;
     uint64_t* forward = canonical + max_kmers;
-    const uint64_t mask = k == 32 ? ~0ull : (1ull << (2 * k)) - 1;
+    const uint64_t mask = ~0ull >> (64 - 2 * k);
+    const uint32_t all = ~0u >> (32 - k);
     for (int64_t base = first + int64_t(blockIdx.x) * blockDim.y; base < last;
          base += int64_t(gridDim.x) * blockDim.y) {
         const int64_t read = base + threadIdx.y;
@@ -28,12 +44,10 @@ extern "C" __global__ void sign_reads(const Reads* reads_in, int64_t first, int6
             const uint64_t* planes = reads.planes + plane_start(reads, read);
             count = length >= k ? length - k + 1 : 0;
             for (int i = threadIdx.x; i < count; i += blockDim.x) {
-                uint64_t kmer = 0, complement = 0;
-                for (int j = 0; j < k; ++j) {
-                    const uint64_t code = base_at(planes, words, i + j);
-                    kmer = (kmer << 2) | code;
-                    complement |= (3 - code) << (2 * j);
-                }
+                const Bases bases = bases_from(planes, words, length, 0, i);
+                const uint32_t low = uint32_t(bases.low) & all, high = uint32_t(bases.high) & all;
+                const uint64_t kmer = joined(__brev(low) >> (32 - k), __brev(high) >> (32 - k));
+                const uint64_t complement = joined(~low & all, ~high & all);
                 forward[i] = kmer;
                 canonical[i] = kmer < complement ? kmer : complement;
             }
@@ -86,4 +100,14 @@ extern "C" __global__ void fill_table(const uint64_t* keys, const int64_t* ids, 
         table_positions[target] = positions[read];
         slots[int64_t(read) * columns + column] = target;
     }
+}
+
+// Fill in the slots of a table that another GPU has built: where each of its reads is.
+//
+// Grid: any; block: any, one thread per entry. Bytes: 4 in, 4 out per entry as random accesses.
+extern "C" __global__ void fill_slots(const uint32_t* table_ids, int64_t entries, int column,
+                                      int columns, uint32_t* slots) {
+    const int64_t step = int64_t(gridDim.x) * blockDim.x;
+    for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < entries; i += step)
+        slots[int64_t(table_ids[i] & 0x7FFFFFFFu) * columns + column] = uint32_t(i);
 }

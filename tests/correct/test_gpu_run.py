@@ -100,6 +100,27 @@ def test_several_gpus_and_batches_change_nothing(
     assert (sum(fake.corrected) - observed) * mates == reads.reads
 
 
+@pytest.mark.parametrize("gpus", [2, 3, 7])
+@pytest.mark.parametrize("seed", range(3))
+def test_each_of_linked_gpus_builds_some_tables(
+    monkeypatch: pytest.MonkeyPatch, seed: int, gpus: int
+) -> None:
+    reads, parameters = make_reads(400 + seed)
+    fake = FakeGpus(reads, parameters, COVERAGE, sizes=(1 << 40,) * gpus, linked=True)
+    expected = correct_on_cpu(reads, fake.tables, parameters, COVERAGE)
+    fake.install(monkeypatch)
+    tables: list[int] = []
+    given = DeviceReadSet.from_host(reads) if seed % 2 else reads
+    with GpuCorrection(given, parameters, COVERAGE, gpus=gpus, batches=SMALL) as run:
+        run.place_reads()
+        assert run.plan.divided_over == 1
+        run.build_tables(tables.append)
+        assert all(pool.peak <= run.plan.total for pool in fake.pools)
+        found = run.correct()
+    assert_equal(found, expected)
+    assert sum(tables) == parameters.minhash.hashes
+
+
 @pytest.mark.parametrize("on_gpu", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_gpus_with_memory_in_common(

@@ -122,6 +122,23 @@ def test_several_gpus_and_batches_change_nothing(
         assert_equal(run.correct(), expected)
 
 
+@pytest.mark.parametrize("gpus", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_each_of_linked_gpus_builds_some_tables(
+    monkeypatch: pytest.MonkeyPatch, seed: int, gpus: int
+) -> None:
+    crowd(monkeypatch)
+    # Arrays of the same GPU are copied, too, as if they were of another one.
+    monkeypatch.setattr("ngsgpu.minhash.gpu.here", lambda array: array.copy())
+    reads, parameters = make_reads(100 + seed)
+    expected = correct_on_cpu(reads, build_tables(reads, parameters.minhash), parameters, COVERAGE)
+    with GpuCorrection(reads, parameters, COVERAGE, gpu_memory=2 << 30, gpus=gpus) as run:
+        run.place_reads()
+        assert run.plan.divided_over == 1 and not run.plan.moved
+        run.build_tables()
+        assert_equal(run.correct(), expected)
+
+
 def test_no_more_is_taken_than_planned() -> None:
     """On reads enough for the arrays to matter: 60,000 of 100 bases."""
     import cupy

@@ -127,8 +127,8 @@ class Precopy:
         """
         for task in self._tasks:
             task.result()
-        for file, _, _ in self._jobs:
-            check_same(file)
+        for layout, _, _ in self._jobs:
+            check_same(layout)
         copied = dict(self._pages)
         self._pages.clear()
         for index, file in self._files.items():

@@ -378,6 +378,12 @@ class FakeGpus:
         table_positions[: len(kept)] = positions[reads]
         slots[reads, column] = np.arange(len(kept))
 
+    def _fill_slots(
+        self, table_ids: Any, entries: Any, column: Any, columns: Any, slots: Any
+    ) -> None:
+        assert slots.shape[1] == columns
+        slots[table_ids[:entries] & ~np.uint32(1 << 31), column] = np.arange(entries)
+
     def table_arrays(self, struct: Any) -> TableArrays:
         """The tables as the kernels find them."""
         fields = minhash_gpu.TABLES.unpack(struct)
