@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.errors import InputError, OutputError
+from ngsgpu.errors import InputError, OutputError, output_error
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output import edits
 from ngsgpu.io.output.atomic import AtomicFile
@@ -39,7 +39,7 @@ def test_lanes_follow_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     out = tmp_path / "out.fq"
     lanes = lanes_of(*files)
     with OutputSet([out]) as outputs:
-        with Precopy(layouts_of(lanes), [(0,)] * 3, outputs, 2) as precopy:
+        with Precopy(layouts_of(lanes), [(0,)] * 3, outputs, 8) as precopy:
             copied = precopy.finish()
         assert copied[0].tobytes() == b"".join(content)
         copied[0][1] = ord("X")
@@ -54,11 +54,11 @@ def test_outputs_that_cannot_be_mapped_are_left_to_be_written(
     layouts = layouts_of(lanes_of(file))
     with (
         OutputSet([tmp_path / "out.fq.gz"]) as outputs,
-        Precopy(layouts, [(0,)], outputs, 2) as one,
+        Precopy(layouts, [(0,)], outputs, 8) as one,
     ):
         assert one.finish() == {}
     monkeypatch.setattr(AtomicFile, "free_space", lambda self: 0)
-    with OutputSet([tmp_path / "out.fq"]) as outputs, Precopy(layouts, [(0,)], outputs, 2) as two:
+    with OutputSet([tmp_path / "out.fq"]) as outputs, Precopy(layouts, [(0,)], outputs, 8) as two:
         # What is in memory has all its pages.
         assert list(two.finish()) == [0] * AtomicFile.is_in_memory
 
@@ -70,7 +70,7 @@ def test_a_changed_input_is_refused(tmp_path: Path) -> None:
     with (
         pytest.raises(InputError, match="the file changed during the run"),
         OutputSet([tmp_path / "out.fq"]) as outputs,
-        Precopy(layouts, [(0,)], outputs, 2) as precopy,
+        Precopy(layouts, [(0,)], outputs, 8) as precopy,
     ):
         precopy.finish()
     assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]
@@ -87,11 +87,15 @@ def test_a_full_disk_is_told_and_what_waits_is_dropped(
         raise OSError(errno.ENOSPC, "")
 
     monkeypatch.setattr(os, "pwrite", no_space)
-    monkeypatch.setattr(os, "posix_fallocate", no_space)
+
+    def no_pages(file: AtomicFile, pages: object, offset: int) -> None:
+        raise output_error(file.path, OSError(errno.ENOSPC, ""))
+
+    monkeypatch.setattr(AtomicFile, "populate", no_pages)
     with (
         pytest.raises(OutputError, match="the disk is full"),
         OutputSet([tmp_path / "out.fq"]) as outputs,
-        Precopy(layouts, [(0,)], outputs, 2) as precopy,
+        Precopy(layouts, [(0,)], outputs, 8) as precopy,
     ):
         precopy.finish()
     assert [path.name for path in tmp_path.iterdir()] == ["in.fq"]
@@ -113,7 +117,7 @@ def test_kernels_that_are_loaded_are_those_that_write(
     some = Edits(np.arange(100), np.ones(100, np.uint16), np.ones(100, np.uint32))
     with (
         OutputSet([tmp_path / "out.fq"]) as outputs,
-        Precopy(layouts, [(0,)], outputs, 2) as precopy,
+        Precopy(layouts, [(0,)], outputs, 8) as precopy,
     ):
         where = layouts, [(0,)], outputs, some
         copied = precopy.finish()

@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _TMPFS: Final = 0x01021994  # of statfs(2)
+_POPULATE_WRITE: Final = 23  # MADV_POPULATE_WRITE
 
 _targets: set[Path] = set()
 """Targets being written by this process."""
@@ -148,8 +149,33 @@ class AtomicFile:
         except OSError as error:
             raise output_error(self.path, error) from error
 
+    def populate(self, pages: NDArray[np.uint8], offset: int) -> None:
+        """See that mapped bytes of a file in memory have pages.
+
+        Writing to bytes for whose pages there is no room would end the process. Threads may do this
+        at the same time, and need not wait for each other as they do for ``reserve``.
+
+        Args:
+            pages: the bytes, from ``mapped``.
+            offset: of the first one in the file.
+
+        Raises:
+            OutputError: the disk is full.
+        """
+        first = pages.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
+        size = pages.ctypes.data + len(pages) - first
+        madvise = ctypes.CDLL(None, use_errno=True).madvise
+        if madvise(ctypes.c_void_p(first), ctypes.c_size_t(size), _POPULATE_WRITE) == 0:
+            return
+        number = ctypes.get_errno()
+        if number == errno.EINVAL:  # Linux before 5.14
+            self.reserve(offset, offset + len(pages))
+            return
+        error = OSError(errno.ENOSPC if number == errno.EFAULT else number, "")
+        raise output_error(self.path, error)
+
     def cut(self, size: int) -> None:
-        """Make the file so short.
+        """Make the file so long; what is new is zeros, and has no pages in memory yet.
 
         Raises:
             OutputError: the disk fails.

@@ -13,16 +13,17 @@ from ngsgpu.errors import OutputError
 from ngsgpu.io.output.atomic import AtomicFile
 
 MEMORY_WRITERS: Final = 8
-"""Threads that fill files in memory, whose pages they map and need not wait for."""
+"""Threads that fill files in memory, whose pages they map and need not wait for. As pages are
+zeroed first, fewer than so many threads are sooner done by writing."""
 
 _PART: Final = 4 << 20
 
-_RESERVED: Final = 128 << 20
-"""Maximum bytes by which a file is extended beyond its content."""
+_AHEAD: Final = 128 << 20
+"""Maximum bytes by which a file is longer than its content, so that it rarely has to grow."""
 
 
 class FileInMemory:
-    """A file whose pages are reserved, so that a full disk is noticed, and mapped for each part.
+    """A file of which each part is mapped and gets its pages when it is written.
 
     Only one thread at a time can write to a file; mapping its pages uses several.
     """
@@ -30,23 +31,29 @@ class FileInMemory:
     def __init__(self, file: AtomicFile) -> None:
         self._file = file
         self._lock = threading.Lock()
-        self._reserved = 0
+        self._size = 0
         self._end = 0
 
     def write_at(self, data: memoryview, offset: int) -> None:
-        """Write all of ``data`` at a place in the file; may be called in any thread."""
+        """Write all of ``data`` at a place in the file; may be called in any thread.
+
+        Raises:
+            OutputError: the disk is full.
+        """
         end = offset + len(data)
         with self._lock:
             self._end = max(self._end, end)
-            if end > self._reserved:
-                self._reserved = self._reserve(end)
-        np.copyto(self._file.mapped(len(data), offset), np.frombuffer(data, dtype=np.uint8))
+            if end > self._size:
+                self._size = self._lengthen(end)
+        pages = self._file.mapped(len(data), offset)
+        self._file.populate(pages, offset)
+        np.copyto(pages, np.frombuffer(data, dtype=np.uint8))
 
-    def _reserve(self, end: int) -> int:
-        """Reserve pages up to ``end``, and some more if there is room; returns up to where."""
-        for wanted in (end + min(end, _RESERVED), end):
+    def _lengthen(self, end: int) -> int:
+        """Lengthen the file to ``end``, and some more if it may be; returns its size."""
+        for wanted in (end + min(end, _AHEAD), end):
             try:
-                self._file.reserve(self._reserved, wanted)
+                self._file.cut(wanted)
             except OutputError:
                 if wanted == end:
                     raise
@@ -55,7 +62,7 @@ class FileInMemory:
         return end
 
     def finish(self) -> None:
-        """Release surplus reserved space."""
+        """Cut off what is too much."""
         self._file.cut(self._end)
 
 

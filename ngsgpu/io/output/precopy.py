@@ -1,8 +1,8 @@
 """Copies plain inputs to their outputs in the background, so that only edits remain.
 
 Correction on a GPU leaves the CPU cores idle for a while; an output has the size of its input and
-most of its bytes. Outputs in memory are mapped: Linux lets only one thread at a time write to a
-file, but several copy to its pages, and edits find these in place.
+most of its bytes. Outputs in memory are mapped by eight threads and more: Linux lets only one at a
+time write to a file, but several copy to its pages, and edits find these in place.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.in_memory import MEMORY_WRITERS
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import FileLayout, PlainReader, ReadFilesLayout, check_same
 
@@ -79,7 +80,7 @@ class Precopy:
             ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-copy")
         )
         for index, file in self._files.items():
-            if self._sizes[index] and file.is_in_memory:
+            if self._sizes[index] and self._threads >= MEMORY_WRITERS and file.is_in_memory:
                 file.cut(self._sizes[index])
                 self._pages[index] = file.mapped(self._sizes[index])
         for layout, index, place in self._jobs:
@@ -105,9 +106,9 @@ class Precopy:
             return
         fill, target = reader.prepare(start, end), self._files[index]
         if index in self._pages:
-            # Pages that were not there when they are written to would end the process.
-            target.reserve(place + start, place + end)
-            fill(self._pages[index][place + start : place + end])
+            pages = self._pages[index][place + start : place + end]
+            target.populate(pages, place + start)
+            fill(pages)
             return
         data = np.empty(end - start, dtype=np.uint8)
         fill(data)

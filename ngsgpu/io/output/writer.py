@@ -86,7 +86,6 @@ class OutputSet:
     def _writer(self, file: AtomicFile, level: int) -> _Writer:
         queued = _QUEUED * self._threads + 2
         if not str(file.path).endswith(_COMPRESSED_ENDINGS):
-            # Mapping pages takes more of the cores than writing does; few have none to spare.
             in_parts = self._threads >= MEMORY_WRITERS and file.is_in_memory
             return _Writer(file, None, queued, PartsInMemory(file) if in_parts else None)
         if self._pool is None:
