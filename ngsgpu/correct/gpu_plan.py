@@ -165,11 +165,7 @@ def plan_gpu(
         smallest = plan(placement, -1)
         if smallest.total > budget:
             continue
-        # All tables have the same size.
-        a_table = table_bytes(reads.reads) // divided_over
-        more = min(hashes - placement.tables, (budget - smallest.total) // a_table)
-        placement = replace(placement, tables=placement.tables + more)
-        # Stripes of what is divided are rounded up.
+        placement = replace(placement, tables=hashes)
         while plan(placement, -1).total > budget:
             placement = replace(placement, tables=placement.tables - 1)
         fitting = (plan(placement, level) for level in range(len(levels)))

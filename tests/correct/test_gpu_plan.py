@@ -60,6 +60,20 @@ def test_everything_on_the_gpu() -> None:
     )
 
 
+def test_human_reads_on_four_gpus() -> None:
+    """What is on the first GPU before it is divided leaves as much for tables afterwards."""
+    reads = ReadMemory.expected(900_000_000, 90 * 10**9, 100, paired=True, quality_bits=8)
+
+    def plan(hashes: int) -> GpuPlan:
+        parameters = CorrectionParameters(minhash=MinhashParameters(hashes=hashes))
+        budget = int(138.6 * GIB)
+        return plan_team(reads, parameters, 4, linked=True, budget=budget, host_budget=1000 * GIB)
+
+    assert (plan(48).divided_over, plan(48).moved) == (4, ["slots"])
+    assert plan(48).host == 900_000_000 * 48 * 4
+    assert (plan(28).divided_over, plan(28).moved) == (4, [])
+
+
 def test_data_are_divided_where_they_do_not_fit_on_each_gpu() -> None:
     parameters = CorrectionParameters()
 
