@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -119,16 +120,18 @@ class Exchange:
         """
         own = np.asarray(counts, dtype=np.int64)
         gpus = len(self.team)
-        if own.shape != (gpus, gpus) or own.min(initial=0) < 0:
+        # Small exchanges take as long as Python's calls, and NumPy's are slow for so few numbers.
+        rows = own.tolist()
+        if own.shape != (gpus, gpus) or min(map(min, rows), default=0) < 0:
             raise ValueError(f"counts must be a matrix of {gpus} x {gpus} numbers from 0 on")
         dtype = np.dtype(arrays[0].dtype)
-        self._check(arrays, own.sum(axis=1), dtype, "sends")
-        wanted = own.sum(axis=0)
+        self._check(arrays, list(map(sum, rows)), dtype, "sends")
+        wanted = list(map(sum, zip(*rows, strict=True)))
         with self._devices.errors("copying between GPUs"):
             if out is None:
-                out = [self._devices.empty(gpu, int(wanted[gpu]), dtype) for gpu in range(gpus)]
+                out = [self._devices.empty(gpu, wanted[gpu], dtype) for gpu in range(gpus)]
             self._check(out, wanted, dtype, "gets")
-            results = [array[: int(size)] for array, size in zip(out, wanted, strict=True)]
+            results = [array[:size] for array, size in zip(out, wanted, strict=True)]
             self._move({"send": list(arrays), "receive": results}, own * dtype.itemsize)
         return results
 
@@ -176,11 +179,11 @@ class Exchange:
         ]
 
     def _check(
-        self, arrays: Sequence[Any], wanted: NDArray[np.int64], dtype: np.dtype[Any], does: str
+        self, arrays: Sequence[Any], wanted: Sequence[int], dtype: np.dtype[Any], does: str
     ) -> None:
         if len(arrays) != len(self.team):
             raise ValueError(f"{len(arrays)} arrays for {len(self.team)} GPUs")
-        for gpu, (array, size) in enumerate(zip(arrays, wanted.tolist(), strict=True)):
+        for gpu, (array, size) in enumerate(zip(arrays, wanted, strict=True)):
             if array.dtype != dtype or array.ndim != 1 or not array.flags.c_contiguous:
                 raise ValueError(f"GPU {gpu}: the array must be contiguous and of {dtype}")
             if len(array) < size:
@@ -188,20 +191,21 @@ class Exchange:
             self._devices.check_home(gpu, array)
 
     def _move(self, buffers: _Buffers, sizes: NDArray[np.int64]) -> None:
-        others = sizes.copy()
-        np.fill_diagonal(others, 0)
         with self._devices.issuing():
             if self._way == "nccl":
                 self._devices.nccl_exchange(buffers, sizes)
-            elif self._pulls(others):
-                _pull(self._devices, buffers, sizes)
+            elif self._pulls(rows := sizes.tolist()):
+                _pull(self._devices, buffers, rows)
             else:
                 _copy(self._devices, buffers, self._transfers(sizes))
 
-    def _pulls(self, others: NDArray[np.int64]) -> bool:
-        if self._way == "auto":
-            return len(others) <= MOST_PULLED and int(others.sum(axis=0).max()) <= PULL_BYTES
-        return self._way == "pull" and len(others) <= MOST_PULLED
+    def _pulls(self, sizes: list[list[int]]) -> bool:
+        if len(sizes) > MOST_PULLED or self._way not in ("auto", "pull"):
+            return False
+        columns = enumerate(zip(*sizes, strict=True))
+        return self._way == "pull" or all(
+            sum(column) - column[gpu] <= PULL_BYTES for gpu, column in columns
+        )
 
     def _transfers(self, sizes: NDArray[np.int64]) -> Transfers:
         if self._way == "host":
@@ -211,20 +215,20 @@ class Exchange:
         return direct_transfers(sizes)
 
 
-def _pull(devices: Any, buffers: _Buffers, sizes: NDArray[np.int64]) -> None:
+def _pull(devices: Any, buffers: _Buffers, sizes: list[list[int]]) -> None:
     """Launch a kernel on each GPU that gets data, which reads it where it is."""
     gpus = len(sizes)
-    sends = starts_to_send(sizes)
+    sends = [list(accumulate(row, initial=0)) for row in sizes]
     here = [devices.current(gpu) for gpu in range(gpus)]
-    sources = [[i for i in range(gpus) if i != gpu and sizes[i, gpu] > 0] for gpu in range(gpus)]
+    sources = [[i for i in range(gpus) if i != gpu and sizes[i][gpu] > 0] for gpu in range(gpus)]
     senders = sorted({i for own in sources for i in own})
     ready = {gpu: devices.record(here[gpu]) for gpu in senders}
     for gpu in range(gpus):
-        if not sizes[:, gpu].any():
+        parts = [(Place(i, "send", sends[i][gpu]), sizes[i][gpu]) for i in range(gpus)]
+        if not any(size for _, size in parts):
             continue
         for i in sources[gpu]:
             devices.wait(here[gpu], ready[i])
-        parts = [(Place(i, "send", int(sends[i, gpu])), int(sizes[i, gpu])) for i in range(gpus)]
         devices.pull(here[gpu], Place(gpu, "receive", 0), parts, buffers)
     for gpu in range(gpus):
         if sources[gpu]:
