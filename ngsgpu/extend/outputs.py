@@ -12,7 +12,6 @@ from ngsgpu.errors import UsageError
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.records import Format, format_pairs
 from ngsgpu.extend.sections import Section
-from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.io.output.writer import OutputSet
 
 
@@ -109,8 +108,7 @@ class TextMaker:
             reverse_complemented_input=self.reverse_complemented_input,
         )
         texts = format_pairs(mates1, mates2, section.begin, how, results)
-        lengths = results.total.astype(np.int64) + results.left + results.right
-        return Text(*texts, lengths[results.kind != NOT_CONNECTED], section.pairs)
+        return Text(*texts, section.pairs)
 
     def write(self, text: Text, files: OutputSet) -> None:
         """Append a text to the files, which are those of ``outputs.paths``."""

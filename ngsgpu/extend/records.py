@@ -269,9 +269,45 @@ def write_records(
     return at, at1, at2
 
 
+@njit(nogil=True, cache=True)
+def measure_records(
+    mates1: Mates,
+    mates2: Mates,
+    begin: Integer,
+    how: Format,
+    results: Extensions,
+    lengths: NDArray[np.int64],
+) -> tuple[Integer, Integer, Integer, Integer]:
+    """Room for the bytes of each output, and how many ``lengths`` of extended reads it wrote."""
+    mates1 = borrowed(mates1)
+    mates2 = borrowed(mates2)
+    results = borrowed(results)
+    extended: Integer = np.int64(0)
+    remaining1: Integer = np.int64(0)
+    remaining2: Integer = np.int64(0)
+    connected: Integer = np.int64(0)
+    for i in range(len(results.kind)):
+        row = begin + i
+        if results.kind[i] == NOT_CONNECTED:
+            # With a line end that the file may lack.
+            remaining1 += np.int64(mates1.record_end[row] - mates1.header_start[row] + 2)
+            remaining2 += np.int64(mates2.record_end[row] - mates2.header_start[row] + 2)
+            continue
+        whole = np.int64(results.total[i]) + results.left[i] + results.right[i]
+        lengths[connected] = whole
+        connected += 1
+        name = mates1.header_end[row] - mates1.header_start[row]
+        extended += 2 * whole + name + HEADER_BYTES
+    if how.include_remaining:
+        extended += remaining1 + remaining2
+    if how.interleave_remaining:
+        return extended, remaining1 + remaining2, np.int64(0), connected
+    return extended, remaining1, remaining2, connected
+
+
 def format_pairs(
     mates1: Mates, mates2: Mates, begin: int, how: Format, results: Extensions
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int64]]:
     """Bytes of the extended reads, and of the remaining first and second mates.
 
     Args:
@@ -280,22 +316,14 @@ def format_pairs(
         begin: record of the first pair in ``results``.
         how: what to write.
         results: what became of the pairs.
+
+    Returns:
+        The bytes of each output, and the lengths of the extended reads.
     """
-    rows = slice(begin, begin + len(results.kind))
-    connected = results.kind != NOT_CONNECTED
-    sizes = [
-        mates.record_end[rows][~connected] - mates.header_start[rows][~connected] + 2
-        for mates in (mates1, mates2)
-    ]
-    bases = results.total.astype(np.int64) + results.left + results.right
-    names = mates1.header_end[rows] - mates1.header_start[rows]
-    extended = int((2 * bases + names + HEADER_BYTES)[connected].sum())
-    if how.include_remaining:
-        extended += sum(int(size.sum()) for size in sizes)
-    remaining = [int(size.sum()) for size in sizes]
-    if how.interleave_remaining:
-        remaining = [sum(remaining), 0]
-    buffers = [np.empty(size, np.uint8) for size in (extended, *remaining)]
+    # Not by NumPy: threads would wait for each other at every call.
+    lengths = np.empty(len(results.kind), dtype=np.int64)
+    *sizes, connected = measure_records(mates1, mates2, begin, how, results, lengths)
+    buffers = [np.empty(size, np.uint8) for size in sizes]
     written = write_records(mates1, mates2, begin, how, results, *buffers)
     first, second, third = (buffer[:size] for buffer, size in zip(buffers, written, strict=True))
-    return first, second, third
+    return first, second, third, lengths[:connected]

@@ -110,8 +110,10 @@ def indexed_sections(
         total = len(lane.files[0].starts) // step
         for begin in range(0, total, pairs):
             end = min(total, begin + pairs)
+            # The thread that loads the records finds out which bytes they are.
             pieces = [
-                _Piece.of(
+                partial(
+                    _Piece.of,
                     lane.files[mate],
                     readers[mate],
                     read_lengths,
@@ -124,9 +126,9 @@ def indexed_sections(
             yield Section(lane.first_read // 2 + begin, end - begin, partial(_load, pieces))
 
 
-def _load(pieces: Sequence[_Piece]) -> tuple[Mates, Mates]:
+def _load(pieces: Sequence[Callable[[], _Piece]]) -> tuple[Mates, Mates]:
     """Records of first and second mates."""
-    loaded = [piece.load() for piece in pieces]
+    loaded = [piece().load() for piece in pieces]
     if len(loaded) == 2:
         return loaded[0], loaded[1]
     return loaded[0].every_second(0), loaded[0].every_second(1)
