@@ -80,6 +80,9 @@ def can_spread(devices: Sequence[int]) -> bool:
         cuda = _cuda()
     except OSError:
         return False
+    # Whoever asks may be the first to use CUDA.
+    if cuda.cuInit(0) != 0:
+        return False
     value = ctypes.c_int()
 
     def has(attribute: int, device: int) -> bool:
