@@ -130,6 +130,7 @@ MODELS: dict[str, Model] = {
     "mark_shared": lambda load: (12.0 * load.entries, 5.0 * load.entries),
     "cupy.cumsum": lambda load: (8.0 * load.entries, 1.0 * load.entries),
     "fill_table": lambda load: (34.0 * load.entries, 10.0 * load.entries),
+    "fill_slots": lambda load: (8.0 * load.entries, 5.0 * load.entries),
     "correct_anchors": correct_anchors,
 }
 

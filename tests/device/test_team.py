@@ -74,6 +74,7 @@ def test_a_plan_is_summed_up_and_said():
     assert plan.document() == {
         "planned_bytes": plan.total, "budget_bytes": 12 * GIB, "read_bytes": 3 * GIB,
         "table_bytes": 2 * GIB, "building_bytes": GIB, "sorting_bytes": 4 * GIB, "host_bytes": 0,
+        "divided_over": 1,
     }  # fmt: skip
 
 
