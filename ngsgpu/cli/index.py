@@ -119,7 +119,7 @@ def query(
 
     parameters = QueryParameters(min_length=min_length, whole=whole, max_places=max_places)
     run = Compute(threads, backend, gpus, gpu_memory, quiet)
-    with open_run(run, "ngsgpu.suffix.search_gpu", max_gpus=1) as (_, options):
+    with open_run(run, "ngsgpu.suffix.query.gpu", max_gpus=1) as (_, options):
         say(query_files(index, in1, out, parameters, options), quiet)
 
 

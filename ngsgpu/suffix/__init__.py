@@ -8,7 +8,7 @@ from ngsgpu.suffix.build import IndexSummary, build_index, plan_index
 from ngsgpu.suffix.check import is_index
 from ngsgpu.suffix.fm import FmIndex, fm_index
 from ngsgpu.suffix.params import FORMATS, Format, QueryParameters, check_format
-from ngsgpu.suffix.query import QuerySummary, Searcher, query_files
+from ngsgpu.suffix.query.run import QuerySummary, Searcher, query_files
 from ngsgpu.suffix.store import open_index
 
 __all__ = [

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import njit
-from ngsgpu.suffix.fm import BLOCK, SAMPLED, FmIndex, base_of, word_count
-from ngsgpu.suffix.search import count_before
+from ngsgpu.suffix.fm import BLOCK, SAMPLED, FmIndex, base_of, count_before, word_count
 
 
 def is_index(index: FmIndex, text: NDArray[np.uint8]) -> bool:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import map_all
+from ngsgpu.sequence.codec import popcount
 from ngsgpu.suffix.array import Places
 
 SAMPLED: Final = 32
@@ -31,6 +32,10 @@ _BLOCK_WORDS: Final = 16
 
 _COUNT_WORDS: Final = 8
 _PART_BLOCKS: Final = 1 << 13
+
+_LOW_BITS = np.uint64(0x55555555)
+_PATTERNS = np.array([0xFFFFFFFF, 0xAAAAAAAA, 0x55555555, 0], dtype=np.uint64)
+"""By base, what turns its two bits into 11 (by exclusive or)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +152,26 @@ def base_of(words: NDArray[np.uint32], position: Integer) -> np.int64:
     """The base at a position of the transform."""
     at = _BLOCK_WORDS * (position // BLOCK) + _COUNT_WORDS + (position % BLOCK) // 16
     return np.int64((words[at] >> np.uint32(30 - 2 * (position % 16))) & np.uint32(3))
+
+
+@njit(nogil=True, cache=True)
+def count_before(
+    words: NDArray[np.uint32], primary: Integer, row: Integer, base: Integer
+) -> Integer:
+    """How many of the rows before this one have the base in front."""
+    position = row - 1 if row > primary else row
+    block = position // BLOCK
+    at = 16 * block
+    total = np.int64(words[at + 2 * base]) | (np.int64(words[at + 2 * base + 1]) << 32)
+    rest = position - BLOCK * block
+    at += 8
+    pattern = _PATTERNS[base]
+    while rest > 0:
+        word = np.uint64(words[at]) ^ pattern
+        word = word & (word >> np.uint64(1)) & _LOW_BITS
+        if rest < 16:
+            word >>= np.uint64(2 * (16 - rest))
+        total += np.int64(popcount(word))
+        at += 1
+        rest -= 16
+    return total

@@ -29,7 +29,7 @@ from ngsgpu.suffix import (
 from ngsgpu.suffix.bucket import BucketPlan, fm_index_by_buckets
 from ngsgpu.suffix.bwa import ENDINGS
 from ngsgpu.suffix.gpu import is_suffix_array_on_gpu, suffix_array_on_gpu
-from ngsgpu.suffix.search_gpu import is_index_on_gpu
+from ngsgpu.suffix.query.gpu import is_index_on_gpu
 from tests.support.crowd import crowd
 from tests.support.suffix import oracle
 

@@ -19,14 +19,14 @@ from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.suffix.fm import FmIndex
-from ngsgpu.suffix.paf import Hits, Names, lines_of
 from ngsgpu.suffix.params import QueryParameters
 from ngsgpu.suffix.places import SequencePlaces
-from ngsgpu.suffix.search import find_maximal, find_places, turn_places
+from ngsgpu.suffix.query.cpu import find_maximal, find_places, turn_places
+from ngsgpu.suffix.query.paf import Hits, Names, lines_of
 from ngsgpu.suffix.store import open_index
 
 if TYPE_CHECKING:
-    from ngsgpu.suffix.search_gpu import DeviceIndex
+    from ngsgpu.suffix.query.gpu import DeviceIndex
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ def query_files(
     own = (*open_index(prefix, options.threads), parameters or QueryParameters())
 
     def on_gpu() -> QuerySummary:
-        from ngsgpu.suffix.search_gpu import DeviceIndex
+        from ngsgpu.suffix.query.gpu import DeviceIndex
 
         there = DeviceIndex(own[0], options.gpu_memory, options.threads)
         return _query(Searcher(*own, there), paths, out, options)

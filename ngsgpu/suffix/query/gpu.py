@@ -1,4 +1,4 @@
-"""Exact matches of reads in an FM index on a GPU, equal to those of ``search``, and its proof."""
+"""Exact matches of reads in an FM index on a GPU, equal to those of ``cpu``, and its proof."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ngsgpu.device.plan import gpu_memory
 from ngsgpu.pool import Shared
 from ngsgpu.suffix.fm import FmIndex
 
-KERNELS: Final = KernelModule("ngsgpu.suffix", "search.cu")
+KERNELS: Final = KernelModule("ngsgpu.suffix.query", "query.cu")
 
 _KEPT: Final = 6
-"""Matches of a read that are kept when they are counted, as in ``search.cu``."""
+"""Matches of a read that are kept when they are counted, as in ``query.cu``."""
 
 
 class DeviceIndex:

@@ -16,36 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.sequence.codec import popcount
 from ngsgpu.sequence.intrinsics import prefetch
-from ngsgpu.suffix.fm import BLOCK, SAMPLED, base_of
-
-_LOW_BITS = np.uint64(0x55555555)
-_PATTERNS = np.array([0xFFFFFFFF, 0xAAAAAAAA, 0x55555555, 0], dtype=np.uint64)
-"""By base, what turns its two bits into 11 (by exclusive or)."""
-
-
-@njit(nogil=True, cache=True)
-def count_before(
-    words: NDArray[np.uint32], primary: Integer, row: Integer, base: Integer
-) -> Integer:
-    """How many of the rows before this one have the base in front."""
-    position = row - 1 if row > primary else row
-    block = position // BLOCK
-    at = 16 * block
-    total = np.int64(words[at + 2 * base]) | (np.int64(words[at + 2 * base + 1]) << 32)
-    rest = position - BLOCK * block
-    at += 8
-    pattern = _PATTERNS[base]
-    while rest > 0:
-        word = np.uint64(words[at]) ^ pattern
-        word = word & (word >> np.uint64(1)) & _LOW_BITS
-        if rest < 16:
-            word >>= np.uint64(2 * (16 - rest))
-        total += np.int64(popcount(word))
-        at += 1
-        rest -= 16
-    return total
+from ngsgpu.suffix.fm import BLOCK, SAMPLED, base_of, count_before
 
 
 @njit(nogil=True, cache=True)

@@ -1,5 +1,5 @@
 // Exact matches of reads in an FM index of both strands, and the proof of an index. The reference
-// are ngsgpu/suffix/search.py and ngsgpu/suffix/check.py.
+// are ngsgpu/suffix/query/cpu.py and ngsgpu/suffix/check.py.
 //
 // A thread does a read, a row, or a block. A step of a search reads two blocks of 64 bytes; a read
 // of 100 bases without mismatches takes about 200 steps, so that a million reads move 26 GB.

@@ -1,0 +1,1 @@
+"""Exact matches of reads: the search in an FM index, and lines of PAF."""
