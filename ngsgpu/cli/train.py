@@ -95,7 +95,7 @@ def export(
     out: Path = option(..., "FILE", "Output: the model.", "-o", "--out"),
 ) -> None:
     """Write fitted forests as a model file for ngsgpu correct --model."""
-    from ngsgpu.correct.forest import Model
+    from ngsgpu.correct.forests.forest import Model
     from ngsgpu.train.samples import load_forests
 
     grown, document = load_forests(forests)

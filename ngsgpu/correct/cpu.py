@@ -21,10 +21,10 @@ from ngsgpu.align.alignment import (
 from ngsgpu.align.alleles import find_alleles
 from ngsgpu.align.gap import find_gap
 from ngsgpu.align.rules import Rules
-from ngsgpu.correct import forest_features as features
-from ngsgpu.correct.decide import classify, count_errors, decide
-from ngsgpu.correct.forest import NO_FOREST
-from ngsgpu.correct.votes import edited_hash, vote_for_candidates
+from ngsgpu.correct.forests import features
+from ngsgpu.correct.forests.forest import NO_FOREST
+from ngsgpu.correct.rules.decide import classify, count_errors, decide
+from ngsgpu.correct.rules.votes import edited_hash, vote_for_candidates
 from ngsgpu.correct.workspace import (
     ALIGNED,
     ALONE,

@@ -16,7 +16,7 @@ from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import Rules
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
-from ngsgpu.correct.forest import NO_FOREST
+from ngsgpu.correct.forests.forest import NO_FOREST
 from ngsgpu.correct.params import HIGHEST_QUALITY, MASKED_QUALITY, CorrectionParameters
 from ngsgpu.correct.workspace import Workspace, sampled_anchors, sampled_errors
 from ngsgpu.io.inputs import ReadFiles

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES
-from ngsgpu.correct.gpu_forest import DeviceForests
+from ngsgpu.correct.forests.gpu import DeviceForests
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.workspace import COUNTERS, sampled_anchors, sampled_errors
 from ngsgpu.device.arena import persistent

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ngsgpu.correct.forests.gpu import forest_bytes
 from ngsgpu.correct.gpu import (
     RESULT_BYTES,
     BatchSizes,
@@ -20,7 +21,6 @@ from ngsgpu.correct.gpu import (
     tiers_for,
     workspace_block_bytes,
 )
-from ngsgpu.correct.gpu_forest import forest_bytes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.memory import format_size

@@ -4,8 +4,8 @@
 #include "ngsgpu/align/gap.cuh"
 #include "ngsgpu/align/msa.cuh"
 #include "ngsgpu/align/rules.cuh"
-#include "ngsgpu/correct/decide.cuh"
-#include "ngsgpu/correct/votes.cuh"
+#include "ngsgpu/correct/rules/decide.cuh"
+#include "ngsgpu/correct/rules/votes.cuh"
 #include "ngsgpu/correct/workspace.cuh"
 #include "ngsgpu/readset/reads.cuh"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ngsgpu.align.alignment import WEIGHT_BITS
 from ngsgpu.align.msa import MAX_AGREEING
 from ngsgpu.align.rules import SUPPORT_BITS, Rules
-from ngsgpu.correct.forest import Forests, check_threshold, load_model, without_forests
+from ngsgpu.correct.forests.forest import Forests, check_threshold, load_model, without_forests
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash import MinhashParameters
 

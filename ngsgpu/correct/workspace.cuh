@@ -2,9 +2,9 @@
 #pragma once
 #include "ngsgpu/align/candidates.cuh"
 #include "ngsgpu/align/msa.cuh"
-#include "ngsgpu/correct/forest.cuh"
+#include "ngsgpu/correct/forests/forest.cuh"
 #include "ngsgpu/correct/gpu.structs"
-#include "ngsgpu/correct/planes.cuh"
+#include "ngsgpu/correct/rules/planes.cuh"
 
 constexpr int MAX_THREADS = 256;
 

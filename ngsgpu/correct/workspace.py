@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import Alignments
 from ngsgpu.align.msa import Columns
-from ngsgpu.correct.forest import Forests, without_forests
-from ngsgpu.correct.forest_features import MOST_FEATURES, Samples
+from ngsgpu.correct.forests.features import MOST_FEATURES, Samples
+from ngsgpu.correct.forests.forest import Forests, without_forests
 from ngsgpu.minhash.cpu import MAX_ENTRIES, FoundArrays
 
 # Class of a read's own (anchor) correction; 0: none.

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.correct import cpu
 from ngsgpu.correct.cpu_run import CorrectionOnCpu, anchors_in_bucket_order, observed_rules
-from ngsgpu.correct.forest import Forests, fixed_coverage, no_trees
-from ngsgpu.correct.forest_features import Samples
+from ngsgpu.correct.forests.features import Samples
+from ngsgpu.correct.forests.forest import Forests, fixed_coverage, no_trees
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.workspace import Workspace
 from ngsgpu.errors import InputError

@@ -10,7 +10,15 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.forest import FEATURES, LEAF, VALUE_BITS, Forest, Link, accepts, check_threshold
+from ngsgpu.correct.forests.forest import (
+    FEATURES,
+    LEAF,
+    VALUE_BITS,
+    Forest,
+    Link,
+    accepts,
+    check_threshold,
+)
 from ngsgpu.errors import UsageError
 from ngsgpu.jit import njit
 from ngsgpu.train.extract import Rows
@@ -139,7 +147,7 @@ def breadth_first(
     left: NDArray[Any],
     right: NDArray[Any],
 ) -> NDArray[np.int64]:
-    """Nodes of a tree as ``ngsgpu.correct.forest`` lays them out.
+    """Nodes of a tree as ``ngsgpu.correct.forests.forest`` lays them out.
 
     Args:
         leaf: whether a node is a leaf.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.forest import FEATURES, Forest
+from ngsgpu.correct.forests.forest import FEATURES, Forest
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.atomic import write_texts
 from ngsgpu.train.extract import Rows

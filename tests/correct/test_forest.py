@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.cli import main
 from ngsgpu.correct import CorrectionParameters, RunOptions
-from ngsgpu.correct.forest import FEATURES, MAGIC, Model, accepts, load_model
+from ngsgpu.correct.forests.forest import FEATURES, MAGIC, Model, accepts, load_model
 from ngsgpu.errors import InputError, UsageError
 from tests.support.correct.forests import ForestCorrector, Forests
 from tests.support.correct.scenarios import Scenario, scenarios

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from ngsgpu.align import msa
 from ngsgpu.align.alignment import alignment_weight, mismatches_at, quality_weights
-from ngsgpu.correct import CorrectionParameters, corrections, cpu, decide
-from ngsgpu.correct.votes import hash_sequence
+from ngsgpu.correct import CorrectionParameters, corrections, cpu
+from ngsgpu.correct.rules import decide
+from ngsgpu.correct.rules.votes import hash_sequence
 from ngsgpu.io.output.edits import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.readset import ReadSet
 from tests.support.correct import oracle

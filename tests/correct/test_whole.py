@@ -9,7 +9,7 @@ from hypothesis import given
 
 from ngsgpu.correct import CorrectionParameters, RunOptions, cpu
 from ngsgpu.correct.cpu_run import anchors_in_bucket_order, correct_on_cpu
-from ngsgpu.correct.forest import Forests
+from ngsgpu.correct.forests.forest import Forests
 from ngsgpu.correct.workspace import Workspace
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet

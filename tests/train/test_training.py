@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.cli import main
-from ngsgpu.correct.forest import FEATURES, LEAF, Model, accepts
+from ngsgpu.correct.forests.forest import FEATURES, LEAF, Model, accepts
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.train.fit import Settings, fit, fit_groups
 from ngsgpu.train.samples import load_forests, load_samples, save_samples, select

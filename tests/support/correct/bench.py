@@ -8,8 +8,9 @@ from ngsgpu.align import msa
 from ngsgpu.align.alignment import Alignments, filter_candidates, mark_mates, quality_weights
 from ngsgpu.align.alleles import find_alleles
 from ngsgpu.align.gap import find_gap
-from ngsgpu.correct import Corrections, cpu, decide, votes
-from ngsgpu.correct.forest import NO_FOREST
+from ngsgpu.correct import Corrections, cpu
+from ngsgpu.correct.forests.forest import NO_FOREST
+from ngsgpu.correct.rules import decide, votes
 from ngsgpu.correct.workspace import Workspace
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ngsgpu.correct.forest import FEATURES, LEAF, Forest, Model
+from ngsgpu.correct.forests.forest import FEATURES, LEAF, Forest, Model
 from tests.support.correct import oracle
 from tests.support.correct.alignment import ONE, Candidate, Columns, consensus, make_reads, support
 from tests.support.correct.oracle import Decision

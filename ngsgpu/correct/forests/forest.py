@@ -23,7 +23,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.forest_features import ANCHOR_FEATURES, CANDIDATE_FEATURES, COVERAGE_BITS
+from ngsgpu.correct.forests.features import ANCHOR_FEATURES, CANDIDATE_FEATURES, COVERAGE_BITS
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.output.atomic import write_texts
 from ngsgpu.jit import njit

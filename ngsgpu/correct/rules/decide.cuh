@@ -1,4 +1,4 @@
-// Which of an anchor's bases its MSA changes; see ngsgpu/correct/decide.py.
+// Which of an anchor's bases its MSA changes; see ngsgpu/correct/rules/decide.py.
 #pragma once
 #include "ngsgpu/align/gap.cuh"
 #include "ngsgpu/align/msa.cuh"
@@ -6,7 +6,7 @@
 #include "ngsgpu/correct/workspace.cuh"
 #include "ngsgpu/readset/reads.cuh"
 
-constexpr int RARE = 50;  // of ngsgpu/correct/decide.py
+constexpr int RARE = 50;  // of ngsgpu/correct/rules/decide.py
 
 // Count the anchor's Q20 bases, and those that differ from the consensus and are rare.
 __device__ __forceinline__ void count_errors(const Reads& reads, const Weight* weights,

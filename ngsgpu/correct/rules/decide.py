@@ -10,8 +10,8 @@ from ngsgpu.align.alignment import Q20_WEIGHT, Alignments
 from ngsgpu.align.gap import in_gap
 from ngsgpu.align.msa import Columns, support_of
 from ngsgpu.align.rules import Rules
-from ngsgpu.correct import forest_features as features
-from ngsgpu.correct.forest import NO_FOREST, accepts
+from ngsgpu.correct.forests import features
+from ngsgpu.correct.forests.forest import NO_FOREST, accepts
 from ngsgpu.correct.workspace import Q20_BASES, Q20_ERRORS, Workspace
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from ngsgpu.align.alignment import Alignments
 from ngsgpu.align.alleles import carries_allele
 from ngsgpu.align.rules import Rules
-from ngsgpu.correct import forest_features as features
-from ngsgpu.correct.forest import NO_FOREST, accepts
+from ngsgpu.correct.forests import features
+from ngsgpu.correct.forests.forest import NO_FOREST, accepts
 from ngsgpu.correct.workspace import Workspace
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ngsgpu.correct.forest import NO_FOREST, ForestArrays, Forests
+from ngsgpu.correct.forests.forest import NO_FOREST, ForestArrays, Forests
 from ngsgpu.device.cuda.structs import Struct
 
 FOREST: Final = Struct(__name__, "Forest", {
@@ -15,7 +15,7 @@ FOREST: Final = Struct(__name__, "Forest", {
     "sure": "int64_t",
     "coverage": "int64_t",
 })  # fmt: skip
-"""A forest of ``ngsgpu.correct.forest.Forests``, and the coverage."""
+"""A forest of ``ngsgpu.correct.forests.forest.Forests``, and the coverage."""
 
 
 def forest_bytes(forests: Forests) -> int:

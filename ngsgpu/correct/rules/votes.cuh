@@ -1,9 +1,9 @@
-// Votes of an anchor's MSA on its candidates; see ngsgpu/correct/votes.py.
+// Votes of an anchor's MSA on its candidates; see ngsgpu/correct/rules/votes.py.
 #pragma once
 #include "ngsgpu/align/alleles.cuh"
 #include "ngsgpu/align/candidates.cuh"
 #include "ngsgpu/align/msa.cuh"
-#include "ngsgpu/correct/forest.cuh"
+#include "ngsgpu/correct/forests/forest.cuh"
 #include "ngsgpu/correct/workspace.cuh"
 
 constexpr uint32_t VOTE_CONFLICT = 0x80000000u;

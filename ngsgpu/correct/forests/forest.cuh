@@ -1,12 +1,12 @@
 // Forests that decide whether a base becomes the consensus; the references are
-// ngsgpu/correct/forest.py and forest_features.py, in whose order the features are.
+// ngsgpu/correct/forests/forest.py and features.py, in whose order the features are.
 //
 // A warp decides on one position, its lanes walk different trees. The functions are not inlined,
 // since few anchors need them and the registers of all others are scarce.
 #pragma once
 #include "ngsgpu/align/msa.cuh"
-#include "ngsgpu/correct/gpu_forest.structs"
-#include "ngsgpu/correct/planes.cuh"
+#include "ngsgpu/correct/forests/gpu.structs"
+#include "ngsgpu/correct/rules/planes.cuh"
 
 constexpr int64_t NO_FOREST = int64_t(1) << 40;
 constexpr int LEAF = 0xFFFF;

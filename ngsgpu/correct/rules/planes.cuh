@@ -1,4 +1,4 @@
-// Corrected sequences as planes, and their hashes; hash_sequence of ngsgpu/correct/votes.py.
+// Corrected sequences as planes, and their hashes; hash_sequence of ngsgpu/correct/rules/votes.py.
 #pragma once
 #include "ngsgpu/sequence/hashing.cuh"
 
