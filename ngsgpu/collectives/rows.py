@@ -41,6 +41,9 @@ MOST_PARTS: Final = 64
 
 _SIZES: Final = (1, 2, 4, 8, 16)
 
+_SAMPLES: Final = 1 << 14
+"""Keys of each GPU by which ranges are chosen."""
+
 
 def by_ranges(splitters: ArrayLike) -> Owner:
     """An owner by ranges: GPU g gets keys from ``splitters[g - 1]`` up to below ``splitters[g]``.
@@ -69,6 +72,36 @@ def by_ranges(splitters: ArrayLike) -> Owner:
         return found
 
     return owners
+
+
+def sample_of(keys: Any) -> NDArray[Any]:
+    """Keys of a column on the current GPU, at even distances, for ``even_splitters``."""
+    import cupy
+
+    places = np.unique(np.linspace(0, len(keys) - 1, min(_SAMPLES, len(keys)), dtype=np.int64))
+    found: NDArray[Any] = cupy.asnumpy(keys[cupy.asarray(places)])
+    return found
+
+
+def even_splitters(
+    samples: Sequence[NDArray[Any]], sizes: Sequence[int], ranges: int
+) -> NDArray[Any]:
+    """Keys that divide the rows of all GPUs into ranges of about the same size.
+
+    Args:
+        samples: of each GPU, from ``sample_of``; not all empty.
+        sizes: rows of each GPU.
+        ranges: how many.
+    """
+    weights = [
+        np.full(len(own), size / max(1, len(own))) for own, size in zip(samples, sizes, strict=True)
+    ]
+    keys = np.concatenate(samples)
+    order = np.argsort(keys)
+    sums = np.cumsum(np.concatenate(weights)[order])
+    wanted = sums[-1] * np.arange(1, ranges) / ranges
+    found: NDArray[Any] = keys[order][np.minimum(np.searchsorted(sums, wanted), len(keys) - 1)]
+    return found
 
 
 def partition(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -229,15 +229,9 @@ class GpuCorrection:
 
         def build(member: int) -> tuple[Any, BuiltTables]:
             held = self._held[member]
-            with held.arena.in_use():
-                with persistent():
-                    slots = empty_slots(held.reads.reads, hashes, True)
-                built = build_some_tables(
-                    held.reads, self._parameters.minhash, self._share(member), slots,
-                    on_device=hashes, slots_on_device=True, keeping=persistent, advance=advance,
-                )  # fmt: skip
-            self._team.devices[member].synchronize()
-            return slots, built
+            with held.arena.in_use(), persistent():
+                slots = empty_slots(held.reads.reads, hashes, True)
+            return slots, self._build_share(member, slots, persistent, advance)
 
         each = self._team.at_once(build)
         parts = [built for _, built in each]
@@ -250,10 +244,21 @@ class GpuCorrection:
 
         self._team.at_once(join)
 
-    def _share(self, member: int) -> range:
-        """The tables that a GPU builds for all."""
-        hashes, gpus = self._parameters.minhash.hashes, len(self._team)
-        return range(hashes * member // gpus, hashes * (member + 1) // gpus)
+    def _build_share(
+        self, member: int, slots: Any, keeping: Callable[[], AbstractContextManager[object]],
+        advance: _Advance,
+    ) -> BuiltTables:  # fmt: skip
+        """The tables that a GPU builds for all; see ``build_some_tables``."""
+        held, place, gpus = self._held[member], self.plan.placement, len(self._team)
+        hashes = self._parameters.minhash.hashes
+        own = range(hashes * member // gpus, hashes * (member + 1) // gpus)
+        with held.arena.in_use():
+            built = build_some_tables(
+                held.reads, self._parameters.minhash, own, slots, on_device=place.tables,
+                slots_on_device=place.slots, keeping=keeping, advance=advance,
+            )  # fmt: skip
+        self._team.devices[member].synchronize()
+        return built
 
     def _build_in_common(self, arena: Arena, advance: _Advance) -> None:
         """Build some of the tables on each GPU, for all."""
@@ -264,15 +269,7 @@ class GpuCorrection:
             first.synchronize()
 
         def build(member: int) -> BuiltTables:
-            held = self._held[member]
-            with held.arena.in_use():
-                built = build_some_tables(
-                    held.reads, minhash, self._share(member), seen_from_here(slots),
-                    on_device=place.tables, slots_on_device=place.slots, keeping=arena.in_use,
-                    advance=advance,
-                )  # fmt: skip
-            self._team.devices[member].synchronize()
-            return built
+            return self._build_share(member, seen_from_here(slots), arena.in_use, advance)
 
         parts = self._team.at_once(build)
 

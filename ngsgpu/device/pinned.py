@@ -95,7 +95,7 @@ class ReusedMemory:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._free: list[NDArray[np.uint8]] = []
+        self._free: dict[int, list[NDArray[np.uint8]]] = {}
 
     def empty(self, size: int) -> NDArray[np.uint8]:
         """Uninitialised pinned memory, uint8[size].
@@ -107,12 +107,12 @@ class ReusedMemory:
         """
         room = max(_LARGE_PAGE, 1 << max(0, size - 1).bit_length())
         with self._lock:
-            fitting = [at for at, memory in enumerate(self._free) if len(memory) == room]
-            memory = self._free.pop(fitting[0]) if fitting else None
+            free = self._free.setdefault(room, [])
+            memory = free.pop() if free else None
         if memory is None:
             memory = pinned_empty(room)
         lent = _Registered(memory[:size])
-        weakref.finalize(lent, self._free.append, memory).atexit = False
+        weakref.finalize(lent, free.append, memory).atexit = False
         return np.asarray(lent)
 
 

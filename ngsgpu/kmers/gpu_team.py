@@ -18,13 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.collectives import Exchange
+from ngsgpu.collectives.rows import even_splitters, sample_of
 from ngsgpu.device.arena import Arena, persistent
 from ngsgpu.device.team import Team
 from ngsgpu.io.gpu.parse import ParsedChunk
 from ngsgpu.kmers.gpu import MOST_ROWS, Counted, KmerBuffer, joined_row_bytes, summed
-
-_SAMPLES: Final = 1 << 14
-"""K-mers of each GPU by which ranges are chosen."""
 
 _MOST_PASSES: Final = 64
 _SMALL_BYTES: Final = 1 << 20
@@ -159,22 +157,14 @@ class KmerBuffers:
         """Where ranges of about the same size begin and end on each GPU, int64[n, ranges + 1]."""
         import cupy
 
-        def sample(gpu: int) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-            own = counted[gpu]
-            places = np.unique(
-                np.linspace(0, len(own) - 1, min(_SAMPLES, len(own)), dtype=np.int64)
-            )
+        def sample(gpu: int) -> NDArray[np.uint64]:
             with self._arenas[gpu].in_use():
-                words = own.kmers[0][cupy.asarray(places)].get()
-            return words, np.full(len(words), len(own) / max(1, len(words)))
+                return sample_of(counted[gpu].kmers[0])
 
-        found = [np.concatenate(own) for own in zip(*self._team.each(sample), strict=True)]
-        order = np.argsort(found[0])
-        words, sums = found[0][order], np.cumsum(found[1][order])
-        if len(words) == 0:
+        sizes = [len(own) for own in counted]
+        if not any(sizes):
             return np.zeros((len(counted), ranges + 1), dtype=np.int64)
-        wanted = sums[-1] * np.arange(1, ranges) / ranges
-        splitters = words[np.minimum(np.searchsorted(sums, wanted), len(words) - 1)]
+        splitters = even_splitters(self._team.each(sample), sizes, ranges)
 
         def starts(gpu: int) -> NDArray[np.int64]:
             own = counted[gpu]

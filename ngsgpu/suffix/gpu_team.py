@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.collectives import Exchange, by_ranges, partition, shuffle, sorted_shuffle
-from ngsgpu.collectives.rows import Table
+from ngsgpu.collectives.rows import Table, even_splitters, sample_of
 from ngsgpu.device.cuda.sort import order_of_rows
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
@@ -41,8 +41,6 @@ sorted, or ranks sent."""
 
 _UNEVEN: Final = 1.2
 """How much larger than the others a range of the array may be, which is chosen by samples."""
-
-_SAMPLES: Final = 1 << 14
 
 
 def suffix_array_on_gpus(
@@ -162,7 +160,8 @@ class _Doubling:
         self._bounds = [self._size * gpu // gpus for gpu in range(gpus + 1)]
         self._by_block = by_ranges(self._bounds[1:-1])
         tables = self._team.each(lambda gpu: self._first_keys(text, gpu))
-        splitters = self._splitters([keys for keys, _ in tables])
+        samples = self._team.each(lambda gpu: sample_of(tables[gpu][0]))
+        splitters = even_splitters(samples, [len(keys) for keys, _ in tables], gpus)
         tables = sorted_shuffle(exchange, tables, by_ranges(splitters))
         bases = np.cumsum([0, *(len(keys) for keys, _ in tables)]).tolist()
 
@@ -184,21 +183,6 @@ class _Doubling:
         if len(part):
             launch("pack_bytes", len(part), part, np.int64(len(part)), keys)
         return keys[: end - begin], cupy.arange(begin, end, dtype=self._kind)
-
-    def _splitters(self, keys: list[Any]) -> NDArray[np.uint64]:
-        """Keys that divide all into ranges of about the same size."""
-        import cupy
-
-        def sample(gpu: int) -> NDArray[np.uint64]:
-            own = keys[gpu]
-            count = min(_SAMPLES, len(own))
-            places = np.linspace(0, max(0, len(own) - 1), count).astype(np.int64)
-            taken: NDArray[np.uint64] = cupy.asnumpy(own[cupy.asarray(places)])
-            return taken
-
-        samples = np.sort(np.concatenate(self._team.each(sample)))
-        gpus = len(keys)
-        return samples[[len(samples) * gpu // gpus for gpu in range(1, gpus)]]
 
     def _begun(self, gpu: int, keys: Any, places: Any, base: int) -> _Part:
         import cupy

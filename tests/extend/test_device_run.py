@@ -172,11 +172,7 @@ def test_gpus_with_memory_in_common(
 def test_data_are_divided_where_they_do_not_fit_on_each_gpu(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    gpu = SimpleNamespace(
-        workspace_bytes=lambda rules, longest, pairs: 700 * pairs,
-        result_bytes=lambda rules, pairs: 700 * pairs,
-    )
-    monkeypatch.setitem(sys.modules, "ngsgpu.extend.gpu", gpu)
+    plain_batches(monkeypatch)
     # Human reads, 30-fold.
     memory = ReadMemory.expected(900_000_000, 90 * 10**9, 100, paired=True, quality_bits=8)
 
@@ -215,6 +211,15 @@ def small_gpu(
     return gpus
 
 
+def plain_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a pair of a batch take 700 bytes, and its result as many, without a GPU."""
+    gpu = SimpleNamespace(
+        workspace_bytes=lambda rules, longest, pairs: 700 * pairs,
+        result_bytes=lambda rules, pairs: 700 * pairs,
+    )
+    monkeypatch.setitem(sys.modules, "ngsgpu.extend.gpu", gpu)
+
+
 def test_qualities_may_lie_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = write_pairs(tmp_path, simulated_pairs())
     inputs = [first], [second]
@@ -228,11 +233,7 @@ def test_qualities_may_lie_on_the_host(tmp_path: Path, monkeypatch: pytest.Monke
 def test_batches_are_smaller_before_qualities_move(monkeypatch: pytest.MonkeyPatch) -> None:
     from ngsgpu.extend.gpu_plan import plan_gpu
 
-    gpu = SimpleNamespace(
-        workspace_bytes=lambda rules, longest, pairs: 700 * pairs,
-        result_bytes=lambda rules, pairs: 700 * pairs,
-    )
-    monkeypatch.setitem(sys.modules, "ngsgpu.extend.gpu", gpu)
+    plain_batches(monkeypatch)
     memory = ReadMemory.expected(10**6, 10**8, 100, paired=True, quality_bits=8)
     given = replace(PARAMETERS, insert_mean=300.0, insert_sd=10.0)
     for parameters in (given, replace(given, insert_mean=None, insert_sd=None)):

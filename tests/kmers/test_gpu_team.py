@@ -105,7 +105,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_team, "KmerBuffer", Buffer)
     monkeypatch.setattr(gpu_team, "summed", distinct)
     monkeypatch.setattr(gpu_team, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(gpu_team, "_SAMPLES", 8)
+    monkeypatch.setattr("ngsgpu.collectives.rows._SAMPLES", 8)
 
 
 def buffers_of(gpus: int, k: int, rows: int, room: int) -> gpu_team.KmerBuffers:

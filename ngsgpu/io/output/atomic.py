@@ -174,7 +174,7 @@ class AtomicFile:
         error = OSError(errno.ENOSPC if number == errno.EFAULT else number, "")
         raise output_error(self.path, error)
 
-    def cut(self, size: int) -> None:
+    def resize(self, size: int) -> None:
         """Make the file so long; what is new is zeros, and has no pages in memory yet.
 
         Raises:

@@ -22,6 +22,11 @@ _AHEAD: Final = 128 << 20
 """Maximum bytes by which a file is longer than its content, so that it rarely has to grow."""
 
 
+def is_mapped(file: AtomicFile, threads: int) -> bool:
+    """Whether a file is written sooner by way of its pages, by so many threads."""
+    return threads >= MEMORY_WRITERS and file.is_in_memory
+
+
 class FileInMemory:
     """A file of which each part is mapped and gets its pages when it is written.
 
@@ -53,7 +58,7 @@ class FileInMemory:
         """Lengthen the file to ``end``, and some more if it may be; returns its size."""
         for wanted in (end + min(end, _AHEAD), end):
             try:
-                self._file.cut(wanted)
+                self._file.resize(wanted)
             except OutputError:
                 if wanted == end:
                     raise
@@ -63,7 +68,7 @@ class FileInMemory:
 
     def finish(self) -> None:
         """Cut off what is too much."""
-        self._file.cut(self._end)
+        self._file.resize(self._end)
 
 
 class PartsInMemory:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.io.output.atomic import AtomicFile
-from ngsgpu.io.output.in_memory import MEMORY_WRITERS
+from ngsgpu.io.output.in_memory import is_mapped
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import FileLayout, PlainReader, ReadFilesLayout, check_same
 
@@ -80,8 +80,8 @@ class Precopy:
             ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-copy")
         )
         for index, file in self._files.items():
-            if self._sizes[index] and self._threads >= MEMORY_WRITERS and file.is_in_memory:
-                file.cut(self._sizes[index])
+            if self._sizes[index] and is_mapped(file, self._threads):
+                file.resize(self._sizes[index])
                 self._pages[index] = file.mapped(self._sizes[index])
         for layout, index, place in self._jobs:
             reader = PlainReader(layout)

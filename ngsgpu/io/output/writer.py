@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
-from ngsgpu.io.output.in_memory import MEMORY_WRITERS, PartsInMemory
+from ngsgpu.io.output.in_memory import PartsInMemory, is_mapped
 
 __all__ = ["DEFAULT_LEVEL", "OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
@@ -86,8 +86,8 @@ class OutputSet:
     def _writer(self, file: AtomicFile, level: int) -> _Writer:
         queued = _QUEUED * self._threads + 2
         if not str(file.path).endswith(_COMPRESSED_ENDINGS):
-            in_parts = self._threads >= MEMORY_WRITERS and file.is_in_memory
-            return _Writer(file, None, queued, PartsInMemory(file) if in_parts else None)
+            parts = PartsInMemory(file) if is_mapped(file, self._threads) else None
+            return _Writer(file, None, queued, parts)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
         return _Writer(file, _BgzfEncoder(self._pool, level, ahead=2 * self._threads), queued)
