@@ -266,7 +266,7 @@ __device__ __forceinline__ void add_rows(const Reads& reads, const Weight* weigh
 }
 
 // Set the columns from the anchor and its kept candidates; their consensus. The block calls it
-// together, after ``ambiguous`` was set.
+// together.
 __device__ __forceinline__ void build_msa(const Reads& reads, const Weight* weights,
                                           int64_t anchor, const Candidates& c, const Msa& msa,
                                           int thread, int threads) {
@@ -318,28 +318,35 @@ __device__ __forceinline__ int mark_leaving(const Reads& reads, const Rules& rul
     return leaving;
 }
 
-// Remove candidates from other copies of a repeat; return how many this thread removed. Called by
-// the whole block.
-__device__ __forceinline__ int refine_msa(const Reads& reads, const Weight* weights,
-                                          const Rules& rules, int64_t anchor, const Candidates& c,
-                                          const Msa& msa, int thread, int threads) {
+// Set the columns and their consensus from the anchor and its kept candidates, without those from
+// other copies of a repeat; return how many this thread removed. The block calls it together, after
+// ``ambiguous`` was set.
+//
+// The columns are built at one place in the code, for the first time and after each removal.
+__device__ __forceinline__ int refined_msa(const Reads& reads, const Weight* weights,
+                                           const Rules& rules, int64_t anchor, const Candidates& c,
+                                           const Msa& msa, int thread, int threads) {
     const int kept = *c.kept_count;
     int removed = 0;
 #pragma unroll 1
-    for (int round = 0; round < rules.refine_rounds; ++round) {
-        __syncthreads();
+    for (int round = 0;; ++round) {
+        build_msa(reads, weights, anchor, c, msa, thread, threads);
+        if (round == rules.refine_rounds) break;
         if (thread == 0) *msa.repeat = 0x7FFFFFFF;
         const int listed = *msa.listed;
         bool agrees = true;
+#pragma unroll 1
         for (int at = thread; at < listed; at += threads) {
             const int column = msa.list[at], position = column - msa.margin;
             if (position >= 0 && position < msa.length)
                 agrees = agrees && msa.anchor[position] == msa.consensus[column];
         }
         if (__syncthreads_and(agrees)) break;
+#pragma unroll 1
         for (int at = thread; at < listed; at += threads) {
             const int column = msa.list[at], position = column - msa.margin;
             if (position < 0 || position >= msa.length) continue;
+#pragma unroll 1
             for (int base = 3; base >= 0; --base) {
                 if (base == msa.consensus[column]) continue;
                 if (q20_reads(msa, column, base) >= rules.refine_reads) {
@@ -356,11 +363,11 @@ __device__ __forceinline__ int refine_msa(const Reads& reads, const Weight* weig
         const int leaving = mark_leaving(reads, rules, c, position, base,
                                          msa.anchor[position] == base, thread, threads, trusted);
         if (__syncthreads_or(trusted)) break;
+#pragma unroll 1
         for (int k = thread; k < kept; k += threads)
             if (c.weight[k] & TAKEN_OUT) c.weight[k] = 0;
         removed += leaving;
         __syncthreads();
-        build_msa(reads, weights, anchor, c, msa, thread, threads);
     }
     __syncthreads();
     // Marks of a round that removed nothing in the end.

@@ -90,8 +90,7 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
     }
     __syncthreads();
     mark_ambiguous(all_ambiguous, anchor, msa.length, msa.ambiguous, block, thread);
-    build_msa(reads, weights, anchor, c, msa, thread, blockDim.x);
-    const int removed = refine_msa(reads, weights, rules, anchor, c, msa, thread, blockDim.x);
+    const int removed = refined_msa(reads, weights, rules, anchor, c, msa, thread, blockDim.x);
     if (thread == 0) {
         block.inside[0] = 0;
         block.support_sum = 0;
@@ -125,38 +124,39 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
     // The masks are not needed any more.
     uint32_t* chosen = by_forest ? msa.masks : nullptr;
     uint32_t* sure = by_forest ? msa.masks + msa.words() : nullptr;
+    uint32_t* changed = msa.masks + 2 * msa.words();
     if (by_forest || vote_by_forest)
         describe_msa(msa, block.forests[0].coverage, block.shared_features, thread, blockDim.x);
     if (by_forest)
         choose_positions(reads, weights, anchor, c, crowded, msa, block.forests[0],
                          block.shared_features, block.features[thread >> 5], chosen, sure,
                          thread, blockDim.x);
-    const int edits = decide(reads, weights, rules, msa, qualities, replace, crowded, high,
-                             gap, msa.ambiguous, chosen, planes,
-                             results, block, thread);
-    if (thread == 0) {
-        results.classes[anchor] = high || gap.shift ? HIGH_QUALITY : LOW_QUALITY;
-        results.edit_start[anchor] = block.edit_at;
-        results.edit_count[anchor] = uint16_t(edits);
-        ++block.counters[high ? HIGH : LOW];
+    // The edits, and for anchors that are not of high quality those of which others can be sure.
+#pragma unroll 1
+    for (int complete = 0; complete < (high ? 1 : 2); ++complete) {
+        const int edits = decide(reads, weights, rules, msa, qualities,
+                                 replace || (complete && !by_forest), crowded, high, gap,
+                                 msa.ambiguous, complete ? sure : chosen, changed, planes,
+                                 results, block, thread);
+        if (thread == 0) {
+            const uint64_t hash = high ? 0 : hash_bits(planes, 0, msa.length, 0);
+            if (complete) {
+                results.complete_start[anchor] = block.edit_at;
+                results.complete_count[anchor] = uint16_t(edits);
+                results.complete_hash[anchor] = hash;
+            } else {
+                results.classes[anchor] = high || gap.shift ? HIGH_QUALITY : LOW_QUALITY;
+                results.edit_start[anchor] = block.edit_at;
+                results.edit_count[anchor] = uint16_t(edits);
+                if (!high) results.edit_hash[anchor] = hash;
+                ++block.counters[high ? HIGH : LOW];
+            }
+        }
+        __syncthreads();
     }
-    __syncthreads();
-    if (high) {
+    if (high)
         vote_for_candidates(reads, weights, c, msa, alleles, planes, results, vote_by_forest, block,
                             thread);
-        return;
-    }
-    if (thread == 0) results.edit_hash[anchor] = hash_bits(planes, 0, msa.length, 0);
-    __syncthreads();
-    const int complete = decide(reads, weights, rules, msa, qualities, by_forest ? replace : true,
-                                crowded, high, gap, msa.ambiguous, sure, planes,
-                                results, block, thread);
-    __syncthreads();
-    if (thread == 0) {
-        results.complete_start[anchor] = block.edit_at;
-        results.complete_count[anchor] = uint16_t(complete);
-        results.complete_hash[anchor] = hash_bits(planes, 0, msa.length, 0);
-    }
 }
 
 // Correct anchors, paired ones together with their mates (the read after each).

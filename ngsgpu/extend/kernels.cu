@@ -140,6 +140,7 @@ __device__ __forceinline__ void keep_pair(const Worker& w, const Batch& batch, i
         batch.start[row] = int64_t(start);
     }
     start = __shfl_sync(WARP, start, 0);
+#pragma unroll 1
     for (int i = w.lane; i < behind + right; i += LANES) {
         BaseQuality base;
         if (i < left) {
@@ -208,6 +209,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * LANES)
         block.rules = *rules;
         block.batch = *batch_in;
     }
+#pragma unroll 1
     for (int i = threadIdx.x; i < weight_count; i += blockDim.x) block.weights[i] = weights[i];
     __syncthreads();
     const int lane = threadIdx.x & (LANES - 1), warp = threadIdx.x / LANES;

@@ -72,6 +72,7 @@ __device__ __forceinline__ void set_flag(const EndSet& set, uint32_t end, bool f
 }
 
 __device__ __forceinline__ void free_cells(uint32_t* cells, int bits, int lane) {
+#pragma unroll 1
     for (int cell = lane; cell < 1 << bits; cell += LANES) cells[cell] = FREE_CELL;
     __syncwarp();
 }
@@ -113,6 +114,7 @@ __device__ __forceinline__ void add_ends(EndSet& set, uint32_t end, bool adds, i
         const uint32_t* old = cells_of_set(set);
         uint32_t* cells = set.cells + (2 << bits) - (1 << SMALLEST_SET);
         free_cells(cells, bits + 1, lane);
+#pragma unroll 1
         for (int cell = lane; cell < 1 << bits; cell += LANES)
             place_values(cells, bits + 1, old[cell], old[cell] != FREE_CELL);
         ++bits;
@@ -142,6 +144,7 @@ __device__ __forceinline__ uint64_t smallest_hash(const uint32_t* stream, int be
                                                   int& position) {
     uint64_t best = ~0ull;
     uint32_t at = ~0u;
+#pragma unroll 1
     for (int i = begin + lane; i <= last; i += LANES) {
         const uint64_t hash = hash_at(stream, i, kmer, function);
         if (at == ~0u || hash < best) {
@@ -175,9 +178,11 @@ __device__ __forceinline__ void look_up(const EndTables& tables, LookUp* look_up
     __syncwarp();
     // Matching entries of the first look-up in earlier iterations.
     int carried = 0;
+#pragma unroll 1
     for (int at = 0; at < total;) {
         const int i = at + lane;
         int number = 0;
+#pragma unroll 1
         for (int step = LANES / 2; step > 0; step >>= 1)
             if (look_ups[number + step - 1].until <= i) number += step;
         const LookUp& own = look_ups[number];
@@ -226,6 +231,7 @@ __device__ __forceinline__ void find_begins(const EndTables& tables, const uint3
     const int below = 2 * kmer - tables.cell_bits;
     uint64_t smallest = 0;
     int count = 0;
+#pragma unroll 1
     for (int function = 0, begin = first, best = -1;;) {
         const uint64_t number = uint64_t(tables.first_function + function);
         while (begin < last && count < LANES) {
@@ -234,6 +240,7 @@ __device__ __forceinline__ void find_begins(const EndTables& tables, const uint3
             // Windows share a minimum until it leaves them or a smaller one enters.
             int stop = min(last, best + 1), following = best;
             uint64_t next = smallest;
+#pragma unroll 1
             for (int at = begin + 1; at < stop; at += LANES) {
                 const int position = at + lane + reach;
                 const uint64_t hash =

@@ -168,18 +168,6 @@ struct Vote {
     int64_t qualities;
 };
 
-// Positions of a word of a candidate at which it differs from the consensus.
-__device__ __forceinline__ uint64_t differing_in(const Planes& planes, const Vote& vote, int margin,
-                                                 int word) {
-    if (word >= vote.words) return 0;
-    uint64_t differing = 0;
-    for (int plane = 0; plane < 2; ++plane)
-        differing |= oriented_word(planes, vote.shift + margin, vote.length,
-                                   vote.reverse_complemented, plane, word) ^
-                     vote.own[plane * vote.words + word];
-    return differing;
-}
-
 // Of the positions in ``differing``, a word of each lane's candidate, those that the forest leaves
 // as they are. Called by a warp.
 __device__ __noinline__ uint64_t left_by_forest(const Reads& reads, const Weight* weights,
@@ -246,24 +234,35 @@ __device__ __noinline__ uint64_t hash_by_forest(const Reads& reads, const Weight
     const int most = __reduce_max_sync(~0u, vote.words);
     uint64_t kept[KEPT_WORDS], value = uint64_t(vote.length);
     vote.differing = 0;
-    for (int word = 0; word < vote.words; ++word)
-        vote.differing += __popcll(differing_in(planes, vote, msa.margin, word));
-    for (int plane = 0; plane < 2; ++plane)
+    // Counts what differs, then adds the low plane to the hash, then the high one.
+#pragma unroll 1
+    for (int pass = 0; pass < 3; ++pass)
+#pragma unroll 1
         for (int word = 0; word < most; ++word) {
-            uint64_t left = 0;
-            if (plane == 0 || word >= KEPT_WORDS) {
-                const uint64_t differing = differing_in(planes, vote, msa.margin, word);
+            uint64_t whole = 0, own = 0, differing = 0, left = 0;
+            const bool decides = pass == 1 || word >= KEPT_WORDS;
+#pragma unroll 1
+            for (int plane = 0; plane < 2 && word < vote.words; ++plane) {
+                const uint64_t bases = oriented_word(planes, vote.shift + msa.margin, vote.length,
+                                                     vote.reverse_complemented, plane, word);
+                const uint64_t before = vote.own[plane * vote.words + word];
+                differing |= bases ^ before;
+                if (plane + 1 == pass) {
+                    whole = bases;
+                    own = before;
+                }
+            }
+            if (pass == 0) {
+                vote.differing += __popcll(differing);
+                continue;
+            }
+            if (decides)
                 left = left_by_forest(reads, weights, msa, forest, shared, vote, differing, word,
                                       features, lane);
-                if (word < KEPT_WORDS) kept[word] = left;
-            } else {
+            else
                 left = kept[word];
-            }
-            if (word >= vote.words) continue;
-            const uint64_t whole = oriented_word(planes, vote.shift + msa.margin, vote.length,
-                                                 vote.reverse_complemented, plane, word);
-            const uint64_t own = vote.own[plane * vote.words + word];
-            value = mix64(value ^ ((whole & ~left) | (own & left)));
+            if (word < KEPT_WORDS) kept[word] = left;
+            if (word < vote.words) value = mix64(value ^ ((whole & ~left) | (own & left)));
         }
     return value ? value : 1;
 }

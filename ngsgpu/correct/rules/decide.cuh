@@ -80,49 +80,50 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
 }
 
 // Write an anchor's edits, in order of position, and its edited planes; return their number.
-// ``block.edit_at`` is where they begin. The block calls it together.
+// ``block.edit_at`` is where they begin, ``changed`` gets a bit per position. The block calls it
+// together, and synchronises before it calls it again.
 __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights, const Rules& rules,
                       const Msa& msa, const uint8_t* qualities, bool replace, bool crowded,
                       bool high, const Gap& gap, const uint32_t* ambiguous, const uint32_t* chosen,
-                      const Planes& edited, const Results& results, Block& block, int thread) {
-    int total = 0;
-    const int step = blockDim.x;
-    const int rounded = (msa.length + step - 1) / step * step;
+                      uint32_t* changed, const Planes& edited, const Results& results,
+                      Block& block, int thread) {
+    // A multiple of 64, as the edited planes: a warp is together.
+    const int rounded = (msa.length + 63) / 64 * 64;
+#pragma unroll 1
     for (int position = thread; position < rounded; position += blockDim.x) {
         const bool inside = position < msa.length;
         const bool change = inside && changes(reads, weights, rules, msa, qualities, replace,
                                               crowded, high, gap, ambiguous, chosen, position);
-        total += __syncthreads_count(change);
         int code = 0;
         if (inside) code = change ? msa.consensus[position + msa.margin] : msa.anchor[position];
+        const uint32_t all = __ballot_sync(~0u, change);
         const uint32_t low = __ballot_sync(~0u, code & 1), high = __ballot_sync(~0u, code & 2);
-        if ((thread & 31) == 0 && (position >> 5) < 2 * edited.words) {
+        if ((thread & 31) == 0) {
+            changed[position >> 5] = all;
             edited.half[position >> 5] = low;
             edited.half[2 * edited.words + (position >> 5)] = high;
         }
+    }
+    __syncthreads();
+    int total = 0;
+#pragma unroll 1
+    for (int word = 0; word < rounded / 32; ++word) total += __popc(changed[word]);
+    if (total == 0) {
+        if (thread == 0) block.edit_at = 0;
+        return 0;
     }
     if (thread == 0)
         block.edit_at = int64_t(atomicAdd((unsigned long long*)results.edit_total,
                                           (unsigned long long)total));
     __syncthreads();
-    int64_t at = block.edit_at;
-    for (int position = thread; total && position < rounded; position += blockDim.x) {
-        const bool change = position < msa.length &&
-                            changes(reads, weights, rules, msa, qualities, replace, crowded, high,
-                                    gap, ambiguous, chosen, position);
-        const uint32_t mask = __ballot_sync(~0u, change);
-        if ((thread & 31) == 0) block.warp_sum[thread >> 5] = __popc(mask);
-        __syncthreads();
-        int before = __popc(mask & ((1u << (thread & 31)) - 1)), chunk = 0;
-        for (int warp = 0; warp < step / 32; ++warp) {
-            if (warp < thread >> 5) before += block.warp_sum[warp];
-            chunk += block.warp_sum[warp];
-        }
-        if (change)
-            results.edits[at + before] =
-                (uint32_t(position) << 2) | msa.consensus[position + msa.margin];
-        at += chunk;
-        __syncthreads();
+#pragma unroll 1
+    for (int position = thread; position < msa.length; position += blockDim.x) {
+        const uint32_t own = changed[position >> 5], bit = 1u << (position & 31);
+        if (!(own & bit)) continue;
+        int before = __popc(own & (bit - 1));
+        for (int word = 0; word < position >> 5; ++word) before += __popc(changed[word]);
+        results.edits[block.edit_at + before] =
+            (uint32_t(position) << 2) | msa.consensus[position + msa.margin];
     }
     return total;
 }

@@ -12,6 +12,7 @@ constexpr int MAX_QUALITY_READS = (MAX_QUALITY + QUALITY_PER_READ - 1) / QUALITY
 // Fetch the first 64 bases of each candidate after the end of the sequence.
 __device__ __forceinline__ void look_ahead(const Worker& w, const Task& task) {
     const Candidates& all = task.candidates;
+#pragma unroll 1
     for (int i = w.lane; i < task.count; i += LANES) {
         const uint32_t end = all.end[i];
         const int offset = task.length - all.start[i];
@@ -26,6 +27,7 @@ __device__ __forceinline__ void look_ahead(const Worker& w, const Task& task) {
 // Candidates that have at least ``columns`` bases behind the end.
 __device__ __forceinline__ int count_covering(const Worker& w, const Task& task, int columns) {
     int covering = 0;
+#pragma unroll 1
     for (int at = 0; at < task.count; at += LANES) {
         const int i = at + w.lane;
         covering += __popc(
@@ -38,6 +40,7 @@ __device__ __forceinline__ int count_covering(const Worker& w, const Task& task,
 __device__ __forceinline__ int columns_covered(const Worker& w, const Task& task, int most) {
     if (task.count < w.rules.min_reads || most <= 0) return 0;
     int covered = 0, above = most + 1;
+#pragma unroll 1
     for (int columns = most; covered + 1 < above; columns = (covered + above) >> 1) {
         if (count_covering(w, task, columns) >= w.rules.min_reads) {
             covered = columns;
@@ -53,6 +56,7 @@ __device__ __forceinline__ Bases agreement(const Worker& w, const Task& task, in
                                            uint64_t& mixed) {
     const Candidates& all = task.candidates;
     uint64_t low_set = 0, low_clear = 0, high_set = 0, high_clear = 0;
+#pragma unroll 1
     for (int i = w.lane; i < task.count; i += LANES) {
         const uint64_t valid = lowest_bits(min(columns, all.left[i]));
         const uint64_t low = all.low[i], high = all.high[i];
@@ -122,6 +126,7 @@ __device__ __forceinline__ int weigh_column(const Worker& w, const Task& task, i
                                             Column& q20) {
     Column sums = {};
     q20 = {};
+#pragma unroll 1
     for (int at = 0; at < task.count; at += LANES) {
         const int base = base_in_column(task, at + w.lane, column);
         int weight = 0, quality = 0;
@@ -150,6 +155,7 @@ __device__ __forceinline__ int take_branch(const Worker& w, const Task& task, co
     const Candidates& all = task.candidates;
     Column paired = {};
     int decile = 0;
+#pragma unroll 1
     for (int at = 0; at < task.count; at += LANES) {
         const int i = at + w.lane;
         const int base = base_in_column(task, i, column);
@@ -165,6 +171,7 @@ __device__ __forceinline__ int take_branch(const Worker& w, const Task& task, co
     if (certain) return best;
     decile = int(__reduce_max_sync(WARP, unsigned(decile)));
     Column sums = {};
+#pragma unroll 1
     for (int at = 0; at < task.count; at += LANES) {
         const int i = at + w.lane;
         const int base = base_in_column(task, i, column);
@@ -184,6 +191,7 @@ __device__ __forceinline__ void drop_discordant(const Worker& w, Task& task, int
     const Candidates& all = task.candidates;
     const int count = task.count;
     int kept = 0;
+#pragma unroll 1
     for (int at = 0; at < count; at += LANES) {
         const int i = at + w.lane;
         const int other = base_in_column(task, i, column);
@@ -207,6 +215,7 @@ __device__ __forceinline__ void keep_candidates(const Worker& w, Task& task, con
     const Candidates& all = task.candidates;
     const int count = task.count, length = task.length;
     int kept = 0;
+#pragma unroll 1
     for (int at = 0; at < count; at += LANES) {
         const int i = at + w.lane;
         bool keeps = i < count && all.left[i] > n;
@@ -243,9 +252,11 @@ __device__ __forceinline__ void score_columns(const Worker& w, const Task& task,
     const Candidates& all = task.candidates;
     const bool many = count_covering(w, task, n) >= MAX_QUALITY_READS;
     int scores[2] = {MAX_QUALITY, MAX_QUALITY};
+#pragma unroll 1
     for (uint64_t columns = many ? mixed : lowest_bits(n); columns; columns &= columns - 1) {
         const int column = __ffsll(columns) - 1;
         int votes = 0;
+#pragma unroll 1
         for (int at = 0; at < task.count; at += LANES) {
             const int i = at + w.lane;
             const bool reaches = i < task.count && all.left[i] > column;
@@ -274,6 +285,7 @@ __device__ __forceinline__ int advance(const Worker& w, Task& task, const Task& 
     uint64_t doubtful = 0, mixed;
     Bases bases;
     int n;
+#pragma unroll 1
     for (bool again = true; again;) {
         again = false;
         n = columns_covered(w, task, min(w.rules.step, limit - task.length));
@@ -284,6 +296,7 @@ __device__ __forceinline__ int advance(const Worker& w, Task& task, const Task& 
             return STOPPED;
         }
         bases = agreement(w, task, n, mixed);
+#pragma unroll 1
         for (uint64_t rest = mixed; rest && !again; rest &= rest - 1) {
             const int column = __ffsll(rest) - 1;
             Column q20;

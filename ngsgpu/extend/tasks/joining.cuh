@@ -25,6 +25,7 @@ __device__ __forceinline__ bool find_mate(const Worker& w, Task& task, uint32_t 
     const int first = max(max(task.tested + 1, rules.min_length - own), 0);
     // Mismatches, then the distance from the mean; below 2^16 both.
     uint32_t best = ~0u, best_start = ~0u;
+#pragma unroll 1
     for (int start = first + w.lane; start <= last; start += LANES) {
         const int mismatches =
             count_mismatches(w, task, mate, start, min(own, length - start), most);
@@ -56,6 +57,7 @@ __device__ __forceinline__ int base_of(const Task& task, int position) {
 __device__ __forceinline__ int compare_gaps(const Task& first, const Task& third, int total,
                                             int begin, int end, int lane) {
     int differences = 0;
+#pragma unroll 1
     for (int at = begin; at < end; at += LANES) {
         const int i = at + lane;
         const bool differs = i < end && base_of(first, i) != 3 - base_of(third, total - 1 - i);
@@ -82,12 +84,14 @@ __device__ __forceinline__ int merged_length(const Worker& w, const Task& first,
     const int length = first.length, other = third.length, both = length + other;
     const int longest = min(min(length, other), both - w.rules.min_length);
     const int shortest = max(w.rules.merge_overlap, both - w.rules.max_length);
+#pragma unroll 1
     for (int at = longest; at >= shortest; at -= LANES) {
         const int overlap = at - w.lane;
         bool fits = overlap >= shortest;
         if (fits) {
             const int most = overlap * w.rules.merge_mismatch_permille / 1000;
             int mismatches = 0;
+#pragma unroll 1
             for (int i = 0; i < overlap && mismatches <= most; i += 64) {
                 const Bases mine =
                     bases_from(first.planes, first.words, length, 0, length - overlap + i);

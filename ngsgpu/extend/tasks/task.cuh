@@ -100,6 +100,7 @@ __device__ __forceinline__ uint32_t spread_bits(uint32_t bits) {
 
 // Write the stream from the planes for positions ``first`` to ``last``, exclusive.
 __device__ __forceinline__ void write_stream(const Task& task, int first, int last, int lane) {
+#pragma unroll 1
     for (int word = (first >> 4) + lane; word <= (last - 1) >> 4; word += LANES) {
         const int shift = 16 * (word & 3);
         const uint32_t low = uint32_t(task.planes[word >> 2] >> shift) & 0xFFFF;
@@ -131,6 +132,7 @@ __device__ __forceinline__ void append_bases(Task& task, const Bases& bases, int
 // Let a task begin with a read in a direction.
 __device__ __forceinline__ void begin_task(const Worker& w, Task& task, uint32_t end) {
     const int length = read_length(w.reads, end >> 1);
+#pragma unroll 1
     for (int word = w.lane; 64 * word < length; word += LANES) {
         const Bases bases = oriented_bases(w.reads, end, 64 * word);
         const uint64_t mask = lowest_bits(min(64, length - 64 * word));
@@ -152,6 +154,7 @@ __device__ __forceinline__ void begin_task(const Worker& w, Task& task, uint32_t
 __device__ __forceinline__ int count_mismatches(const Worker& w, const Task& task, uint32_t end,
                                                 int start, int overlap, int most) {
     int total = 0;
+#pragma unroll 1
     for (int offset = 0; offset < overlap && total <= most; offset += 64) {
         const Bases own = bases_from(task.planes, task.words, task.length, 0, start + offset);
         total += __popcll(differences(oriented_bases(w.reads, end, offset), own) &
@@ -165,6 +168,7 @@ __device__ __forceinline__ void keep_closer(const Worker& w, Task& task) {
     const Candidates& all = task.candidates;
     const int length = task.length, count = task.count;
     int kept = 0;
+#pragma unroll 1
     for (int at = 0; at < count; at += LANES) {
         const int i = at + w.lane;
         bool keeps = false;
@@ -213,6 +217,7 @@ __device__ __forceinline__ void find_candidates(const Worker& w, Task& task, int
                 w.look_ups, found, lane);
     __syncwarp();
     int taken = 0;
+#pragma unroll 1
     for (int at = 0; at < found.count; at += LANES) {
         bool keeps = at + lane < found.count;
         const uint32_t end = keeps ? found.end[at + lane] : 0;
@@ -250,6 +255,7 @@ __device__ __forceinline__ uint64_t lay_over_start(const Worker& w, const Task& 
                                                    const Bases& own, uint64_t within) {
     const Candidates& all = task.candidates;
     uint64_t mixed = 0;
+#pragma unroll 1
     for (int i = w.lane; i < task.count; i += LANES) {
         const int ahead = all.start[i] - column;
         Bases bases = own;
@@ -276,6 +282,7 @@ __device__ __forceinline__ int corrected_base(const Worker& w, const Task& task,
     const Candidates& all = task.candidates;
     int votes[4] = {0, 0, 0, 0};
     int agreeing = 0;
+#pragma unroll 1
     for (int at = 0; at < task.count; at += LANES) {
         const int i = at + w.lane;
         bool covers = i < task.count && all.start[i] <= column;
@@ -308,12 +315,14 @@ __device__ __forceinline__ int corrected_base(const Worker& w, const Task& task,
 __device__ __forceinline__ void correct_start(const Worker& w, Task& task) {
     const int length = task.length;
     bool replaced = false;
+#pragma unroll 1
     for (int column = 0; column < length; column += 64) {
         const int word = column >> 6;
         const Bases own = {task.planes[word], task.planes[task.words + word]};
         Bases corrected = own;
         uint64_t mixed =
             lay_over_start(w, task, column, own, lowest_bits(min(64, length - column)));
+#pragma unroll 1
         for (; mixed; mixed &= mixed - 1) {
             const int bit = __ffsll(mixed) - 1;
             const int base = int((own.low >> bit) & 1) | (int((own.high >> bit) & 1) << 1);
