@@ -118,6 +118,7 @@ class Recipe:
 NAMED = {
     "S": Recipe(s_genomes, {}),
     "L": Recipe(l_genomes, {}),
+    "L4": Recipe(l_genomes, {"coverage": 120}),
     "M": Recipe(
         m_genomes,
         {

@@ -14,7 +14,6 @@ take minutes to build. ``--copies N`` adds mutated copies of the references, for
 from __future__ import annotations
 
 import argparse
-import gzip
 import shutil
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness.copies import mutated, records_of
 from benchmarks.harness.datasets import MATES, DataSet, make
 from benchmarks.harness.document import describe_commit, describe_machine, write_document
 from benchmarks.harness.measuring import (
@@ -56,24 +56,14 @@ def prepare(
     mapped = []
     with (folder / "labelled.fna").open("wb") as labelled:
         for path in references:
-            content = path.read_bytes()
-            records = (gzip.decompress(content) if path.suffix == ".gz" else content).split(b">")[
-                1:
-            ]
+            records = list(records_of(path))
             for copy in range(copies + 1):
                 target = folder / f"{path.name.split('.')[0]}_{copy}.fna"
                 with target.open("wb") as out:
-                    for record in records:
-                        header, _, body = record.partition(b"\n")
-                        name = header.split()[0].decode()
+                    for name, original in records:
                         own = name if copy == 0 else f"copy{copy}_{name}"
-                        letters = np.frombuffer(body.replace(b"\n", b""), dtype=np.uint8).copy()
+                        letters = original if copy == 0 else mutated(original, source)
                         bases += len(letters)
-                        if copy > 0:
-                            places = source.random(len(letters)) < 0.01
-                            letters[places] = source.choice(
-                                np.frombuffer(b"ACGT", dtype=np.uint8), int(places.sum())
-                            )
                         out.write(b">" + own.encode() + b"\n" + letters.tobytes() + b"\n")
                         if name in taxid:
                             label = f">{own}|kraken:taxid|{taxid[name]}\n".encode()

@@ -79,8 +79,8 @@ class MemoryPlan:
     @property
     def total(self) -> int:
         """The most that is in use on the GPU at a time."""
-        reads = self.reads + ROUNDING_BYTES
-        return reads + max(self.tables + self.work, self.before_division)
+        rest = self.tables + self.work if self.divided_over > 1 else self.arena
+        return self.reads + ROUNDING_BYTES + max(rest, self.before_division)
 
     @property
     def fits(self) -> bool:

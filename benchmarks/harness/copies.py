@@ -1,0 +1,62 @@
+"""References with mutated copies, for large databases."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+CHANGED: Final = 0.01
+"""Of the bases of a copy, another draw, which may be the same base."""
+
+_BASES: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
+
+
+def records_of(path: Path) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    """Name and letters of each sequence of a FASTA file, plain or gzip."""
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        content = gzip.decompress(content)
+    for record in content.split(b">")[1:]:
+        header, _, body = record.partition(b"\n")
+        letters = np.frombuffer(body.replace(b"\n", b""), dtype=np.uint8)
+        yield header.split()[0].decode(), letters
+
+
+def mutated(letters: NDArray[np.uint8], source: np.random.Generator) -> NDArray[np.uint8]:
+    """Letters of a copy."""
+    own = letters.copy()
+    places = source.random(len(own), dtype=np.float32) < CHANGED
+    own[places] = source.choice(_BASES, int(places.sum()))
+    return own
+
+
+def write_copies(references: Sequence[Path], copies: int, folder: Path) -> list[Path]:
+    """Write each reference as a plain file, and mutated copies of it as files of their own.
+
+    The copies do not depend on the number of processors.
+
+    Returns:
+        The files.
+    """
+
+    def write(reference: int) -> list[Path]:
+        source = np.random.default_rng([1, reference])
+        records = list(records_of(references[reference]))
+        targets = []
+        for copy in range(copies + 1):
+            targets.append(folder / f"{references[reference].name.split('.')[0]}_{copy}.fna")
+            with targets[-1].open("wb") as out:
+                for name, letters in records:
+                    own = letters if copy == 0 else mutated(letters, source)
+                    label = name if copy == 0 else f"copy{copy}_{name}"
+                    out.write(f">{label}\n".encode() + own.tobytes() + b"\n")
+        return targets
+
+    with ThreadPoolExecutor() as pool:
+        return [path for paths in pool.map(write, range(len(references))) for path in paths]
