@@ -153,7 +153,6 @@ def test_bgzf_output_is_read_by_others(tmp_path: Path) -> None:
 def test_parts_of_files_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AtomicFile, "is_in_memory", True)
     monkeypatch.setattr(in_memory, "_PART", 3000)
-    monkeypatch.setattr(in_memory, "_AHEAD", 5000)
     rng = np.random.default_rng(1)
     pieces = [rng.bytes(int(size)) for size in (*rng.integers(0, 20_000, 100), 0, 1)]
     assert write_all(tmp_path / "some.fq", pieces, threads=8) == b"".join(pieces)

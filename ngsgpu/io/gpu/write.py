@@ -7,20 +7,24 @@ produce the next bytes.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.pinned import PinnedPool
-from ngsgpu.io.output.atomic import AtomicFile
-from ngsgpu.io.output.in_memory import MEMORY_WRITERS, FileInMemory
+from ngsgpu.io.output.in_memory import MEMORY_WRITERS, write_pages
 from ngsgpu.io.output.writer import OutputSet
 
 PIECE_BYTES: Final = 8 << 20
 WRITERS: Final = 4
 """Writing threads: Linux lets one at a time write to a file, and waiting ones keep cores busy."""
+
+_Write = Callable[[memoryview, int], None]
+"""Writes bytes at a place."""
 
 _AHEAD: Final = 12
 """Pieces that may wait to be written."""
@@ -50,7 +54,7 @@ class DeviceWriter:
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="ngsgpu-write")
         self._in_order: dict[int, ThreadPoolExecutor] = {}
         self._filled: dict[int, int] = {}
-        self._targets: dict[int, AtomicFile | FileInMemory | None] = {}
+        self._targets: dict[int, _Write | None] = {}
         self._tasks: deque[Future[None]] = deque()
 
     def put(self, index: int, data: Any, size: int, ready: Any) -> Any:
@@ -89,12 +93,14 @@ class DeviceWriter:
         done.record(self._stream)
         return done
 
-    def _target(self, index: int) -> AtomicFile | FileInMemory | None:
-        """The file for writes in any order; None if the output does not support them."""
+    def _target(self, index: int) -> _Write | None:
+        """What writes to an output in any order; None if it does not support that."""
         if index not in self._targets:
             file = self._files.file_for_offsets(index)
-            in_memory = file is not None and file.is_in_memory
-            self._targets[index] = FileInMemory(file) if file and in_memory else file
+            write = None
+            if file is not None:
+                write = partial(write_pages, file) if file.is_in_memory else file.write_at
+            self._targets[index] = write
         return self._targets[index]
 
     def _pool_in_order(self, index: int) -> ThreadPoolExecutor:
@@ -105,7 +111,7 @@ class DeviceWriter:
     def _write(
         self,
         index: int,
-        target: AtomicFile | FileInMemory | None,
+        target: _Write | None,
         place: int,
         buffer: NDArray[np.uint8],
         count: int,
@@ -119,7 +125,7 @@ class DeviceWriter:
             if target is None:
                 self._files.write(index, buffer[:count].copy())
             else:
-                target.write_at(buffer[:count].data, place)
+                target(buffer[:count].data, place)
         finally:
             self._pinned.release(buffer)
 
@@ -131,9 +137,6 @@ class DeviceWriter:
         """
         while self._tasks:
             self._tasks.popleft().result()
-        for target in self._targets.values():
-            if isinstance(target, FileInMemory):
-                target.finish()
 
     def __enter__(self) -> Self:
         return self

@@ -37,7 +37,6 @@ __all__ = [
 ]
 
 _TMPFS: Final = 0x01021994  # of statfs(2)
-_POPULATE_WRITE: Final = 23  # MADV_POPULATE_WRITE
 
 _targets: set[Path] = set()
 """Targets being written by this process."""
@@ -136,54 +135,21 @@ class AtomicFile:
         info = (ctypes.c_long * 64)()
         return ctypes.CDLL(None).fstatfs(self._fd, info) == 0 and info[0] == _TMPFS
 
-    def reserve(self, begin: int, end: int) -> None:
-        """Extend the file to this size and reserve space for these bytes.
+    def pages(self, size: int, offset: int) -> NDArray[np.uint8]:
+        """Map part of a file in memory that is to be filled, uint8[size]; for threads as well.
 
-        Only for files in memory: on disks without support it is emulated by writing.
-
-        Raises:
-            OutputError: the disk is full.
-        """
-        try:
-            os.posix_fallocate(self._fd, begin, end - begin)
-        except OSError as error:
-            raise output_error(self.path, error) from error
-
-    def populate(self, pages: NDArray[np.uint8], offset: int) -> None:
-        """See that mapped bytes of a file in memory have pages.
-
-        Writing to bytes for whose pages there is no room would end the process. Threads may do this
-        at the same time, and need not wait for each other as they do for ``reserve``.
-
-        Args:
-            pages: the bytes, from ``mapped``.
-            offset: of the first one in the file.
+        Its pages are reserved before: filling bytes for which there is no room would end the
+        process. Drop the array before the file is committed.
 
         Raises:
             OutputError: the disk is full.
         """
-        first = pages.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
-        size = pages.ctypes.data + len(pages) - first
-        madvise = ctypes.CDLL(None, use_errno=True).madvise
-        if madvise(ctypes.c_void_p(first), ctypes.c_size_t(size), _POPULATE_WRITE) == 0:
-            return
-        number = ctypes.get_errno()
-        if number == errno.EINVAL:  # Linux before 5.14
-            self.reserve(offset, offset + len(pages))
-            return
-        error = OSError(errno.ENOSPC if number == errno.EFAULT else number, "")
-        raise output_error(self.path, error)
-
-    def resize(self, size: int) -> None:
-        """Make the file so long; what is new is zeros, and has no pages in memory yet.
-
-        Raises:
-            OutputError: the disk fails.
-        """
+        # Sooner done than MADV_POPULATE_WRITE, for which whoever maps memory waits, CUDA as well.
         try:
-            os.ftruncate(self._fd, size)
+            os.posix_fallocate(self._fd, offset, size)
         except OSError as error:
             raise output_error(self.path, error) from error
+        return self.mapped(size, offset)
 
     def mapped(self, size: int, offset: int = 0) -> NDArray[np.uint8]:
         """Map part of the file for changes in place, uint8[size]; requires ``takes_offsets``.

@@ -85,7 +85,7 @@ def write_patched(
     max_length: int,
     threads: int = 1,
     piece_bytes: int = PIECE_BYTES,
-    copied: Mapping[int, NDArray[np.uint8]] | None = None,
+    copied: Mapping[int, AtomicFile] | None = None,
     style: EditStyle = AS_THEY_ARE,
     advance: Callable[[int], None] = lambda reads: None,
 ) -> EditCounts:
@@ -100,7 +100,7 @@ def write_patched(
         max_length: of all reads, in bases.
         threads: threads that copy and edit.
         piece_bytes: bytes per piece; does not affect the result.
-        copied: the bytes of outputs that are already copies of their inputs (``Precopy``).
+        copied: outputs that are already copies of their inputs (``Precopy``).
         style: how edits are written.
         advance: called with the number of reads written since the last call.
 
@@ -124,7 +124,7 @@ class _Run:
     """One run of ``write_patched``."""
 
     pool: ThreadPoolExecutor
-    copied: Mapping[int, NDArray[np.uint8]]
+    copied: Mapping[int, AtomicFile]
     style: EditStyle
 
     def __init__(
@@ -167,8 +167,8 @@ class _Run:
                     place = filled[index] + piece.start
                     task: Future[NDArray[np.uint8] | None]
                     if reader is None:
-                        data = self.copied[index][place : place + piece.end - piece.start]
-                        task = self.pool.submit(self._edit, piece, lane, mate, data)
+                        copy = self.copied[index]
+                        task = self.pool.submit(self._edit_copy, piece, lane, mate, copy, place)
                     else:
                         read = reader.prepare(piece.start, piece.end)
                         target = self._outputs.file_for_offsets(index)
@@ -203,6 +203,13 @@ class _Run:
             return data
         target.write_at(data.data, place)
         return None
+
+    def _edit_copy(
+        self, piece: Piece, lane: ReadFilesLayout, mate: int, copy: AtomicFile, place: int
+    ) -> None:
+        """Replace the bases of a piece in its copy, which is mapped for as long as that takes."""
+        if piece.end > piece.start:
+            self._edit(piece, lane, mate, copy.mapped(piece.end - piece.start, place))
 
     def _edit(
         self, piece: Piece, lane: ReadFilesLayout, mate: int, data: NDArray[np.uint8]

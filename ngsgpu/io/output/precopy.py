@@ -2,7 +2,7 @@
 
 Correction on a GPU leaves the CPU cores idle for a while; an output has the size of its input and
 most of its bytes. Outputs in memory are mapped by eight threads and more: Linux lets only one at a
-time write to a file, but several copy to its pages, and edits find these in place.
+time write to a file, but several copy to its pages.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from operator import itemgetter
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.in_memory import is_mapped
@@ -22,6 +22,9 @@ from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import FileLayout, PlainReader, ReadFilesLayout, check_same
 
 COPIED_AT_ONCE: Final = 4 << 20
+
+_COPIERS: Final = 2
+"""Threads for an output that is written: others would wait, and keep cores busy meanwhile."""
 
 
 class Precopy:
@@ -33,7 +36,7 @@ class Precopy:
         lanes: the inputs.
         targets: for each file of each lane, the index of its output.
         outputs: the outputs.
-        threads: copying threads.
+        threads: available threads.
     """
 
     def __init__(
@@ -46,8 +49,6 @@ class Precopy:
         self._jobs: list[tuple[FileLayout, int, int]] = []
         self._files: dict[int, AtomicFile] = {}
         self._sizes: dict[int, int] = {}
-        self._pages: dict[int, NDArray[np.uint8]] = {}
-        self._threads = threads
         self._stopped = threading.Event()
         self._tasks: list[Future[None]] = []
         self._open = ExitStack()
@@ -59,6 +60,9 @@ class Precopy:
                     self._files[index] = target
                     self._jobs.append((file, index, self._sizes.get(index, 0)))
                 self._sizes[index] = self._sizes.get(index, 0) + file.size
+        self._mapped = {index for index, own in self._files.items() if is_mapped(own, threads)}
+        written = len(self._files) - len(self._mapped)
+        self._threads = threads if self._mapped else max(1, min(threads, _COPIERS * written))
 
     @staticmethod
     def _plain_outputs(
@@ -74,21 +78,19 @@ class Precopy:
 
     def __enter__(self) -> Self:
         """Begin to copy."""
-        # Called in the end, when nothing is copied any more.
-        self._open.callback(self._pages.clear)
         pool = self._open.enter_context(
             ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-copy")
         )
-        for index, file in self._files.items():
-            if self._sizes[index] and is_mapped(file, self._threads):
-                file.resize(self._sizes[index])
-                self._pages[index] = file.mapped(self._sizes[index])
+        parts = []
         for layout, index, place in self._jobs:
             reader = PlainReader(layout)
             self._open.callback(reader.close)
             for start in range(0, layout.size, COPIED_AT_ONCE):
                 end = min(start + COPIED_AT_ONCE, layout.size)
-                self._tasks.append(pool.submit(self._copy, reader, index, start, end, place))
+                parts.append((start, end, reader, index, place))
+        # All outputs at the same time, as a file is written by one thread at a time.
+        for start, end, reader, index, place in sorted(parts, key=itemgetter(0)):
+            self._tasks.append(pool.submit(self._copy, reader, index, start, end, place))
         # Called before the pool waits for its threads.
         self._open.callback(self._stop)
         return self
@@ -105,22 +107,20 @@ class Precopy:
         if self._stopped.is_set():
             return
         fill, target = reader.prepare(start, end), self._files[index]
-        if index in self._pages:
-            pages = self._pages[index][place + start : place + end]
-            target.populate(pages, place + start)
-            fill(pages)
+        if index in self._mapped:
+            fill(target.pages(end - start, place + start))
             return
         data = np.empty(end - start, dtype=np.uint8)
         fill(data)
         target.write_at(data.data, place + start)
 
-    def finish(self) -> dict[int, NDArray[np.uint8]]:
+    def finish(self) -> dict[int, AtomicFile]:
         """Wait for the copies.
 
         Returns:
-            For each copied output, its bytes, uint8, to be edited in place. On copy-on-write file
-            systems, changes need room for a second copy; outputs on a disk without that room are
-            not included and must be written.
+            The copied outputs, to be edited in place. On copy-on-write file systems, changes need
+            room for a second copy; outputs on a disk without that room are not included and must be
+            written.
 
         Raises:
             InputError: an input cannot be read, or has changed.
@@ -130,10 +130,9 @@ class Precopy:
             task.result()
         for layout, _, _ in self._jobs:
             check_same(layout)
-        copied = dict(self._pages)
-        self._pages.clear()
-        for index, file in self._files.items():
-            size = self._sizes[index]
-            if size and index not in copied and file.free_space() > size:
-                copied[index] = file.mapped(size)
-        return copied
+        return {
+            index: file
+            for index, file in self._files.items()
+            if self._sizes[index]
+            and (index in self._mapped or file.free_space() > self._sizes[index])
+        }
