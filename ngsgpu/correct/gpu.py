@@ -18,13 +18,18 @@ from numpy.typing import NDArray
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES
 from ngsgpu.correct.forests.gpu import DeviceForests
+from ngsgpu.correct.gpu_tiers import (
+    SHARED_BYTES,
+    block_threads,
+    tiers_for,
+    useful_tiers,
+    workspace_block_bytes,
+)
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.workspace import COUNTERS, sampled_anchors, sampled_errors
 from ngsgpu.device.arena import persistent
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
-from ngsgpu.errors import UnsuitableError
-from ngsgpu.minhash.cpu import MAX_ENTRIES
 from ngsgpu.minhash.gpu import DeviceTables
 
 if TYPE_CHECKING:
@@ -124,15 +129,6 @@ class EditFetcher:
 
 
 KERNELS = KernelModule("ngsgpu.correct")
-MAX_THREADS = 256
-SHARED_BYTES = 220 << 10
-"""Shared memory per multiprocessor available to blocks."""
-
-ROWS, MASKS = 64, 4  # of msa.cuh
-
-TIERS = ((512, 160), (512, 320), (1024, 640), (2048, 1400), (2 * MAX_ENTRIES, MAX_ENTRIES))
-"""Hash cells and candidates per mate. An anchor with more goes to the next tier; data too large for
-shared memory are in global memory. More threads leave room for fewer candidates."""
 
 RESULTS: Final = {
     "classes": np.uint8,
@@ -164,61 +160,6 @@ SIZES: Final = Struct(
     __name__, "Sizes", dict.fromkeys(("cells", "limit", "max_length", "margin"), "int32_t")
 )
 """``Sizes`` of a launch, the same for every block."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """Memory of a block of ``correct_anchors``: hash cells and candidates of a mate, columns."""
-
-    cells: int
-    limit: int
-    max_length: int
-    margin: int
-    mates: int
-
-    @property
-    def bytes(self) -> int:
-        """Bytes per block, in the kernel's layout."""
-        columns = self.max_length + 2 * self.margin
-        words = -(-columns // 32)
-        compared = 8 * -(-self.max_length // 64)
-        candidates = self.mates * (12 * self.cells + 16 * self.limit + compared)
-        masks = 4 * (MASKS * words + words + -(-self.max_length // 32))
-        planes = 16 * -(-columns // 64)
-        a_column = 24 + 4 + 2 + 1 + 1  # sums, begins, list, consensus, alleles
-        rest = ROWS * 32 + masks + 4 + planes + a_column * columns + self.max_length
-        return -(-(candidates + rest) // 16) * 16
-
-
-def block_threads(max_length: int, margin: int) -> int:
-    """Threads per block for reads of a length: one per column, up to the maximum."""
-    return min(MAX_THREADS, -(-(max_length + 2 * margin) // 32) * 32)
-
-
-def tiers_for(max_length: int, margin: int, mates: int) -> list[Sizes]:
-    """The tiers for reads of a length.
-
-    All threads of a block may insert a candidate when the limit is reached, and one cell must stay
-    free, since a search for a missing entry ends at a free cell.
-
-    Raises:
-        UnsuitableError: the reads are too long for the GPU's shared memory.
-    """
-    threads = block_threads(max_length, margin)
-    tiers = [
-        Sizes(cells, min(limit, cells - threads - 1), max_length, margin, mates)
-        for cells, limit in TIERS
-    ]
-    if tiers[0].bytes > SHARED_BYTES:
-        raise UnsuitableError(
-            f"reads of {max_length:,} bases are too long for the GPU; use --backend cpu"
-        )
-    return tiers
-
-
-def workspace_block_bytes(tiers: list[Sizes]) -> int:
-    """Global memory of a block of the tiers that do not fit into shared memory; 0 if all fit."""
-    return max((sizes.bytes for sizes in tiers if sizes.bytes > SHARED_BYTES), default=0)
 
 
 def anchors_in_bucket_order(reads: DeviceReadSet, tables: DeviceTables) -> Any:
@@ -269,8 +210,10 @@ class AnchorCorrector:
         self.reads = reads
         self.tables = tables
         self.mates = 2 if reads.paired else 1
-        self.tiers = tiers_for(reads.max_length, parameters.margin, self.mates)
         self.threads = block_threads(reads.max_length, parameters.margin)
+        tiers = tiers_for(reads.max_length, parameters.margin, self.mates)
+        shared = [tier.bytes for tier in tiers if tier.bytes <= SHARED_BYTES]
+        self.tiers = useful_tiers(tiers, [self._resident(size) for size in shared])
         anchors = anchors_in_bucket_order(reads, tables)
         with persistent():
             self.anchors = anchors.copy()
@@ -378,11 +321,14 @@ class AnchorCorrector:
             anchors = self._left[:left]
             anchors[:] = self._crowded[:left]
 
+    def _resident(self, shared_bytes: int) -> int:
+        return KERNELS.resident_blocks("correct_anchors", self.threads, shared_bytes)
+
     def _launch(self, tier: int, struct: Any, anchors: Any) -> None:
         sizes = self.tiers[tier]
         in_shared = sizes.bytes <= SHARED_BYTES
         shared_bytes = sizes.bytes if in_shared else 0
-        blocks = KERNELS.resident_blocks("correct_anchors", self.threads, shared_bytes)
+        blocks = self._resident(shared_bytes)
         if not in_shared:
             blocks = min(blocks, self._workspace_blocks)
         KERNELS.launch(

@@ -18,9 +18,8 @@ from ngsgpu.correct.gpu import (
     RESULT_BYTES,
     BatchSizes,
     batch_bytes,
-    tiers_for,
-    workspace_block_bytes,
 )
+from ngsgpu.correct.gpu_tiers import tiers_for, workspace_block_bytes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.memory import format_size

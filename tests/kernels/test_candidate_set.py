@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.correct.gpu import MAX_THREADS, TIERS, block_threads, tiers_for
+from ngsgpu.correct.gpu_tiers import MAX_THREADS, TIERS, block_threads, tiers_for, useful_tiers
 from ngsgpu.device.cuda.compiler import ROOT, included
 from ngsgpu.device.cuda.structs import SUFFIX
 
@@ -48,6 +48,13 @@ def test_sets_have_room_for_what_all_threads_insert(length: int, mates: int) -> 
         assert 0 < sizes.limit <= limit
     # The last one takes all that the tables can give.
     assert tiers_for(length, margin, mates)[-1].limit == TIERS[-1][1]
+
+
+def test_small_tiers_that_help_nobody_are_left_out() -> None:
+    tiers = tiers_for(100, 15, 2)
+    assert useful_tiers(tiers, [6, 6, 4, 2]) == tiers[1:]
+    assert useful_tiers(tiers, [8, 7, 4, 2]) == tiers
+    assert useful_tiers(tiers, [2, 2, 2, 2]) == tiers[3:]
 
 
 def test_threads_are_those_of_the_kernel() -> None:

@@ -33,7 +33,7 @@ def test_fits(budget: int, blocks: int) -> None:
 
 
 def test_steps_share_memory() -> None:
-    """Tables are not there while k-mers are counted, nor counted k-mers while reads are corrected."""
+    """There are no tables while k-mers are counted, nor counted k-mers beside corrected reads."""
     found = plan(64 << 20)
     assert not found.moved_reads
     assert found.kept + found.building + found.spare == found.arena

@@ -33,10 +33,15 @@ from ngsgpu.readset import ReadArrays, ReadSet, gpu_divided
 from ngsgpu.readset.gpu import READS
 
 ALIGNMENT = 512
-CROWDED_TIERS = {256: 3, 512: 2}
+CROWDED_TIERS = {512: 2}
 """Hash cells of the tiers from which every so manieth anchor is sent on to the next."""
 
 _here = threading.local()
+
+
+def resident_blocks(kernel: str, threads: int, shared_bytes: int = 0) -> int:
+    """Fewer of those that take more, so that each tier is of use."""
+    return 4 + (1 << 30) // (shared_bytes + 1)
 
 
 class OutOfMemoryError(MemoryError):
@@ -212,7 +217,7 @@ class FakeGpus:
         """Stand in for CuPy and the kernels."""
         for name, module in self._modules().items():
             monkeypatch.setitem(sys.modules, name, module)
-        kernels = SimpleNamespace(launch=self._launch, resident_blocks=lambda *sizes: 4)
+        kernels = SimpleNamespace(launch=self._launch, resident_blocks=resident_blocks)
         monkeypatch.setattr(minhash_gpu, "KERNELS", kernels)
         monkeypatch.setattr(correct_gpu, "KERNELS", kernels)
         monkeypatch.setattr(gpu_divided, "can_spread", lambda devices: self.linked)
