@@ -81,8 +81,15 @@ def run(command: Sequence[str], gpus: int, folder: Path) -> dict[str, Any]:
 
 
 def sums_of(paths: Sequence[Path], folder: Path) -> dict[str, int]:
-    """CRC-32 of the files that are there, by name in the folder."""
+    """CRC-32 of the files that are there, by name in the folder.
+
+    Raises:
+        BenchmarkError: reads were written to one, and it is empty.
+    """
     there = {str(path.relative_to(folder)): path for path in paths if path.exists()}
+    for name, path in there.items():
+        if name in OUTPUTS and path.stat().st_size == 0:
+            raise BenchmarkError(f"{name} is empty")
     with ThreadPoolExecutor() as pool:
         return dict(zip(there, pool.map(checksum, there.values()), strict=True))
 

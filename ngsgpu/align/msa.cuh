@@ -42,8 +42,6 @@ struct Msa {
     uint8_t* anchor;      // [length]
     uint8_t* alleles;     // [columns] a bit for each base that is an allele beside the consensus
     int length, margin, columns;
-    uint32_t* staged;     // [staged_rows x staged_words] planes and qualities of rows, if any are
-    int staged_rows, staged_words;
     int* listed;
     int64_t* support_sum;
     int* smallest;        // support
@@ -227,45 +225,6 @@ __device__ __forceinline__ void list_mixed(const Reads& reads, const Weight* wei
     __syncthreads();
 }
 
-// Begin to copy a word from global memory to shared memory.
-__device__ __forceinline__ void copy_word(uint32_t* shared, const uint32_t* from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
-                     uint32_t(__cvta_generic_to_shared(shared))),
-                 "l"(from)
-                 : "memory");
-}
-
-// Copy the rows to shared memory, a warp each, and let them refer to the copies: the columns ask for
-// one base after the other, and would wait for each. The block calls it together.
-__device__ __forceinline__ void stage_rows(const Msa& msa, int rows, int bits, int thread,
-                                           int threads) {
-#pragma unroll 1
-    for (int k = thread >> 5; k < rows; k += threads >> 5) {
-        const Row& row = msa.rows[k];
-        if (row.weight == 0) continue;
-        const int words = 4 * ((row.length + 63) >> 6);
-        // Qualities begin at any byte; words that hold one of them can be read.
-        const int before = int(uint64_t(row.qualities) & 3);
-        const uint32_t* qualities = (const uint32_t*)(row.qualities - before);
-        const int all = words + ((before + ((row.length * bits + 7) >> 3) + 3) >> 2);
-        uint32_t* own = msa.staged + k * msa.staged_words;
-#pragma unroll 1
-        for (int i = thread & 31; i < all; i += 32)
-            copy_word(own + i, i < words ? row.planes + i : qualities + (i - words));
-    }
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncthreads();
-#pragma unroll 1
-    for (int k = thread; k < rows; k += threads) {
-        Row& row = msa.rows[k];
-        uint32_t* own = msa.staged + k * msa.staged_words;
-        row.qualities = (const uint8_t*)(own + 4 * ((row.length + 63) >> 6)) +
-                        (uint64_t(row.qualities) & 3);
-        row.planes = own;
-    }
-    __syncthreads();
-}
-
 // Add the rows to the mixed columns; ``parts`` neighbouring threads share a column.
 __device__ __forceinline__ void add_rows(const Reads& reads, const Weight* weights,
                                          const Msa& msa, int rows, int parts, int thread,
@@ -318,14 +277,11 @@ __device__ __forceinline__ void build_msa(const Reads& reads, const Weight* weig
     if (listed == 0) return;
     int parts = 1;
     while (parts < MAX_PARTS && 2 * parts * listed <= threads) parts *= 2;
-    const int step = msa.staged_rows ? msa.staged_rows : ROWS;
 #pragma unroll 1
-    for (int first = 0; first < kept; first += step) {
-        const int rows = min(step, kept - first);
+    for (int first = 0; first < kept; first += ROWS) {
+        const int rows = min(ROWS, kept - first);
         for (int k = thread; k < rows; k += threads) msa.rows[k] = row_of(reads, c, first + k);
         __syncthreads();
-        if (msa.staged_rows)
-            stage_rows(msa, rows, int(reads.quality_bits), thread, threads);
         add_rows(reads, weights, msa, rows, parts, thread, threads);
         __syncthreads();
     }

@@ -163,8 +163,8 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
 //
 // Grid: as many blocks as fit the device, each takes the next anchor until there are no more;
 // block: a multiple of 32.
-// Memory: set_bytes and candidate_bytes for each mate, and the MSA's columns; in shared memory for
-// nearly all anchors, in ``workspace`` for those that the first launch lists because they have more than
+// Memory: candidate_bytes for each mate and the MSA's columns; in shared memory for nearly all
+// anchors, in ``workspace`` for those that the first launch lists because they have more than
 // ``sizes.limit`` candidates. Bytes: about 48 buckets of 6 bytes per entry and, for each of some
 // 45 candidates, planes and qualities, mostly from the L2 cache, since neighbours in ``anchors``
 // share them. Operations: some 1,500 look-ups of table entries per anchor, and about 45 candidates
@@ -202,17 +202,11 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
     __syncthreads();
     const int mates = rules.paired ? 2 : 1;
     char* memory = workspace ? workspace + blockIdx.x * workspace_bytes : shared;
-    const int64_t sets = mates * set_bytes(sizes.cells);
-    const int64_t own_bytes = candidate_bytes(sizes.limit, sizes.max_length);
+    const int64_t own_bytes = candidate_bytes(sizes.cells, sizes.limit, sizes.max_length);
     if (thread < mates)
-        c[thread] = candidates_at(memory + thread * set_bytes(sizes.cells),
-                                  memory + sets + thread * own_bytes, sizes,
-                                  &block.count[thread], &block.kept[thread]);
-    if (thread == 0) {
-        place_msa(memory + sets + mates * own_bytes, sizes, block, msa, planes);
-        // Nobody asks the hash sets once the candidates of both mates are chosen.
-        if (!workspace) stage_in(memory, int(sets), sizes, int(reads.quality_bits), msa);
-    }
+        c[thread] = candidates_at(memory + thread * own_bytes, sizes, &block.count[thread],
+                                  &block.kept[thread]);
+    if (thread == 0) place_msa(memory + mates * own_bytes, sizes, block, msa, planes);
     if (thread < COUNTERS) block.counters[thread] = 0;
     while (true) {
         // Neighbours, which share candidates, are worked on at the same time, and no block waits

@@ -7,7 +7,6 @@
 #include "ngsgpu/correct/rules/planes.cuh"
 
 constexpr int MAX_THREADS = 256;
-constexpr int FEWEST_STAGED = 16;  // rows; of reads too long for so many, each base is fetched
 
 // One block's variables in addition to the dynamic shared memory.
 struct Block {
@@ -24,20 +23,18 @@ struct Block {
     int features[MAX_THREADS / 32][MOST_FEATURES];
 };
 
-// Bytes of dynamic memory for one mate's hash sets, and for the rest of its candidates.
-__host__ __device__ constexpr int64_t set_bytes(int cells) { return int64_t(cells) * 12; }
-__host__ __device__ constexpr int64_t candidate_bytes(int limit, int max_length) {
-    return int64_t(limit) * 16 + (max_length + 63) / 64 * 8;
+// Bytes of dynamic memory for one mate's candidates, and for the MSA.
+__host__ __device__ constexpr int64_t candidate_bytes(int cells, int limit, int max_length) {
+    return int64_t(cells) * 12 + int64_t(limit) * 16 + (max_length + 63) / 64 * 8;
 }
 
-__device__ Candidates candidates_at(char* sets, char* memory, const Sizes& sizes, int* count,
-                                    int* kept) {
+__device__ Candidates candidates_at(char* memory, const Sizes& sizes, int* count, int* kept) {
     Candidates c;
-    c.set = (uint64_t*)sets;
-    c.set_reads = (uint32_t*)(c.set + sizes.cells);
-    c.entry = (uint64_t*)memory;
+    c.set = (uint64_t*)memory;
+    c.entry = c.set + sizes.cells;
     c.compared = c.entry + sizes.limit;
-    c.fit = (uint32_t*)(c.compared + (sizes.max_length + 63) / 64);
+    c.set_reads = (uint32_t*)(c.compared + (sizes.max_length + 63) / 64);
+    c.fit = c.set_reads + sizes.cells;
     c.kept = (uint16_t*)(c.fit + sizes.limit);
     c.weight = c.kept + sizes.limit;
     c.cells = sizes.cells;
@@ -45,18 +42,6 @@ __device__ Candidates candidates_at(char* sets, char* memory, const Sizes& sizes
     c.count = count;
     c.kept_count = kept;
     return c;
-}
-
-// Have the MSA copy candidates to ``bytes`` of shared memory, as many at a time as fit.
-__device__ void stage_in(char* memory, int bytes, const Sizes& sizes, int quality_bits,
-                         Msa& msa) {
-    const int qualities = (sizes.max_length * quality_bits + 7) / 8;
-    const int words = 4 * ((sizes.max_length + 63) / 64) + (qualities + 3 + 3) / 4;
-    msa.staged = (uint32_t*)memory;
-    // An odd number, so that the same place of neighbouring candidates is in different banks.
-    msa.staged_words = words | 1;
-    msa.staged_rows = min(ROWS, bytes / (4 * msa.staged_words));
-    if (msa.staged_rows < FEWEST_STAGED) msa.staged_rows = 0;
 }
 
 // Lay out the MSA for the longest reads.
@@ -75,7 +60,6 @@ __device__ void place_msa(char* memory, const Sizes& sizes, Block& block, Msa& m
     msa.consensus = (uint8_t*)(msa.list + columns);
     msa.alleles = msa.consensus + columns;
     msa.anchor = msa.alleles + columns;
-    msa.staged_rows = 0;
     msa.listed = &block.listed;
     msa.margin = sizes.margin;
     msa.support_sum = &block.support_sum;

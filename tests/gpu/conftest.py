@@ -22,8 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def gpu() -> None:
     need_gpu()
-    # CUDA sees the GPUs of the moment at which it begins; a command that a test runs in this process
-    # leases some of them.
+    # CUDA sees the GPUs of the moment in which it begins; commands that tests run in this process
+    # lease some of them.
     from cupy import cuda
 
     cuda.runtime.getDeviceCount()

@@ -38,7 +38,7 @@ def test_lanes_follow_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     files = [write(tmp_path / f"{i}.fq", text) for i, text in enumerate(content)]
     out = tmp_path / "out.fq"
     lanes = lanes_of(*files)
-    with OutputSet([out]) as outputs:
+    with OutputSet([out], threads=8) as outputs:
         with Precopy(layouts_of(lanes), [(0,)] * 3, outputs, 8) as precopy:
             copied = precopy.finish()
         whole = b"".join(content)

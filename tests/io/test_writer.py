@@ -165,6 +165,22 @@ def test_parts_of_files_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert names(tmp_path) == ["none.fq", "some.fq"]
 
 
+@pytest.mark.parametrize("in_memory", [False, True])
+@pytest.mark.parametrize("threads", [1, 8])
+def test_what_is_written_at_places_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, in_memory: bool
+) -> None:
+    """The writer of an output has nothing to end that it did not write."""
+    monkeypatch.setattr(AtomicFile, "is_in_memory", in_memory)
+    with OutputSet([tmp_path / "some.fq", tmp_path / "other.fq"], threads=threads) as outputs:
+        file = outputs.file_for_offsets(0)
+        assert file is not None
+        file.write_at(b"one two", 0)
+        outputs.write(1, b"three")
+    assert (tmp_path / "some.fq").read_bytes() == b"one two"
+    assert (tmp_path / "other.fq").read_bytes() == b"three"
+
+
 @pytest.mark.parametrize("level", range(1, 10))
 def test_compression_levels(tmp_path: Path, level: int) -> None:
     data = fastq(reads(1000)) + np.random.default_rng(level).bytes(3 * BLOCK_BYTES)
