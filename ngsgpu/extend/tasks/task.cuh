@@ -4,6 +4,9 @@
 // memory, one slab per warp: some kilobytes of it are in use at a time, which fit the
 // multiprocessor's cache. Lanes are candidates, nearly always in a single iteration; kept ones are
 // compacted in order with ballots.
+//
+// Loops are not unrolled: warps are at different places of the code, which should fit the cache for
+// instructions.
 #pragma once
 #include "ngsgpu/align/weights.cuh"
 #include "ngsgpu/extend/params.structs"
