@@ -62,13 +62,17 @@ def _after_kill(case: Case, ending: Ending) -> str:
     if ending.status != -signal.SIGKILL:
         return f"exit status {ending.status}: {ending.stderr[-200:]}"
     after = files_below(case.folder / "out")
+    # What the whole run removes (a database's older generation, once the new one is in place) may
+    # be gone, some of it or all; that the database needs none of it is verified below.
+    removed = set(case.outputs) - set(case.alone.files)
+    if gone := set(case.outputs) - removed - set(after):
+        return f"gone: {sorted(gone)[0]}"
     for name, data in after.items():
         is_whole = data in (case.outputs.get(name), case.alone.files.get(name))
         is_statistics = name in case.alone.volatile and data[-2:] == b"}\n"
-        if not is_whole and not is_statistics and not _is_temporary(name):
+        is_emptied = name.endswith("/") and any(file.startswith(name) for file in removed)
+        if not (is_whole or is_statistics or is_emptied or _is_temporary(name)):
             return f"half-written: {name}"
-    if gone := set(case.outputs) - set(after):
-        return f"gone: {sorted(gone)[0]}"
     if case.command.before and (status := case.run_verify()):
         return f"db verify after the kill: {status}"
     if case.command.name == "db add":
