@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ngsgpu.assemble.chains import Unitigs
 from ngsgpu.assemble.graph import Graph, index_bits
 from ngsgpu.device.arena import Arena, persistent
-from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads
+from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.pinned import to_device
@@ -136,11 +136,8 @@ class _Compaction:
         letters = self._letters(reach, last, sizes, unitig_at)
         return Unitigs(*home, totals, starts, links, letters)
 
-    def _launch(self, kernel: str, units: int, *arguments: Any) -> None:
-        KERNELS.launch(kernel, grid_of_threads(units), (THREADS,), arguments)
-
     def _launch_for_words(self, kernel: str, units: int, *arguments: Any) -> None:
-        self._launch(f"{kernel}_{self._words}", units, *arguments)
+        KERNELS.launch_threads(f"{kernel}_{self._words}", units, *arguments)
 
     def _joined(self) -> Any:
         """What is joined to each direction, int32[2n]."""
@@ -148,7 +145,7 @@ class _Compaction:
 
         size = np.int64(self._size)
         rows = (self._kmers, np.int32(self._words), size, np.int32(self._bits), self._starts)
-        self._launch("fill_starts", self._size + 1, *rows)
+        KERNELS.launch_threads("fill_starts", self._size + 1, *rows)
         nexts = cupy.empty(2 * self._size, dtype=cupy.int32)
         self._launch_for_words(
             "find_neighbours", 2 * self._size, *self._index, size, self._masks, nexts
@@ -156,7 +153,7 @@ class _Compaction:
         if self._neighbours:
             self.masks, self.nexts = self._masks.get(), nexts.get()
         joined = cupy.empty(2 * self._size, dtype=cupy.int32)
-        self._launch("join", 2 * self._size, nexts, self._directions, joined)
+        KERNELS.launch_threads("join", 2 * self._size, nexts, self._directions, joined)
         return joined
 
     def _ranked(self) -> Any:
@@ -165,7 +162,9 @@ class _Compaction:
 
         joined = self._joined()
         reach, other = (cupy.empty((2 * self._size, 2), dtype=cupy.int32) for _ in range(2))
-        self._launch("begin_reach", 2 * self._size, joined, _NOWHERE, self._directions, reach)
+        KERNELS.launch_threads(
+            "begin_reach", 2 * self._size, joined, _NOWHERE, self._directions, reach
+        )
         reach, other, left = self._doubled(reach, other)
         if left == 0:
             return reach
@@ -173,12 +172,14 @@ class _Compaction:
         listed = (circles, np.int64(left))
         # ``reach`` keeps the chains, and the circles are begun anew in it.
         for step in range(left.bit_length() + 1):
-            self._launch("double_circle", left, joined, reach, *listed, np.int32(step == 0), other)
+            KERNELS.launch_threads(
+                "double_circle", left, joined, reach, *listed, np.int32(step == 0), other
+            )
             reach, other = other, reach
-        self._launch("cut_circles", left, reach, *listed, joined)
+        KERNELS.launch_threads("cut_circles", left, reach, *listed, joined)
         if left.bit_length() % 2 == 0:
             reach, other = other, reach
-        self._launch("begin_reach", left, joined, *listed, reach)
+        KERNELS.launch_threads("begin_reach", left, joined, *listed, reach)
         del circles, listed, joined
         return self._doubled(reach, other)[0]
 
@@ -190,7 +191,9 @@ class _Compaction:
         before = -1
         while True:
             left[...] = 0
-            self._launch("double_reach", 2 * self._size, reach, self._directions, other, left)
+            KERNELS.launch_threads(
+                "double_reach", 2 * self._size, reach, self._directions, other, left
+            )
             reach, other = other, reach
             now = int(left[0])
             # A chain that is not done gets shorter each time.
@@ -214,7 +217,7 @@ class _Compaction:
         last = cupy.empty(unitigs, dtype=cupy.int32)
         sizes = cupy.empty(unitigs, dtype=cupy.int64)
         degrees = cupy.empty(2 * unitigs, dtype=cupy.uint32)
-        self._launch(
+        KERNELS.launch_threads(
             "describe", unitigs, first, np.int64(unitigs), reach, self._masks, last, sizes,
             unitig_at, degrees,
         )  # fmt: skip
@@ -239,7 +242,7 @@ class _Compaction:
         import cupy
 
         totals = cupy.zeros(unitigs, dtype=cupy.uint64)
-        self._launch(
+        KERNELS.launch_threads(
             "add_counts", 2 * self._size, self._counts, self._directions, reach, last, unitig_at,
             totals,
         )  # fmt: skip

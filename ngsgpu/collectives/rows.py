@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ngsgpu.collectives.execute import Exchange
 from ngsgpu.collectives.peers import KERNELS
-from ngsgpu.device.cuda.kernels import THREADS, grid_of_threads
+from ngsgpu.device.cuda.kernels import THREADS
 from ngsgpu.device.cuda.sort import order_of_rows, radix_sort
 from ngsgpu.device.errors import cuda_errors
 
@@ -62,13 +62,15 @@ def by_ranges(splitters: ArrayLike) -> Owner:
             raise ValueError(f"ranges of keys need unsigned integers, not {keys.dtype}")
         found = cupy.empty(len(keys), dtype=cupy.uint8)
         if len(keys):
-            KERNELS.launch(
+            KERNELS.launch_threads(
                 f"own_ranges_{keys.itemsize}",
-                grid_of_threads(len(keys)),
-                (THREADS,),
-                (keys, np.int64(len(keys)), cupy.asarray(bounds.astype(keys.dtype)),
-                 np.int32(len(bounds) + 1), found),
-            )  # fmt: skip
+                len(keys),
+                keys,
+                np.int64(len(keys)),
+                cupy.asarray(bounds.astype(keys.dtype)),
+                np.int32(len(bounds) + 1),
+                found,
+            )
         return found
 
     return owners

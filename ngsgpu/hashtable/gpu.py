@@ -17,7 +17,6 @@ from ngsgpu.device.cuda.kernels import (
     TILE,
     KernelModule,
     grid_of,
-    grid_of_threads,
     grid_of_warps,
 )
 from ngsgpu.device.cuda.sort import again_after_freeing
@@ -158,10 +157,9 @@ def slots_taken(pairs: Any, max_values: int) -> NDArray[np.int64]:
 
     slots = cupy.zeros(len(BUCKETS), dtype=cupy.uint64)
     if len(pairs) > 0:
-        KERNELS.launch(
-            "count_slots", grid_of_threads(len(pairs)), (THREADS,),
-            (pairs, np.int64(len(pairs)), np.uint32(max_values), slots),
-        )  # fmt: skip
+        KERNELS.launch_threads(
+            "count_slots", len(pairs), pairs, np.int64(len(pairs)), np.uint32(max_values), slots
+        )
     return np.asarray(slots.get(), dtype=np.int64)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads, grid_of_warps
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES, order_of_rows, radix_sort
 from ngsgpu.device.pinned import to_device
 from ngsgpu.io.gpu.parse import ParsedChunk, device_classes
@@ -59,12 +59,7 @@ class Counted:
         import cupy
 
         found = cupy.zeros(MAX_COUNT + 1, dtype=cupy.uint64)
-        KERNELS.launch(
-            "tally",
-            grid_of_threads(len(self)),
-            (THREADS,),
-            (self.counts, np.int64(len(self)), found),
-        )
+        KERNELS.launch_threads("tally", len(self), self.counts, np.int64(len(self)), found)
         home: NDArray[np.int64] = found.get().astype(np.int64)
         return home
 
@@ -246,11 +241,13 @@ def distinct_of(kmers: Any, stride: int, counts: Any) -> Counted:
         (*rows, up_to, np.int64(distinct), found, starts),
     )
     out = cupy.empty(distinct, dtype=cupy.uint16)
-    KERNELS.launch(
+    KERNELS.launch_threads(
         "count_rows",
-        grid_of_threads(distinct),
-        (THREADS,),
-        (starts, np.int64(distinct), np.int64(size), np.uint64(0) if counts is None else counts,
-         out),
-    )  # fmt: skip
+        distinct,
+        starts,
+        np.int64(distinct),
+        np.int64(size),
+        np.uint64(0) if counts is None else counts,
+        out,
+    )
     return Counted(found, out)

@@ -19,7 +19,6 @@ from ngsgpu.device.cuda.kernels import (
     THREADS,
     KernelModule,
     grid_for,
-    grid_of_threads,
     multiprocessors,
 )
 from ngsgpu.device.cuda.sort import radix_sort
@@ -195,11 +194,15 @@ def make_solid_on_gpu(
         kmers = kmers.ravel()
         if type(counts) is np.ndarray:
             kmers, counts = to_device(kmers), to_device(counts)
-        KERNELS.launch(
+        KERNELS.launch_threads(
             "fill_filter" if bloom else "fill_table",
-            grid_of_threads(len(counts)),
-            (THREADS,),
-            (kmers, counts, np.int64(len(counts)), *levels, words, np.uint64(size)),
+            len(counts),
+            kmers,
+            counts,
+            np.int64(len(counts)),
+            *levels,
+            words,
+            np.uint64(size),
         )
     return DeviceSolid(words, struct)
 
@@ -344,11 +347,16 @@ class Corrector:
         size = int(ends[-1])
         out = cupy.empty(size, dtype=cupy.uint32)
         if size > 0:
-            KERNELS.launch(
+            KERNELS.launch_threads(
                 "pack_edits",
-                grid_of_threads(len(own)),
-                (THREADS,),
-                (own, np.int64(len(own)), self._counts, ends, edits, np.int32(room), out),
+                len(own),
+                own,
+                np.int64(len(own)),
+                self._counts,
+                ends,
+                edits,
+                np.int32(room),
+                out,
             )
         home: NDArray[np.uint32] = out.get()
         return home

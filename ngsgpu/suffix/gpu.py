@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads
+from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
@@ -103,15 +103,10 @@ def is_suffix_array_on_gpu(text: NDArray[np.uint8], places: NDArray[np.int32]) -
         there, own = to_device(text), to_device(places.view(np.uint32))
         ranks = cupy.full(len(text), 0xFFFFFFFF, dtype=cupy.uint32)
         wrong = cupy.zeros(1, dtype=cupy.uint32)
-        launch("rank_places", len(text), own, size, ranks, wrong)
+        KERNELS.launch_threads("rank_places", len(text), own, size, ranks, wrong)
         if not int(wrong[0]):
-            launch("check_places", len(text), there, own, size, ranks, wrong)
+            KERNELS.launch_threads("check_places", len(text), there, own, size, ranks, wrong)
         return not int(wrong[0])
-
-
-def launch(kernel: str, units: int, *arguments: Any) -> None:
-    """Launch a kernel for so many units of work."""
-    KERNELS.launch(kernel, grid_of_threads(units), (THREADS,), arguments)
 
 
 def _sorted(text: Any, bases: bool) -> Any:
@@ -120,7 +115,9 @@ def _sorted(text: Any, bases: bool) -> Any:
 
     size = len(text)
     keys = cupy.empty(size, dtype=cupy.uint64)
-    launch("pack_bases" if bases else "pack_bytes", size, text, np.int64(size), keys)
+    KERNELS.launch_threads(
+        "pack_bases" if bases else "pack_bytes", size, text, np.int64(size), keys
+    )
     places = radix_argsort(keys).astype(cupy.uint32)
     marks = _marks_of(keys)
     del keys
@@ -146,12 +143,12 @@ def rank_by_doubling(marks: Any, places: Any, ranks: Any, *, known: int) -> None
         keys = cupy.empty(len(slots), dtype=cupy.uint64)
         count = np.int64(len(slots))
         listed = (suffixes, heads, count, np.int64(known), ranks, np.int64(len(ranks)))
-        launch("next_keys", len(slots), *listed, keys)
+        KERNELS.launch_threads("next_keys", len(slots), *listed, keys)
         order = radix_argsort(keys)
         sorted_suffixes = cupy.empty_like(suffixes)
-        launch("reorder", len(slots), suffixes, order, count, sorted_suffixes)
+        KERNELS.launch_threads("reorder", len(slots), suffixes, order, count, sorted_suffixes)
         del order
-        launch("put_back", len(slots), sorted_suffixes, slots, count, places)
+        KERNELS.launch_threads("put_back", len(slots), sorted_suffixes, slots, count, places)
         slots, suffixes, heads = _ranked(_marks_of(keys), slots, sorted_suffixes, ranks)
         known *= 2
 
@@ -161,7 +158,7 @@ def _marks_of(keys: Any) -> Any:
     import cupy
 
     marks = cupy.empty(len(keys), dtype=cupy.uint8)
-    launch("mark_heads", len(keys), keys, np.int64(len(keys)), marks)
+    KERNELS.launch_threads("mark_heads", len(keys), keys, np.int64(len(keys)), marks)
     return marks
 
 
@@ -181,7 +178,9 @@ def _ranked(marks: Any, slots: Any, suffixes: Any, ranks: Any) -> tuple[Any, Any
     starts = cupy.flatnonzero(marks)
     heads = cupy.empty(size, dtype=cupy.uint32)
     own = np.uint64(0) if slots is None else slots
-    launch("write_ranks", size, groups, starts, own, suffixes, np.int64(size), ranks, heads)
+    KERNELS.launch_threads(
+        "write_ranks", size, groups, starts, own, suffixes, np.int64(size), ranks, heads
+    )
     del groups, starts
     # What is alone in its group has its place.
     alone = marks.astype(cupy.bool_)

@@ -28,10 +28,10 @@ from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.suffix.array import Places
 from ngsgpu.suffix.gpu import (
     FIRST_LETTERS,
+    KERNELS,
     MOST_LETTERS,
     check_fit,
     fits,
-    launch,
     suffix_array_on_gpu,
 )
 
@@ -181,7 +181,7 @@ class _Doubling:
         part = to_device(text[begin : end + FIRST_LETTERS - 1])
         keys = cupy.empty(len(part), dtype=cupy.uint64)
         if len(part):
-            launch("pack_bytes", len(part), part, np.int64(len(part)), keys)
+            KERNELS.launch_threads("pack_bytes", len(part), part, np.int64(len(part)), keys)
         return keys[: end - begin], cupy.arange(begin, end, dtype=self._kind)
 
     def _begun(self, gpu: int, keys: Any, places: Any, base: int) -> _Part:

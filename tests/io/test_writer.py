@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from ngsgpu.errors import OutputError, UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, is_bgzf
-from ngsgpu.io.output import in_memory
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.writer import OutputGroup, OutputSet, check_distinct, write_text_atomically
 from ngsgpu.io.text.reader import read_batches
@@ -148,21 +147,6 @@ def test_bgzf_output_is_read_by_others(tmp_path: Path) -> None:
     done = subprocess.run(["gzip", "-t", path], capture_output=True, check=False)
     assert done.returncode == 0
     assert records_of(read_batches(path, threads=2, chunk_bytes=100_000))[1] == data
-
-
-def test_parts_of_files_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AtomicFile, "is_in_memory", True)
-    monkeypatch.setattr(in_memory, "_PART", 3000)
-    rng = np.random.default_rng(1)
-    pieces = [rng.bytes(int(size)) for size in (*rng.integers(0, 20_000, 100), 0, 1)]
-    assert write_all(tmp_path / "some.fq", pieces, threads=8) == b"".join(pieces)
-    assert write_all(tmp_path / "none.fq", [], threads=8) == b""
-    with pytest.raises(RuntimeError), OutputSet([tmp_path / "some.fq"], threads=8) as outputs:
-        for piece in pieces:
-            outputs.write(0, piece)
-        raise RuntimeError
-    assert (tmp_path / "some.fq").read_bytes() == b"".join(pieces)
-    assert names(tmp_path) == ["none.fq", "some.fq"]
 
 
 @pytest.mark.parametrize("in_memory", [False, True])

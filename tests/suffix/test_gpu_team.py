@@ -95,7 +95,7 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = (by_ranges, partition, shuffle, sorted_shuffle)
     for own in ours:
         monkeypatch.setattr(gpu_team, own.__name__, own)
-    monkeypatch.setattr(gpu_team, "launch", pack_bytes)
+    monkeypatch.setattr(gpu_team.KERNELS, "launch_threads", pack_bytes)
     monkeypatch.setattr(gpu_team, "to_device", np.array)
     monkeypatch.setattr(gpu_team, "order_of_rows", lambda columns: np.lexsort(columns[::-1]))
     monkeypatch.setattr(

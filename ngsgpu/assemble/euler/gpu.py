@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.assemble.euler.graph import EulerGraph
 from ngsgpu.assemble.euler.tour import CircuitGraph
-from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads
+from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.sort import radix_argsort
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
@@ -63,17 +63,13 @@ def done() -> Iterator[None]:
     cupy.cuda.get_current_stream().synchronize()
 
 
-def _launch(kernel: str, units: int, *arguments: Any) -> None:
-    KERNELS.launch(kernel, grid_of_threads(units), (THREADS,), arguments)
-
-
 def euler_graph(kmers: NDArray[np.uint64], counts: NDArray[np.uint16], length: int) -> EulerGraph:
     """As ``graph.euler_graph``; the arrays are CuPy's."""
     import cupy
 
     own, own_counts = to_device(np.ascontiguousarray(kmers[:, 0])), to_device(counts)
     turned = cupy.empty_like(own)
-    _launch("turn_all", len(own), own, np.int64(len(own)), np.int32(length), turned)
+    KERNELS.launch_threads("turn_all", len(own), own, np.int64(len(own)), np.int32(length), turned)
     other = cupy.flatnonzero(turned != own)
     edges = cupy.concatenate((own, turned[other]))
     counted = cupy.concatenate((own_counts, own_counts[other]))
@@ -119,7 +115,7 @@ def assign_successors(graph: EulerGraph) -> Any:
     successors = cupy.full(len(graph.edges), -1, dtype=cupy.int32)
     size = np.int64(len(graph.vertices))
     lists = (graph.enter_starts, graph.entering, graph.leave_starts)
-    _launch("pair_edges", int(size), *lists, size, successors)
+    KERNELS.launch_threads("pair_edges", int(size), *lists, size, successors)
     return successors
 
 
@@ -132,11 +128,11 @@ def find_components(successors: Any) -> Any:
     differ, moved = (cupy.ones(1, dtype=cupy.int32) for _ in range(2))
     while int(differ[0]):
         differ[...] = 0
-        _launch("hook_roots", len(labels), successors, size, labels, differ)
+        KERNELS.launch_threads("hook_roots", len(labels), successors, size, labels, differ)
         moved[...] = 1
         while int(moved[0]):
             moved[...] = 0
-            _launch("jump_up", len(labels), size, labels, moved)
+            KERNELS.launch_threads("jump_up", len(labels), size, labels, moved)
     return labels
 
 
@@ -161,7 +157,9 @@ def swipe(graph: EulerGraph, places: NDArray[np.int64], successors: Any) -> None
     marks = cupy.zeros(len(graph.edges), dtype=cupy.uint8)
     marks[to_device(places)] = 1
     size = np.int64(len(graph.vertices))
-    _launch("exchange", int(size), graph.enter_starts, graph.entering, marks, size, successors)
+    KERNELS.launch_threads(
+        "exchange", int(size), graph.enter_starts, graph.entering, marks, size, successors
+    )
 
 
 def at_home(graph: EulerGraph) -> EulerGraph:

@@ -12,7 +12,7 @@ from ngsgpu.classify.call.evidence import SpeciesEvidence
 from ngsgpu.classify.params import PER_MILLION
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import GpuBatch
-from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads
+from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import to_device
 
@@ -64,24 +64,29 @@ class GpuFirstPass:
     def add(self, batch: GpuBatch) -> None:
         """Look at queries."""
         queries, most = np.uint32(len(batch)), np.int32(batch.candidates.shape[1])
-        grid = grid_of_threads(len(batch))
         if self._counter is not None:
-            KERNELS.launch(
+            KERNELS.launch_threads(
                 "mark_covered",
-                grid,
-                (THREADS,),
-                (batch.candidates, queries, most, self._min_hits, self._first, self._covered),
+                len(batch),
+                batch.candidates,
+                queries,
+                most,
+                self._min_hits,
+                self._first,
+                self._covered,
             )
         if self._evidence is not None:
-            KERNELS.launch(
+            KERNELS.launch_threads(
                 "count_evidence",
-                grid,
-                (THREADS,),
-                (
-                    batch.candidates, batch.sizes, queries, most, self._species, self._rules,
-                    self._bins,
-                ),
-            )  # fmt: skip
+                len(batch),
+                batch.candidates,
+                batch.sizes,
+                queries,
+                most,
+                self._species,
+                self._rules,
+                self._bins,
+            )
 
     def finish(self) -> None:
         """Hand over the collected statistics."""

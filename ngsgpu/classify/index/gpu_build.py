@@ -34,7 +34,7 @@ from ngsgpu.classify.index.index import Index, Limits, Members, WindowTaxa, dire
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.gpu import KERNELS as SKETCH_KERNELS
 from ngsgpu.classify.sketch.gpu import GpuSketches
-from ngsgpu.device.cuda.kernels import THREADS, TILE, grid_of_threads, grid_of_warps
+from ngsgpu.device.cuda.kernels import THREADS, TILE, grid_of_warps
 from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.errors import device_error
 from ngsgpu.device.pinned import PinnedPool
@@ -317,13 +317,16 @@ class IndexBuilder:
         if self._taxa is None or len(pairs) == 0:
             return cupy.empty(0, dtype=cupy.uint64)
         marked = cupy.empty(len(pairs), dtype=cupy.uint64)
-        KERNELS.launch(
-            "mark_taxa", grid_of_threads(len(pairs)), (THREADS,),
-            (
-                pairs, np.int64(len(pairs)), cupy.asarray(self._first_window),
-                np.int64(len(self._taxa.taxon)), cupy.asarray(self._taxa.taxon), marked,
-            ),
-        )  # fmt: skip
+        KERNELS.launch_threads(
+            "mark_taxa",
+            len(pairs),
+            pairs,
+            np.int64(len(pairs)),
+            cupy.asarray(self._first_window),
+            np.int64(len(self._taxa.taxon)),
+            cupy.asarray(self._taxa.taxon),
+            marked,
+        )
         radix_sort(marked)
         return _chosen(_chosen(marked, 0), self._limits.taxa)
 

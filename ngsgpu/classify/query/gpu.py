@@ -19,7 +19,7 @@ from ngsgpu.classify.query.cpu import PartitionArrays
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import NULL, GpuBatch, GpuNames, GpuReads
 from ngsgpu.classify.sketch.gpu import sketch_numbers
-from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads, grid_of_warps
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
 from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty, to_device
@@ -293,13 +293,13 @@ class GpuEngine:
         queries, most, _ = first.candidates.shape
         taxa = self._searchers[0].taxa
         for search in searches[1:]:
-            KERNELS.launch(
+            KERNELS.launch_threads(
                 "merge_candidates",
-                grid_of_threads(queries),
-                (THREADS,),
-                (
-                    here(search.candidates), np.uint32(queries), np.int32(most),
-                    NULL if taxa is None else taxa, first.candidates,
-                ),
-            )  # fmt: skip
+                queries,
+                here(search.candidates),
+                np.uint32(queries),
+                np.int32(most),
+                NULL if taxa is None else taxa,
+                first.candidates,
+            )
         return first.candidates, first.sizes

@@ -181,6 +181,14 @@ class KernelModule:
             where += f", {shared_bytes:,} bytes of shared memory)" if shared_bytes else ")"
             raise device_error(where, error) from error
 
+    def launch_threads(self, kernel: str, units: int, *arguments: Any) -> None:
+        """``launch`` with a thread for each unit of work, in blocks of ``THREADS``.
+
+        Raises:
+            DeviceError: as ``launch``.
+        """
+        self.launch(kernel, grid_of(units, THREADS), (THREADS,), arguments)
+
     def resident_blocks(self, kernel: str, threads: int, shared_bytes: int = 0) -> int:
         """Number of blocks of a kernel that the current GPU runs concurrently.
 
@@ -264,11 +272,6 @@ def grid_for(units: int, a_block: int, blocks_per_multiprocessor: int) -> tuple[
 def grid_of(units: int, per_block: int) -> tuple[int]:
     """Grid of at least one block, and at most ``_BLOCKS_PER_MULTIPROCESSOR`` for each."""
     return grid_for(max(1, units), per_block, _BLOCKS_PER_MULTIPROCESSOR)
-
-
-def grid_of_threads(units: int) -> tuple[int]:
-    """Grid of blocks of ``THREADS`` with one thread per unit."""
-    return grid_of(units, THREADS)
 
 
 def grid_of_warps(units: int) -> tuple[int]:

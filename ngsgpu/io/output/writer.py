@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
-from ngsgpu.io.output.in_memory import PartsInMemory, is_mapped
 
 __all__ = ["DEFAULT_LEVEL", "OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
@@ -86,8 +85,7 @@ class OutputSet:
     def _writer(self, file: AtomicFile, level: int) -> _Writer:
         queued = _QUEUED * self._threads + 2
         if not str(file.path).endswith(_COMPRESSED_ENDINGS):
-            parts = PartsInMemory(file) if is_mapped(file, self._threads) else None
-            return _Writer(file, None, queued, parts)
+            return _Writer(file, None, queued)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
         return _Writer(file, _BgzfEncoder(self._pool, level, ahead=2 * self._threads), queued)
@@ -222,17 +220,10 @@ class OutputGroup:
 class _Writer:
     """A thread that encodes and writes the data in its queue."""
 
-    def __init__(
-        self,
-        file: AtomicFile,
-        encoder: _BgzfEncoder | None,
-        queued: int,
-        parts: PartsInMemory | None = None,
-    ) -> None:
+    def __init__(self, file: AtomicFile, encoder: _BgzfEncoder | None, queued: int) -> None:
         self.file = file
         self.compresses = encoder is not None
         self._encoder = encoder
-        self._parts = parts
         self._queue: queue.Queue[memoryview | None] = queue.Queue(queued)
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
@@ -262,10 +253,6 @@ class _Writer:
             raise self._failure
 
     def _run(self) -> None:
-        with self._parts or contextlib.nullcontext():
-            self._write_all()
-
-    def _write_all(self) -> None:
         # After a failure keep draining the queue, so that nobody waits for room in it forever.
         data: memoryview | None = memoryview(b"")
         while data is not None:
@@ -280,8 +267,6 @@ class _Writer:
             if self._encoder is not None:
                 for piece in self._encoder.encode(data):
                     self.file.write(piece)
-            elif self._parts is not None:
-                self._parts.append(data)
             elif data is not None:
                 self.file.write(data)
         except BaseException as error:

@@ -23,7 +23,7 @@ from ngsgpu.suffix.bucket.cover import Cover
 from ngsgpu.suffix.bucket.plan import BucketPlan, plan_buckets
 from ngsgpu.suffix.bucket.rank import rank_cover
 from ngsgpu.suffix.bucket.sort import sorted_suffixes
-from ngsgpu.suffix.bucket.text import PackedText, launch, pack_text
+from ngsgpu.suffix.bucket.text import KERNELS, PackedText, pack_text
 from ngsgpu.suffix.fm import BLOCK, SAMPLED, FmIndex, word_count
 
 _PART: Final = 128
@@ -146,7 +146,7 @@ def _bounds(text: PackedText, cover: Cover) -> list[int]:
         places = cupy.asarray(chosen.astype(np.int64))
         keys = cupy.empty(len(places), dtype=cupy.uint64)
         count = np.int64(len(places))
-        launch("first_keys", len(places), *text.arguments(), places, count, keys)
+        KERNELS.launch_threads("first_keys", len(places), *text.arguments(), places, count, keys)
         return places, keys
 
     return [-1, *sorted_suffixes(text, cover, take).get().tolist(), -1]
@@ -159,7 +159,9 @@ def _part_counts(text: PackedText, cover: Cover, low: int, high: int) -> Any:
     parts = -(-text.size // _PART)
     counts = cupy.empty(parts, dtype=cupy.uint32)
     bounds = np.int64(low), np.int64(high)
-    launch("count_bucket", parts, *text.arguments(), *cover.arguments(), *bounds, counts)
+    KERNELS.launch_threads(
+        "count_bucket", parts, *text.arguments(), *cover.arguments(), *bounds, counts
+    )
     return counts
 
 
@@ -213,8 +215,16 @@ def _piece_of(
         places = cupy.empty(bucket.count, dtype=cupy.int64)
         keys = cupy.empty(bucket.count, dtype=cupy.uint64)
         bounds = np.int64(bucket.low), np.int64(bucket.high)
-        launch("take_bucket", len(ends), *text.arguments(), *cover.arguments(), *bounds, ends,
-               places, keys)  # fmt: skip
+        KERNELS.launch_threads(
+            "take_bucket",
+            len(ends),
+            *text.arguments(),
+            *cover.arguments(),
+            *bounds,
+            ends,
+            places,
+            keys,
+        )
         return places, keys
 
     free_unused()
@@ -234,8 +244,17 @@ def packed_piece(
     begin_sample, end_sample = -(-first_row // SAMPLED), -(-end // SAMPLED)
     own = cupy.empty(end_sample - begin_sample, dtype=cupy.int64)
     primary = cupy.full(1, -1, dtype=cupy.int64)
-    launch("pack_rows", len(rows), *text.arguments(), places, np.int64(len(places)),
-           np.int64(first_row), rows, own, primary)  # fmt: skip
+    KERNELS.launch_threads(
+        "pack_rows",
+        len(rows),
+        *text.arguments(),
+        places,
+        np.int64(len(places)),
+        np.int64(first_row),
+        rows,
+        own,
+        primary,
+    )
     sample[begin_sample:end_sample] = own.get()
     return Piece(first, rows, int(primary[0]))
 
@@ -263,11 +282,13 @@ def _index_of(rows: Any, size: int, primary: int, sample: NDArray[np.int64]) -> 
     blocks = -(-size // BLOCK)
     words = cupy.zeros(word_count(size), dtype=cupy.uint32)
     counts = cupy.empty((4, blocks), dtype=cupy.uint32)
-    launch("fill_blocks", blocks, rows, np.int64(size), np.int64(primary), words, counts)
+    KERNELS.launch_threads(
+        "fill_blocks", blocks, rows, np.int64(size), np.int64(primary), words, counts
+    )
     del rows
     before = cupy.empty((4, blocks), dtype=cupy.int64)
     for base in range(4):
         before[base] = cupy.cumsum(counts[base], dtype=cupy.int64)
-    launch("write_counts", 4 * (blocks + 1), before, np.int64(size), words)
+    KERNELS.launch_threads("write_counts", 4 * (blocks + 1), before, np.int64(size), words)
     totals = np.concatenate([[0], np.cumsum(before[:, -1].get())]).astype(np.int64)
     return FmIndex(primary, totals, words.get(), sample)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ngsgpu.suffix.bucket.cover import Cover, cover_stride, cover_tables, difference_cover
 from ngsgpu.suffix.bucket.sort import sorted_suffixes
-from ngsgpu.suffix.bucket.text import PackedText, launch
+from ngsgpu.suffix.bucket.text import KERNELS, PackedText
 from ngsgpu.suffix.gpu import rank_by_doubling
 
 
@@ -29,16 +29,26 @@ def rank_cover(text: PackedText, period: int) -> Cover:
         places = cupy.concatenate(classes)
         keys = cupy.empty(len(places), dtype=cupy.uint64)
         count = np.int64(len(places))
-        launch("first_keys", len(places), *text.arguments(), places, count, keys)
+        KERNELS.launch_threads("first_keys", len(places), *text.arguments(), places, count, keys)
         return places, keys
 
     places = sorted_suffixes(text, blank, take)
     count = np.int64(len(places))
     marks = cupy.empty(len(places), dtype=cupy.uint8)
-    launch("mark_names", len(places), *text.arguments(), np.int64(period), places, count, marks)
+    KERNELS.launch_threads(
+        "mark_names", len(places), *text.arguments(), np.int64(period), places, count, marks
+    )
     indices = cupy.empty(len(places), dtype=cupy.uint32)
-    launch("cover_indices", len(places), blank.tables, np.int64(period), np.int64(stride), places,
-           count, indices)  # fmt: skip
+    KERNELS.launch_threads(
+        "cover_indices",
+        len(places),
+        blank.tables,
+        np.int64(period),
+        np.int64(stride),
+        places,
+        count,
+        indices,
+    )
     del places
     ranks = cupy.zeros(len(residues) * stride, dtype=cupy.uint32)
     # Suffixes that are not longer than a period have names of their own, so that those which go on

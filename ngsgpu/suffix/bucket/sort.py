@@ -14,7 +14,7 @@ import numpy as np
 
 from ngsgpu.device.cuda.sort import radix_argsort
 from ngsgpu.suffix.bucket.cover import Cover
-from ngsgpu.suffix.bucket.text import PackedText, launch
+from ngsgpu.suffix.bucket.text import KERNELS, PackedText
 
 KEY_LETTERS: Final = 32
 _STEP: Final = 16
@@ -50,10 +50,10 @@ def sorted_suffixes(
     count = np.int64(len(places))
     order = radix_argsort(keys)
     marks = cupy.empty(len(places), dtype=cupy.uint8)
-    launch("mark_groups", len(places), keys, count, np.int64(KEY_LETTERS), marks)
+    KERNELS.launch_threads("mark_groups", len(places), keys, count, np.int64(KEY_LETTERS), marks)
     del keys
     taken = cupy.empty_like(places)
-    launch("take_in_order", len(places), places, order, count, taken)
+    KERNELS.launch_threads("take_in_order", len(places), places, order, count, taken)
     del places, order
     _split_large(text, cover.period, taken, marks)
     return _merged(text, cover, taken, marks)
@@ -91,27 +91,42 @@ def _split_large(text: PackedText, period: int, places: Any, marks: Any) -> None
             return
         size = np.int64(len(groups))
         large = cupy.empty(len(groups), dtype=cupy.uint8)
-        launch("find_large", len(groups), groups, starts, size, np.int64(_MOST_MERGED), large)
+        KERNELS.launch_threads(
+            "find_large", len(groups), groups, starts, size, np.int64(_MOST_MERGED), large
+        )
         chosen = cupy.flatnonzero(large)
         own = cupy.empty(len(chosen), dtype=cupy.uint32)
         firsts = cupy.empty_like(own)
         listed = np.uint64(0) if slots is None else slots
         count = np.int64(len(own))
-        launch("take_large", len(own), groups, starts, listed, chosen, count, own, firsts)
+        KERNELS.launch_threads(
+            "take_large", len(own), groups, starts, listed, chosen, count, own, firsts
+        )
         slots = own
         del groups, starts, large, chosen, listed, heads
         keys = cupy.empty(len(slots), dtype=cupy.uint64)
-        launch("round_keys", len(slots), *text.arguments(), places, slots, firsts, count,
-               np.int64(depth), keys)  # fmt: skip
+        KERNELS.launch_threads(
+            "round_keys",
+            len(slots),
+            *text.arguments(),
+            places,
+            slots,
+            firsts,
+            count,
+            np.int64(depth),
+            keys,
+        )
         del firsts
         order = radix_argsort(keys)
         heads = cupy.empty(len(slots), dtype=cupy.uint8)
-        launch("mark_groups", len(slots), keys, count, np.int64(depth + _STEP), heads)
+        KERNELS.launch_threads(
+            "mark_groups", len(slots), keys, count, np.int64(depth + _STEP), heads
+        )
         del keys
         moved = cupy.empty(len(slots), dtype=cupy.int64)
-        launch("take_slots", len(slots), places, slots, order, count, moved)
+        KERNELS.launch_threads("take_slots", len(slots), places, slots, order, count, moved)
         del order
-        launch("put_slots", len(slots), moved, slots, heads, count, places, marks)
+        KERNELS.launch_threads("put_slots", len(slots), moved, slots, heads, count, places, marks)
         del moved
 
 
@@ -125,8 +140,19 @@ def _merged(text: PackedText, cover: Cover, places: Any, marks: Any) -> Any:
     out = cupy.empty_like(places)
     width = 1
     while width < largest:
-        launch("merge_runs", len(places), *text.arguments(), *cover.arguments(), places, groups,
-               starts, marks, np.int64(len(places)), np.int64(width), out)  # fmt: skip
+        KERNELS.launch_threads(
+            "merge_runs",
+            len(places),
+            *text.arguments(),
+            *cover.arguments(),
+            places,
+            groups,
+            starts,
+            marks,
+            np.int64(len(places)),
+            np.int64(width),
+            out,
+        )
         places, out = out, places
         width *= 2
     return places

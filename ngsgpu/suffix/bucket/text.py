@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads
+from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.pinned import to_device
 
 KERNELS: Final = KernelModule("ngsgpu.suffix.bucket")
@@ -18,11 +18,6 @@ _WORD: Final = 32
 
 _CHUNK: Final = 1 << 26
 """Bases that are copied to the GPU at a time; a multiple of ``_WORD``."""
-
-
-def launch(kernel: str, units: int, *arguments: Any) -> None:
-    """Launch a kernel with a thread for each unit."""
-    KERNELS.launch(kernel, grid_of_threads(units), (THREADS,), arguments)
 
 
 @dataclass(frozen=True)
@@ -61,8 +56,8 @@ def pack_text(codes: NDArray[np.uint8], *, both_strands: bool) -> PackedText:
     words = cupy.zeros(text_bytes(size) // 8, dtype=cupy.uint64)
     for at in range(0, len(codes), _CHUNK):
         part = to_device(codes[at : at + _CHUNK])
-        launch("pack_letters", -(-len(part) // _WORD), part, np.int64(len(part)),
+        KERNELS.launch_threads("pack_letters", -(-len(part) // _WORD), part, np.int64(len(part)),
                words[at // _WORD :])  # fmt: skip
     if both_strands:
-        launch("turn_text", len(codes) // _WORD + 1, words, np.int64(len(codes)))
+        KERNELS.launch_threads("turn_text", len(codes) // _WORD + 1, words, np.int64(len(codes)))
     return PackedText(words, size)

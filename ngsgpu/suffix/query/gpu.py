@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_threads
+from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.pinned import to_device
 from ngsgpu.device.plan import gpu_memory
@@ -59,10 +59,10 @@ class DeviceIndex:
             search = (*self._arguments(), *own, np.int64(shortest), np.int32(whole))
             kept = cupy.empty(4 * _KEPT * reads, dtype=cupy.int64)
             counts = cupy.empty(reads, dtype=cupy.int32)
-            _launch("count_matches", reads, *search, kept, counts)
+            KERNELS.launch_threads("count_matches", reads, *search, kept, counts)
             ends = cupy.cumsum(counts, dtype=cupy.int64)
             found = cupy.empty((int(ends[-1]), 5), dtype=cupy.int64)
-            _launch("write_matches", reads, *search, kept, ends, found)
+            KERNELS.launch_threads("write_matches", reads, *search, kept, ends, found)
             home: NDArray[np.int64] = found.get()
             return home
 
@@ -74,7 +74,7 @@ class DeviceIndex:
             return np.empty(0, dtype=np.int64)
         with cuda_errors("searching on the GPU"), self._streams.borrowed() as stream, stream:
             places = cupy.empty(len(rows), dtype=cupy.int64)
-            _launch("find_row_places", len(rows), *self._arguments(), self.sample,
+            KERNELS.launch_threads("find_row_places", len(rows), *self._arguments(), self.sample,
                     cupy.asarray(rows), np.int64(len(rows)), places)  # fmt: skip
             home: NDArray[np.int64] = places.get()
             return home
@@ -106,12 +106,10 @@ def is_index_on_gpu(
         there.sample[0] = size
         wrong = cupy.zeros(1, dtype=cupy.uint32)
         own = there._arguments()
-        _launch("check_counts", size // 128 + 1, *own, wrong)
+        KERNELS.launch_threads("check_counts", size // 128 + 1, *own, wrong)
         if not int(wrong[0]):
             count = len(index.sample)
-            _launch("check_walks", count, *own, there.sample, np.int64(count), text.words, wrong)
+            KERNELS.launch_threads(
+                "check_walks", count, *own, there.sample, np.int64(count), text.words, wrong
+            )
         return not int(wrong[0])
-
-
-def _launch(kernel: str, units: int, *arguments: Any) -> None:
-    KERNELS.launch(kernel, grid_of_threads(units), (THREADS,), arguments)
