@@ -66,26 +66,35 @@ __device__ bool find_alleles(const Reads& reads, const Weight* weights, const Ru
                              int threads) {
     for (int column = thread; column < msa.columns; column += threads) msa.alleles[column] = 0;
     __syncthreads();
-    const int listed = rules.variant_reads ? *msa.listed : 0;
+    const int listed = rules.variant_reads ? *msa.listed : 0, lane = thread & 31;
     bool any = false;
+    // A lane looks at a column; its warp together at the reads of a base that are to be counted.
 #pragma unroll 1
-    for (int at = thread >> 5; at < listed; at += threads / 32) {
-        const int column = msa.list[at];
-        int depth = 0, alleles = 0;
+    for (int first = thread - lane; first < listed; first += threads) {
+        const int column = msa.list[min(first + lane, listed - 1)];
+        int depth = 0, alleles = 0, open = 0;
         for (int base = 0; base < 4; ++base) depth += q20_reads(msa, column, base);
         const int needed = reads_needed(rules, depth);
-#pragma unroll 1
-        for (int base = 0; base < 4; ++base) {
+        for (int base = 0; base < 4 && first + lane < listed; ++base) {
             const int carried = q20_reads(msa, column, base);
             if (carried < needed || base == msa.consensus[column]) continue;
-            if (carried >= needed + 2 ||
-                min(needed, MAX_AGREEING + 1) <=
-                    independent_reads(reads, weights, rules, anchor, c, msa, column, base,
-                                      min(needed, MAX_AGREEING), thread & 31))
-                alleles |= 1 << base;
+            if (carried >= needed + 2) alleles |= 1 << base;
+            else open |= 1 << base;
+        }
+#pragma unroll 1
+        for (unsigned left; (left = __ballot_sync(~0u, open)) != 0;) {
+            const int source = __ffs(left) - 1;
+            const int base = __ffs(__shfl_sync(~0u, open, source)) - 1;
+            const int wanted = __shfl_sync(~0u, needed, source);
+            const int found = independent_reads(reads, weights, rules, anchor, c, msa,
+                                                __shfl_sync(~0u, column, source), base,
+                                                min(wanted, MAX_AGREEING), lane);
+            if (lane != source) continue;
+            open &= ~(1 << base);
+            if (found >= min(wanted, MAX_AGREEING + 1)) alleles |= 1 << base;
         }
         any = any || alleles;
-        if (alleles && (thread & 31) == 0) msa.alleles[column] = uint8_t(alleles);
+        if (alleles) msa.alleles[column] = uint8_t(alleles);
     }
     return __syncthreads_or(any);
 }

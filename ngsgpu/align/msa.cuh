@@ -10,7 +10,7 @@
 
 constexpr uint16_t TAKEN_OUT = 0x8000;  // beside a weight: to be taken out in this round
 constexpr int ROWS = 64;
-constexpr int MAX_PARTS = 8;
+constexpr int MAX_LOG_PARTS = 5;  // 32, a warp
 constexpr int MASKS = 4;
 
 // A candidate that the filter keeps, with all that the columns ask for again and again.
@@ -139,10 +139,13 @@ __device__ __forceinline__ void mask_columns(const Reads& reads, int64_t anchor,
     __syncthreads();
     const int kept = *c.kept_count, margin = msa.margin;
     uint32_t* masks = msa.masks;
-    // The anchor is a read like the others here, and comes last.
+    const int lane = thread & 31, warps = threads >> 5;
+    // Each warp takes some of the words of each 32 reads. The anchor is a read like the others here,
+    // and comes last.
+    int next = thread >> 5;
 #pragma unroll 1
-    for (int base = thread & ~31; base <= kept; base += threads) {
-        const int k = base + (thread & 31);
+    for (int base = 0; base <= kept; base += 32) {
+        const int k = base + lane;
         Row row = {};
         if (k < kept) {
             row = row_of(reads, c, k);
@@ -152,11 +155,13 @@ __device__ __forceinline__ void mask_columns(const Reads& reads, int64_t anchor,
             row.weight = 1 << WEIGHT_BITS;
         }
         const int first = row.shift + margin;
-        if (row.weight) {
+        if (next == 0 && row.weight) {
             atomicAdd(&msa.begins[min(max(0, first), msa.columns)], 1);
             atomicAdd(&msa.begins[min(max(0, first + row.length), msa.columns)], -1);
         }
-        for (int word = 0; word < words; ++word) {
+        int word = next;
+#pragma unroll 1
+        for (; word < words; word += warps) {
             const uint32_t cover = row.weight ? covered(word, first, row.length) : 0;
             uint32_t low = 0, high = 0;
             if (cover) {
@@ -167,9 +172,10 @@ __device__ __forceinline__ void mask_columns(const Reads& reads, int64_t anchor,
 #pragma unroll
             for (int mask = 0; mask < MASKS; ++mask) {
                 const uint32_t all = __reduce_or_sync(~0u, any[mask]);
-                if ((thread & 31) == mask && all) atomicOr(&masks[mask * words + word], all);
+                if (lane == mask && all) atomicOr(&masks[mask * words + word], all);
             }
         }
+        next = word - words;
     }
     __syncthreads();
 }
@@ -225,6 +231,15 @@ __device__ __forceinline__ void list_mixed(const Reads& reads, const Weight* wei
     __syncthreads();
 }
 
+// How many neighbouring threads share a column, so that all columns are soonest done: a power of
+// two. The rounds that a thread takes count, and in each its rows and the steps of adding up.
+__device__ __forceinline__ int parts_of(int listed, int rows, int thread, int threads) {
+    const int log = min(thread & 31, MAX_LOG_PARTS), parts = 1 << log;
+    const uint32_t rounds = uint32_t(listed * parts + threads - 1) / uint32_t(threads);
+    const uint32_t cost = rounds * (2 * ((rows + parts - 1) >> log) + log + 2);
+    return 1 << (__reduce_min_sync(~0u, cost << 3 | log) & 7);
+}
+
 // Add the rows to the mixed columns; ``parts`` neighbouring threads share a column.
 __device__ __forceinline__ void add_rows(const Reads& reads, const Weight* weights,
                                          const Msa& msa, int rows, int parts, int thread,
@@ -275,8 +290,7 @@ __device__ __forceinline__ void build_msa(const Reads& reads, const Weight* weig
     list_mixed(reads, weights, anchor, msa, thread, threads);
     const int listed = *msa.listed, kept = *c.kept_count;
     if (listed == 0) return;
-    int parts = 1;
-    while (parts < MAX_PARTS && 2 * parts * listed <= threads) parts *= 2;
+    const int parts = parts_of(listed, min(kept, ROWS), thread, threads);
 #pragma unroll 1
     for (int first = 0; first < kept; first += ROWS) {
         const int rows = min(ROWS, kept - first);

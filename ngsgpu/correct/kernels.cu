@@ -40,16 +40,14 @@ __device__ void filter_candidates(const Reads& reads, const Rules& rules, int64_
                                   int thread) {
     const int length = read_length(reads, anchor);
     int permille = rules.pair_mismatch_permille, aligned = 0;
-    int inside[3] = {0, 0, 0};
-    for (int i = thread; i < *c.count; i += blockDim.x) {
-        if (!is_best(reads, c, i, length)) continue;
-        ++aligned;
-        const int mismatches = int(c.fit[i] >> 16), overlap = int(c.fit[i] & 0xFFFF);
-        for (int bin = 0; bin < 3; ++bin)
-            inside[bin] += mismatches * 1000 < rules.bin_permille[bin] * overlap;
-    }
-    if (aligned) atomicAdd(&block.counters[ALIGNED], (unsigned long long)aligned);
     if (!rules.paired) {
+        int inside[3] = {0, 0, 0};
+        for (int i = thread; i < *c.count; i += blockDim.x) {
+            if (!is_best(reads, c, i, length)) continue;
+            const int mismatches = int(c.fit[i] >> 16), overlap = int(c.fit[i] & 0xFFFF);
+            for (int bin = 0; bin < 3; ++bin)
+                inside[bin] += mismatches * 1000 < rules.bin_permille[bin] * overlap;
+        }
         if (thread < 3) block.inside[thread] = 0;
         __syncthreads();
         for (int bin = 0; bin < 3; ++bin)
@@ -61,6 +59,7 @@ __device__ void filter_candidates(const Reads& reads, const Rules& rules, int64_
     }
     for (int i = thread; i < *c.count; i += blockDim.x) {
         if (!is_best(reads, c, i, length)) continue;
+        ++aligned;
         const int mismatches = int(c.fit[i] >> 16), overlap = int(c.fit[i] & 0xFFFF);
         bool keep = mismatches * 1000 < permille * overlap;
         if (!keep && mates) {
@@ -72,6 +71,9 @@ __device__ void filter_candidates(const Reads& reads, const Rules& rules, int64_
         c.kept[k] = uint16_t(i);
         c.weight[k] = uint16_t(alignment_weight(mismatches, overlap, rules.max_mismatch_permille));
     }
+    aligned = __reduce_add_sync(~0u, aligned);
+    if ((thread & 31) == 0 && aligned)
+        atomicAdd(&block.counters[ALIGNED], (unsigned long long)aligned);
 }
 
 // Correct one anchor from its kept candidates. The block calls it together.
@@ -237,12 +239,15 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
         for (int mate = 0; mate < mates; ++mate)
             mark_compared(reads, weights, rules, anchor + mate, c[mate], thread, blockDim.x);
         __syncthreads();
+        // Warps that had none of the first mate's last candidates begin with the second mate's.
         for (int mate = 0; mate < mates; ++mate)
-            align_entries(reads, rules, anchor + mate, c[mate], block.count[mate], thread, blockDim.x);
+            align_entries(reads, rules, anchor + mate, c[mate], block.count[mate],
+                          mate ? blockDim.x - 1 - thread : thread, blockDim.x);
         __syncthreads();
         for (int mate = 0; mate < mates; ++mate) {
             filter_candidates(reads, rules, anchor + mate, c[mate],
-                              mates == 2 ? &c[1 - mate] : nullptr, block, thread);
+                              mates == 2 ? &c[1 - mate] : nullptr, block,
+                              mate ? blockDim.x - 1 - thread : thread);
             if (thread == 0) {
                 ++block.counters[ANCHORS];
                 block.counters[FOUND] += block.count[mate];
