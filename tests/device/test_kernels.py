@@ -221,3 +221,14 @@ def test_grids_are_sized_for_the_gpu_that_is_there(monkeypatch: pytest.MonkeyPat
 def test_no_launch_counts_the_multiprocessors_of_one_model() -> None:
     for path in (compiler.ROOT / "ngsgpu").rglob("*.py"):
         assert not re.search(r"\b132\b|\b108\b", path.read_text()), path
+
+
+@pytest.mark.parametrize(("units", "blocks"), [(0, 1), (256, 1), (257, 2), (10**6, 64)])
+def test_a_thread_for_each_unit(
+    module: KernelModule, monkeypatch: pytest.MonkeyPatch, units: int, blocks: int
+) -> None:
+    launched: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(kernels, "multiprocessors", lambda: 2)
+    monkeypatch.setattr(module, "launch", lambda *arguments: launched.append(arguments))
+    module.launch_threads("fill", units, 1, 2)
+    assert launched == [("fill", (blocks,), (256,), (1, 2))]
