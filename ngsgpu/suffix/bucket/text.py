@@ -56,8 +56,9 @@ def pack_text(codes: NDArray[np.uint8], *, both_strands: bool) -> PackedText:
     words = cupy.zeros(text_bytes(size) // 8, dtype=cupy.uint64)
     for at in range(0, len(codes), _CHUNK):
         part = to_device(codes[at : at + _CHUNK])
-        KERNELS.launch_threads("pack_letters", -(-len(part) // _WORD), part, np.int64(len(part)),
-               words[at // _WORD :])  # fmt: skip
+        KERNELS.launch_threads(
+            "pack_letters", -(-len(part) // _WORD), part, np.int64(len(part)), words[at // _WORD :]
+        )
     if both_strands:
         KERNELS.launch_threads("turn_text", len(codes) // _WORD + 1, words, np.int64(len(codes)))
     return PackedText(words, size)

@@ -74,8 +74,10 @@ class DeviceIndex:
             return np.empty(0, dtype=np.int64)
         with cuda_errors("searching on the GPU"), self._streams.borrowed() as stream, stream:
             places = cupy.empty(len(rows), dtype=cupy.int64)
-            KERNELS.launch_threads("find_row_places", len(rows), *self._arguments(), self.sample,
-                    cupy.asarray(rows), np.int64(len(rows)), places)  # fmt: skip
+            KERNELS.launch_threads(
+                "find_row_places", len(rows), *self._arguments(), self.sample,
+                cupy.asarray(rows), np.int64(len(rows)), places,
+            )  # fmt: skip
             home: NDArray[np.int64] = places.get()
             return home
 
