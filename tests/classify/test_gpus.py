@@ -105,9 +105,11 @@ class CpuSearcher:
         assert search.candidates.device == Device()
 
 
-def launch(kernel: str, grid: Any, block: Any, arguments: Any) -> None:
+def launch_threads(
+    kernel: str, units: int, other: Any, queries: Any, most: Any, taxa: Any, candidates: Any
+) -> None:
     assert kernel == "merge_candidates"
-    other, _, _, taxa, candidates = arguments
+    assert (units, most) == (queries, candidates.shape[1])
     assert other.device == candidates.device == Device()
 
     def lists(array: Any) -> CandidateArrays:
@@ -143,7 +145,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, module in (("cupy", cupy), ("cupy.cuda", cuda)):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(gpu_query, "Searcher", CpuSearcher)
-    monkeypatch.setattr(gpu_query, "KERNELS", SimpleNamespace(launch=launch))
+    monkeypatch.setattr(gpu_query, "KERNELS", SimpleNamespace(launch_threads=launch_threads))
     yield
     assert _current == [0]
 
