@@ -68,7 +68,8 @@ __device__ bool find_alleles(const Reads& reads, const Weight* weights, const Ru
     __syncthreads();
     const int listed = rules.variant_reads ? *msa.listed : 0, lane = thread & 31;
     bool any = false;
-    // A lane looks at a column; its warp together at the reads of a base that are to be counted.
+    // Each lane looks at a column; where independent reads decide, the warp counts them together,
+    // base by base.
 #pragma unroll 1
     for (int first = thread - lane; first < listed; first += threads) {
         const int column = msa.list[min(first + lane, listed - 1)];
