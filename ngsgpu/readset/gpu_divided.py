@@ -115,6 +115,8 @@ def divide_reads(
     devices = [device.id for device in team.devices]
     if isinstance(reads, DeviceReadSet):
         reads.keep_on_host(moved)
+        # CuPy keeps the memory of what has moved, and only it could use it.
+        free_unused()
         reads.divide(devices)
     else:
         reads = DeviceReadSet.from_host_divided(reads, devices, on_host=moved)
