@@ -35,7 +35,6 @@ def correct_by_spectrum(files: SpectrumFiles, run: StageRun, **parameters: Any) 
         "ngsgpu.kmers.gpu",
         "ngsgpu.spectrum.gpu",
         lease=not run.dry_run,
-        max_gpus=1,
     ) as (backend, options):
         from ngsgpu.spectrum import SpectrumParameters, correct_files, plan_files
         from ngsgpu.spectrum.gpu_plan import plan_for_this_gpu

@@ -2,9 +2,10 @@
 
 How many k-mers occur twice is not known before they are counted; the plan takes a genome sequenced
 to ``USUAL_COVERAGE``. With less memory k-mers are counted in more parts, those to keep go to the
-host, and batches of reads become smaller; then the qualities move to pinned host memory, where
-kernels read them over the bus (once, of reads with weak k-mers), and the bases last (twice for each
-part). None of this affects the result.
+host, and batches of reads become smaller. What then does not fit on each of several GPUs that are
+linked is divided over them. Otherwise the qualities move to pinned host memory, where kernels read
+them over the bus (once, of reads with weak k-mers), and the bases last (twice for each part). None
+of this affects the result.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ngsgpu.device.arena import ALIGNMENT
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.plan import ADVICE, ROUNDING_BYTES, MemoryPlan, gpu_memory
+from ngsgpu.device.spread import share_bytes
+from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.kmers.gpu import row_bytes
 from ngsgpu.kmers.kept import kept_bytes
-from ngsgpu.readset.gpu import ReadMemory, reading_bytes
-from ngsgpu.spectrum.gpu import (
-    MOST_ROWS,
+from ngsgpu.readset.gpu import ReadMemory, divided_bytes, reading_bytes
+from ngsgpu.readset.gpu_divided import are_linked, whole_or_divided
+from ngsgpu.spectrum.gpu import MOST_ROWS, filter_words, table_bytes
+from ngsgpu.spectrum.gpu_correct import (
+    BATCH_BYTES,
     RESULT_BYTES,
     batches_within,
-    filter_words,
     most_blocks,
-    table_bytes,
+    range_of,
 )
 from ngsgpu.spectrum.params import SpectrumParameters
 
@@ -36,14 +41,12 @@ if TYPE_CHECKING:
 
 USUAL_COVERAGE: Final = 12
 
-BATCH_BYTES: Final = 2 << 30
-"""GPU memory of a batch of reads, at most."""
-
 SPARE_BYTES: Final = 4 << 20
 """For small arrays."""
 
 _KEPT_SHARE: Final = 4
-"""K-mers that are kept stay on the GPU if they take 1 / this of the memory at most."""
+"""K-mers that are kept stay on the GPU if they take 1 / this of the memory at most, or no others
+wait for them."""
 
 _MOST_PARTS: Final = 256
 _LEAST_ROWS: Final = 1 << 12
@@ -51,12 +54,12 @@ _LEAST_ROWS: Final = 1 << 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpectrumGpuPlan(MemoryPlan):
-    """The GPU memory of a spectrum correction.
+    """The memory of a spectrum correction on each of its GPUs.
 
     Attributes:
         kept: for k-mers that occur at least twice, beside counting.
         rows: k-mers that are counted at a time.
-        kmers: how many there are, at most.
+        kmers: how many there are on all GPUs, at most.
         moved_reads: arrays of the reads on the host.
     """
 
@@ -69,9 +72,17 @@ class SpectrumGpuPlan(MemoryPlan):
 
     @property
     def arena(self) -> int:
-        """GPU memory except for the reads."""
-        steps = (self.kept + self.building, self.kept + self.tables, self.tables + self.working)
-        return max(steps) + self.spare
+        """GPU memory except for the reads, and for what is divided."""
+        counting = self.kept + self.building
+        if self.divided_over > 1:
+            return max(counting, self.working) + self.spare
+        return max(counting, self.kept + self.tables, self.tables + self.working) + self.spare
+
+    @property
+    def total(self) -> int:
+        """The most that is in use on the GPU at a time."""
+        rest = self.arena + (self.tables if self.divided_over > 1 else 0)
+        return self.reads + ROUNDING_BYTES + max(rest, self.before_division)
 
     @property
     def moved(self) -> list[str]:
@@ -89,49 +100,78 @@ class SpectrumGpuPlan(MemoryPlan):
         }
 
 
-def plan_gpu(
-    reads: ReadMemory,
-    bases: int,
-    parameters: SpectrumParameters,
-    *,
-    budget: int,
-    host_budget: int,
-    blocks: int,
-) -> SpectrumGpuPlan:
-    """Plan the memory of a GPU.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What is to be planned for each of some GPUs.
 
-    Args:
+    Attributes:
         reads: memory of the reads.
         bases: of the reads.
         parameters: of the correction.
-        budget: GPU memory budget in bytes, including the reads.
+        budget: memory budget of a GPU in bytes, including the reads.
         host_budget: pinned host memory budget in bytes.
-        blocks: that the GPU runs at a time.
+        blocks: that a GPU runs at a time.
+        gpus: how many.
+        on_first: whether the first one has the reads already.
+    """
+
+    reads: ReadMemory
+    bases: int
+    parameters: SpectrumParameters
+    budget: int
+    host_budget: int
+    blocks: int
+    gpus: int = 1
+    on_first: bool = True
+
+
+def plan_gpu(demand: Demand, divided_over: int = 1) -> SpectrumGpuPlan:
+    """Plan the memory of a GPU.
+
+    Args:
+        demand: what for.
+        divided_over: GPUs over which the reads and the table are divided.
 
     Raises:
         DeviceMemoryError: neither suffices; the message states how much is needed and available.
     """
     least = 0
-    for moved, there in _placements(reads):
-        plan = _plan(reads, bases, parameters, moved, there, budget, host_budget, blocks)
+    for moved, there in _placements(demand.reads):
+        plan = _plan(demand, moved, there, divided_over)
         if plan.fits:
             return plan
         least = plan.total
     raise DeviceMemoryError(
-        f"correcting {reads.reads:,} reads by their k-mers takes at least {format_size(least)} of "
-        f"GPU memory, and {format_size(budget)} may be used; {ADVICE}"
+        f"correcting {demand.reads.reads:,} reads by their k-mers takes at least "
+        f"{format_size(least)} of GPU memory, and {format_size(demand.budget)} may be used; "
+        f"{ADVICE}"
+    )
+
+
+def plan_team(demand: Demand, *, linked: bool) -> SpectrumGpuPlan:
+    """Plan a run on several GPUs, whose data are divided where they do not fit on each.
+
+    Args:
+        demand: what for.
+        linked: whether they can have data in common.
+
+    Raises:
+        DeviceMemoryError: the memory does not suffice.
+    """
+    return whole_or_divided(
+        lambda: plan_gpu(demand), lambda: plan_gpu(demand, demand.gpus), linked=linked
     )
 
 
 def plan_for_this_gpu(
     run: SpectrumPlan, parameters: SpectrumParameters, options: RunOptions
 ) -> SpectrumGpuPlan:
-    """Plan a run on the current GPU from its free memory.
+    """Plan a run on the current GPU, and those after it, from its free memory.
 
     Args:
         run: what is known about the run.
         parameters: of the correction.
-        options: memory budgets.
+        options: memory budgets, and the number of GPUs.
 
     Raises:
         DeviceError: it does not suffice, or CUDA does not respond.
@@ -145,19 +185,23 @@ def plan_for_this_gpu(
         quality_bits=parameters.quality_bits,
     )
     budget = gpu_memory(options.gpu_memory).budget
-    plan = plan_gpu(
-        reads,
-        found.bases,
-        parameters,
+    reading = reading_bytes(found.paired, options.gpu_memory, budget)
+    demand = Demand(
+        reads=reads,
+        bases=found.bases,
+        parameters=parameters,
         budget=budget,
         host_budget=options.budget,
         blocks=most_blocks(),
+        gpus=options.gpus,
+        on_first=reads.total + reading <= budget,
     )
-    return replace(plan, reading=reading_bytes(found.paired, options.gpu_memory, budget))
+    plan = plan_team(demand, linked=are_linked(Team(options.gpus)))
+    return replace(plan, reading=reading)
 
 
 def _placements(reads: ReadMemory) -> Iterator[tuple[tuple[Movable, ...], int]]:
-    """Arrays of the reads on the host, fewest first, and the bytes that stay on the GPU."""
+    """Arrays of the reads on the host, fewest first, and the bytes that stay on GPUs."""
     yield (), reads.total
     if reads.qualities:
         yield ("qualities",), reads.planes + reads.other
@@ -165,41 +209,60 @@ def _placements(reads: ReadMemory) -> Iterator[tuple[tuple[Movable, ...], int]]:
 
 
 def _plan(
-    reads: ReadMemory,
-    bases: int,
-    parameters: SpectrumParameters,
-    moved: tuple[Movable, ...],
-    there: int,
-    budget: int,
-    host_budget: int,
-    blocks: int,
+    demand: Demand, moved: tuple[Movable, ...], there: int, divided_over: int
 ) -> SpectrumGpuPlan:
     """The plan for a placement of the reads; it may be too large."""
-    keys = bases // USUAL_COVERAGE
-    bloom = parameters.filter == "bloom"
-    tables = 8 * filter_words(keys) if bloom else table_bytes(keys)
-    rest = max(0, budget - there - ROUNDING_BYTES - SPARE_BYTES)
-    kept = kept_bytes(1) * keys if kept_bytes(1) * keys <= rest // _KEPT_SHARE else 0
-    row = row_bytes(1)
-    most = min(max(bases, _LEAST_ROWS), MOST_ROWS)
-    rows = min(most, max((rest - kept) // row, _LEAST_ROWS, bases // _MOST_PARTS))
-    results = RESULT_BYTES * reads.reads
-    room = min(BATCH_BYTES, rest - tables - results)
-    batches = batches_within(room, reads.reads, reads.max_length, blocks)
+    reads, gpus = demand.reads, demand.gpus
+    keys = demand.bases // USUAL_COVERAGE
+    bloom = demand.parameters.filter == "bloom"
+    whole = tables = 8 * filter_words(keys) if bloom else table_bytes(keys)
+    own = there
+    if divided_over > 1:
+        whole += ALIGNMENT
+        own, tables = share_bytes(divided_bytes(there), gpus), share_bytes(whole, gpus)
+    rest = max(0, demand.budget - own - ROUNDING_BYTES - SPARE_BYTES)
+    beside = max(0, rest - tables)
+    kept, rows = _counting(demand, keys, beside if divided_over > 1 else rest, beside)
+    results = RESULT_BYTES * range_of(reads.reads, gpus, beside)
+    room = min(BATCH_BYTES, beside - results)
+    batches = batches_within(room, reads.reads, reads.max_length, demand.blocks)
     while batches is None:
         room = 2 * max(room, _LEAST_ROWS)
-        batches = batches_within(room, reads.reads, reads.max_length, blocks)
+        batches = batches_within(room, reads.reads, reads.max_length, demand.blocks)
     return SpectrumGpuPlan(
-        reads=there,
+        reads=own,
         tables=tables,
-        building=row * rows,
+        building=row_bytes(1) * rows,
         working=results + batches.bytes,
         kept=kept,
         rows=rows,
-        kmers=bases,
+        kmers=demand.bases,
         moved_reads=moved,
         host=reads.total - there,
         spare=SPARE_BYTES,
-        budget=budget,
-        host_budget=host_budget,
+        budget=demand.budget,
+        host_budget=demand.host_budget,
+        divided_over=divided_over,
+        divided_tables=whole if divided_over > 1 else 0,
+        before_division=there if divided_over > 1 and demand.on_first else 0,
     )
+
+
+def _counting(demand: Demand, keys: int, room: int, beside: int) -> tuple[int, int]:
+    """Bytes for k-mers that are kept, and how many are counted at a time, for each GPU.
+
+    Args:
+        demand: what is planned.
+        keys: k-mers that are kept by all.
+        room: bytes that there are while k-mers are counted.
+        beside: and beside the table.
+    """
+    gpus, bases = demand.gpus, demand.bases
+    most = min(max(bases, _LEAST_ROWS), MOST_ROWS)
+    # Some have more of them than others.
+    kept = kept_bytes(1) * (keys if gpus == 1 else keys // gpus * 5 // 4)
+    share = max(room // _KEPT_SHARE, room - row_bytes(1) * most)
+    if kept > min(share, beside):
+        kept = 0
+    fewest = max(_LEAST_ROWS, bases // (_MOST_PARTS * gpus))
+    return kept, min(most, max((room - kept) // row_bytes(1), fewest))

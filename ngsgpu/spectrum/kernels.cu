@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr int kBlock = 128;       // threads that correct reads; BLOCK of gpu.py
+constexpr int kBlock = 128;       // threads that correct reads; BLOCK of gpu_correct.py
 constexpr int kBlocksPerSM = 4;  // so that they have 128 registers
 
 // Classes of reads and numbers of the rules; those of cpu.py.
@@ -104,37 +104,37 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         if (counts[i] >= solid_from) programme(words, size, kmers[i]);
 }
 
-// List the reads that are to be corrected, in any order: of the search, those that are not clean;
-// of the papers' rules, those with a weak k-mer.
+// List the reads from ``first`` up to ``last`` that are to be corrected, counted from ``first`` on, in
+// any order: of the search, those that are not clean; of the papers' rules, those with a weak k-mer.
 //
 // Grid: any; block: kThreads, one thread per read. Bytes: the planes; 32 at random for one in k / 4
 // k-mers. Operations: 25 a base.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    list_weak(const Reads* reads_in, const AmbiguousBases* ambiguous_in, int64_t count,
-              const Solid* solid_in, int k, int rule, uint32_t* listed,
+    list_weak(const Reads* reads_in, const AmbiguousBases* ambiguous_in, int64_t first,
+              int64_t last, const Solid* solid_in, int k, int rule, uint32_t* listed,
               unsigned long long* found) {
     const Reads reads = *reads_in;
     const AmbiguousBases ambiguous = *ambiguous_in;
     const Solid solid = *solid_in;
     const int lane = threadIdx.x & 31, pace = rule == SEARCH ? max(1, k / 4) : 1;
     const int64_t step = int64_t(gridDim.x) * kThreads;
-    int64_t begin = int64_t(blockIdx.x) * kThreads + (threadIdx.x & ~31);
-    for (; begin < count; begin += step) {
+    int64_t begin = first + int64_t(blockIdx.x) * kThreads + (threadIdx.x & ~31);
+    for (; begin < last; begin += step) {
         bool weak = false;
         const int64_t read = begin + lane;
-        if (read < count && read_length(reads, read) >= k)
+        if (read < last && read_length(reads, read) >= k)
             weak = !is_clean(solid, Kmers(reads, ambiguous, read, k), pace);
         const uint32_t mask = __ballot_sync(WARP, weak);
         unsigned long long place = 0;
         if (lane == 0 && mask) place = atomicAdd(found, (unsigned long long)(__popc(mask)));
         place = __shfl_sync(WARP, place, 0);
-        if (weak) listed[place + count_before(mask, lane)] = uint32_t(read);
+        if (weak) listed[place + count_before(mask, lane)] = uint32_t(read - first);
     }
 }
 
-// Correct listed reads; the lanes of a warp search together. ``edits`` has room for all bases of
-// each: uint32[count, room], position << 2 | base. Classes, parts and numbers of edits go to the
-// places of the reads. ``scratch`` has ``stride`` bytes for each thread.
+// Correct listed reads, counted from ``offset`` on; the lanes of a warp search together. ``edits`` has
+// room for all bases of each: uint32[count, room], position << 2 | base. Classes, parts and numbers of
+// edits go to the places of the list's numbers. ``scratch`` has ``stride`` bytes for each thread.
 //
 // Grid: as many as there is scratch for; block: kBlock or less, one thread per read. Bytes: planes
 // and qualities; 32 at random a k-mer and base tried; scratch, from the cache. Operations: about
@@ -142,9 +142,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 extern "C" __global__ void __launch_bounds__(kBlock, kBlocksPerSM)
     correct_reads(const Reads* reads_in, const AmbiguousBases* ambiguous_in, const uint8_t* scores,
                   const Solid* solid_in, const SearchRules* rules_in, int rule, int mutations,
-                  int trim, const uint32_t* listed, int64_t count, uint8_t* scratch,
-                  int64_t stride, int room, uint8_t* classes, int32_t* begins, int32_t* ends,
-                  uint16_t* counts, uint32_t* edits) {
+                  int trim, int64_t offset, const uint32_t* listed, int64_t count,
+                  uint8_t* scratch, int64_t stride, int room, uint8_t* classes, int32_t* begins,
+                  int32_t* ends, uint16_t* counts, uint32_t* edits) {
     const Reads reads = *reads_in;
     const AmbiguousBases ambiguous = *ambiguous_in;
     const Solid solid = *solid_in;
@@ -158,8 +158,9 @@ extern "C" __global__ void __launch_bounds__(kBlock, kBlocksPerSM)
     for (int64_t first = thread - lane; first < count; first += step) {
         const int64_t i = first + lane;
         const bool has_read = i < count;
-        const int64_t read = has_read ? listed[i] : 0;
-        const int length = has_read ? load_read(reads, ambiguous, scores, read, space) : 0;
+        const int64_t own = has_read ? listed[i] : 0;
+        const int length =
+            has_read ? load_read(reads, ambiguous, scores, offset + own, space) : 0;
         const int kmers = length - k + 1;
         int found = find_levels(solid, k, space.originals(), 0, length, space.kmers(4));
         const bool wanted = has_read && found != kmers;
@@ -178,16 +179,16 @@ extern "C" __global__ void __launch_bounds__(kBlock, kBlocksPerSM)
                 begin = longest_run(space, kmers, &size);
                 end = size ? begin + size + k - 1 : begin;
             }
-            classes[read] = uint8_t(found == kmers ? FIXED : found ? TRIMMED : DISCARDED);
-            begins[read] = begin;
-            ends[read] = end;
+            classes[own] = uint8_t(found == kmers ? FIXED : found ? TRIMMED : DISCARDED);
+            begins[own] = begin;
+            ends[own] = end;
             if (rule == SEARCH || found == kmers || trim) {
-                uint32_t* own = edits + i * room;
+                uint32_t* changed = edits + i * room;
                 int number = 0;
                 for (int at = trim ? begin : 0; at < (trim ? end : length); ++at)
                     if (space.code(at) != space.original(at))
-                        own[number++] = (uint32_t(at) << 2) | space.code(at);
-                counts[read] = uint16_t(number);
+                        changed[number++] = (uint32_t(at) << 2) | space.code(at);
+                counts[own] = uint16_t(number);
             }
         }
         __syncwarp();

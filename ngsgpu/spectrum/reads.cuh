@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kUnknown = 4;      // code of a base other than A, C, G and T
 constexpr int kLevelsAhead = 6;  // k-mers asked for before they are needed
-constexpr int kVoteBytes = 16;   // of a base; _VOTE_BYTES of gpu.py
+constexpr int kVoteBytes = 16;   // of a base; _VOTE_BYTES of gpu_correct.py
 
 // An array of a thread, in either direction.
 struct View {

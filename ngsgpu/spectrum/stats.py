@@ -28,7 +28,7 @@ class SpectrumStatistics(RunStatistics):
         classes: reads by class.
         corrected: reads and bases changed, ambiguous bases decided and left.
         corrected_bases_by_position: for each mate, bases changed at each position of the read.
-        gpu_memory: memory planned on the GPU, and what lay on the host; empty on the CPU.
+        gpu_memory: memory planned on each GPU, and what lay on the host; empty on the CPU.
     """
 
     SCHEMA = "ngsgpu.spectrum"

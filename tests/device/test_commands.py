@@ -29,6 +29,10 @@ CLASSIFY = ["classify", "-i", "1.fq", "-o", "OUT/c", *CUDA]
 LEASING = {
     "correct": (1, ["correct", "-i", "1.fq", "-o", "OUT/c.fq", *CUDA]),
     "correct 2": (2, ["correct", *MATES, "-o", "OUT/1", "-O", "OUT/2", *CUDA, "--gpus", "2"]),
+    "correct by k-mers 3": (
+        3,
+        ["correct", "--method", "spectrum", "-i", "1.fq", "-o", "OUT/c.fq", *CUDA, "--gpus", "3"],
+    ),
     "extend 2": (2, ["extend", *MATES, "-o", "OUT/e.fq", *CUDA, "--gpus", "2"]),
     "merge": (1, ["merge", *MATES, "-o", "OUT/m.fq", *CUDA]),
     "merge 4": (1, ["merge", *MATES, "-o", "OUT/m.fq", *CUDA, "--gpus", "4"]),

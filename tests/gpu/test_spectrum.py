@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import random
 from pathlib import Path
@@ -12,12 +13,28 @@ import numpy as np
 import pytest
 
 from ngsgpu.cli import main
+from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.readset import ReadSet
+from ngsgpu.readset.gpu_divided import are_linked
 from ngsgpu.run.options import RunOptions
-from ngsgpu.spectrum import SpectrumCorrections, SpectrumParameters, correct_reads
-from ngsgpu.spectrum.counts import count_reads
+from ngsgpu.spectrum import (
+    SpectrumCorrections,
+    SpectrumParameters,
+    correct_files,
+    correct_reads,
+    gpu_plan,
+)
+from ngsgpu.spectrum.counts import count_reads, find_thresholds
+from ngsgpu.spectrum.gpu_plan import SpectrumGpuPlan
+from tests.support.crowd import crowd
 from tests.support.io.random_fastq import Style, random_lanes
+from tests.support.spectrum.gpu_cases import (
+    assert_same,
+    divide_always,
+    make_reads,
+    small_units,
+)
 from tests.support.spectrum.samples import errors_in, sample
 
 LEAST_MEMORY = 8 << 20
@@ -30,11 +47,7 @@ def both(
     expected = correct_reads(reads, parameters, trim=trim)
     options = RunOptions(backend="cuda", **run)
     found = correct_reads(reads, parameters, options, trim=trim)
-    for name in ("classes", "begin", "end"):
-        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
-    for ours, theirs in zip(found.edits, expected.edits, strict=True):
-        assert np.array_equal(ours, theirs)
-        assert ours.dtype == theirs.dtype
+    assert_same(found, expected)
     return found
 
 
@@ -89,31 +102,144 @@ def test_lengths(length: int) -> None:
 @pytest.mark.parametrize("rows", [1 << 20, 3000, 700])
 def test_counts_in_parts(k: int, rows: int) -> None:
     from ngsgpu.readset.gpu import DeviceReadSet
-    from ngsgpu.spectrum.gpu import count_on_gpu
+    from ngsgpu.spectrum.gpu import count_on_gpu, divide_kmers
 
     _, texts, qualities = sample(k, 300, 0.02)
     reads = ReadSet.from_sequences(texts, qualities)
     expected = count_reads(reads, k)
-    for room in (0, 1 << 12, 1 << 20):
-        found = count_on_gpu(DeviceReadSet.from_host(reads), k, rows, room)
+    there = DeviceReadSet.from_host(reads)
+    for room, gpus in itertools.product((0, 1 << 12, 1 << 20), (1, 2, 3)):
+        shares = divide_kmers(there, k, rows, gpus)
+        assert len(shares) == gpus
+        assert all(part.size <= rows for share in shares for part in share)
+        found = [count_on_gpu(there, k, share, room) for share in shares]
         pieces = [
             [(own if type(own) is np.ndarray else own.get()).ravel() for own in piece]
-            for piece in found.pieces
+            for kept in found
+            for piece in kept.pieces
         ]
         kmers, counts = (np.concatenate([*own, []]) for own in zip(*pieces, strict=True))
         order, theirs = np.argsort(kmers), np.argsort(expected.kmers)
         assert np.array_equal(kmers[order], expected.kmers[theirs])
         assert np.array_equal(counts[order], expected.counts[theirs])
-        assert np.array_equal(found.histogram, expected.histogram)
+        assert np.array_equal(sum(kept.histogram for kept in found), expected.histogram)
 
 
 def test_too_many_equal_kmers() -> None:
     from ngsgpu.readset.gpu import DeviceReadSet
-    from ngsgpu.spectrum.gpu import count_on_gpu
+    from ngsgpu.spectrum.gpu import divide_kmers
 
     reads = ReadSet.from_sequences(["A" * 100] * 50)
-    with pytest.raises(DeviceMemoryError, match="4,000 k-mers are to be counted at a time"):
-        count_on_gpu(DeviceReadSet.from_host(reads), 21, 1000, 1 << 20)
+    for gpus in (1, 3):
+        with pytest.raises(DeviceMemoryError, match="4,000 k-mers are to be counted at a time"):
+            divide_kmers(DeviceReadSet.from_host(reads), 21, 1000, gpus)
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 3, 4])
+@pytest.mark.parametrize("divided", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_several_gpus(monkeypatch: pytest.MonkeyPatch, seed: int, divided: bool, gpus: int) -> None:
+    """Whole on each or divided over them, reads of the host or the GPU, any rule and filter."""
+    crowd(monkeypatch)
+    small_units(monkeypatch)
+    # Arrays of the same GPU are copied, too, as if they were of another one.
+    monkeypatch.setattr("ngsgpu.spectrum.gpu.here", lambda array: array.copy())
+    monkeypatch.setattr("ngsgpu.readset.gpu.here", lambda array: array.copy())
+    if divided:
+        divide_always(monkeypatch)
+    reads, parameters, trim = make_reads(500 + seed)
+    expected = correct_reads(reads, parameters, trim=trim)
+    found, plan = on_team(reads, parameters, gpus, trim=trim, on_gpu=seed % 2 == 0)
+    assert_same(found, expected)
+    assert plan.divided_over == (gpus if divided and are_linked(Team(gpus)) else 1)
+
+
+@pytest.mark.parametrize("gpus", [2, 3])
+@pytest.mark.parametrize("divided", [False, True])
+def test_counted_kmers_of_several_gpus_that_go_to_the_host(
+    monkeypatch: pytest.MonkeyPatch, divided: bool, gpus: int
+) -> None:
+    crowd(monkeypatch)
+    small_units(monkeypatch)
+    monkeypatch.setattr(gpu_plan, "kept_bytes", lambda words: 1 << 40)
+    monkeypatch.setattr(gpu_plan, "MOST_ROWS", 3000)
+    if divided:
+        divide_always(monkeypatch)
+    reads, parameters, trim = make_reads(600 + gpus)
+    found, plan = on_team(reads, parameters, gpus, trim=trim)
+    assert_same(found, correct_reads(reads, parameters, trim=trim))
+    assert plan.moved == ["counted k-mers"]
+
+
+@pytest.mark.parametrize("gpus", [2, 3])
+@pytest.mark.parametrize("membership", ["exact", "bloom"])
+def test_a_divided_table_that_is_larger_than_was_planned(
+    monkeypatch: pytest.MonkeyPatch, membership: str, gpus: int
+) -> None:
+    crowd(monkeypatch)
+    divide_always(monkeypatch)
+    if not are_linked(Team(gpus)):
+        pytest.skip("the GPUs are not linked")
+    monkeypatch.setattr(gpu_plan, "USUAL_COVERAGE", 1 << 20)
+    # Counted k-mers have room on the GPUs, though, until the table needs it.
+    monkeypatch.setattr(gpu_plan, "kept_bytes", lambda words: 4 << 20)
+    # Of several pages of memory for each.
+    texts, qualities, _ = errors_in(random.Random(8), genome=400_000, reads=27_000, length=150)
+    reads = ReadSet.from_sequences(texts, qualities)
+    parameters = SpectrumParameters(kmer=25, filter=membership)  # type: ignore[arg-type]
+    found, plan = on_team(reads, parameters, gpus)
+    assert_same(found, correct_reads(reads, parameters))
+    assert plan.divided_over == gpus
+
+
+def on_team(
+    reads: ReadSet,
+    parameters: SpectrumParameters,
+    gpus: int,
+    *,
+    trim: bool = False,
+    on_gpu: bool = True,
+) -> tuple[SpectrumCorrections, SpectrumGpuPlan]:
+    """The corrections by several GPUs, and the plan."""
+    from ngsgpu.readset.gpu import DeviceReadSet
+    from ngsgpu.spectrum.gpu_team import SpectrumTeam
+
+    assert parameters.kmer is not None
+    team = SpectrumTeam(parameters, RunOptions(backend="cuda", gpus=gpus))
+    team.place(DeviceReadSet.from_host(reads) if on_gpu else reads)
+    histogram = team.count(parameters.kmer)
+    assert np.array_equal(histogram, count_reads(reads, parameters.kmer).histogram)
+    team.make_solid(find_thresholds(histogram, parameters.min_count))
+    found = team.correct(parameters.kmer, trim=trim)
+    team.close()
+    return found, team.plan
+
+
+@pytest.mark.parametrize("gpus", [2, 3])
+@pytest.mark.parametrize("divided", [False, True])
+def test_files_on_several_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, divided: bool, gpus: int
+) -> None:
+    crowd(monkeypatch)
+    small_units(monkeypatch)
+    if divided:
+        divide_always(monkeypatch)
+    texts, qualities, _ = errors_in(random.Random(6), genome=20_000, reads=8_000, length=100)
+    path = tmp_path / "reads.fq"
+    records = zip(texts, qualities, strict=True)
+    path.write_text("".join(f"@r\n{text}\n+\n{quality}\n" for text, quality in records))
+    written = []
+    for backend, count in (("cpu", 1), ("cuda", gpus)):
+        output = tmp_path / f"{backend}.fq"
+        statistics = correct_files(
+            [path],
+            [output],
+            options=RunOptions(threads=2, backend=backend, gpus=count),  # type: ignore[arg-type]
+        )
+        written.append((output.read_bytes(), statistics.classes, statistics.corrected))
+    assert written[0] == written[1]
+    linked = divided and are_linked(Team(gpus))
+    assert statistics.gpu_memory["divided_over"] == (gpus if linked else 1)
 
 
 def test_memory_is_planned(caplog: pytest.LogCaptureFixture) -> None:
