@@ -7,11 +7,9 @@
 #pragma once
 #include "ngsgpu/align/rules.cuh"
 #include "ngsgpu/minhash/gpu.structs"
+#include "ngsgpu/minhash/slots.cuh"
 #include "ngsgpu/readset/reads.cuh"
 
-constexpr int LOOK_AHEAD = 32;  // so that a warp may read on behind the last entry
-constexpr uint32_t BUCKET_START = 0x80000000u;
-constexpr uint32_t NO_SLOT = 0xFFFFFFFFu;
 constexpr uint64_t FREE_ENTRY = ~0ull;
 constexpr uint32_t FREE_READ = ~0u;
 constexpr int MIN_COMPARED = 20;  // bases of an overlap
@@ -22,7 +20,7 @@ constexpr int MIN_COMPARED = 20;  // bases of an overlap
 // nevertheless ends after ``cells`` steps.
 struct Candidates {
     uint64_t* set;          // [cells] distinct entries, later the best rank of each read
-    uint32_t* set_reads;    // [cells] reads with a valid alignment
+    uint32_t* set_reads;    // [cells] reads with a valid alignment; behind ``set``
     uint64_t* entry;        // [limit]
     uint32_t* fit;          // [limit] mismatches << 16 | overlap; 0 overlap where not valid
     uint16_t* kept;         // [limit] the entries that the filter keeps, in any order
@@ -32,6 +30,16 @@ struct Candidates {
     int* count;             // entries found, more than ``limit`` where they did not fit
     int* kept_count;
 };
+
+static_assert(FREE_ENTRY == ~0ull && FREE_READ == ~0u, "cells are freed by bytes");
+
+// Free the cells of both sets, or of ``set`` alone. All threads of the block share the work.
+__device__ __forceinline__ void free_cells(const Candidates& c, bool both, int thread,
+                                           int threads) {
+    uint4* cells = (uint4*)c.set;
+    const int count = c.cells / 4 * (both ? 3 : 2);
+    for (int i = thread; i < count; i += threads) cells[i] = make_uint4(~0u, ~0u, ~0u, ~0u);
+}
 
 __device__ __forceinline__ int64_t entry_read(uint64_t entry) { return int64_t(entry >> 17); }
 __device__ __forceinline__ int entry_shift(uint64_t entry) {
@@ -100,23 +108,15 @@ __device__ __forceinline__ void bucket_window(const uint32_t* ids, int64_t slot,
     high = low + window;
 }
 
-// The neighbourhood of an anchor's slot in a table: 32 entries up to it, 32 after it, one per lane.
-struct Around {
-    uint32_t back, ahead;
-    uint16_t back_place, ahead_place;
+// Entries of a table from ``first`` on, one per lane.
+struct Entries {
+    uint32_t id;
+    uint16_t place;  // of the k-mer
 };
 
-__device__ __forceinline__ Around look_around(const Tables& tables, int table, uint32_t slot,
-                                              int lane) {
-    const uint32_t* ids = tables.table[table].ids;
-    const uint16_t* positions = tables.table[table].positions;
-    const int64_t back = int64_t(slot) - lane, ahead = int64_t(slot) + 1 + lane;
-    Around around = {BUCKET_START, ids[ahead], 0, positions[ahead]};
-    if (back >= 0) {
-        around.back = ids[back];
-        around.back_place = positions[back];
-    }
-    return around;
+__device__ __forceinline__ Entries entries_from(const Tables& tables, int table, int64_t first,
+                                                int lane) {
+    return {tables.table[table].ids[first + lane], tables.table[table].positions[first + lane]};
 }
 
 __device__ __forceinline__ void insert_neighbour(const Reads& reads, const Rules& rules,
@@ -132,7 +132,24 @@ __device__ __forceinline__ void insert_neighbour(const Reads& reads, const Rules
                         uint64_t(((shift + 32768) << 1) | reverse_complemented));
 }
 
-// Insert the entries of a bucket that reaches beyond what ``look_around`` saw, or is crowded.
+// Entries of buckets, one per lane, that are inserted when there are ``count`` = 32.
+struct Waiting {
+    uint32_t id, places;  // of k-mers: the anchor's << 16 | the entry's
+    int count;
+};
+
+__device__ __forceinline__ void insert_waiting(const Reads& reads, const Rules& rules,
+                                               const Candidates& c, int64_t anchor,
+                                               Waiting& waiting, int lane) {
+    if (lane < waiting.count)
+        insert_neighbour(reads, rules, c, anchor, int(waiting.places >> 16), waiting.id,
+                         int(waiting.places & 0xFFFF));
+    waiting.count = 0;
+    // Lanes that found their cells late would else go through the next bucket apart.
+    __syncwarp();
+}
+
+// Insert the entries of a bucket that is large or crowded; ``slot`` is the anchor's own entry.
 __device__ __noinline__ void insert_large_bucket(const Reads& reads, const Tables& tables,
                                                  const Rules& rules, const Candidates& c,
                                                  int64_t anchor, int table, uint32_t slot,
@@ -146,17 +163,20 @@ __device__ __noinline__ void insert_large_bucket(const Reads& reads, const Table
     const int own = positions[slot];
     for (int64_t at = low + lane; at < high; at += 32)
         insert_neighbour(reads, rules, c, anchor, own, ids[at], positions[at]);
+    __syncwarp();
 }
 
 // Collect the distinct entries of an anchor; the block's warps process the tables in turn.
 //
 // Each table access waits for memory, so a warp requests the next table's entries before it inserts
-// the current ones.
+// the current ones. Most buckets have fewer entries than a warp has lanes: they wait until there is
+// one for each.
 __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables& tables,
                                                 const Rules& rules, int64_t anchor,
                                                 const Candidates& c, int* crowded_any, int warp,
                                                 int warps, int lane) {
     const uint32_t* slots = tables.slots + anchor * tables.hashes;
+    Waiting waiting = {};
     for (int first = warp; first < tables.hashes; first += 32 * warps) {
         const int own_table = first + lane * warps;
         const uint32_t own_slot = own_table < tables.hashes ? slots[own_table] : NO_SLOT;
@@ -164,41 +184,56 @@ __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables
         if (!left) continue;
         int next = __ffs(left) - 1;
         uint32_t next_slot = __shfl_sync(~0u, own_slot, next);
-        Around coming = look_around(tables, first + next * warps, next_slot, lane);
+        Entries coming =
+            entries_from(tables, first + next * warps, next_slot & ~NEAR_START, lane);
         while (left) {
-            const Around around = coming;
-            const uint32_t slot = next_slot;
+            const Entries entries = coming;
+            const uint32_t slot = next_slot & ~NEAR_START;
+            const bool near = next_slot >= NEAR_START;
             const int table = first + next * warps;
             left &= left - 1;
             if (left) {
                 next = __ffs(left) - 1;
                 next_slot = __shfl_sync(~0u, own_slot, next);
-                coming = look_around(tables, first + next * warps, next_slot, lane);
+                coming = entries_from(tables, first + next * warps, next_slot & ~NEAR_START, lane);
             }
-            const unsigned begins = __ballot_sync(~0u, around.back >= BUCKET_START);
-            const unsigned ends = __ballot_sync(~0u, around.ahead >= BUCKET_START);
-            // Entries before the slot, and from it on.
-            const int before = __ffs(begins) - 1, after = __ffs(ends);
-            const int size = before + after;
-            if (!begins || !ends || size > rules.max_bucket_size || size > rules.window) {
-                insert_large_bucket(reads, tables, rules, c, anchor, table, slot, crowded_any, lane);
+            // From its first entry on: the bucket's size, and where the anchor is.
+            const unsigned starts = __ballot_sync(~0u, entries.id >= BUCKET_START) & ~1u;
+            unsigned own = __ballot_sync(~0u, (entries.id & ~BUCKET_START) == anchor);
+            int size = __ffs(starts) - 1, at = __ffs(own) - 1;
+            Entries behind = {BUCKET_START, 0};
+            if (near && !starts) {
+                behind = entries_from(tables, table, slot + 32, lane);
+                const unsigned ends = __ballot_sync(~0u, behind.id >= BUCKET_START);
+                own = __ballot_sync(~0u, behind.id == anchor);
+                size = ends ? 31 + __ffs(ends) : 0x7FFFFFFF;
+                if (at < 0) at = 31 + __ffs(own);
+            }
+            if (!near || size > rules.max_bucket_size || size > rules.window) {
+                insert_large_bucket(reads, tables, rules, c, anchor, table,
+                                    near ? slot + at : slot, crowded_any, lane);
                 continue;
             }
-            // Entry i of the bucket goes to lane i, so that few lanes idle.
-            const int own = __shfl_sync(~0u, int(around.back_place), 0);
-            for (int turn = 0; turn < size; turn += 32) {
-                const int offset = before - turn - lane;  // back from the slot
-                const uint32_t id_back = __shfl_sync(~0u, around.back, offset);
-                const uint32_t id_ahead = __shfl_sync(~0u, around.ahead, -1 - offset);
-                const int place_back = __shfl_sync(~0u, int(around.back_place), offset);
-                const int place_ahead = __shfl_sync(~0u, int(around.ahead_place), -1 - offset);
-                if (turn + lane < size)
-                    insert_neighbour(reads, rules, c, anchor, own,
-                                     offset >= 0 ? id_back : id_ahead,
-                                     offset >= 0 ? place_back : place_ahead);
+            const uint32_t own_place =
+                __shfl_sync(~0u, uint32_t(at < 32 ? entries.place : behind.place), at);
+            for (int done = 0; done < size;) {
+                const bool first_32 = done < 32;
+                const int source = done + lane - waiting.count;
+                const uint32_t id = __shfl_sync(~0u, first_32 ? entries.id : behind.id, source);
+                const uint32_t place =
+                    __shfl_sync(~0u, uint32_t(first_32 ? entries.place : behind.place), source);
+                const int fits = min((first_32 ? min(size, 32) : size) - done, 32 - waiting.count);
+                if (lane >= waiting.count && lane < waiting.count + fits) {
+                    waiting.id = id;
+                    waiting.places = own_place << 16 | place;
+                }
+                waiting.count += fits;
+                done += fits;
+                if (waiting.count == 32) insert_waiting(reads, rules, c, anchor, waiting, lane);
             }
         }
     }
+    insert_waiting(reads, rules, c, anchor, waiting, lane);
 }
 
 // Mismatches << 16 | compared bases in the overlap of the anchor's planes with a read at ``shift``.

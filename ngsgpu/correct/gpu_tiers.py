@@ -34,7 +34,7 @@ class Sizes:
         """Bytes per block, in the kernel's layout."""
         columns = self.max_length + 2 * self.margin
         words = -(-columns // 32)
-        compared = 8 * -(-self.max_length // 64)
+        compared = 16 * -(-self.max_length // 128)
         candidates = self.mates * (12 * self.cells + 16 * self.limit + compared)
         masks = 4 * (MASKS * words + words + -(-self.max_length // 32))
         planes = 16 * -(-columns // 64)

@@ -218,11 +218,7 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
         if (block.item >= count) break;
         const int64_t anchor = anchors[block.item];
         if (thread < 2) block.count[thread] = block.kept[thread] = block.crowded[thread] = 0;
-        for (int mate = 0; mate < mates; ++mate)
-            for (int cell = thread; cell < sizes.cells; cell += blockDim.x) {
-                c[mate].set[cell] = FREE_ENTRY;
-                c[mate].set_reads[cell] = FREE_READ;
-            }
+        for (int mate = 0; mate < mates; ++mate) free_cells(c[mate], true, thread, blockDim.x);
         __syncthreads();
         for (int mate = 0; mate < mates; ++mate)
             find_candidates(reads, tables, rules, anchor + mate, c[mate], &block.crowded[mate],
@@ -233,9 +229,7 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
                 results.crowded[atomicAdd(results.crowded_count, 1)] = uint32_t(anchor);
             continue;
         }
-        for (int mate = 0; mate < mates; ++mate)
-            for (int cell = thread; cell < sizes.cells; cell += blockDim.x)
-                c[mate].set[cell] = FREE_ENTRY;
+        for (int mate = 0; mate < mates; ++mate) free_cells(c[mate], false, thread, blockDim.x);
         for (int mate = 0; mate < mates; ++mate)
             mark_compared(reads, weights, rules, anchor + mate, c[mate], thread, blockDim.x);
         __syncthreads();

@@ -25,16 +25,16 @@ struct Block {
 
 // Bytes of dynamic memory for one mate's candidates, and for the MSA.
 __host__ __device__ constexpr int64_t candidate_bytes(int cells, int limit, int max_length) {
-    return int64_t(cells) * 12 + int64_t(limit) * 16 + (max_length + 63) / 64 * 8;
+    return int64_t(cells) * 12 + int64_t(limit) * 16 + (max_length + 127) / 128 * 16;
 }
 
 __device__ Candidates candidates_at(char* memory, const Sizes& sizes, int* count, int* kept) {
     Candidates c;
     c.set = (uint64_t*)memory;
-    c.entry = c.set + sizes.cells;
+    c.set_reads = (uint32_t*)(c.set + sizes.cells);
+    c.entry = (uint64_t*)(c.set_reads + sizes.cells);
     c.compared = c.entry + sizes.limit;
-    c.set_reads = (uint32_t*)(c.compared + (sizes.max_length + 63) / 64);
-    c.fit = c.set_reads + sizes.cells;
+    c.fit = (uint32_t*)(c.compared + (sizes.max_length + 63) / 64);
     c.kept = (uint16_t*)(c.fit + sizes.limit);
     c.weight = c.kept + sizes.limit;
     c.cells = sizes.cells;

@@ -124,6 +124,11 @@ class DeviceReadSet:
         return AMBIGUOUS.on_device(**self.ambiguous._asdict(), count=len(self.ambiguous.reads))
 
     @property
+    def are_equal(self) -> bool:
+        """Whether kernels compiled for reads of one length, with a byte a quality, can be used."""
+        return self.uniform_length >= 0 and self.quality_bits == 8
+
+    @property
     def _arrays(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in _ARRAYS)
 

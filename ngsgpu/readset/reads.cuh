@@ -2,23 +2,35 @@
 #pragma once
 #include "ngsgpu/readset/gpu.structs"
 
+// Kernels that look at reads all the time are compiled a second time for the most frequent ones:
+// all of one length, a byte for each quality.
+#ifdef EQUAL_READS
+constexpr bool ALWAYS_EQUAL = true;
+#else
+constexpr bool ALWAYS_EQUAL = false;
+#endif
+
+__device__ __forceinline__ bool are_equal(const Reads& reads) {
+    return ALWAYS_EQUAL || reads.uniform_length >= 0;
+}
+
 __device__ __forceinline__ int read_length(const Reads& reads, int64_t read) {
-    return reads.uniform_length >= 0 ? int(reads.uniform_length) : reads.lengths[read];
+    return are_equal(reads) ? int(reads.uniform_length) : reads.lengths[read];
 }
 
 __device__ __forceinline__ int64_t plane_start(const Reads& reads, int64_t read) {
-    if (reads.uniform_length >= 0) return read * (2 * ((reads.uniform_length + 63) >> 6));
+    if (are_equal(reads)) return read * (2 * ((reads.uniform_length + 63) >> 6));
     return reads.plane_start[read];
 }
 
 __device__ __forceinline__ int64_t quality_start(const Reads& reads, int64_t read) {
-    if (reads.uniform_length >= 0)
-        return read * ((reads.uniform_length * reads.quality_bits + 7) >> 3);
+    if (ALWAYS_EQUAL) return read * reads.uniform_length;
+    if (are_equal(reads)) return read * ((reads.uniform_length * reads.quality_bits + 7) >> 3);
     return reads.quality_start[read];
 }
 
 __device__ __forceinline__ int quality_code(const uint8_t* qualities, int bits, int position) {
-    if (bits == 8) return qualities[position];
+    if (ALWAYS_EQUAL || bits == 8) return qualities[position];
     if (bits == 0) return 0;
     const int bit = position * bits;
     return (qualities[bit >> 3] >> (bit & 7)) & ((1 << bits) - 1);

@@ -25,6 +25,12 @@ T atomicMin(T* at, T other) {
     if (other < seen) *at = other;
     return seen;
 }
+struct uint4 {
+    unsigned x, y, z, w;
+};
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+inline int min(int a, int b) { return a < b ? a : b; }
+inline void __syncwarp() {}
 inline unsigned __ballot_sync(unsigned, bool bit) { return bit; }
 template <class T> T __shfl_sync(unsigned, T value, int) { return value; }
 inline int __ffs(unsigned bits) { return __builtin_ffs(int(bits)); }

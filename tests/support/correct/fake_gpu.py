@@ -33,6 +33,8 @@ from ngsgpu.readset import ReadArrays, ReadSet, gpu_divided
 from ngsgpu.readset.gpu import READS
 
 ALIGNMENT = 512
+BUCKET_START = NEAR_START = np.uint32(1 << 31)  # of slots.cuh, as the next
+NEAR_ENTRIES = 64
 CROWDED_TIERS = {512: 2}
 """Hash cells of the tiers from which every so manieth anchor is sent on to the next."""
 
@@ -219,7 +221,8 @@ class FakeGpus:
             monkeypatch.setitem(sys.modules, name, module)
         kernels = SimpleNamespace(launch=self._launch, resident_blocks=resident_blocks)
         monkeypatch.setattr(minhash_gpu, "KERNELS", kernels)
-        monkeypatch.setattr(correct_gpu, "KERNELS", kernels)
+        for name in ("KERNELS", "EQUAL_READS"):
+            monkeypatch.setattr(correct_gpu, name, kernels)
         monkeypatch.setattr(gpu_divided, "can_spread", lambda devices: self.linked)
         monkeypatch.setattr(spread, "SpreadMemory", self._spread)
         return self
@@ -370,10 +373,9 @@ class FakeGpus:
         stays[:-1] |= same
 
     def _fill_table(
-        self, keys: Any, ids: Any, count: Any, stays: Any, entry: Any, positions: Any, column: Any,
-        columns: Any, table_ids: Any, table_positions: Any, slots: Any,
+        self, keys: Any, ids: Any, count: Any, stays: Any, entry: Any, positions: Any,
+        table_ids: Any, table_positions: Any,
     ) -> None:  # fmt: skip
-        assert slots.shape[1] == columns
         table_ids[entry[-1]] = 1 << 31
         kept = np.flatnonzero(stays)
         begins = np.ones(len(keys), bool)
@@ -381,13 +383,15 @@ class FakeGpus:
         reads = ids[kept].astype(np.uint32)
         table_ids[: len(kept)] = reads | (begins[kept].astype(np.uint32) << np.uint32(31))
         table_positions[: len(kept)] = positions[reads]
-        slots[reads, column] = np.arange(len(kept))
 
     def _fill_slots(
         self, table_ids: Any, entries: Any, column: Any, columns: Any, slots: Any
     ) -> None:
         assert slots.shape[1] == columns
-        slots[table_ids[:entries] & ~np.uint32(1 << 31), column] = np.arange(entries)
+        ids, own = table_ids[:entries], np.arange(entries)
+        starts = np.maximum.accumulate(np.where(ids >= BUCKET_START, own, 0))
+        near = own - starts < NEAR_ENTRIES
+        slots[ids & ~BUCKET_START, column] = np.where(near, starts | NEAR_START, own)
 
     def table_arrays(self, struct: Any) -> TableArrays:
         """The tables as the kernels find them."""
@@ -395,13 +399,13 @@ class FakeGpus:
         hashes, count = fields["hashes"], self.reads.reads
         ids = np.zeros((hashes, count + 1), np.uint32)
         positions = np.zeros((hashes, count + 1), np.uint16)
+        slots = at(fields["slots"], np.uint32, count * hashes).reshape(-1, hashes).copy()
         rows = at(fields["table"], minhash_gpu.TABLE.dtype, hashes)
         for table, entries in enumerate(self.tables.entries):
             ids[table, : entries + 1] = at(rows["ids"][table], np.uint32, entries + 1)
             positions[table, :entries] = at(rows["positions"][table], np.uint16, entries)
-        return TableArrays(
-            ids, positions, at(fields["slots"], np.uint32, count * hashes).reshape(-1, hashes)
-        )
+            _find_own_entries(ids[table], slots[:, table])
+        return TableArrays(ids, positions, slots)
 
     def _correct_anchors(
         self, reads: Any, ambiguous: Any, tables: Any, weights: Any, rules: Any, forests: Any,
@@ -517,3 +521,14 @@ def function_allocator(take: Callable[[int, int], int], free: Callable[[int, int
         return Memory(pointer, size, device, lambda: free(pointer, device))
 
     return SimpleNamespace(malloc=malloc)
+
+
+def _find_own_entries(ids: Any, slots: Any) -> None:
+    """Replace where buckets begin by the reads' own entries, as CPU and kernels find them."""
+    near = np.flatnonzero((slots >= NEAR_START) & (slots != minhash_cpu.NO_SLOT))
+    starts = (slots[near] & ~NEAR_START).astype(np.int64)
+    assert np.all(ids[starts] >= BUCKET_START)
+    padded = np.concatenate([ids & ~BUCKET_START, np.zeros(NEAR_ENTRIES, np.uint32)])
+    same = padded[starts[:, None] + np.arange(NEAR_ENTRIES)] == near[:, None]
+    assert np.all(same.any(axis=1))
+    slots[near] = starts + same.argmax(axis=1)
