@@ -380,6 +380,7 @@ class CorrectionOnGpu(EditingGpuRun[CorrectionParameters], Run):
             self.gpu = correction.plan.document()
             with self.building_tables() as stage:
                 correction.build_tables(stage.advance)
+            self.load_writers()
             with self.correcting() as stage:
                 return correction.correct(stage.advance)
 

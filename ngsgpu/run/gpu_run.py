@@ -98,6 +98,7 @@ class EditingGpuRun(GpuRun[P]):
     """
 
     precopy: Precopy | None = None
+    _style: EditStyle
 
     def take(self, reads: ReadSet) -> None:
         """Copy reads to the GPU, unless its memory does not suffice."""
@@ -109,7 +110,7 @@ class EditingGpuRun(GpuRun[P]):
             _LOG.info("%s; leaving them on the host", error)
 
     def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
-        """Begin to copy the inputs to the outputs, and load what is going to write edits.
+        """Begin to copy the inputs to the outputs, where that is possible.
 
         Args:
             lanes: the inputs.
@@ -120,7 +121,15 @@ class EditingGpuRun(GpuRun[P]):
             targets = [lane.outputs for lane in lanes]
             precopy = Precopy(self.layouts, targets, outputs, self.options.threads)
             self.precopy = self._open.enter_context(precopy)
-            mates = 2 if self.reads.paired else 1
+            self._style = style
+
+    def load_writers(self) -> None:
+        """Load what is going to write edits into copies; before the GPU works for long.
+
+        Numba is imported, which keeps other threads from launching kernels.
+        """
+        if self.precopy is not None:
+            mates, style = 2 if self.reads.paired else 1, self._style
             self.meanwhile(lambda: load_kernels(mates, style))
 
     def write_into_copies(

@@ -11,7 +11,7 @@ from typing import Any
 
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.edits import EditCounts
+from ngsgpu.io.output.edits import EditCounts, EditStyle
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import count_kmers_on_gpu
@@ -31,6 +31,12 @@ class SpectrumOnGpu(EditingGpuRun[SpectrumParameters], Run):
     def on_cpu(self) -> SpectrumOnCpu:
         """The same run on the CPU."""
         return SpectrumOnCpu(self.parameters, self.options, self.phred_offset, self.progress)
+
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
+        """See ``EditingGpuRun``."""
+        super().copy_inputs(lanes, outputs, style)
+        # What is left to do on the GPU takes hardly longer.
+        self.load_writers()
 
     def sampled_spectrum(self, k: int) -> KmerSpectrum:
         """The spectrum of a sample of the k-mers."""

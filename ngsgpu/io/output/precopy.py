@@ -23,6 +23,9 @@ from ngsgpu.io.reread import FileLayout, PlainReader, ReadFilesLayout, check_sam
 
 COPIED_AT_ONCE: Final = 4 << 20
 
+_MAPPED_AT_ONCE: Final = 16 << 20
+"""Bytes of an output that are mapped at a time: whenever some are unmapped, all threads wait."""
+
 _COPIERS: Final = 2
 """Threads for an output that is written: others would wait, and keep cores busy meanwhile."""
 
@@ -85,8 +88,9 @@ class Precopy:
         for layout, index, place in self._jobs:
             reader = PlainReader(layout)
             self._open.callback(reader.close)
-            for start in range(0, layout.size, COPIED_AT_ONCE):
-                end = min(start + COPIED_AT_ONCE, layout.size)
+            size = _MAPPED_AT_ONCE if index in self._mapped else COPIED_AT_ONCE
+            for start in range(0, layout.size, size):
+                end = min(start + size, layout.size)
                 parts.append((start, end, reader, index, place))
         # All outputs at the same time, as a file is written by one thread at a time.
         for start, end, reader, index, place in sorted(parts, key=itemgetter(0)):
