@@ -129,7 +129,7 @@ MODELS: dict[str, Model] = {
     "cupy.argsort": sort_keys,
     "mark_shared": lambda load: (12.0 * load.entries, 5.0 * load.entries),
     "cupy.cumsum": lambda load: (8.0 * load.entries, 1.0 * load.entries),
-    "fill_table": lambda load: (30.0 * load.entries, 10.0 * load.entries),
+    "fill_table": lambda load: (34.0 * load.entries, 40.0 * load.entries),
     "fill_slots": lambda load: (8.0 * load.entries, 30.0 * load.entries),
     "correct_anchors": correct_anchors,
 }

@@ -50,7 +50,7 @@ TABLES = Struct(__name__, "Tables", {
     "hashes": "int32_t",
 })  # fmt: skip
 """All tables; ``slots`` is a matrix of reads and hashes: where the read's bucket begins if that is
-near, otherwise its own entry (``fill_slots``)."""
+near, otherwise its own entry (``fill_table``)."""
 
 SLOT_BYTES = 4
 SIGNATURE_BYTES = 8 + 2
@@ -163,16 +163,13 @@ def join_tables(parts: Sequence[BuiltTables], own: int, slots: Any) -> DeviceTab
                 joined.ids.append(here(ids))
                 joined.positions.append(here(positions))
             joined.entries.append(entries)
-            if number != own:
-                _fill_slots(joined.ids[-1], entries, slots, column)
+            if number != own and entries:
+                arguments = (joined.ids[-1], np.int64(entries), np.int32(column))
+                grid = grid_for(entries, 256, BLOCKS_PER_MULTIPROCESSOR)
+                KERNELS.launch(
+                    "fill_slots", grid, (256,), (*arguments, np.int32(slots.shape[1]), slots)
+                )
     return DeviceTables.of(joined.ids, joined.positions, slots, joined.entries)
-
-
-def _fill_slots(ids: Any, entries: int, slots: Any, column: int) -> None:
-    """Write the slots of a table's reads to a column of ``slots``."""
-    grid = grid_for(entries, 256, BLOCKS_PER_MULTIPROCESSOR)
-    arguments = (ids, np.int64(entries), np.int32(column), np.int32(slots.shape[1]), slots)
-    KERNELS.launch("fill_slots", grid, (256,), arguments)
 
 
 @dataclass(slots=True)
@@ -320,11 +317,13 @@ class _Builder:
                 stays,
                 entry,
                 own_positions,
+                np.int32(column),
+                np.int32(slots.shape[1]),
                 table_ids,
                 table_positions,
+                slots,
             ),
         )
-        _fill_slots(table_ids, self.made.entries[-1], slots, column)
 
     def _append(self, entries: int) -> tuple[Any, Any]:
         """Room for the next table's ids and places, in one piece."""

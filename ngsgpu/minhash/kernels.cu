@@ -80,29 +80,41 @@ extern "C" __global__ void mark_shared(const uint64_t* keys, int64_t count, int3
     }
 }
 
-// Write the kept entries to their table; ``entry`` is the inclusive sum of ``stays``.
+// A read's slot: where its bucket begins, ``before`` entries before its own, if that is near.
+__device__ __forceinline__ uint32_t slot_of(int64_t entry, int before, bool begins) {
+    return begins ? uint32_t(entry - before) | NEAR_START : uint32_t(entry);
+}
+
+// Write the kept entries to their table, and the slots of their reads; ``entry`` is the inclusive
+// sum of ``stays``. A read's slot is in column ``column`` of its ``columns`` columns.
 //
-// Grid: any; block: any, one thread per entry. Bytes: 28 in, 6 out per entry, positions as random
-// accesses.
+// Grid: any; block: any, one thread per entry. Bytes: 28 in (keys before it from the cache), 10 out
+// per entry, positions and slots as random accesses.
 extern "C" __global__ void fill_table(const uint64_t* keys, const int64_t* ids, int64_t count,
                                       const int32_t* stays, const int32_t* entry,
-                                      const uint16_t* positions, uint32_t* table_ids,
-                                      uint16_t* table_positions) {
+                                      const uint16_t* positions, int column, int columns,
+                                      uint32_t* table_ids, uint16_t* table_positions,
+                                      uint32_t* slots) {
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
         if (i == count - 1) table_ids[entry[i]] = BUCKET_START;
         if (!stays[i]) continue;
         const uint32_t read = uint32_t(ids[i]);
         const uint32_t target = entry[i] - 1;
-        const bool begins = i == 0 || keys[i - 1] != keys[i];
+        const uint64_t key = keys[i];
+        int before = 0;
+        bool begins = i == 0 || keys[i - 1] != key;
         table_ids[target] = begins ? read | BUCKET_START : read;
         table_positions[target] = positions[read];
+        while (!begins && before < NEAR_ENTRIES - 1) {
+            ++before;
+            begins = i == before || keys[i - before - 1] != key;
+        }
+        slots[int64_t(read) * columns + column] = slot_of(target, before, begins);
     }
 }
 
-// Write the slots of a table's reads: where the read's bucket begins, marked by ``NEAR_START``, if
-// that is less than ``NEAR_ENTRIES`` before the read's own, otherwise its own entry. A read's slot
-// is in column ``column`` of its ``columns`` columns.
+// Write the slots of a table that another GPU has built, as ``fill_table`` does.
 //
 // Grid: any; block: any, one thread per entry. Bytes: 4 in (those before it from the cache), 4 out
 // per entry as random accesses.
@@ -111,11 +123,13 @@ extern "C" __global__ void fill_slots(const uint32_t* table_ids, int64_t entries
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < entries; i += step) {
         const uint32_t id = table_ids[i];
-        int64_t start = i;
+        int before = 0;
         // The first entry of a table begins a bucket.
-        for (uint32_t seen = id; seen < BUCKET_START && i - start < NEAR_ENTRIES - 1;)
-            seen = table_ids[--start];
-        slots[int64_t(id & ~BUCKET_START) * columns + column] =
-            table_ids[start] >= BUCKET_START ? uint32_t(start) | NEAR_START : uint32_t(i);
+        bool begins = id >= BUCKET_START;
+        while (!begins && before < NEAR_ENTRIES - 1) {
+            ++before;
+            begins = table_ids[i - before] >= BUCKET_START;
+        }
+        slots[int64_t(id & ~BUCKET_START) * columns + column] = slot_of(i, before, begins);
     }
 }

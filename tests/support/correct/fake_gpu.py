@@ -373,8 +373,8 @@ class FakeGpus:
         stays[:-1] |= same
 
     def _fill_table(
-        self, keys: Any, ids: Any, count: Any, stays: Any, entry: Any, positions: Any,
-        table_ids: Any, table_positions: Any,
+        self, keys: Any, ids: Any, count: Any, stays: Any, entry: Any, positions: Any, column: Any,
+        columns: Any, table_ids: Any, table_positions: Any, slots: Any,
     ) -> None:  # fmt: skip
         table_ids[entry[-1]] = 1 << 31
         kept = np.flatnonzero(stays)
@@ -383,6 +383,7 @@ class FakeGpus:
         reads = ids[kept].astype(np.uint32)
         table_ids[: len(kept)] = reads | (begins[kept].astype(np.uint32) << np.uint32(31))
         table_positions[: len(kept)] = positions[reads]
+        self._fill_slots(table_ids, len(kept), column, columns, slots)
 
     def _fill_slots(
         self, table_ids: Any, entries: Any, column: Any, columns: Any, slots: Any
