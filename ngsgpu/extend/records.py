@@ -12,29 +12,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.extend.cpu import Extensions
+from ngsgpu.extend.fragments import (
+    Bases,
+    OrientedRead,
+    Places,
+    choose_in_overlap,
+    put_fragment_letters,
+    put_fragment_qualities,
+)
 from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.put import put_bytes, put_number
 from ngsgpu.jit import Integer, njit
-from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
 from ngsgpu.sequence.intrinsics import borrowed
 
 KIND_WORDS = ("none", "both", "confirmed", "one", "differ", "merged")
 """Header word for each kind of connection."""
 
+NO_QUALITY = 40
+"""Phred score of bases whose file has none."""
+
 HEADER_BYTES = 128
 """Most bytes of a header behind the name."""
 
 
-def _complements() -> NDArray[np.uint8]:
-    table = np.arange(256, dtype=np.uint8)
-    pairs = b"ACGTRYKMBDHVacgtrykmbdhv"
-    for letter, other in zip(pairs, b"TGCAYRMKVHDBtgcayrmkvhdb", strict=True):
-        table[letter] = other
-    return table
-
-
-COMPLEMENTS = _complements()
 WORDS = np.array([np.frombuffer(word.ljust(9).encode(), np.uint8) for word in KIND_WORDS])
 TAGS = np.frombuffer(b" length= read1= read2= by=", np.uint8)
 
@@ -107,84 +108,42 @@ def write_header(
 
 
 @njit(nogil=True, cache=True)
-def unpack_read(
-    mates: Mates,
-    row: Integer,
-    reverse_complemented: Integer,
-    no_quality: int,
-    letters: NDArray[np.uint8],
-    qualities: NDArray[np.uint8],
-) -> None:
-    """Bases and qualities of a read, without line ends, optionally reverse-complemented."""
-    length = np.int64(mates.seq_len[row])
-    source = mates.seq_start[row]
-    with_quality = len(mates.qual_start) > 0
-    for position in range(length):
-        while mates.data[source] == 10 or mates.data[source] == 13:
-            source += 1
-        letter = mates.data[source]
-        source += 1
-        target = length - 1 - position if reverse_complemented else position
-        letters[target] = COMPLEMENTS[letter] if reverse_complemented else letter
-        quality = np.uint8(no_quality)
-        if with_quality:
-            quality = mates.data[mates.qual_start[row] + position]
-        qualities[target] = quality
-
-
-@njit(nogil=True, cache=True)
 def write_sequence(
     how: Format,
     results: Extensions,
     row: Integer,
-    lengths: tuple[Integer, Integer],
-    first: tuple[NDArray[np.uint8], NDArray[np.uint8]],
-    second: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    first: OrientedRead,
+    second: OrientedRead,
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
-    """Write bases, and qualities for FASTQ, with their line ends; return the place behind them.
-
-    ``first`` and ``second`` are letters and quality characters in the fragment's direction.
-    """
-    total = np.int64(results.total[row])
+    """Write bases, and qualities for FASTQ, with their line ends; return the place behind them."""
     left = np.int64(results.left[row])
-    whole = left + total + results.right[row]
-    second_begin = total - lengths[1]
-    gap = max(np.int64(0), second_begin - lengths[0])
+    total = np.int64(results.total[row])
+    right = np.int64(results.right[row])
+    start = results.start[row]
+    places = Places(left, min(first.length, total), total - second.length, total, right)
+    whole = left + total + right
     quality_at = at + whole + 3
-    for i in range(whole):
-        place = i - left
-        in_first: bool | np.bool = 0 <= place < lengths[0] and place < total
-        in_second = second_begin <= place < total and place >= 0
-        if in_first and in_second:
-            mine, other = first[0][place], second[0][place - second_begin]
-            worse = first[1][place] < second[1][place - second_begin]
-            if CODES[mine] == AMBIGUOUS or (worse and CODES[other] != AMBIGUOUS):
-                in_first = False
-        if in_first:
-            letter, quality = first[0][place], first[1][place]
-        elif in_second:
-            letter, quality = second[0][place - second_begin], second[1][place - second_begin]
-        else:
-            source: Integer = i
-            if place >= total:
-                source = left + gap + place - total
-            elif place >= 0:
-                source = left + place - lengths[0]
-            source += results.start[row]
-            letter = LETTERS[results.codes[source]]
-            score = np.int64(results.qualities[source])
-            if how.gap_quality >= 0:
-                score = np.int64(how.gap_quality)
-            quality = np.uint8(how.phred_offset + score)
-        out[at + i] = letter
-        if not how.fasta:
-            out[quality_at + i] = quality
+    put_fragment_letters(out, at, places, first, second, results.codes, start)
+    if how.fasta:
+        choose_in_overlap(out, at + left, np.int64(-1), places, first, second)
+        out[at + whole] = 10
+        return at + whole + 1
+    put_fragment_qualities(
+        out,
+        quality_at,
+        places,
+        first,
+        second,
+        results.qualities,
+        start,
+        how.gap_quality,
+        how.phred_offset,
+    )
+    choose_in_overlap(out, at + left, quality_at + left, places, first, second)
     at += whole
     out[at] = 10
-    if how.fasta:
-        return at + 1
     out[at + 1] = ord("+")
     out[at + 2] = 10
     at = quality_at + whole
@@ -206,6 +165,8 @@ def copy_record(mates: Mates, row: Integer, out: NDArray[np.uint8], at: Integer)
 def write_records(
     mates1: Mates,
     mates2: Mates,
+    bases1: Bases,
+    bases2: Bases,
     begin: Integer,
     how: Format,
     results: Extensions,
@@ -216,12 +177,12 @@ def write_records(
     """Write the pairs of rows from ``begin`` on of the mates; return the bytes of each output."""
     mates1 = borrowed(mates1)
     mates2 = borrowed(mates2)
+    bases1 = borrowed(bases1)
+    bases2 = borrowed(bases2)
     results = borrowed(results)
-    longest = 1
-    for i in range(begin, begin + len(results.kind)):
-        longest = max(longest, int(mates1.seq_len[i]), int(mates2.seq_len[i]))
-    letters1, letters2 = np.empty(longest, np.uint8), np.empty(longest, np.uint8)
-    qualities1, qualities2 = np.empty(longest, np.uint8), np.empty(longest, np.uint8)
+    extended = borrowed(extended)
+    remaining1 = borrowed(remaining1)
+    remaining2 = borrowed(remaining2)
     at: Integer = np.int64(0)
     at1: Integer = np.int64(0)
     at2: Integer = np.int64(0)
@@ -251,21 +212,23 @@ def write_records(
             extended,
             at,
         )
-        no_quality = how.phred_offset + 40
-        unpack_read(mates1, row, how.reverse_complemented_input, no_quality, letters1, qualities1)
-        unpack_read(
-            mates2, row, 1 - how.reverse_complemented_input, no_quality, letters2, qualities2
+        first = OrientedRead(
+            bases1.letters,
+            bases1.letters_start[i],
+            bases1.qualities,
+            bases1.qualities_start[i],
+            lengths[0],
+            how.reverse_complemented_input,
         )
-        at = write_sequence(
-            how,
-            results,
-            i,
-            lengths,
-            (letters1, qualities1),
-            (letters2, qualities2),
-            extended,
-            at,
+        second = OrientedRead(
+            bases2.letters,
+            bases2.letters_start[i],
+            bases2.qualities,
+            bases2.qualities_start[i],
+            lengths[1],
+            1 - how.reverse_complemented_input,
         )
+        at = write_sequence(how, results, i, first, second, extended, at)
     return at, at1, at2
 
 
@@ -324,6 +287,8 @@ def format_pairs(
     lengths = np.empty(len(results.kind), dtype=np.int64)
     *sizes, connected = measure_records(mates1, mates2, begin, how, results, lengths)
     buffers = [np.empty(size, np.uint8) for size in sizes]
-    written = write_records(mates1, mates2, begin, how, results, *buffers)
+    rows = slice(begin, begin + len(results.kind))
+    bases = [Bases.of(mates, rows, how.phred_offset + NO_QUALITY) for mates in (mates1, mates2)]
+    written = write_records(mates1, mates2, *bases, begin, how, results, *buffers)
     first, second, third = (buffer[:size] for buffer, size in zip(buffers, written, strict=True))
     return first, second, third, lengths[:connected]
