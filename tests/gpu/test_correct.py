@@ -14,6 +14,7 @@ from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from tests.support.correct.gpu_cases import correct_with_tables
 from tests.support.correct.random_reads import simulate
+from tests.support.minhash.slots import own_entries
 
 pytestmark = pytest.mark.gpu
 
@@ -44,11 +45,11 @@ def test_equals_the_cpu(seed: int) -> None:
     device_reads = DeviceReadSet.from_host(reads)
     device_tables = build_tables_on_gpu(device_reads, parameters.minhash)
     assert device_tables.entries == tables.entries.tolist()
-    assert np.array_equal(device_tables.slots.get(), tables.arrays.slots)
+    slots = device_tables.slots.get()
     for table, entries in enumerate(device_tables.entries):
-        assert np.array_equal(
-            device_tables.ids[table][: entries + 1].get(), tables.arrays.ids[table, : entries + 1]
-        )
+        ids = device_tables.ids[table][: entries + 1].get()
+        assert np.array_equal(ids, tables.arrays.ids[table, : entries + 1])
+        assert np.array_equal(own_entries(ids, slots[:, table]), tables.arrays.slots[:, table])
         assert np.array_equal(
             device_tables.positions[table][:entries].get(), tables.arrays.positions[table, :entries]
         )

@@ -31,10 +31,9 @@ from ngsgpu.minhash import gpu as minhash_gpu
 from ngsgpu.minhash.cpu import TableArrays
 from ngsgpu.readset import ReadArrays, ReadSet, gpu_divided
 from ngsgpu.readset.gpu import READS
+from tests.support.minhash.slots import BUCKET_START, NEAR_ENTRIES, NEAR_START, own_entries
 
 ALIGNMENT = 512
-BUCKET_START = NEAR_START = np.uint32(1 << 31)  # of slots.cuh, as the next
-NEAR_ENTRIES = 64
 CROWDED_TIERS = {512: 2}
 """Hash cells of the tiers from which every so manieth anchor is sent on to the next."""
 
@@ -405,7 +404,7 @@ class FakeGpus:
         for table, entries in enumerate(self.tables.entries):
             ids[table, : entries + 1] = at(rows["ids"][table], np.uint32, entries + 1)
             positions[table, :entries] = at(rows["positions"][table], np.uint16, entries)
-            _find_own_entries(ids[table], slots[:, table])
+            slots[:, table] = own_entries(ids[table, : entries + 1], slots[:, table])
         return TableArrays(ids, positions, slots)
 
     def _correct_anchors(
@@ -522,14 +521,3 @@ def function_allocator(take: Callable[[int, int], int], free: Callable[[int, int
         return Memory(pointer, size, device, lambda: free(pointer, device))
 
     return SimpleNamespace(malloc=malloc)
-
-
-def _find_own_entries(ids: Any, slots: Any) -> None:
-    """Replace where buckets begin by the reads' own entries, as CPU and kernels find them."""
-    near = np.flatnonzero((slots >= NEAR_START) & (slots != minhash_cpu.NO_SLOT))
-    starts = (slots[near] & ~NEAR_START).astype(np.int64)
-    assert np.all(ids[starts] >= BUCKET_START)
-    padded = np.concatenate([ids & ~BUCKET_START, np.zeros(NEAR_ENTRIES, np.uint32)])
-    same = padded[starts[:, None] + np.arange(NEAR_ENTRIES)] == near[:, None]
-    assert np.all(same.any(axis=1))
-    slots[near] = starts + same.argmax(axis=1)
