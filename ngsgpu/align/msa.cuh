@@ -127,6 +127,12 @@ __device__ __forceinline__ void mark_compared(const Reads& reads, const Weight* 
     }
 }
 
+// Count a read at the columns where it begins and ends, or with ``by`` = -1 no longer.
+__device__ __forceinline__ void count_read(const Msa& msa, int first, int length, int by) {
+    atomicAdd(&msa.begins[min(max(0, first), msa.columns)], by);
+    atomicAdd(&msa.begins[min(max(0, first + length), msa.columns)], -by);
+}
+
 // Set which bases occur in each column, and how many reads begin and end there.
 __device__ __forceinline__ void mask_columns(const Reads& reads, int64_t anchor,
                                              const Candidates& c, const Msa& msa, int thread,
@@ -155,10 +161,7 @@ __device__ __forceinline__ void mask_columns(const Reads& reads, int64_t anchor,
             row.weight = 1 << WEIGHT_BITS;
         }
         const int first = row.shift + margin;
-        if (next == 0 && row.weight) {
-            atomicAdd(&msa.begins[min(max(0, first), msa.columns)], 1);
-            atomicAdd(&msa.begins[min(max(0, first + row.length), msa.columns)], -1);
-        }
+        if (next == 0 && row.weight) count_read(msa, first, row.length, 1);
         int word = next;
 #pragma unroll 1
         for (; word < words; word += warps) {
@@ -240,9 +243,10 @@ __device__ __forceinline__ int parts_of(int listed, int rows, int thread, int th
     return 1 << (__reduce_min_sync(~0u, cost << 3 | log) & 7);
 }
 
-// Add the rows to the mixed columns; ``parts`` neighbouring threads share a column.
+// Add the rows to the mixed columns, or take them out; ``parts`` neighbouring threads share a
+// column.
 __device__ __forceinline__ void add_rows(const Reads& reads, const Weight* weights,
-                                         const Msa& msa, int rows, int parts, int thread,
+                                         const Msa& msa, int rows, bool out, int parts, int thread,
                                          int threads) {
     // Loop-invariant values are in registers.
     const Row* all_rows = msa.rows;
@@ -274,29 +278,46 @@ __device__ __forceinline__ void add_rows(const Reads& reads, const Weight* weigh
         }
         if (has && thread % parts == 0) {
 #pragma unroll
-            for (int b = 0; b < 4; ++b) msa.sums[column].weight[b] += sums[b];
-            msa.sums[column].q20 += q20;
+            for (int b = 0; b < 4; ++b) msa.sums[column].weight[b] += out ? 0 - sums[b] : sums[b];
+            msa.sums[column].q20 += out ? 0 - q20 : q20;
         }
     }
 }
 
-// Set the columns from the anchor and its kept candidates; their consensus. The block calls it
-// together.
+// Set the columns from the anchor and its kept candidates, or take those out that are marked; their
+// consensus. The block calls it together.
+//
+// Columns that are mixed no more when reads are taken out stay listed: what their sums say is true
+// of columns that are not mixed.
 __device__ __forceinline__ void build_msa(const Reads& reads, const Weight* weights,
-                                          int64_t anchor, const Candidates& c, const Msa& msa,
-                                          int thread, int threads) {
-    if (thread == 0) *msa.listed = 0;
-    mask_columns(reads, anchor, c, msa, thread, threads);
-    list_mixed(reads, weights, anchor, msa, thread, threads);
-    const int listed = *msa.listed, kept = *c.kept_count;
+                                          int64_t anchor, const Candidates& c, bool out,
+                                          const Msa& msa, int thread, int threads) {
+    const int kept = *c.kept_count;
+    if (out) {
+#pragma unroll 1
+        for (int k = thread; k < kept; k += threads) {
+            if (!(c.weight[k] & TAKEN_OUT)) continue;
+            const Row row = row_of(reads, c, k);
+            count_read(msa, row.shift + msa.margin, row.length, -1);
+        }
+    } else {
+        if (thread == 0) *msa.listed = 0;
+        mask_columns(reads, anchor, c, msa, thread, threads);
+        list_mixed(reads, weights, anchor, msa, thread, threads);
+    }
+    const int listed = *msa.listed;
     if (listed == 0) return;
     const int parts = parts_of(listed, min(kept, ROWS), thread, threads);
 #pragma unroll 1
     for (int first = 0; first < kept; first += ROWS) {
         const int rows = min(ROWS, kept - first);
-        for (int k = thread; k < rows; k += threads) msa.rows[k] = row_of(reads, c, first + k);
+        for (int k = thread; k < rows; k += threads) {
+            Row row = row_of(reads, c, first + k);
+            if (out) row.weight = row.weight & TAKEN_OUT ? row.weight ^ TAKEN_OUT : 0;
+            msa.rows[k] = row;
+        }
         __syncthreads();
-        add_rows(reads, weights, msa, rows, parts, thread, threads);
+        add_rows(reads, weights, msa, rows, out, parts, thread, threads);
         __syncthreads();
     }
 #pragma unroll 1
@@ -336,7 +357,7 @@ __device__ __forceinline__ int mark_leaving(const Reads& reads, const Rules& rul
 // other copies of a repeat; return how many this thread removed. The block calls it together, after
 // ``ambiguous`` was set.
 //
-// The columns are built at one place in the code, for the first time and after each removal.
+// The columns are set at one place in the code, for the first time and after each removal.
 __device__ __forceinline__ int refined_msa(const Reads& reads, const Weight* weights,
                                            const Rules& rules, int64_t anchor, const Candidates& c,
                                            const Msa& msa, int thread, int threads) {
@@ -344,7 +365,10 @@ __device__ __forceinline__ int refined_msa(const Reads& reads, const Weight* wei
     int removed = 0;
 #pragma unroll 1
     for (int round = 0;; ++round) {
-        build_msa(reads, weights, anchor, c, msa, thread, threads);
+        build_msa(reads, weights, anchor, c, round > 0, msa, thread, threads);
+#pragma unroll 1
+        for (int k = thread; round > 0 && k < kept; k += threads)
+            if (c.weight[k] & TAKEN_OUT) c.weight[k] = 0;
         if (round == rules.refine_rounds) break;
         if (thread == 0) *msa.repeat = 0x7FFFFFFF;
         const int listed = *msa.listed;
@@ -377,11 +401,7 @@ __device__ __forceinline__ int refined_msa(const Reads& reads, const Weight* wei
         const int leaving = mark_leaving(reads, rules, c, position, base,
                                          msa.anchor[position] == base, thread, threads, trusted);
         if (__syncthreads_or(trusted)) break;
-#pragma unroll 1
-        for (int k = thread; k < kept; k += threads)
-            if (c.weight[k] & TAKEN_OUT) c.weight[k] = 0;
         removed += leaving;
-        __syncthreads();
     }
     __syncthreads();
     // Marks of a round that removed nothing in the end.
