@@ -23,9 +23,12 @@ from ngsgpu.sequence.codec import words_for
 
 if TYPE_CHECKING:
     from ngsgpu.minhash.ends_gpu import DeviceEndTables
-    from ngsgpu.readset.gpu import DeviceReadSet
+    from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
 
 KERNELS: Final = KernelModule("ngsgpu.extend")
+EQUAL_READS: Final = KernelModule("ngsgpu.extend", "equal_reads.cu")
+"""The same for the reads of most runs."""
+
 WARPS: Final = 4  # of a block, as in kernels.cu
 THREADS: Final = 32 * WARPS
 TASKS: Final = 4
@@ -78,9 +81,20 @@ def slab_bytes(rules: Rules, longest_read: int) -> int:
     return TASKS * BYTES_PER_WORD * sequence_words(rules, longest_read) + slots * candidates
 
 
-def resident_blocks(pairs: int) -> int:
-    """Blocks that work concurrently on this many pairs on the current GPU."""
-    return max(1, min(KERNELS.resident_blocks("extend_pairs", THREADS), -(-pairs // WARPS)))
+def prepare() -> None:
+    """Load the kernels that most runs need; see ``ngsgpu.device.startup``."""
+    EQUAL_READS.load()
+
+
+def kernels_for(reads: DeviceReadSet | ReadMemory) -> KernelModule:
+    """The kernels that extend pairs of these reads."""
+    return EQUAL_READS if reads.are_equal else KERNELS
+
+
+def resident_blocks(reads: DeviceReadSet | ReadMemory, pairs: int) -> int:
+    """Blocks that work concurrently on this many pairs of the reads on the current GPU."""
+    resident = kernels_for(reads).resident_blocks("extend_pairs", THREADS)
+    return max(1, min(resident, -(-pairs // WARPS)))
 
 
 def result_bytes(rules: Rules, pairs: int) -> int:
@@ -88,11 +102,11 @@ def result_bytes(rules: Rules, pairs: int) -> int:
     return pairs * (ROW_BYTES + 2 * max_bases(rules))
 
 
-def workspace_bytes(rules: Rules, longest_read: int, pairs: int) -> int:
-    """Device memory of an extender for batches of up to this many pairs."""
-    warps = WARPS * resident_blocks(pairs)
+def workspace_bytes(rules: Rules, reads: ReadMemory, pairs: int) -> int:
+    """Device memory of an extender for batches of up to this many pairs of the reads."""
+    slabs = WARPS * resident_blocks(reads, pairs) * slab_bytes(rules, reads.max_length)
     # With the list of the pairs, and what CuPy rounds up.
-    return warps * slab_bytes(rules, longest_read) + result_bytes(rules, pairs) + 8 * pairs + 8192
+    return slabs + result_bytes(rules, pairs) + 8 * pairs + 8192
 
 
 class DeviceExtender:
@@ -161,7 +175,7 @@ class DeviceExtender:
         count = len(pairs)
         if count == 0:
             return Extensions.allocate(0, self.rules)
-        blocks = resident_blocks(count)
+        blocks = resident_blocks(self.reads, count)
         size = WARPS * blocks * slab_bytes(self.rules, self.reads.max_length)
         if self._workspace is None or self._workspace.nbytes < size:
             self._workspace = None
@@ -198,7 +212,7 @@ class DeviceExtender:
             np.int32(len(self._weights)),
             batch,
         )
-        KERNELS.launch("extend_pairs", (blocks,), (THREADS,), arguments)
+        kernels_for(self.reads).launch("extend_pairs", (blocks,), (THREADS,), arguments)
         counted = progress.get()
         self._busy += int(counted[_BUSY])
         self._lasted += int(counted[_LONGEST]) * WARPS * blocks

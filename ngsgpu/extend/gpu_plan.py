@@ -252,7 +252,7 @@ def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters, batch_b
     else:
         rules = parameters.rules(known[0], known[1])
     batch = min(pairs_per_batch(rules, batch_bytes), pairs)
-    taken = workspace_bytes(rules, reads.max_length, batch)
+    taken = workspace_bytes(rules, reads, batch)
     if known[0] is None:
         # Batches have more pairs where fragments turn out to be shorter.
         most = min(batch_bytes, result_bytes(rules, pairs))

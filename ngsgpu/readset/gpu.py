@@ -327,6 +327,11 @@ class ReadMemory:
         """Bytes of it all."""
         return self.planes + self.qualities + self.other
 
+    @property
+    def are_equal(self) -> bool:
+        """As ``DeviceReadSet.are_equal``."""
+        return self.uniform and self.qualities == self.reads * self.max_length
+
     @classmethod
     def of(cls, reads: ReadSet | DeviceReadSet) -> ReadMemory:
         """That of a read set."""

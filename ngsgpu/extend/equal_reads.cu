@@ -1,0 +1,3 @@
+// The kernels for reads of one length with a byte for each quality; see reads.cuh.
+#define EQUAL_READS
+#include "ngsgpu/extend/kernels.cu"
