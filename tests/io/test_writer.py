@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 from ngsgpu.errors import OutputError, UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, is_bgzf
+from ngsgpu.io.output import in_memory
 from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.in_memory import Appender
 from ngsgpu.io.output.writer import OutputGroup, OutputSet, check_distinct, write_text_atomically
 from ngsgpu.io.text.reader import read_batches
 from tests.support.io.records import compression, fastq, reads, records_of
@@ -147,6 +149,58 @@ def test_bgzf_output_is_read_by_others(tmp_path: Path) -> None:
     done = subprocess.run(["gzip", "-t", path], capture_output=True, check=False)
     assert done.returncode == 0
     assert records_of(read_batches(path, threads=2, chunk_bytes=100_000))[1] == data
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_appended_to_a_file_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """By the calling thread and by others that fill pages, in turn."""
+    monkeypatch.setattr(in_memory, "_SMALL", 1000)
+    monkeypatch.setattr(in_memory, "_FIRST_WINDOW", 5000)
+    monkeypatch.setattr(in_memory, "_WINDOW", 30_000)
+    rng = np.random.default_rng(seed)
+    pieces = [rng.bytes(int(size)) for size in (*rng.integers(0, 20_000, 100), 0, 1, 90_000)]
+    file = AtomicFile(tmp_path / "some.fq")
+    with Appender(file) as appender:
+        for piece in pieces:
+            appender.append(memoryview(piece), behind=bool(rng.integers(2)))
+        appender.finish()
+    file.commit()
+    assert (tmp_path / "some.fq").read_bytes() == b"".join(pieces)
+
+
+def test_outputs_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AtomicFile, "is_in_memory", True)
+    pieces = [np.random.default_rng(1).bytes(size) for size in (3 << 20, 300_000, 0, 1, 9 << 20)]
+    assert write_all(tmp_path / "some.fq", 5 * pieces, threads=8) == b"".join(5 * pieces)
+    assert write_all(tmp_path / "none.fq", [], threads=8) == b""
+    with pytest.raises(RuntimeError), OutputSet([tmp_path / "some.fq"], threads=8) as outputs:
+        for piece in pieces:
+            outputs.write(0, piece)
+        raise RuntimeError
+    assert (tmp_path / "some.fq").read_bytes() == b"".join(5 * pieces)
+    assert names(tmp_path) == ["none.fq", "some.fq"]
+
+
+def test_a_window_in_memory_may_be_too_large(tmp_path: Path) -> None:
+    """Where there is room for the bytes, but not for what may come next; then for neither."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(tmp_path)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("a small file system can only be mounted by root")
+    try:
+        file = AtomicFile(tmp_path / "some.fq")
+        data = np.random.default_rng(1).bytes(1 << 20)
+        with Appender(file) as appender:
+            for _ in range(2):
+                appender.append(memoryview(data), behind=True)
+            with pytest.raises(OutputError, match="the disk is full"):
+                appender.append(memoryview(data + data), behind=True)
+            appender.finish()
+        file.commit()
+        assert (tmp_path / "some.fq").read_bytes() == 2 * data
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
 
 
 @pytest.mark.parametrize("in_memory", [False, True])

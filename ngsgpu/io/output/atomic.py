@@ -160,6 +160,17 @@ class AtomicFile:
         pages = mmap.mmap(self._fd, offset + size - first, offset=first)
         return np.frombuffer(pages, dtype=np.uint8)[offset - first :]
 
+    def cut(self, size: int) -> None:
+        """Leave only the first ``size`` bytes.
+
+        Raises:
+            OutputError: the file cannot be changed.
+        """
+        try:
+            os.ftruncate(self._fd, size)
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
     def free_space(self) -> int:
         """Bytes that the file's disk has left for this user."""
         info = os.fstatvfs(self._fd)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ngsgpu.errors import OutputError
 from ngsgpu.io.output.atomic import AtomicFile
 
 MEMORY_WRITERS: Final = 8
 """Threads that fill files in memory, whose pages they map and need not wait for. As pages are
 zeroed first, fewer than so many threads are sooner done by writing."""
+
+_SMALL: Final = 256 << 10
+"""Bytes that are written sooner than handed over to another thread."""
+_FIRST_WINDOW: Final = 4 << 20
+_WINDOW: Final = 64 << 20
+"""Bytes mapped at a time: when they are unmapped, all threads of the process have to wait."""
 
 
 def is_mapped(file: AtomicFile, threads: int) -> bool:
@@ -28,3 +38,79 @@ def write_pages(file: AtomicFile, data: memoryview, offset: int) -> None:
         OutputError: the disk is full.
     """
     np.copyto(file.pages(len(data), offset), np.frombuffer(data, dtype=np.uint8))
+
+
+class Appender:
+    """Appends to a file in memory; a context manager, at whose end no thread writes.
+
+    The calling thread writes as long as it keeps up. Then several threads fill pages of the file,
+    of which a window is mapped, with room for what comes next.
+
+    Args:
+        file: the file, to which nobody else writes.
+    """
+
+    def __init__(self, file: AtomicFile) -> None:
+        self._file = file
+        self._pool: ThreadPoolExecutor | None = None
+        self._tasks: deque[Future[None]] = deque()
+        self._window: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+        self._begin = 0
+        self._size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def append(self, data: memoryview, *, behind: bool) -> None:
+        """Append bytes, which must not be changed afterwards.
+
+        Args:
+            data: the bytes.
+            behind: whether more bytes wait already.
+
+        Raises:
+            OutputError: there is no room for them.
+        """
+        if not behind or len(data) < _SMALL:
+            self._file.write_at(data, self._size)
+            self._size += len(data)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(MEMORY_WRITERS, thread_name_prefix="ngsgpu-fill")
+        rest = np.frombuffer(data, dtype=np.uint8)
+        while len(rest) > 0:
+            if self._size >= self._begin + len(self._window):
+                self._next_window(len(rest))
+            room = self._window[self._size - self._begin :][: len(rest)]
+            self._tasks.append(self._pool.submit(np.copyto, room, rest[: len(room)]))
+            self._size += len(room)
+            rest = rest[len(room) :]
+        while len(self._tasks) > 2 * MEMORY_WRITERS:
+            self._tasks.popleft().result()
+
+    def finish(self) -> None:
+        """Wait until all bytes are there, and give the rest of the window back.
+
+        Raises:
+            OutputError: the file cannot be cut.
+        """
+        while self._tasks:
+            self._tasks.popleft().result()
+        if self._size < self._begin + len(self._window):
+            self._file.cut(self._size)
+        self._window = np.empty(0, dtype=np.uint8)
+
+    def _next_window(self, needed: int) -> None:
+        """Map pages from the file's end on."""
+        # As many as there are already: small files leave no large rest.
+        wanted = max(needed, min(_WINDOW, max(_FIRST_WINDOW, self._size)))
+        try:
+            window = self._file.pages(wanted, self._size)
+        except OutputError:
+            # There may be room for these bytes yet.
+            window = self._file.pages(needed, self._size)
+        self._begin, self._window = self._size, window

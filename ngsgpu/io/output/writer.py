@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
+from ngsgpu.io.output.in_memory import Appender, is_mapped
 
 __all__ = ["DEFAULT_LEVEL", "OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
@@ -85,7 +86,8 @@ class OutputSet:
     def _writer(self, file: AtomicFile, level: int) -> _Writer:
         queued = _QUEUED * self._threads + 2
         if not str(file.path).endswith(_COMPRESSED_ENDINGS):
-            return _Writer(file, None, queued)
+            appender = Appender(file) if is_mapped(file, self._threads) else None
+            return _Writer(file, None, queued, appender)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
         return _Writer(file, _BgzfEncoder(self._pool, level, ahead=2 * self._threads), queued)
@@ -220,10 +222,17 @@ class OutputGroup:
 class _Writer:
     """A thread that encodes and writes the data in its queue."""
 
-    def __init__(self, file: AtomicFile, encoder: _BgzfEncoder | None, queued: int) -> None:
+    def __init__(
+        self,
+        file: AtomicFile,
+        encoder: _BgzfEncoder | None,
+        queued: int,
+        appender: Appender | None = None,
+    ) -> None:
         self.file = file
         self.compresses = encoder is not None
         self._encoder = encoder
+        self._appender = appender
         self._queue: queue.Queue[memoryview | None] = queue.Queue(queued)
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
@@ -253,6 +262,10 @@ class _Writer:
             raise self._failure
 
     def _run(self) -> None:
+        with self._appender or contextlib.nullcontext():
+            self._write_all()
+
+    def _write_all(self) -> None:
         # After a failure keep draining the queue, so that nobody waits for room in it forever.
         data: memoryview | None = memoryview(b"")
         while data is not None:
@@ -267,6 +280,11 @@ class _Writer:
             if self._encoder is not None:
                 for piece in self._encoder.encode(data):
                     self.file.write(piece)
+            elif self._appender is not None:
+                if data is None:
+                    self._appender.finish()
+                else:
+                    self._appender.append(data, behind=not self._queue.empty())
             elif data is not None:
                 self.file.write(data)
         except BaseException as error:
