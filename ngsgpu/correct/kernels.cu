@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
                     const int32_t* weights_in, const Rules* rules_in, const Forest* forests_in,
                     const Results* results_in, const Sizes* sizes_in, const uint32_t* anchors, int64_t count, char* workspace,
                     int64_t workspace_bytes) {
-    extern __shared__ char shared[];
+    extern __shared__ __align__(16) char shared[];
     // Values common to all threads are in shared memory, since registers are scarce.
     __shared__ Block block;
     __shared__ Reads reads;
