@@ -63,7 +63,7 @@ def cpu_options(threads: int, memory: str | None, quiet: bool) -> RunOptions:
         threads=thread_count(threads),
         memory=bytes_of(memory),
         progress=not quiet,
-        command=("ngsgpu", *sys.argv[1:]),
+        command=_command(),
     )
 
 
@@ -77,6 +77,8 @@ def open_run(
 ) -> Iterator[tuple[Backend, RunOptions]]:
     """Choose the backend, lease its GPUs, and initialise them while Python imports the rest.
 
+    Commands import NumPy, and all that does, within the block.
+
     Args:
         run: the options.
         kernels: modules with the kernels to load, see ``prepare_cuda``.
@@ -84,29 +86,38 @@ def open_run(
         max_gpus: maximum number of GPUs that the run can use.
         prepared_gpus: maximum number of GPUs to initialise now.
     """
-    from dataclasses import replace
-
     from ngsgpu.device.backend import choose_backend
     from ngsgpu.device.memory import check_address_space
     from ngsgpu.device.startup import prepare_cuda
 
     check_address_space()
-    options = cpu_options(run.threads, run.memory, run.quiet)
+    obey_quiet(run.quiet)
+    threads, memory = thread_count(run.threads), bytes_of(run.memory)
+    gpu_memory = bytes_of(run.gpu_memory)
     with choose_backend(run.backend.value, run.gpus, lease=lease, most=max_gpus) as chosen:
         leased = len(chosen.gpus)
         if lease and leased:
             prepare_cuda(leased if prepared_gpus is None else min(leased, prepared_gpus), *kernels)
+        from ngsgpu.run.options import RunOptions
+
         yield (
             chosen,
-            replace(
-                options,
+            RunOptions(
+                threads=threads,
+                memory=memory,
+                progress=not run.quiet,
                 backend=chosen.name,
                 may_fall_back=run.backend is BackendChoice.auto,
-                gpu_memory=bytes_of(run.gpu_memory),
+                gpu_memory=gpu_memory,
                 gpus=max(1, leased),
                 backend_note=chosen.reason,
+                command=_command(),
             ),
         )
+
+
+def _command() -> tuple[str, ...]:
+    return ("ngsgpu", *sys.argv[1:])
 
 
 def show_plan(

@@ -7,9 +7,9 @@ each, mostly outside Python. A command that will use the GPU starts this as earl
         prepare_cuda(len(chosen.gpus), "ngsgpu.minhash.gpu")
         from ngsgpu.minhash.gpu import build_tables_on_gpu
 
-Two threads may then import CuPy at the same time and must not each hold a module that the other
-waits for: everywhere ``cupy`` is imported first, as a whole (``from cupy import cuda``), never a
-submodule by name.
+Two threads may then import CuPy, or NumPy, at the same time and must not each hold a module that
+the other waits for: everywhere ``cupy`` is imported first, as a whole (``from cupy import cuda``),
+never a submodule by name; so is ``numpy``.
 
 This is only an optimisation: failures here are reported by the first call that needs CUDA. It ends
 with the lease, so that no GPU is touched that this process no longer holds.

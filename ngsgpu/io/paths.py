@@ -8,12 +8,14 @@ import stat
 from collections.abc import Iterable, Sequence
 from io import FileIO
 from pathlib import Path
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from ngsgpu.errors import UsageError
+
+if TYPE_CHECKING:
+    # Commands check their files before they lease a GPU; NumPy is imported while CUDA starts.
+    import numpy as np
+    from numpy.typing import NDArray
 
 _MAX_LINKS: Final = 40
 

@@ -1,24 +1,23 @@
-"""CuPy is made ready in a thread while others import it."""
+"""CUDA and CuPy are made ready in a thread while others import them, and as early as can be."""
 
 import ast
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import ngsgpu
+from tests.support.device import TABLE
 
 PACKAGE = Path(ngsgpu.__file__).parent
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in sorted(PACKAGE.rglob("*.py")) if "cupy" in path.read_text()],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
-)
-def test_cupy_is_imported_whole_and_first(path):
-    # "from cupy.cuda import x" locks cupy.cuda and then waits for cupy. A thread that is importing
-    # cupy waits for cupy.cuda meanwhile, and Python hands out half of a module to one of them.
-    imported = [
+def imported(path: Path) -> list[str]:
+    """Modules that a file imports, in its order, also within functions."""
+    return [
         name
         for node in ast.walk(ast.parse(path.read_text()))
         for name in (
@@ -29,4 +28,74 @@ def test_cupy_is_imported_whole_and_first(path):
             else []
         )
     ]
-    assert [name for name in imported if name.startswith(("cupy.", "cupy_backends"))] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(PACKAGE.rglob("*.py")) if "cupy" in path.read_text()],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_cupy_is_imported_whole_and_first(path):
+    # "from cupy.cuda import x" locks cupy.cuda and then waits for cupy. A thread that is importing
+    # cupy waits for cupy.cuda meanwhile, and Python hands out half of a module to one of them.
+    parts = [name for name in imported(path) if name.startswith(("cupy.", "cupy_backends"))]
+    assert parts == []
+
+
+def test_numpy_is_imported_whole_and_first():
+    for path in PACKAGE.rglob("*.py"):
+        names = [name for name in imported(path) if name.split(".")[0] == "numpy"]
+        assert names[:1] in ([], ["numpy"]), path
+
+
+COMMANDS = [
+    ["correct", "-i", "1.fq", "-o", "c.fq"],
+    ["correct", "--method", "spectrum", "-i", "1.fq", "-o", "c.fq"],
+    ["extend", "-i", "1.fq", "-I", "2.fq", "-o", "e.fq"],
+    ["merge", "-i", "1.fq", "-I", "2.fq", "-o", "m.fq"],
+    ["deplete", "-d", "index", "-i", "1.fq", "-o", "d.fq"],
+    ["classify", "-d", "db", "-i", "1.fq", "-o", "c.tsv"],
+    ["db", "build", "refs.fa", "-d", "db"],
+    ["kmers", "count", "-i", "1.fq", "-o", "kmers"],
+    ["unitigs", "-i", "1.fq", "-o", "u.fa"],
+    ["assemble", "-i", "1.fq", "-o", "a.fa"],
+    ["assemble", "--method", "euler", "-i", "1.fq", "-o", "a.fa"],
+    ["index", "build", "refs.fa", "-o", "index"],
+    ["index", "query", "index", "-i", "1.fq"],
+]
+
+RUN = """
+import json, os, sys
+from ngsgpu.cli import main
+from ngsgpu.device import startup
+
+def note(*_):
+    heavy = {"asyncio", "cupy", "numba", "numpy", "pysam", "rich"}
+    print("imported:", *sorted(heavy & set(sys.modules)), flush=True)
+    os._exit(0)
+
+startup.prepare_cuda = note
+for command in json.load(sys.stdin):
+    if os.fork() == 0:
+        print(*command, flush=True)
+        os._exit(main([*command, "--backend", "cuda"]))
+    os.wait()
+"""
+
+
+def test_commands_import_what_takes_long_after_cuda_has_been_started(tmp_path):
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\ncat <<END\n{TABLE}END\n")
+    program.chmod(0o755)
+    variables = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": str(PACKAGE.parent),
+        "NGSGPU_LOCK_DIR": str(tmp_path / "locks"),
+        "CUDA_VISIBLE_DEVICES": "0",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], input=json.dumps(COMMANDS), cwd=tmp_path,
+        capture_output=True, text=True, env=os.environ | variables,
+    )  # fmt: skip
+    lines = [line for command in COMMANDS for line in (" ".join(command), "imported:")]
+    assert done.stdout.splitlines() == lines, done.stderr
