@@ -112,6 +112,8 @@ def assemble(
         ):
             if is_given:
                 raise UsageError(f"--method euler has no {name}; leave it out")
+        from ngsgpu.assemble.euler import assemble_euler
+
         with open_run(
             Compute(threads, backend, gpus, gpu_memory, quiet, memory),
             "ngsgpu.io.gpu.parse",
@@ -119,8 +121,6 @@ def assemble(
             "ngsgpu.assemble.euler.gpu",
             max_gpus=1,
         ) as (_, run):
-            from ngsgpu.assemble.euler import assemble_euler
-
             tour = assemble_euler(
                 [*(in1 or []), *(in2 or []), *(single or [])],
                 out,
@@ -131,7 +131,16 @@ def assemble(
             )
             say(tour, quiet)
         return
+    from ngsgpu.assemble.contigs import AssemblyParameters, assemble_files
+
     least = number_or("auto", min_abundance, int, "--min-abundance")
+    parameters = AssemblyParameters(
+        kmers=_kmers(kmers),
+        min_abundance=2 if least is None else least,
+        min_quality=min_quality,
+        bubbles=bubbles.value,
+        min_contig=min_contig,
+    )
     with open_run(
         Compute(threads, backend, gpus, gpu_memory, quiet, memory),
         "ngsgpu.io.gpu.parse",
@@ -139,15 +148,6 @@ def assemble(
         "ngsgpu.assemble.gpu",
         max_gpus=1,
     ) as (_, run):
-        from ngsgpu.assemble.contigs import AssemblyParameters, assemble_files
-
-        parameters = AssemblyParameters(
-            kmers=_kmers(kmers),
-            min_abundance=2 if least is None else least,
-            min_quality=min_quality,
-            bubbles=bubbles.value,
-            min_contig=min_contig,
-        )
         statistics = assemble_files(
             in1 or [],
             out,

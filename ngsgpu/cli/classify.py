@@ -91,6 +91,7 @@ def classify(
         raise UsageError("--samples names the files; omit -I, --interleaved and --sample")
     if (only_partition is None) != (candidates is None):
         raise UsageError("--only-partition and --candidates go together")
+    parameters = calls.parameters()
     most = _max_gpus(database, only_partition) if gpus is not None and gpus > 1 else None
     with open_run(
         Compute(threads, backend, gpus, gpu_memory, quiet),
@@ -106,7 +107,7 @@ def classify(
         from ngsgpu.classify.run.samples import one_sample, read_samples
         from ngsgpu.classify.run.stream import check_stream
 
-        parameters, outputs = calls.parameters(), files.outputs(candidates)
+        outputs = files.outputs(candidates)
         found = []
         if samples == "-":
             check_stream(outputs)

@@ -72,17 +72,15 @@ def deplete(
 
     Pairs:       ngsgpu deplete -d human.idx -i R1.fq.gz -I R2.fq.gz -o C1.fq.gz -O C2.fq.gz
     """
+    from ngsgpu.deplete import DepletionParameters, deplete_files
+
+    parameters = DepletionParameters(min_bases=min_bases, min_share=min_share, keep_host=keep_host)
     with open_run(
         Compute(threads, backend, gpus, gpu_memory, quiet),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.deplete.gpu",
         max_gpus=1,
     ) as (_, options):
-        from ngsgpu.deplete import DepletionParameters, deplete_files
-
-        parameters = DepletionParameters(
-            min_bases=min_bases, min_share=min_share, keep_host=keep_host
-        )
         statistics = deplete_files(
             index,
             in1 or [],

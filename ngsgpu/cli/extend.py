@@ -103,6 +103,35 @@ def extend(
 
     Pairs:   ngsgpu extend -i R1.fq -I R2.fq -o extended.fq --remaining1 r1.fq --remaining2 r2.fq
     """
+    from ngsgpu.extend import (
+        EndParameters,
+        ExtensionOutputs,
+        ExtensionParameters,
+        extend_files,
+        plan_files,
+    )
+    from ngsgpu.extend.gpu_plan import plan_for_this_gpu
+
+    parameters = ExtensionParameters(
+        ends=EndParameters(kmer=kmer, hashes=hashes, seed=run.seed),
+        quality_bits=quality_bits,
+        strict=strict,
+        insert_mean=insert_size,
+        insert_sd=insert_sd,
+        min_length=min_length,
+        max_length=max_length,
+        step=step,
+        min_reads=min_reads,
+        min_overlap=min_overlap,
+        min_overlap_ratio=min_overlap_ratio,
+        max_mismatch_ratio=max_mismatch_ratio,
+        gap_mismatches=gap_mismatches,
+        confirm_ratio=confirm_ratio,
+        confirm_matches=confirm_matches,
+        merge_overlap=merge_overlap,
+        outward=outward,
+        mate_pairs=library is LibraryChoice.mp,
+    )
     if out is None and not run.dry_run:
         raise UsageError("no output given; name one with -o")
     with open_run(
@@ -112,35 +141,6 @@ def extend(
         "ngsgpu.extend.gpu",
         lease=not run.dry_run,
     ) as (chosen, options):
-        from ngsgpu.extend import (
-            EndParameters,
-            ExtensionOutputs,
-            ExtensionParameters,
-            extend_files,
-            plan_files,
-        )
-        from ngsgpu.extend.gpu_plan import plan_for_this_gpu
-
-        parameters = ExtensionParameters(
-            ends=EndParameters(kmer=kmer, hashes=hashes, seed=run.seed),
-            quality_bits=quality_bits,
-            strict=strict,
-            insert_mean=insert_size,
-            insert_sd=insert_sd,
-            min_length=min_length,
-            max_length=max_length,
-            step=step,
-            min_reads=min_reads,
-            min_overlap=min_overlap,
-            min_overlap_ratio=min_overlap_ratio,
-            max_mismatch_ratio=max_mismatch_ratio,
-            gap_mismatches=gap_mismatches,
-            confirm_ratio=confirm_ratio,
-            confirm_matches=confirm_matches,
-            merge_overlap=merge_overlap,
-            outward=outward,
-            mate_pairs=library is LibraryChoice.mp,
-        )
         settings: dict[str, Any] = {
             "interleaved": interleaved,
             "parameters": parameters,

@@ -69,21 +69,20 @@ def build(
     ngsgpu index build reference.fa.gz -o reference
     """
     from ngsgpu.errors import UsageError
+    from ngsgpu.suffix import build_index, check_format, plan_index
 
+    chosen = check_format(kind)
     if out is None and not dry_run:
-        if kind != "bwa" or reference == "-":
+        if chosen != "bwa" or reference == "-":
             raise UsageError("name the index with -o")
         out = reference
     kernels, most = (
         (("ngsgpu.suffix.gpu",), 1)
-        if kind in ("sa", "bwt")
+        if chosen in ("sa", "bwt")
         else (("ngsgpu.suffix.gpu", "ngsgpu.suffix.bucket.text"), None)
     )
     run = Compute(threads, backend, gpus, gpu_memory, quiet, memory)
     with open_run(run, *kernels, max_gpus=most) as (device, options):
-        from ngsgpu.suffix import build_index, check_format, plan_index
-
-        chosen = check_format(kind)
         if dry_run or out is None:
             lines = plan_index(reference, chosen, options)
             typer.echo("\n".join([f"backend  {device}", *lines]))
@@ -116,11 +115,11 @@ def query(
 
     ngsgpu index query reference -i reads.fq -o matches.paf
     """
+    from ngsgpu.suffix import QueryParameters, query_files
+
+    parameters = QueryParameters(min_length=min_length, whole=whole, max_places=max_places)
     run = Compute(threads, backend, gpus, gpu_memory, quiet)
     with open_run(run, "ngsgpu.suffix.query.gpu", max_gpus=1) as (_, options):
-        from ngsgpu.suffix import QueryParameters, query_files
-
-        parameters = QueryParameters(min_length=min_length, whole=whole, max_places=max_places)
         say(query_files(index, in1, out, parameters, options), quiet)
 
 

@@ -80,16 +80,16 @@ def count(
     """
     from pathlib import Path
 
+    from ngsgpu.kmers import CountParameters, count_files, histogram_of_files, open_database
+    from ngsgpu.kmers.text import histogram_lines
+
+    parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
     paths, offset = [*in1, *(in2 or [])], phred(phred_offset)
     with open_run(
         Compute(threads, backend, gpus, gpu_memory, quiet, memory),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.kmers.gpu",
     ) as (_, options):
-        from ngsgpu.kmers import CountParameters, count_files, histogram_of_files, open_database
-        from ngsgpu.kmers.text import histogram_lines
-
-        parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
         if out is not None:
             source = count_files(paths, out, parameters, phred_offset=offset, options=options)
             histogram = open_database(out, check=False).histogram(options.threads)

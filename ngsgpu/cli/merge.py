@@ -159,6 +159,8 @@ def merge(
 
     FLASH:    ngsgpu merge -i R1.fq -I R2.fq --flash-prefix out --flash
     """
+    from ngsgpu.merge import MergeOutputs, MergeParameters, merge_files
+
     given: dict[str, Any] = {
         "overlap": overlap and overlap.value,
         "max_overlap": max_overlap,
@@ -168,6 +170,19 @@ def merge(
     given = {name: value for name, value in given.items() if value is not None}
     if max_overlap is not None:
         given["max_overlap"] = number_or("auto", max_overlap, int, "--max-overlap")
+    parameters = (MergeParameters.flash if flash else MergeParameters)(
+        **given,
+        min_overlap=min_overlap,
+        allow_outies=allow_outies,
+        cap_mismatch_quals=cap_mismatch_quals,
+        max_quality=max_quality,
+        mask_ties=mask_ties,
+        trim_adapters=trim_adapters,
+        correct_only=correct_only,
+        read_length=read_length,
+        fragment_length=fragment_length,
+        fragment_deviation=fragment_deviation,
+    )
     if to_stdout:
         if out is not None:
             raise UsageError("--to-stdout means -o -; give only one of them")
@@ -178,6 +193,14 @@ def merge(
                 "--flash-prefix names all outputs; omit -o, --to-stdout, --unmerged1, "
                 "--unmerged2, --hist and --histogram"
             )
+        outputs = MergeOutputs.of_flash(
+            flash_prefix,
+            interleaved=interleaved_out,
+            compressed=compress,
+            by_direction=allow_outies,
+            ihist=ihist,
+            stats=stats,
+        )
     else:
         if compress:
             raise UsageError("--compress needs --flash-prefix; otherwise use names ending in .gz")
@@ -186,39 +209,14 @@ def merge(
                 "unmerged pairs go to both --unmerged1 and --unmerged2 or, with "
                 "--interleaved-out, to --unmerged1 only"
             )
+        outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
+    outputs.check(parameters)
     with open_run(
         Compute(threads, backend, gpus, gpu_memory, quiet),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.merge.gpu",
         max_gpus=1,
     ) as (_, options):
-        from ngsgpu.merge import MergeOutputs, MergeParameters, merge_files
-
-        parameters = (MergeParameters.flash if flash else MergeParameters)(
-            **given,
-            min_overlap=min_overlap,
-            allow_outies=allow_outies,
-            cap_mismatch_quals=cap_mismatch_quals,
-            max_quality=max_quality,
-            mask_ties=mask_ties,
-            trim_adapters=trim_adapters,
-            correct_only=correct_only,
-            read_length=read_length,
-            fragment_length=fragment_length,
-            fragment_deviation=fragment_deviation,
-        )
-        if flash_prefix is not None:
-            outputs = MergeOutputs.of_flash(
-                flash_prefix,
-                interleaved=interleaved_out,
-                compressed=compress,
-                by_direction=allow_outies,
-                ihist=ihist,
-                stats=stats,
-            )
-        else:
-            outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
-        outputs.check(parameters)
         statistics = merge_files(
             in1 or [],
             in2 or [],

@@ -77,7 +77,7 @@ def open_run(
 ) -> Iterator[tuple[Backend, RunOptions]]:
     """Choose the backend, lease its GPUs, and initialise them while Python imports the rest.
 
-    Commands import NumPy, and all that does, within the block.
+    What a command imports within the block, NumPy above all, is imported while CUDA starts.
 
     Args:
         run: the options.

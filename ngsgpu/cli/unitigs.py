@@ -70,10 +70,17 @@ def unitigs(
 
     ngsgpu unitigs -i R1.fq.gz -I R2.fq.gz -k 31 -o unitigs.fa --gfa unitigs.gfa
     """
+    from ngsgpu.assemble import UnitigParameters, write_unitigs
+
     if database is not None:
         for name, given in (("--kmer", kmer is not None), ("--min-quality", min_quality > 0)):
             if given:
                 raise UsageError(f"{name} is for reads; a database has its own")
+    parameters = UnitigParameters(
+        kmer=31 if kmer is None else kmer,
+        min_abundance=number_or("auto", min_abundance, int, "--min-abundance"),
+        min_quality=min_quality,
+    )
     with open_run(
         Compute(threads, backend, gpus, gpu_memory, quiet, memory),
         "ngsgpu.io.gpu.parse",
@@ -81,13 +88,6 @@ def unitigs(
         "ngsgpu.assemble.gpu",
         "ngsgpu.assemble.text",
     ) as (_, options):
-        from ngsgpu.assemble import UnitigParameters, write_unitigs
-
-        parameters = UnitigParameters(
-            kmer=31 if kmer is None else kmer,
-            min_abundance=number_or("auto", min_abundance, int, "--min-abundance"),
-            min_quality=min_quality,
-        )
         summary = write_unitigs(
             [*(in1 or []), *(in2 or [])],
             out,

@@ -1,23 +1,18 @@
-"""NVIDIA GPUs of this machine, as listed by the driver.
+"""NVIDIA GPUs of this machine, as listed by the driver's ``nvidia-smi``.
 
-Its library NVML is asked, or else its program ``nvidia-smi``. Neither makes a CUDA context, so that
-this works before anything is installed and does not fix the GPUs visible to this process.
+The driver's own program needs no CUDA context and no library, so it works before anything is
+installed and does not fix the GPUs visible to this process.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import os
 import re
 import shutil
 import subprocess
-import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-
-from ngsgpu.device.nvml import LOST, Nvml, NvmlError, opened
 
 # Windows' subsystem for Linux keeps the program off the PATH.
 _ELSEWHERE = (Path("/usr/lib/wsl/lib/nvidia-smi"), Path("/usr/local/nvidia/bin/nvidia-smi"))
@@ -69,90 +64,6 @@ def gpus_of_driver() -> tuple[Gpu, ...] | None:
     )
     if program is None:
         return None
-    if _is_machine_code(program):
-        # Takes less time than to start the program.
-        with contextlib.suppress(NvmlError):
-            return _ask_nvml()
-    return _ask_program(program)
-
-
-def _is_machine_code(program: str) -> bool:
-    """Whether a program is the driver's own, and not a script in its place.
-
-    Some clusters wrap it in a script, and tests pose as other machines by one: what that prints is
-    what counts, and NVML knows nothing of it.
-    """
-    try:
-        with Path(program).open("rb") as file:
-            return file.read(4) == b"\x7fELF"
-    except OSError:  # may be run, but not read
-        return False
-
-
-def _ask_nvml() -> tuple[Gpu, ...] | None:
-    """The GPUs by NVML; None if it does not answer in time.
-
-    Raises:
-        NvmlError: a call failed.
-    """
-    answer: list[tuple[Gpu, ...] | Exception] = []
-
-    def ask() -> None:
-        try:
-            with opened() as nvml:
-                driver = nvml.text("nvmlSystemGetDriverVersion")
-                found = (_read_gpu(nvml, index, driver) for index in range(nvml.count()))
-                answer.append(tuple(gpu for gpu in found if gpu is not None))
-        except Exception as error:
-            answer.append(error)
-
-    # In a thread: a driver that hangs is waited for no longer, and Ctrl-C is heard meanwhile.
-    thread = threading.Thread(target=ask, name="ngsgpu-gpus", daemon=True)
-    thread.start()
-    thread.join(_PATIENCE_SECONDS)
-    if not answer:
-        return None
-    if isinstance(answer[0], Exception):
-        raise answer[0]
-    return answer[0]
-
-
-def _read_gpu(nvml: Nvml, index: int, driver: str) -> Gpu | None:
-    """A GPU as in ``nvidia-smi``'s table; None if it is lost, which has no line there."""
-    try:
-        handle = nvml.gpu(index)
-        memory = nvml.memory(handle)
-        return Gpu(
-            index=index,
-            uuid=nvml.text("nvmlDeviceGetUUID", handle),
-            name=nvml.text("nvmlDeviceGetName", handle),
-            memory=_whole_mib(memory.total),
-            free=_whole_mib(memory.free),
-            capability=_capability(nvml, handle),
-            driver=driver,
-            pci=nvml.pci(handle),
-        )
-    except NvmlError as error:
-        if error.status != LOST:
-            raise
-        return None
-
-
-def _capability(nvml: Nvml, handle: ctypes.c_void_p) -> tuple[int, int] | None:
-    try:
-        return nvml.capability(handle)
-    except NvmlError as error:
-        if error.status == LOST:
-            raise
-        return None
-
-
-def _whole_mib(size: int) -> int:
-    return size >> 20 << 20
-
-
-def _ask_program(program: str) -> tuple[Gpu, ...] | None:
-    """The GPUs by ``nvidia-smi``; None if it fails."""
     try:
         answer = subprocess.run(
             [program, f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits"],

@@ -12,15 +12,24 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from ngsgpu.device.nvml import Nvml, NvmlError, opened
-
+_LIBRARY: Final = "libnvidia-ml.so.1"
 _INTERVAL_SECONDS: Final = 0.2
 
 
 class _Utilization(ctypes.Structure):
     _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = (
+        ("version", ctypes.c_uint),
+        *((name, ctypes.c_ulonglong) for name in ("total", "reserved", "free", "used")),
+    )
+
+
+_MEMORY_VERSION: Final = ctypes.sizeof(_Memory) | 2 << 24
 
 
 @dataclass
@@ -64,22 +73,29 @@ class Meter:
         # The command itself makes CUDA ready first.
         if self._stopped.wait(_INTERVAL_SECONDS):
             return
-        with contextlib.suppress(NvmlError), opened() as nvml:
+        with contextlib.suppress(OSError, AttributeError):
+            library = _load()
+            if library.nvmlInit_v2() != 0:
+                return
             while not self._stopped.wait(_INTERVAL_SECONDS):
                 now = time.monotonic()
                 for uuid, use in self._uses.items():
-                    _add_sample(nvml, uuid, use, now - before)
+                    _add_sample(library, uuid, use, now - before)
                 before = now
+            library.nvmlShutdown()
 
 
-def _add_sample(nvml: Nvml, uuid: str, use: Use, seconds: float) -> None:
-    try:
-        gpu = nvml.gpu(uuid)
-    except NvmlError:
+def _load() -> Any:
+    return ctypes.CDLL(_LIBRARY)
+
+
+def _add_sample(library: Any, uuid: str, use: Use, seconds: float) -> None:
+    gpu, share = ctypes.c_void_p(), _Utilization()
+    memory = _Memory(version=_MEMORY_VERSION)
+    if library.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(gpu)) != 0:
         return
-    share = _Utilization()
-    with contextlib.suppress(NvmlError):  # slices of a GPU have no utilisation
-        nvml.call("nvmlDeviceGetUtilizationRates", gpu, ctypes.byref(share))
+    # Slices of a GPU have no utilisation.
+    if library.nvmlDeviceGetUtilizationRates(gpu, ctypes.byref(share)) == 0:
         use.busy_seconds = (use.busy_seconds or 0.0) + seconds * share.gpu / 100
-    with contextlib.suppress(NvmlError):
-        use.peak_bytes = max(use.peak_bytes or 0, nvml.memory(gpu).used)
+    if library.nvmlDeviceGetMemoryInfo_v2(gpu, ctypes.byref(memory)) == 0:
+        use.peak_bytes = max(use.peak_bytes or 0, memory.used)

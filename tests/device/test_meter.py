@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ngsgpu.device import meter, nvml
+from ngsgpu.device import meter
 from ngsgpu.device.meter import Meter
 
 FINE, NOT_SUPPORTED = 0, 3
@@ -17,10 +17,6 @@ def driver() -> SimpleNamespace:
     """A half busy GPU ``GPU-a``, ``GPU-b`` that reports nothing, and no others."""
     used = iter([3 << 30, 5 << 30])
     ended: list[bool] = []
-
-    def end():
-        ended.append(True)
-        return FINE
 
     def find(uuid, gpu):
         gpu._obj.value = uuid[-1]
@@ -37,7 +33,7 @@ def driver() -> SimpleNamespace:
 
     return SimpleNamespace(
         nvmlInit_v2=lambda: FINE,
-        nvmlShutdown=end,
+        nvmlShutdown=lambda: ended.append(True),
         nvmlDeviceGetHandleByUUID=find,
         nvmlDeviceGetUtilizationRates=utilization,
         nvmlDeviceGetMemoryInfo_v2=memory,
@@ -55,7 +51,7 @@ def wait_for(condition) -> None:
 def test_busy_time_and_peak_memory(monkeypatch):
     library = driver()
     monkeypatch.setattr(meter, "_INTERVAL_SECONDS", 0.002)
-    monkeypatch.setattr(nvml, "_load", lambda: library)
+    monkeypatch.setattr(meter, "_load", lambda: library)
     begin = time.monotonic()
     sampler = Meter(["GPU-a", "GPU-b", "GPU-c"])
     sampler.start()
@@ -80,7 +76,7 @@ def test_without_the_driver_nothing_is_reported(monkeypatch, is_there):
         return SimpleNamespace(nvmlInit_v2=lambda: NOT_SUPPORTED)
 
     monkeypatch.setattr(meter, "_INTERVAL_SECONDS", 0.001)
-    monkeypatch.setattr(nvml, "_load", load)
+    monkeypatch.setattr(meter, "_load", load)
     sampler = Meter(["GPU-a"])
     sampler.start()
     wait_for(lambda: asked)
