@@ -56,15 +56,15 @@ def number_or(word: str, text: str, kind: Callable[[str], _Number], option: str)
 
 def cpu_options(threads: int, memory: str | None, quiet: bool) -> RunOptions:
     """Options of a run on the CPU; under ``--quiet``, only warnings are logged from now on."""
+    obey_quiet(quiet)
+    return _options(thread_count(threads), bytes_of(memory), quiet)
+
+
+def _options(threads: int, memory: int | None, quiet: bool, **others: Any) -> RunOptions:
     from ngsgpu.run.options import RunOptions
 
-    obey_quiet(quiet)
-    return RunOptions(
-        threads=thread_count(threads),
-        memory=bytes_of(memory),
-        progress=not quiet,
-        command=_command(),
-    )
+    command = ("ngsgpu", *sys.argv[1:])
+    return RunOptions(threads=threads, memory=memory, progress=not quiet, command=command, **others)
 
 
 @contextmanager
@@ -98,26 +98,19 @@ def open_run(
         leased = len(chosen.gpus)
         if lease and leased:
             prepare_cuda(leased if prepared_gpus is None else min(leased, prepared_gpus), *kernels)
-        from ngsgpu.run.options import RunOptions
-
         yield (
             chosen,
-            RunOptions(
-                threads=threads,
-                memory=memory,
-                progress=not run.quiet,
+            _options(
+                threads,
+                memory,
+                run.quiet,
                 backend=chosen.name,
                 may_fall_back=run.backend is BackendChoice.auto,
                 gpu_memory=gpu_memory,
                 gpus=max(1, leased),
                 backend_note=chosen.reason,
-                command=_command(),
             ),
         )
-
-
-def _command() -> tuple[str, ...]:
-    return ("ngsgpu", *sys.argv[1:])
 
 
 def show_plan(

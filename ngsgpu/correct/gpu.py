@@ -28,9 +28,9 @@ from ngsgpu.correct.gpu_tiers import (
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.workspace import COUNTERS, sampled_anchors, sampled_errors
 from ngsgpu.device.arena import persistent
-from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.minhash.gpu import DeviceTables
+from ngsgpu.readset.gpu_kernels import ReadKernels
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
@@ -128,9 +128,7 @@ class EditFetcher:
         return fetched
 
 
-KERNELS = KernelModule("ngsgpu.correct")
-EQUAL_READS = KernelModule("ngsgpu.correct", "equal_reads.cu")
-"""The same for the reads of most runs: a tenth less code, which the kernel waits for."""
+KERNELS = ReadKernels("ngsgpu.correct")
 
 RESULTS: Final = {
     "classes": np.uint8,
@@ -162,11 +160,6 @@ SIZES: Final = Struct(
     __name__, "Sizes", dict.fromkeys(("cells", "limit", "max_length", "margin"), "int32_t")
 )
 """``Sizes`` of a launch, the same for every block."""
-
-
-def prepare() -> None:
-    """Load the kernels that most runs need; see ``ngsgpu.device.startup``."""
-    EQUAL_READS.load()
 
 
 def anchors_in_bucket_order(reads: DeviceReadSet, tables: DeviceTables) -> Any:
@@ -217,7 +210,7 @@ class AnchorCorrector:
         self.reads = reads
         self.tables = tables
         self.mates = 2 if reads.paired else 1
-        self._kernels = EQUAL_READS if reads.are_equal else KERNELS
+        self._kernels = KERNELS.of(reads)
         self.threads = block_threads(reads.max_length, parameters.margin)
         tiers = tiers_for(reads.max_length, parameters.margin, self.mates)
         shared = [tier.bytes for tier in tiers if tier.bytes <= SHARED_BYTES]

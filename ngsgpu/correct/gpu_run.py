@@ -27,7 +27,7 @@ from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import Arena, persistent
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import available_memory
-from ngsgpu.device.plan import largest_array_bytes, out_of_memory, retry_with_less
+from ngsgpu.device.plan import out_of_memory, retry_with_less
 from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import Team, free_unused, limited_gpu_memory
 from ngsgpu.io.inputs import ReadFiles
@@ -43,7 +43,7 @@ from ngsgpu.minhash.gpu import (
 )
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu
-from ngsgpu.readset.gpu_divided import are_linked, bytes_there, common_arena, divide_reads
+from ngsgpu.readset.gpu_divided import are_linked, budget_with_reads, common_arena, divide_reads
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.gpu_run import EditingGpuRun
 
@@ -165,10 +165,7 @@ class GpuCorrection:
         self._team.each(self._place)
 
     def _budget(self, member: int) -> int:
-        """GPU memory budget of a correction in bytes, including that of its reads."""
-        there = bytes_there(self._reads, member, len(self._team))
-        free_unused()
-        return largest_array_bytes(self._gpu_memory, there) + there
+        return budget_with_reads(self._reads, member, len(self._team), self._gpu_memory)
 
     def _place(self, member: int) -> None:
         """Place the reads on a GPU and allocate the memory for everything else."""

@@ -12,23 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import quality_weights
-from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import ReusedMemory
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend.cpu import COUNTERS, Extensions, max_bases
 from ngsgpu.extend.params import RULES, Rules
 from ngsgpu.extend.tasks.task import MAX_CANDIDATES
+from ngsgpu.readset.gpu_kernels import ReadKernels
 from ngsgpu.sequence.codec import words_for
 
 if TYPE_CHECKING:
     from ngsgpu.minhash.ends_gpu import DeviceEndTables
     from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
 
-KERNELS: Final = KernelModule("ngsgpu.extend")
-EQUAL_READS: Final = KernelModule("ngsgpu.extend", "equal_reads.cu")
-"""The same for the reads of most runs."""
-
+KERNELS: Final = ReadKernels("ngsgpu.extend")
 WARPS: Final = 4  # of a block, as in kernels.cu
 THREADS: Final = 32 * WARPS
 TASKS: Final = 4
@@ -81,19 +78,9 @@ def slab_bytes(rules: Rules, longest_read: int) -> int:
     return TASKS * BYTES_PER_WORD * sequence_words(rules, longest_read) + slots * candidates
 
 
-def prepare() -> None:
-    """Load the kernels that most runs need; see ``ngsgpu.device.startup``."""
-    EQUAL_READS.load()
-
-
-def kernels_for(reads: DeviceReadSet | ReadMemory) -> KernelModule:
-    """The kernels that extend pairs of these reads."""
-    return EQUAL_READS if reads.are_equal else KERNELS
-
-
 def resident_blocks(reads: DeviceReadSet | ReadMemory, pairs: int) -> int:
     """Blocks that work concurrently on this many pairs of the reads on the current GPU."""
-    resident = kernels_for(reads).resident_blocks("extend_pairs", THREADS)
+    resident = KERNELS.of(reads).resident_blocks("extend_pairs", THREADS)
     return max(1, min(resident, -(-pairs // WARPS)))
 
 
@@ -212,7 +199,7 @@ class DeviceExtender:
             np.int32(len(self._weights)),
             batch,
         )
-        kernels_for(self.reads).launch("extend_pairs", (blocks,), (THREADS,), arguments)
+        KERNELS.of(self.reads).launch("extend_pairs", (blocks,), (THREADS,), arguments)
         counted = progress.get()
         self._busy += int(counted[_BUSY])
         self._lasted += int(counted[_LONGEST]) * WARPS * blocks

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ngsgpu.device.arena import ALIGNMENT, Arena
-from ngsgpu.device.plan import MemoryPlan
+from ngsgpu.device.plan import MemoryPlan, largest_array_bytes
 from ngsgpu.device.spread import can_spread, share_bytes, spread_arena
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceMemoryError
@@ -81,6 +81,22 @@ def whole_or_divided(
         if first is None:
             raise
         return first
+
+
+def budget_with_reads(
+    reads: ReadSet | DeviceReadSet, member: int, gpus: int, limit: int | None
+) -> int:
+    """Memory of the current GPU for a run in bytes, including that of its reads there.
+
+    Args:
+        reads: the read set.
+        member: number of the GPU in the team.
+        gpus: how many there are.
+        limit: memory budget of the run for each; None: free memory.
+    """
+    there = bytes_there(reads, member, gpus)
+    free_unused()
+    return largest_array_bytes(limit, there) + there
 
 
 def bytes_there(reads: ReadSet | DeviceReadSet, member: int, gpus: int) -> int:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.device.arena import ALIGNMENT, Arena, persistent
 from ngsgpu.device.memory import format_size
-from ngsgpu.device.plan import ADVICE, largest_array_bytes
+from ngsgpu.device.plan import ADVICE
 from ngsgpu.device.spread import share_bytes, spread_arena
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceMemoryError
@@ -27,7 +27,7 @@ from ngsgpu.kmers.params import MAX_COUNT
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
-from ngsgpu.readset.gpu_divided import are_linked, bytes_there, common_arena, divide_reads
+from ngsgpu.readset.gpu_divided import are_linked, budget_with_reads, common_arena, divide_reads
 from ngsgpu.run.options import RunOptions
 from ngsgpu.spectrum.counts import Thresholds
 from ngsgpu.spectrum.cpu_run import RULES, SpectrumCorrections
@@ -123,9 +123,7 @@ class SpectrumTeam:
         team, limit = self._team, self._options.gpu_memory
 
         def budget(member: int) -> int:
-            there = bytes_there(reads, member, len(team))
-            free_unused()
-            return largest_array_bytes(limit, there) + there
+            return budget_with_reads(reads, member, len(team), limit)
 
         demand = Demand(
             reads=ReadMemory.of(reads),

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.gpu
 def exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let budgets be what is given, whatever other tests have left in CuPy's pool."""
     monkeypatch.setattr(
-        "ngsgpu.correct.gpu_run.largest_array_bytes", lambda limit, there=0: limit - there
+        "ngsgpu.readset.gpu_divided.largest_array_bytes", lambda limit, there=0: limit - there
     )
     monkeypatch.setattr("ngsgpu.device.team.limit_pool", lambda limit: 0)
 

@@ -158,7 +158,7 @@ def test_appended_to_a_file_in_memory(
     """By the calling thread and by others that fill pages, in turn."""
     monkeypatch.setattr(in_memory, "_SMALL", 1000)
     monkeypatch.setattr(in_memory, "_FIRST_WINDOW", 5000)
-    monkeypatch.setattr(in_memory, "_WINDOW", 30_000)
+    monkeypatch.setattr(in_memory, "MAPPED_BYTES", 30_000)
     rng = np.random.default_rng(seed)
     pieces = [rng.bytes(int(size)) for size in (*rng.integers(0, 20_000, 100), 0, 1, 90_000)]
     file = AtomicFile(tmp_path / "some.fq")

@@ -19,8 +19,11 @@ zeroed first, fewer than so many threads are sooner done by writing."""
 _SMALL: Final = 256 << 10
 """Bytes that are written sooner than handed over to another thread."""
 _FIRST_WINDOW: Final = 4 << 20
-_WINDOW: Final = 64 << 20
-"""Bytes mapped at a time: when they are unmapped, all threads of the process have to wait."""
+
+MAPPED_BYTES: Final = 64 << 20
+"""Bytes of a file that are mapped at a time, at most. All threads of the process wait whenever some
+are unmapped: 4.3 GB were changed in 0.61 s a megabyte at a time, 0.23 s by 16 and 0.15 s by 64
+(16 cores)."""
 
 
 def is_mapped(file: AtomicFile, threads: int) -> bool:
@@ -107,7 +110,7 @@ class Appender:
     def _next_window(self, needed: int) -> None:
         """Map pages from the file's end on."""
         # As many as there are already: small files leave no large rest.
-        wanted = max(needed, min(_WINDOW, max(_FIRST_WINDOW, self._size)))
+        wanted = max(needed, min(MAPPED_BYTES, max(_FIRST_WINDOW, self._size)))
         try:
             window = self._file.pages(wanted, self._size)
         except OutputError:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.edits import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
+from ngsgpu.io.output.in_memory import MAPPED_BYTES
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import (
     FileLayout,
@@ -33,11 +34,6 @@ from ngsgpu.io.reread import (
 
 PIECE_BYTES: Final = 1 << 20
 """Bytes a thread copies at a time: small enough to stay in its core's cache."""
-
-MAPPED_BYTES: Final = 64 << 20
-"""Bytes of a copy that a thread maps at a time, at most. All threads wait whenever one of them
-unmaps something: 4.3 GB were changed in 0.61 s a megabyte at a time, 0.23 s by 16 and 0.15 s by 64
-(16 cores)."""
 
 _TURNS: Final = 4
 """How often each thread maps a part of a copy, at least."""

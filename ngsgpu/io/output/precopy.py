@@ -17,14 +17,14 @@ from typing import Any, Final, Self
 import numpy as np
 
 from ngsgpu.io.output.atomic import AtomicFile
-from ngsgpu.io.output.in_memory import is_mapped
+from ngsgpu.io.output.in_memory import MAPPED_BYTES, is_mapped
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import FileLayout, PlainReader, ReadFilesLayout, check_same
 
 COPIED_AT_ONCE: Final = 4 << 20
 
-_MAPPED_AT_ONCE: Final = 16 << 20
-"""Bytes of an output that are mapped at a time: whenever some are unmapped, all threads wait."""
+_MAPPED_AT_ONCE: Final = MAPPED_BYTES // 4
+"""Bytes of an output that is mapped: their room is reserved by one thread at a time."""
 
 _COPIERS: Final = 2
 """Threads for an output that is written: others would wait, and keep cores busy meanwhile."""

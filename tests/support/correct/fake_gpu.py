@@ -220,8 +220,7 @@ class FakeGpus:
             monkeypatch.setitem(sys.modules, name, module)
         kernels = SimpleNamespace(launch=self._launch, resident_blocks=resident_blocks)
         monkeypatch.setattr(minhash_gpu, "KERNELS", kernels)
-        for name in ("KERNELS", "EQUAL_READS"):
-            monkeypatch.setattr(correct_gpu, name, kernels)
+        monkeypatch.setattr(correct_gpu, "KERNELS", SimpleNamespace(of=lambda reads: kernels))
         monkeypatch.setattr(gpu_divided, "can_spread", lambda devices: self.linked)
         monkeypatch.setattr(spread, "SpreadMemory", self._spread)
         return self
