@@ -23,8 +23,10 @@ GRACE: Final = 1.0
 STATUS: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
 MESSAGE: Final = {signal.SIGINT: "ngsgpu: interrupted", signal.SIGTERM: "ngsgpu: terminated"}
 
+_USUAL: Final = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 _SHOW_CURSOR: Final = "\n\x1b[?25h"
 
+_here = threading.local()
 _last_things: list[Callable[[], None]] = []
 
 
@@ -41,8 +43,43 @@ def before_ending(clean_up: Callable[[], None]) -> None:
     _last_things.append(clean_up)
 
 
+@contextlib.contextmanager
+def cleaned_up(clean_up: Callable[[], None]) -> Iterator[None]:
+    """Have a function called after a block, or before the process ends that a signal asked to.
+
+    Args:
+        clean_up: removes what must not outlive the block; called again if a signal interrupts it.
+    """
+    _last_things.append(clean_up)
+    try:
+        yield
+    finally:
+        try:
+            clean_up()
+        except BaseException:
+            clean_up()
+            raise
+        finally:
+            _last_things.remove(clean_up)
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Have a signal raise its exception after the block, not within: for code that cannot stand it.
+
+    The process ends ``GRACE`` seconds after the signal all the same.
+    """
+    _here.blocks = getattr(_here, "blocks", 0) + 1
+    try:
+        yield
+    finally:
+        _here.blocks -= 1
+        if not _here.blocks and (arrived := vars(_here).pop("arrived", None)):
+            raise arrived
+
+
 def _clean_up() -> None:
-    for clean_up in _last_things:
+    for clean_up in reversed(_last_things):
         clean_up()
 
 
@@ -50,15 +87,16 @@ def _clean_up() -> None:
 def ends_when_asked() -> Iterator[None]:
     """Let SIGTERM raise ``Terminated``, and end the process if neither it nor Ctrl-C does.
 
-    Batch schedulers and ``timeout`` send SIGTERM. Where someone else handles or ignores a signal,
-    or outside of the main thread, where Python forbids to, nothing is changed.
+    Batch schedulers and ``timeout`` send SIGTERM. Only the first signal raises an exception. Where
+    someone else handles or ignores a signal, or outside of the main thread, where Python forbids
+    to, nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if free:
-        signal.signal(signal.SIGTERM, _terminate)
+    free = {number: usual for number, usual in _USUAL.items() if signal.getsignal(number) is usual}
+    for number in free:
+        signal.signal(number, _raise)
     unraisable = sys.unraisablehook
     sys.unraisablehook = _without_signals(unraisable)
     try:
@@ -66,15 +104,21 @@ def ends_when_asked() -> Iterator[None]:
             yield
     finally:
         sys.unraisablehook = unraisable
-        if free:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, usual in free.items():
+            signal.signal(number, usual)
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
+def _raise(number: int, frame: FrameType | None) -> None:
     del frame
-    # A second signal must not interrupt the clean-up.
-    signal.signal(number, signal.SIG_IGN)
-    raise Terminated
+    # A second signal, or the other one (workflow managers send both), must not interrupt clean-up.
+    for other in STATUS:
+        if signal.getsignal(other) is _raise:
+            signal.signal(other, signal.SIG_IGN)
+    exception = KeyboardInterrupt if number == signal.SIGINT else Terminated
+    if getattr(_here, "blocks", 0):
+        _here.arrived = exception
+    else:
+        raise exception
 
 
 def _without_signals(report: Callable[[Any], object]) -> Callable[[Any], object]:
@@ -120,8 +164,7 @@ def _watch(receiver: int, ended: threading.Event) -> None:
     with open(receiver, "rb", buffering=0) as signals:  # a descriptor
         while received := signals.read(1):
             number = signal.Signals(received[0])
-            handlers = (_terminate, signal.default_int_handler, signal.SIG_IGN)
-            if number in STATUS and signal.getsignal(number) in handlers:
+            if number in STATUS and signal.getsignal(number) in (_raise, signal.SIG_IGN):
                 if not ended.wait(GRACE):
                     _end(number)
                 return

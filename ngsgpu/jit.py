@@ -22,6 +22,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ngsgpu.ending import undisturbed
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -103,6 +105,8 @@ class Kernel:
         options = self.options | {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
         kept = options.pop("cache", False)
         dispatcher = _numba().njit(**options)(self.function)
+        # LLVM's objects are not whole meanwhile: an exception would end the process in a crash.
+        dispatcher.compile = undisturbed()(dispatcher.compile)
         if inner:
             _once_for_a_type(dispatcher)
         if kept:
@@ -171,6 +175,7 @@ class Intrinsic:
 
 
 @functools.cache
+@undisturbed()
 def _numba() -> Any:
     """Numba, without SciPy, which it would import for products of matrices that are not used."""
     hidden = _HiddenHere()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import re
 import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +15,7 @@ from typing import BinaryIO, Final
 
 from ngsgpu.errors import InputError, UsageError, output_error
 from ngsgpu.io.compress.source import Source
+from ngsgpu.io.paths import nameless_file, temporary_place
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
 from ngsgpu.io.text.reader import PhredOffset, read_batches
@@ -149,7 +148,7 @@ def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
         raise UsageError("standard input (-) is closed")
     streams = [path for path in inputs if path == "-" or Path(path).is_fifo()]
     with contextlib.ExitStack() as stack:
-        files = {stream: stack.enter_context(_nameless_file()) for stream in streams}
+        files = {stream: stack.enter_context(nameless_file()) for stream in streams}
         _keep_all(files)
         kept = {stream: f"/proc/self/fd/{file.fileno()}" for stream, file in files.items()}
         try:
@@ -164,17 +163,6 @@ def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
                         stream, error.cause, error.remedy, record=error.record, line=error.line
                     ) from error
             raise
-
-
-def _nameless_file() -> BinaryIO:
-    try:
-        return tempfile.TemporaryFile()
-    except OSError as error:
-        raise output_error(_temporary_folder(), error) from error
-
-
-def _temporary_folder() -> str:
-    return tempfile.tempdir or os.environ.get("TMPDIR", "the folder of temporary files")
 
 
 def _keep_all(files: Mapping[str, BinaryIO]) -> None:
@@ -212,7 +200,7 @@ def _keep(stream: str, file: BinaryIO) -> None:
                 shutil.copyfileobj(source, file, 1 << 20)
         file.flush()
     except OSError as error:
-        raise output_error(_temporary_folder(), error) from error
+        raise output_error(temporary_place(), error) from error
 
 
 logger = logging.getLogger("ngsgpu")

@@ -1,16 +1,18 @@
-"""What paths lead to: streams, descriptors of this process, whether two are the same file."""
+"""What paths lead to: streams, descriptors of this process, files named twice, temporary files."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Iterable, Sequence
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
-from ngsgpu.errors import UsageError
+from ngsgpu.ending import undisturbed
+from ngsgpu.errors import UsageError, output_error
 
 if TYPE_CHECKING:
     # Commands check their files before they lease a GPU; NumPy is imported while CUDA starts.
@@ -67,6 +69,35 @@ def is_stream(path: str | Path) -> bool:
         return not stat.S_ISREG(Path(path).stat().st_mode)
     except OSError:
         return False
+
+
+def temporary_place() -> Path:
+    """The folder of temporary files: ``$TMPDIR``, or as for ``tempfile``.
+
+    That tries folders by writing a file to each, which stays there if the process is killed.
+    """
+    if tempfile.tempdir is not None:
+        return Path(os.fsdecode(tempfile.tempdir))
+    own = (os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+    for name in (*filter(None, own), "/tmp", "/var/tmp", "/usr/tmp"):
+        place = Path(name).absolute()
+        if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+            return place
+    return Path.cwd()
+
+
+def nameless_file() -> BinaryIO:
+    """Open a file for reading and writing in the folder of temporary files, without a name.
+
+    Raises:
+        OutputError: that is not possible there.
+    """
+    place = temporary_place()
+    try:
+        with undisturbed():  # where there is no O_TMPFILE, it has a name for a moment
+            return tempfile.TemporaryFile(dir=place)
+    except OSError as error:
+        raise output_error(place, error) from error
 
 
 def check_distinct(

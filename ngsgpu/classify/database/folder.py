@@ -11,7 +11,6 @@ change. The lock is the kernel's and ends with the process; readers need none.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import json
@@ -24,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from ngsgpu.ending import cleaned_up
 from ngsgpu.errors import InputError, OutputError
 from ngsgpu.io.output.atomic import output_error
 from ngsgpu.io.output.temporary import (
@@ -181,14 +181,16 @@ def changed(path: Path) -> Iterator[int]:
         if not (path / MANIFEST).exists():
             _remove_parts(path, lambda _: True)  # of a database that was never finished
         generation = 1 + max(map(_generation, _parts(path)), default=0)
-        try:
-            yield generation
-        finally:
+
+        def remove_unused() -> None:
             named = _named_parts(path)
             if any(_generation(name) == generation for name in named):
                 _remove_parts(path, lambda name: name not in named)
             else:
                 _remove_parts(path, lambda name: _generation(name) == generation)
+
+        with cleaned_up(remove_unused):
+            yield generation
 
 
 def _parts(path: Path) -> list[str]:
@@ -238,15 +240,17 @@ def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
         OutputError: the folder cannot be written.
     """
     lock = path / LOCK
-    with _errors_of(path):
-        file = _lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-    try:
+    held: list[int] = []
+
+    def release() -> None:
+        while held:
+            os.close(held.pop())
+        remove_if_stale(lock)  # by the last one that held it
+
+    with cleaned_up(release):
+        with _errors_of(path):
+            held.append(_lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX))
         yield
-    finally:
-        with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            lock.unlink()  # by the last one that holds it
-        os.close(file)
 
 
 def _lock(lock: Path, kind: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,6 +16,7 @@ from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import QueryBlock
 from ngsgpu.device.memory import available_memory
 from ngsgpu.errors import output_error
+from ngsgpu.io.paths import nameless_file, temporary_place
 
 SHARE_OF_MEMORY: Final = 0.25
 
@@ -34,7 +34,7 @@ class TwoPass:
         self._left = int(available_memory() * SHARE_OF_MEMORY) if budget is None else budget
         # A block, or None for the next one of the file.
         self._order: list[QueryBlock | None] = []
-        self._file = tempfile.TemporaryFile(prefix="ngsgpu-candidates-")  # noqa: SIM115
+        self._file = nameless_file()
 
     def __enter__(self) -> TwoPass:
         return self
@@ -66,7 +66,7 @@ class TwoPass:
                 self._file.write(self._header.line())
             self._file.write(data)
         except OSError as error:
-            raise output_error(tempfile.gettempdir(), error) from error
+            raise output_error(temporary_place(), error) from error
 
     def blocks(self, engine: Engine) -> Iterator[QueryBlock]:
         """All blocks, in order; can be called once."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
-import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +16,8 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError, NgsgpuError, UsageError
 from ngsgpu.evaluate.truth.matching import hashes_of
 from ngsgpu.evaluate.truth.reference import Reference
+from ngsgpu.io.output.temporary import temporary_folder
+from ngsgpu.io.paths import temporary_place
 
 ALIGNERS = ("bwa", "minimap2")
 
@@ -102,14 +103,15 @@ def align_reads(
 def _aligned(
     reference: Path, files: Sequence[Sequence[str | Path]], aligner: str, threads: int
 ) -> Iterator[list[Path]]:
-    with tempfile.TemporaryDirectory(prefix="ngsgpu-align-") as folder:
+    with temporary_folder(temporary_place() / "align") as folder:
+        folder.chmod(0o700)  # other users may read the place
         target = str(reference)
         if aligner == "bwa" and not all(Path(target + end).exists() for end in _INDEX):
-            target = str(Path(folder) / "reference")
+            target = str(folder / "reference")
             _run(["bwa", "index", "-p", target, str(reference)], folder, None)
         outputs = []
         for number, lane in enumerate(files):
-            sam = Path(folder) / f"{number}.sam"
+            sam = folder / f"{number}.sam"
             # Batches of a fixed size, so that the number of threads does not change the result.
             command = {
                 "bwa": ["bwa", "mem", "-K", "10000000", "-t", str(threads), target],
@@ -121,9 +123,9 @@ def _aligned(
         yield outputs
 
 
-def _run(command: list[str], folder: str, output: IO[bytes] | None) -> None:
+def _run(command: list[str], folder: Path, output: IO[bytes] | None) -> None:
     """Run a program; what it says goes to a file, of which an error quotes the last line."""
-    with (Path(folder) / "log").open("w+b") as log:
+    with (folder / "log").open("w+b") as log:
         target = subprocess.DEVNULL if output is None else output
         status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=target, stderr=log)
         if status.returncode:

@@ -64,7 +64,7 @@ class AtomicFile:
         self._target = Path(os.path.realpath(path))
         self._temporary: Path | None = None
         self._old: Path | None = None
-        self._replaces = False
+        self._goes_back = False
         self._fd = -1
         try:
             self._fd = self._open()
@@ -210,9 +210,12 @@ class AtomicFile:
 
         Skipped on file systems without hard links.
         """
-        self._replaces = self._target.exists()
-        if self._temporary is not None and self._replaces:
+        if self._temporary is None:
+            return
+        replaces = self._target.exists()
+        if replaces:
             self._old = second_name(self._target)
+        self._goes_back = self._old is not None or not replaces
 
     def rename(self) -> None:
         """Rename the temporary file to the target.
@@ -228,13 +231,13 @@ class AtomicFile:
             raise output_error(self.path, error) from error
 
     def restore(self) -> None:
-        """Undo ``rename``, if it happened. Does not fail."""
-        if self._temporary is None or not is_at(self._fd, self._target):
+        """Undo ``rename``, if it happened and ``keep_old`` saw to it. Does not fail."""
+        if not self._goes_back or not is_at(self._fd, self._target):
             return
         with contextlib.suppress(OSError):
             if self._old is not None:
                 self._old.replace(self._target)
-            elif not self._replaces:
+            else:
                 self._target.unlink()
 
     def discard(self) -> None:
@@ -260,9 +263,8 @@ def commit_all(files: Sequence[AtomicFile]) -> None:
     for file in files:
         file.close()
     try:
-        if len(files) > 1:
-            for file in files:
-                file.keep_old()
+        for file in files if len(files) > 1 else ():  # one alone is renamed or is not
+            file.keep_old()
         for file in files:
             file.rename()
     except BaseException:

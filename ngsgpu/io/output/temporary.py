@@ -105,12 +105,14 @@ def take_place(temporary: Path, path: Path) -> None:
     names = os.fsencode(temporary), os.fsencode(path)
     if exchange is None or exchange(_HERE, names[0], _HERE, names[1], _EXCHANGE) != 0:
         old = temporary_name(path)
-        path.rename(old)
         try:
+            path.rename(old)
             temporary.rename(path)
-        except OSError:
-            old.rename(path)
-            raise
+        finally:
+            if path.exists():
+                _in_use[old] = os.getpid()
+            else:
+                old.rename(path)
         remove_temporary(old)
 
 
@@ -189,7 +191,7 @@ def remove_if_stale(path: Path) -> None:
         return
     try:
         # Removed under the lock, or it could be one that has just been made.
-        if _locked(lock):
+        if _locked(lock) and is_at(lock, path):
             _remove(path)
     finally:
         os.close(lock)
