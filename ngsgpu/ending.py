@@ -26,12 +26,25 @@ MESSAGE: Final = {signal.SIGINT: "ngsgpu: interrupted", signal.SIGTERM: "ngsgpu:
 _USUAL: Final = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 _SHOW_CURSOR: Final = "\n\x1b[?25h"
 
-_here = threading.local()
-_last_things: list[Callable[[], None]] = []
-
 
 class Terminated(BaseException):
     """The process was asked to end by SIGTERM."""
+
+
+class _Here(threading.local):
+    """What a thread, the main one, has been told.
+
+    Attributes:
+        raised: the exception that a signal has raised, or will after the blocks.
+        blocks: how many ``undisturbed`` ones it is in.
+    """
+
+    raised: type[BaseException] | None = None
+    blocks: int = 0
+
+
+_here = _Here()
+_last_things: list[Callable[[], None]] = []
 
 
 def before_ending(clean_up: Callable[[], None]) -> None:
@@ -69,13 +82,14 @@ def undisturbed() -> Iterator[None]:
 
     The process ends ``GRACE`` seconds after the signal all the same.
     """
-    _here.blocks = getattr(_here, "blocks", 0) + 1
+    before = _told()
+    _here.blocks += 1
     try:
         yield
     finally:
         _here.blocks -= 1
-        if not _here.blocks and (arrived := vars(_here).pop("arrived", None)):
-            raise arrived
+        if not _here.blocks and (told := _told()) is not None and told is not before:
+            raise told
 
 
 def _clean_up() -> None:
@@ -99,13 +113,23 @@ def ends_when_asked() -> Iterator[None]:
         signal.signal(number, _raise)
     unraisable = sys.unraisablehook
     sys.unraisablehook = _without_signals(unraisable)
+    _here.raised = None
     try:
         with _watched():
             yield
+    except BaseException as error:
+        # Whatever became of it on its way, in an import or a lock that was half taken.
+        if (told := _told()) is not None and not isinstance(error, told):
+            raise told from error
+        raise
     finally:
         sys.unraisablehook = unraisable
         for number, usual in free.items():
             signal.signal(number, usual)
+
+
+def _told() -> type[BaseException] | None:
+    return _here.raised
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
@@ -114,11 +138,9 @@ def _raise(number: int, frame: FrameType | None) -> None:
     for other in STATUS:
         if signal.getsignal(other) is _raise:
             signal.signal(other, signal.SIG_IGN)
-    exception = KeyboardInterrupt if number == signal.SIGINT else Terminated
-    if getattr(_here, "blocks", 0):
-        _here.arrived = exception
-    else:
-        raise exception
+    _here.raised = KeyboardInterrupt if number == signal.SIGINT else Terminated
+    if not _here.blocks:
+        raise _here.raised
 
 
 def _without_signals(report: Callable[[Any], object]) -> Callable[[Any], object]:

@@ -174,10 +174,6 @@ def main(arguments: list[str] | None = None) -> int:
 def _unforeseen(error: Exception) -> int:
     """Print one line about an unexpected error; return the exit status."""
     causes = list(_causes(error))
-    if any(isinstance(cause, KeyboardInterrupt) for cause in causes):
-        # Libraries may catch KeyboardInterrupt during import.
-        print(MESSAGE[signal.SIGINT], file=sys.stderr)
-        return 130
     if os.environ.get("NGSGPU_DEBUG"):
         raise error
     if any(map(is_out_of_memory, causes)):

@@ -17,15 +17,24 @@ from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database, build_partition
 from ngsgpu.classify.database.cpu_build import index_partition
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.folder import LOCK, atomic_directory, check_place, locked
+from ngsgpu.classify.database.folder import (
+    LOCK,
+    MANIFEST,
+    atomic_directory,
+    changed,
+    check_place,
+    locked,
+)
 from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.plan import PartitionRequest, plan_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError
+from ngsgpu.io.output.store import write_json
 from tests.support import copies
 from tests.support.classify.world import SKETCH, World
+from tests.support.interruption import is_interrupted
 
 PARAMETERS = DatabaseParameters(SKETCH)
 SMALL = ["--kmer", "10", "--sketch", "8", "--window", "60", "-q", "-t1"]
@@ -254,6 +263,42 @@ def test_who_waits_says_so(copy: Path, tmp_path: Path, caplog: pytest.LogCapture
         assert open_database(copy, load=None).targets.names()[-1] != b"more0"
     adding.join()
     assert open_database(copy).targets.names()[-1] == b"more0"
+
+
+def bare_database(place: Path, generation: int) -> None:
+    """Write parts of a generation, and a manifest that names them."""
+    names = [f"targets-{generation:04d}", f"partition-0000-{generation:04d}"]
+    for name in names:
+        with atomic_directory(place / name) as folder:
+            (folder / "length.npy").write_bytes(b"values")
+    parts = [{"folder": name} for name in names]
+    write_json(place / MANIFEST, {"targets": parts[0], "taxonomy": None, "partitions": parts[1:]})
+
+
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+def test_a_signal_at_any_moment_leaves_the_old_database_or_the_new_one(tmp_path: Path):
+    def change(place: Path) -> None:
+        with changed(place) as generation:
+            bare_database(place, generation)
+
+    outcomes = []
+    for generation in (1, 2):
+        (tmp_path / f"of {generation}").mkdir()
+        bare_database(tmp_path / f"of {generation}", generation)
+        outcomes.append(content(tmp_path / f"of {generation}"))
+    found = []
+    for moment in range(100_000):
+        place = tmp_path / str(moment)
+        place.mkdir()
+        bare_database(place, 1)
+        was_interrupted = is_interrupted(lambda place=place: change(place), moment)
+        found.append(content(place))
+        assert found[-1] in outcomes, moment
+        if not was_interrupted:
+            break
+    assert [found[0], found[-1]] == outcomes
 
 
 def test_the_lock_goes_with_the_process(copy: Path, tmp_path: Path):

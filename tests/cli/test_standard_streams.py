@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -131,18 +133,27 @@ def test_what_was_not_foreseen(
                 cli.main([])
 
 
-def test_an_interruption_that_an_import_swallowed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [
+        (signal.SIGINT, 130, "ngsgpu: interrupted\n"),
+        (signal.SIGTERM, 143, "ngsgpu: terminated\n"),
+    ],
+)
+@pytest.mark.parametrize("error", [ImportError("no such module"), AttributeError("half made")])
+def test_what_others_make_of_a_signal(
+    number: int, status: int, message: str, error: Exception,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     def fail(**_: object) -> None:
         try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as error:
-            raise ImportError("no such module") from error
+            os.kill(os.getpid(), number)
+        except BaseException as arrived:
+            raise error from arrived
 
     monkeypatch.setattr(cli, "app", fail)
-    assert cli.main([]) == 130
-    assert capsys.readouterr().err == "ngsgpu: interrupted\n"
+    assert cli.main([]) == status
+    assert capsys.readouterr().err == message
 
 
 def test_names_from_files_cannot_command_a_terminal(work: Path) -> None:

@@ -7,8 +7,11 @@ import sys
 import time
 
 import pytest
+from numba.core import compiler
 
 from ngsgpu import cli
+from ngsgpu.ending import undisturbed
+from ngsgpu.jit import njit
 from tests.support.commands import keeps_input
 
 RECORD = b"@read\nACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIII\n"
@@ -75,22 +78,69 @@ def test_a_process_that_is_killed_leaves_no_output(correction):
     assert [path.name for path in outputs.iterdir()] == ["out.fq"]
 
 
-def test_only_the_first_signal_counts(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("numbers", "status", "message"),
+    [
+        ([signal.SIGTERM, signal.SIGTERM], 143, "ngsgpu: terminated\n"),
+        ([signal.SIGINT, signal.SIGINT], 130, "ngsgpu: interrupted\n"),
+        ([signal.SIGINT, signal.SIGTERM], 130, "ngsgpu: interrupted\n"),
+        ([signal.SIGTERM, signal.SIGINT], 143, "ngsgpu: terminated\n"),
+    ],
+)
+def test_only_the_first_signal_counts(numbers, status, message, monkeypatch, capsys):
     cleaned_up = []
 
     def work(**_):
         try:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), numbers[0])
             time.sleep(10)
         finally:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), numbers[1])
             cleaned_up.append(True)
 
     monkeypatch.setattr(cli, "app", work)
-    assert cli.main([]) == 143
+    assert cli.main([]) == status
     assert cleaned_up == [True]
-    assert capsys.readouterr().err == "ngsgpu: terminated\n"
+    assert capsys.readouterr().err == message
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_waits_for_the_end_of_what_cannot_stand_it(number, monkeypatch):
+    done = []
+
+    def work(**_):
+        with undisturbed():
+            with undisturbed():
+                os.kill(os.getpid(), number)
+                done.append("inner")
+            done.append("outer")
+        done.append("after")
+
+    monkeypatch.setattr(cli, "app", work)
+    assert cli.main([]) == (143 if number == signal.SIGTERM else 130)
+    assert done == ["inner", "outer"]
+
+
+def test_kernels_are_compiled_whole(monkeypatch):
+    @njit()
+    def doubled(value):
+        return 2 * value
+
+    assert doubled(1.5) == 3.0  # so that Numba is there, and quick
+    compile_extra = compiler.compile_extra
+
+    def signalled(*arguments, **named):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return compile_extra(*arguments, **named)
+
+    monkeypatch.setattr(compiler, "compile_extra", signalled)
+    monkeypatch.setattr(cli, "app", lambda **_: doubled(3))
+    assert cli.main([]) == 143
+    monkeypatch.undo()
+    assert len(doubled.dispatcher().signatures) == 2
+    assert doubled(3) == 6
 
 
 def test_a_handler_that_is_there_stays(monkeypatch):

@@ -11,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from ngsgpu.io.output import temporary
+from ngsgpu.io.output.atomic import write_texts
 from ngsgpu.io.output.temporary import (
     remove_stale,
+    take_place,
     temporary_file,
     temporary_folder,
     temporary_name,
 )
 from ngsgpu.io.output.writer import OutputSet
+from tests.support.interruption import is_interrupted
 
 
 def names(folder: Path) -> list[str]:
@@ -145,6 +149,7 @@ def test_a_signal_right_after_a_temporary_file_was_made(tmp_path: Path, count: i
 KILLED = """
 import os, signal, sys
 from ngsgpu.io.output.writer import OutputSet
+from tests.support.interruption import is_interrupted
 with OutputSet([sys.argv[1], sys.argv[2]]) as outputs:
     outputs.write(0, b"x")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -159,3 +164,64 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
     with OutputSet(paths):
         pass
     assert names(tmp_path) == ["a", "b"]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
+
+
+interrupted_anywhere = pytest.mark.filterwarnings(  # what is open then is closed with the process
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@interrupted_anywhere
+@pytest.mark.parametrize(
+    "older", [{}, {"a": "old"}, {"a": "old", "c": "also old"}], ids=["new", "one", "two"]
+)
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_signal_at_any_moment_leaves_all_old_files_or_all_new_ones(
+    tmp_path: Path, older: dict[str, str], count: int
+) -> None:
+    new = dict.fromkeys("abc"[:count], "new")
+    outcomes = set()
+    for moment in range(100_000):
+        folder = tmp_path / str(moment)
+        folder.mkdir()
+        for name, text in older.items():
+            (folder / name).write_text(text)
+        texts = {folder / name: text for name, text in new.items()}
+        was_interrupted = is_interrupted(lambda texts=texts: write_texts(texts), moment)
+        found = contents(folder)
+        assert found in (older, older | new), moment
+        outcomes.add(found == older)
+        if not was_interrupted:
+            break
+    assert outcomes == {True, False}
+
+
+@interrupted_anywhere
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_a_signal_at_any_moment_leaves_the_old_folder_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanges: bool
+) -> None:
+    if not exchanges:  # as on NFS
+        monkeypatch.setattr(temporary, "_EXCHANGE", 1 << 20)
+
+    def replace(place: Path) -> None:
+        with temporary_folder(place) as folder:
+            (folder / "file").write_text("new")
+            take_place(folder, place)
+
+    outcomes = set()
+    for moment in range(100_000):
+        place = tmp_path / str(moment) / "place"
+        place.mkdir(parents=True)
+        (place / "file").write_text("old")
+        was_interrupted = is_interrupted(lambda place=place: replace(place), moment)
+        found = contents(place.parent)
+        assert found in ({"place/file": "old"}, {"place/file": "new"}), moment
+        outcomes.add(found["place/file"])
+        if not was_interrupted:
+            break
+    assert outcomes == {"old", "new"}

@@ -108,12 +108,13 @@ def take_place(temporary: Path, path: Path) -> None:
         try:
             path.rename(old)
             temporary.rename(path)
-        finally:
+            remove_temporary(old)
+        except BaseException:
             if path.exists():
-                _in_use[old] = os.getpid()
+                remove_temporary(old)
             else:
                 old.rename(path)
-        remove_temporary(old)
+            raise
 
 
 def _made(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:

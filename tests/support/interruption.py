@@ -1,0 +1,44 @@
+"""Signals at every moment at which Python would notice one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+from ngsgpu.ending import Terminated
+from ngsgpu.io.output import temporary
+
+
+def is_interrupted(work: Callable[[], object], moment: int) -> bool:
+    """Do some work, up to a moment at which a signal raises an exception, and what is done then.
+
+    Python looks for signals where a function begins or goes on, and after each call of C code.
+
+    Args:
+        work: what is done.
+        moment: its number, from 0.
+
+    Returns:
+        Whether there was such a moment.
+    """
+    left = moment
+
+    def look(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal left
+        if event in ("call", "c_return"):
+            left -= 1
+            if left < 0:
+                sys.setprofile(None)
+                raise Terminated
+
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        work()
+    except Terminated:
+        return True
+    finally:
+        sys.setprofile(before)
+        temporary.remove_all()  # as at the end of the process
+    return False
