@@ -28,6 +28,10 @@ from ngsgpu.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ngsgpu.io.output.atomic import AtomicFile
     from ngsgpu.kmers import KmerDatabase
 
 _MAX_SHOWN = 10_000
@@ -81,7 +85,6 @@ def count(
     from pathlib import Path
 
     from ngsgpu.kmers import CountParameters, count_files, histogram_of_files, open_database
-    from ngsgpu.kmers.text import histogram_lines
 
     parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
     paths, offset = [*in1, *(in2 or [])], phred(phred_offset)
@@ -91,21 +94,27 @@ def count(
         "ngsgpu.kmers.gpu",
     ) as (_, options):
         if out is not None:
-            source = count_files(paths, out, parameters, phred_offset=offset, options=options)
-            histogram = open_database(out, check=False).histogram(options.threads)
+
+            def written_histogram(database: KmerDatabase) -> AtomicFile:
+                return _written(str(histo_file), _lines(database.histogram(options.threads)))
+
+            also = None if histo_file is None else written_histogram
+            source = count_files(
+                paths, out, parameters, phred_offset=offset, options=options, also=also
+            )
+            distinct = len(open_database(out, check=False))
         elif histo_file is not None:
             beside = Path.cwd() / "kmers" if histo_file == "-" else histo_file
             histogram, source = histogram_of_files(
                 paths, parameters, beside=beside, phred_offset=offset, options=options
             )
+            _write(histo_file, _lines(histogram))
+            distinct = int(histogram.sum())
         else:
             raise UsageError("no output given; name a folder with -o, or a file with --histo")
-    if histo_file is not None:
-        _write(histo_file, (line.encode() for line in histogram_lines(histogram, _MAX_SHOWN)))
     if not quiet:
         typer.echo(
-            f"{source.kmers:,} k-mers of {source.sequences:,} sequences, "
-            f"{int(histogram.sum()):,} distinct",
+            f"{source.kmers:,} k-mers of {source.sequences:,} sequences, {distinct:,} distinct",
             err=True,
         )
 
@@ -118,14 +127,12 @@ def histo(
 ) -> None:
     """Print the number of distinct k-mers by count, as jellyfish histo does."""
     from ngsgpu.kmers import open_database
-    from ngsgpu.kmers.text import histogram_lines
 
     if highest < 1:
         raise UsageError(f"--max must be 1 or more, not {highest}")
     threads = thread_count(threads)
     opened = open_database(database, threads)
-    lines = histogram_lines(opened.histogram(threads), min(highest, (1 << 16) - 2))
-    _write(out, (line.encode() for line in lines))
+    _write(out, _lines(opened.histogram(threads), min(highest, (1 << 16) - 2)))
 
 
 def dump(
@@ -313,16 +320,33 @@ def spectrum(
     write_text_atomically(out, "\n".join(lines) + "\n")
 
 
+def _lines(histogram: NDArray[np.int64], highest: int = _MAX_SHOWN) -> Iterator[bytes]:
+    from ngsgpu.kmers.text import histogram_lines
+
+    return map(str.encode, histogram_lines(histogram, highest))
+
+
 def _write(out: str, pieces: Iterable[bytes]) -> None:
+    file = _written(out, pieces)
+    try:
+        file.commit()
+    finally:
+        file.discard()
+
+
+def _written(out: str, pieces: Iterable[bytes]) -> AtomicFile:
+    """A file that has its content, but not yet its name."""
     from ngsgpu.io.output.atomic import AtomicFile
 
     file = AtomicFile(out)
     try:
         for piece in pieces:
             file.write(piece)
-        file.commit()
-    finally:
+        file.close()
+    except BaseException:
         file.discard()
+        raise
+    return file
 
 
 def _counts_of(opened: KmerDatabase, sequences: list[str]) -> Iterator[bytes]:

@@ -109,7 +109,7 @@ def check_distinct(
     """Check that no file is named twice among the inputs and outputs of a run.
 
     Links are resolved, ``-`` and descriptors count as their targets. ``/dev/null`` and other
-    special files may be named repeatedly.
+    special files may be named repeatedly. No output may lie in another one, a folder.
 
     Args:
         inputs: files of reads, each to be read once.
@@ -120,6 +120,7 @@ def check_distinct(
     Raises:
         UsageError: a file is named twice; states in which roles.
     """
+    _check_apart(outputs)
     seen: dict[Identity, tuple[str, str]] = {}
     for path in inputs:
         _enter(seen, path, "input")
@@ -130,6 +131,14 @@ def check_distinct(
         key = _identity(path, 0)
         if key in written:
             raise _clash(written[key], "input and output", str(path))
+
+
+def _check_apart(outputs: Sequence[str | Path]) -> None:
+    places = {Path(os.path.realpath(path)): path for path in outputs}
+    for place, path in places.items():
+        for above in place.parents:
+            if above in places:
+                raise UsageError(f"{path}: lies in the output {places[above]}; choose another name")
 
 
 def _enter(seen: dict[Identity, tuple[str, str]], path: str | Path, role: str) -> None:

@@ -7,6 +7,7 @@ counts (a run) go to files beside the output; in the end, those of all runs are 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,14 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.memory import format_size
+from ngsgpu.ending import undisturbed
 from ngsgpu.errors import HostMemoryError, UsageError, output_error
 from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.paths import is_stream
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets, sorted_counts
-from ngsgpu.kmers.database import DatabaseWriter, Source, Tally, new_database
+from ngsgpu.kmers.database import (
+    DatabaseWriter,
+    KmerDatabase,
+    Source,
+    Tally,
+    new_database,
+    open_database,
+)
 from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.params import CountParameters
 from ngsgpu.kmers.runs import Run, write_run
@@ -64,6 +74,7 @@ def count_files(
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
     least: Choice | None = None,
+    also: Callable[[KmerDatabase], AtomicFile] | None = None,
 ) -> Source:
     """Count the canonical k-mers of files into a database.
 
@@ -76,6 +87,7 @@ def count_files(
         least: chooses the lowest count of a k-mer that is kept from the histogram of all of them;
             called only where that is known before anything is written, in which case the database
             has the choice as its ``min_count``.
+        also: writes a file from the database, which gets its name together with it.
 
     Returns:
         What was counted.
@@ -87,22 +99,40 @@ def count_files(
         DeviceError: the GPU failed, and the CPU may not take over.
         UsageError: there is no file.
     """
-    parameters = parameters or CountParameters()
-    with new_database(out) as folder:
-        chosen = parameters
+    parameters, options = parameters or CountParameters(), options or RunOptions()
+    with contextlib.ExitStack() as together:
+        with new_database(out) as folder:
+            source = _count_to(folder, paths, parameters, phred_offset, options, least)
+            if also is not None:
+                file = also(open_database(folder, check=False))
+                together.callback(file.discard)
+                together.enter_context(undisturbed())
+        if also is not None:
+            file.commit()
+    return source
 
-        def choose(histogram: NDArray[np.int64]) -> int:
-            nonlocal chosen
-            assert least is not None
-            chosen = replace(parameters, min_count=max(parameters.min_count, least(histogram)))
-            return chosen.min_count
 
-        writer, source = _count_into(
-            lambda: DatabaseWriter(folder, parameters.words),
-            paths, folder, parameters, phred_offset, options or RunOptions(),
-            choose if least is not None else None,
-        )  # fmt: skip
-        writer.close(chosen, source)
+def _count_to(
+    folder: Path,
+    paths: Sequence[str | Path],
+    parameters: CountParameters,
+    phred_offset: PhredOffset,
+    options: RunOptions,
+    least: Choice | None,
+) -> Source:
+    chosen = parameters
+
+    def choose(histogram: NDArray[np.int64]) -> int:
+        nonlocal chosen
+        assert least is not None
+        chosen = replace(parameters, min_count=max(parameters.min_count, least(histogram)))
+        return chosen.min_count
+
+    writer, source = _count_into(
+        lambda: DatabaseWriter(folder, parameters.words),
+        paths, folder, parameters, phred_offset, options, choose if least is not None else None,
+    )  # fmt: skip
+    writer.close(chosen, source)
     return source
 
 

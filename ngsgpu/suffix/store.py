@@ -43,6 +43,13 @@ KIND: Final = FolderKind(
 )
 
 
+def files_of_index(prefix: str | Path) -> list[Path]:
+    """What an index is read from: the files of BWA, or a folder."""
+    if Path(prefix).is_dir():
+        return [Path(prefix)]
+    return [Path(f"{prefix}{ending}") for ending in bwa.ENDINGS]
+
+
 def open_index(prefix: str | Path, threads: int = 1) -> tuple[FmIndex, SequencePlaces]:
     """Open an index of BWA's files, or a folder of format ``fm``.
 

@@ -92,8 +92,17 @@ class Arena:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.world = root / "world"
-        make_world(self.world, lambda words: (warm_up([words]), 0)[1])
+        make_world(self.world, self._make)
         self.alone = {command.name: self._left_alone(command) for command in COMMANDS}
+
+    def _make(self, words: list[str]) -> int | None:
+        """Run a command here, so that later ones find its kernels loaded."""
+        if words[:2] == ["index", "build"]:  # the threads of OpenMP do not get over a fork
+            for name in ("in", "tmp"):
+                (self.root / "making" / name).mkdir(parents=True)
+            return run(words, tmp=self.root / "making" / "tmp").status
+        warm_up([words])
+        return 0
 
     def _left_alone(self, command: Command) -> Alone:
         found: list[Files] = []

@@ -1,4 +1,4 @@
-"""Changed bytes of a database or a file of candidates: noticed, or of no consequence."""
+"""Changed bytes of databases, indexes and files of candidates: noticed, or of no consequence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from tests.attack.arena import Arena, Case, Verdict
 from tests.attack.world import BY_NAME
 
 _COMMANDS: Final = ("classify", "classify", "classify", "classify partition", "classify-merge",
-                    "db add", "evaluate classification")  # fmt: skip
+                    "db add", "evaluate classification", "deplete", "kmers union", "kmers dump",
+                    "kmers query", "unitigs of counts", "index query")  # fmt: skip
+FOLDERS: Final = ("db", "counts1", "counts2", "index")
 
 
 def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
@@ -21,7 +23,7 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
         files = [
             path
             for path in sorted((case.folder / where).rglob("*"))
-            if path.is_file() and ("db" in path.parts or path.suffix == ".cand")
+            if path.is_file() and is_of_database(path.relative_to(case.folder / where))
         ]
         path = source.choice(files)
         data = bytearray(path.read_bytes())
@@ -42,6 +44,11 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
             return Verdict(what, "harmless", problem)
         return Verdict(what, "noticed", case.refused(ending) and f"{case.refused(ending)}: "
                        f"{ending.stderr[-300:]}")  # fmt: skip
+
+
+def is_of_database(path: Path) -> bool:
+    """Whether a path below ``in`` or ``out`` is a file that ngsgpu writes for itself."""
+    return path.parts[0] in FOLDERS or path.suffix in (".cand", ".idx")
 
 
 def _only_this(case: Case, damaged: Path) -> str:

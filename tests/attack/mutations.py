@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from tests.attack.arena import Arena, Case, Verdict
+from tests.attack.databases import is_of_database
 from tests.attack.judge import difference, files_below
 from tests.attack.world import COMMANDS
 from tests.support.io.oracle import Bad, read_fasta, read_fastq
 from tests.support.io.records import Record
 
-_COMMANDS: Final = [command for command in COMMANDS if command.inputs != ["db"]]
+_COMMANDS: Final = [
+    command
+    for command in COMMANDS
+    if not all(is_of_database(Path(name)) for name in command.inputs)
+]
 _TOKENS: Final = (
     b"\0", b"\n", b"\r\n", b"@", b">", b"+", b"\t", b" ", b"N", b"-1", b"99999999999999999999",
     b"\xff", b"\xef\xbb\xbf", b"{", b"]", b'"', b"/1", b"|", b"\x1b[31m", b"1e999", b"NaN",
@@ -108,7 +114,7 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
 def _chosen_input(case: Case, source: random.Random) -> Path:
     paths = [path for path in sorted((case.folder / "in").rglob("*")) if path.is_file()]
     return source.choice(
-        [path for path in paths if "db" not in path.relative_to(case.folder).parts]
+        [path for path in paths if not is_of_database(path.relative_to(case.folder / "in"))]
     )
 
 
@@ -138,7 +144,8 @@ def _used_whole(case: Case) -> str:
     missing = set(case.alone.files) - set(files_below(case.folder / "out"))
     if missing and case.command.name not in {"db build", "db add", "classify sheet"}:
         return f"no {sorted(missing)[0]}"
-    check = _CHECKS.get(case.command.name.split()[0])
+    name = case.command.name
+    check = _CHECKS.get(name, _CHECKS.get(name.split()[0]))
     return check(case) if check else ""
 
 
@@ -201,13 +208,26 @@ def _pairs_kept(case: Case) -> str:
     return ""
 
 
-def _kmers_counted(case: Case) -> str:
+def _sampled_kmers_counted(case: Case) -> str:
     inputs = _inputs(case)
     if isinstance(inputs, str):
         return inputs
     expected = sum(max(0, len(record.bases) - 20) for record in inputs[0])
-    lines = (case.folder / "out" / "kmers.tsv").read_text().splitlines()
-    rows = [line.split("\t") for line in lines if line and line[0].isdigit()]
+    return _wrong_total(case.folder / "out" / "kmers.tsv", expected)
+
+
+def _kmers_counted(case: Case) -> str:
+    inputs = _inputs(case)
+    if isinstance(inputs, str):
+        return inputs
+    pieces = [piece for mate in inputs for record in mate
+              for piece in re.split(b"[^ACGT]", record.bases.upper())]  # fmt: skip
+    expected = sum(max(0, len(piece) - 20) for piece in pieces)
+    return _wrong_total(case.folder / "out" / "kmers.histo", expected)
+
+
+def _wrong_total(histogram: Path, expected: int) -> str:
+    rows = [line.split() for line in histogram.read_text().splitlines() if line[:1].isdigit()]
     counted = sum(int(row[0]) * int(row[1]) for row in rows)
     return "" if counted == expected else f"{counted} k-mers counted of {expected}"
 
@@ -233,7 +253,8 @@ _CHECKS: Final[dict[str, Callable[[Case], str]]] = {
     "correct": _corrected,
     "merge": _pairs_kept,
     "extend": _pairs_kept,
-    "kmers": _kmers_counted,
+    "kmers spectrum": _sampled_kmers_counted,
+    "kmers count": _kmers_counted,
     "classify": _classified,
     "db": _database_whole,
 }

@@ -84,11 +84,31 @@ COMMANDS: Final = (
     Command("extend mixed", "extend -q -t 1 -i IN/x1.fq -I IN/x2.fq -o OUT/e.fq "
             "--remaining1 OUT/e1.fq --remaining2 OUT/e2.fq --insert-size 220 --insert-sd 20"),
     Command("correct mixed", "correct -q -t 2 -i IN/x1.fq -I IN/x2.fq -o OUT/c1.fq -O OUT/c2.fq"),
-    Command("kmers", "kmers spectrum -t 1 --exact -i IN/r1.fq -o OUT/kmers.tsv"),
+    Command("correct by k-mers", "correct --method spectrum -q -t 2 -i IN/r1.fq -I IN/r2.fq "
+            "-o OUT/c1.fq -O OUT/c2.fq --stats OUT/correct.json"),
+    Command("deplete-index", "deplete-index -q -t 2 IN/refs/g1.fna -o OUT/host.idx"),
+    Command("deplete", "deplete -q -t 2 -d IN/host.idx -i IN/r1.fq -I IN/r2.fq -o OUT/k1.fq "
+            "-O OUT/k2.fq --stats OUT/deplete.json"),
+    Command("kmers spectrum", "kmers spectrum -t 1 --exact -i IN/r1.fq -o OUT/kmers.tsv"),
+    Command("kmers count", "kmers count -q -t 2 -i IN/r1.fq -I IN/r2.fq -k 21 -o OUT/counts "
+            "--histo OUT/kmers.histo"),
+    Command("kmers union", "kmers union -t 2 IN/counts1 IN/counts2 -o OUT/union"),
+    Command("kmers dump", "kmers dump -t 1 -d IN/counts1 -o OUT/counts.tsv"),
+    Command("kmers query", "kmers query -t 1 -d IN/counts1 -i IN/more.fna -o OUT/query.tsv"),
+    Command("unitigs", "unitigs -q -t 2 -i IN/r1.fq -I IN/r2.fq -o OUT/unitigs.fa "
+            "--gfa OUT/unitigs.gfa --stats OUT/unitigs.json"),
+    Command("unitigs of counts", "unitigs -q -t 1 -d IN/counts1 -o OUT/unitigs.fa"),
+    Command("assemble", "assemble -q -t 2 -i IN/r1.fq -I IN/r2.fq -o OUT/contigs.fa "
+            "--gfa OUT/contigs.gfa --scaffolds OUT/scaffolds.fa --coverage OUT/coverage.bedgraph "
+            "--stats OUT/assemble.json"),
+    Command("index bwa", "index build -q -t 2 IN/refs/g0.fna -o OUT/reference"),
+    Command("index fm", "index build -q -t 2 --format fm IN/refs/g0.fna -o OUT/index"),
+    Command("index query", "index query -q -t 2 IN/index -i IN/r1.fq -o OUT/matches.paf"),
     Command("db build", "db build -q -t 2 IN/refs -d OUT/db --taxonomy IN/tax --map IN/map.tsv "
             "--partitions 2"),
     Command("db add", "db add -q -t 1 IN/more.fna -d OUT/db --map IN/map.tsv",
             before=(("db", "db"),)),
+    Command("db remove", "db remove -q -t 1 g1 -d OUT/db", before=(("db", "db"),)),
     Command("classify", "classify -q -t 2 -d IN/db -i IN/r1.fq -I IN/r2.fq " + _MANY),
     Command("classify references", "classify -q -t 1 --references IN/refs --taxonomy IN/tax "
             "--map IN/map.tsv -i IN/r1.fq.gz -o OUT/calls.tsv"),
@@ -119,7 +139,7 @@ COMMANDS: Final = (
 BY_NAME: Final = {command.name: command for command in COMMANDS}
 
 
-def make_world(folder: Path, run: Callable[[list[str]], int]) -> None:
+def make_world(folder: Path, run: Callable[[list[str]], int | None]) -> None:
     """Make all inputs, those that come from other commands by running these.
 
     Args:
@@ -148,6 +168,10 @@ def make_world(folder: Path, run: Callable[[list[str]], int]) -> None:
     made("extend -q -i IN/r1.fq -I IN/r2.fq -o IN/e.fq --insert-size 220 --insert-sd 20 "
          "--stats IN/extend.json")  # fmt: skip
     made("kmers spectrum --exact -i IN/r1.fq -o IN/kmers.tsv")
+    made("deplete-index -q IN/refs/g1.fna -o IN/host.idx")
+    for mate in "12":
+        made(f"kmers count -q -i IN/r{mate}.fq -k 21 -o IN/counts{mate}")
+    made("index build -q --format fm IN/refs/g0.fna -o IN/index")
     made("db build -q IN/refs -d IN/db --taxonomy IN/tax --map IN/map.tsv --partitions 2")
     made("classify -q -d IN/db -i IN/r1.fq -I IN/r2.fq -o IN/calls.tsv --report IN/report.txt")
     made("classify -q -d IN/db -i IN/x2.fq --report IN/other.txt")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -137,6 +138,14 @@ def test_inputs_in_a_database_are_refused(world: World, copy: Path, project: Pat
     assert (copy / "ref.fna").exists()
 
 
+def test_statistics_in_a_database_are_refused(world: World, copy: Path):
+    build = ["db", "build", "-d", str(copy), "-q", "--stats", str(copy / MANIFEST)]
+    before = content(copy)
+    for words in ([str(world.references[0])], ["--only-partition", "0"]):
+        assert main([*build, *words]) == 2
+        assert content(copy) == before
+
+
 @pytest.mark.parametrize("where", [".", "new", "new/deep", "empty"])
 def test_empty_folders_become_databases(
     where: str, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -253,6 +262,7 @@ def test_references_added_at_the_same_time_are_all_there(copy: Path, tmp_path: P
 
 def test_who_waits_says_so(copy: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture):
     (path,) = references(tmp_path, 1)
+    caplog.set_level(logging.INFO, "ngsgpu")  # tests of quiet commands lower it
     with locked(copy):
         adding = threading.Thread(target=add_references, args=(copy, [path]))
         adding.start()

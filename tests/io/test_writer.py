@@ -252,11 +252,12 @@ def test_targets_that_cannot_be_written_are_refused_at_once(tmp_path: Path) -> N
     good = tmp_path / "good.fq"
     (tmp_path / "file").touch()
     assert "directory does not exist" in refused([good, tmp_path / "none" / "out.fq"])
-    assert "is a directory" in refused([good, tmp_path])
+    (tmp_path / "folder").mkdir()
+    assert "is a directory" in refused([good, tmp_path / "folder"])
     assert "is a directory" in refused([good, f"{tmp_path}/new/"])
     assert "is not a directory" in refused([good, tmp_path / "file" / "out.fq"])
     assert "name is too long" in refused([good, tmp_path / ("x" * 256)])
-    assert names(tmp_path) == ["file"]
+    assert names(tmp_path) == ["file", "folder"]
 
 
 @pytest.mark.parametrize("what", ["directory", "file"])
@@ -532,6 +533,7 @@ def test_inputs_and_outputs_have_to_be_distinct(tmp_path: Path) -> None:
         ([], [new, str(new)], "output twice"),
         ([], ["-", "-"], "output twice"),
         (["-", "-"], [], "input twice"),
+        ([], [tmp_path / "folder" / "x.fq", tmp_path / "folder"], "lies in the output"),
     ]
     for inputs, outputs, message in cases:
         with pytest.raises(UsageError, match=message):

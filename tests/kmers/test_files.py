@@ -65,6 +65,21 @@ def test_histogram_without_a_database(tmp_path: Path, database: Path, ngsgpu: Co
     assert out.read_text() == "2 80\n" == text(ngsgpu, "histo", "-d", database)
 
 
+def test_a_database_and_its_histogram_are_both_there_or_neither(
+    tmp_path: Path, database: Path, ngsgpu: Commands
+) -> None:
+    count = ["kmers", "count", "-q", "-i", tmp_path / "r.fq.gz", "-k", 33]
+    before = text(ngsgpu, "dump", "-d", database), names(tmp_path)
+    for histogram, status, message in (
+        ("/dev/full", 1, "the disk is full"),
+        (database / "counts.npy", 2, "lies in the output"),
+    ):
+        done = ngsgpu(*count, "-o", database, "--histo", histogram)
+        assert done.status == status
+        assert message in done.err
+        assert (text(ngsgpu, "dump", "-d", database), names(tmp_path)) == before
+
+
 def test_quality(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
     done = ngsgpu(
         "kmers", "count", "-q", "-i", tmp_path / "r.fq.gz", "-k", 21, "--min-quality", 3,

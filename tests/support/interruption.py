@@ -36,9 +36,10 @@ def is_interrupted(work: Callable[[], object], moment: int) -> bool:
     sys.setprofile(look)
     try:
         work()
-    except Terminated:
-        return True
+    except BaseException:  # others may make another exception of it
+        if left >= 0:
+            raise
     finally:
         sys.setprofile(before)
         temporary.remove_all()  # as at the end of the process
-    return False
+    return left < 0

@@ -172,7 +172,7 @@ def build_database(
     if path is not None:
         check_place(path, inputs_of(references, files, taxonomy, maps))
     if stats is not None:
-        check_distinct([], [stats], also_read=files)
+        check_distinct([], [stats, *([] if path is None else [path])], also_read=files)
     build = _Build(
         files, parameters or DatabaseParameters(), taxonomy, maps, request or PartitionRequest()
     )
@@ -285,6 +285,8 @@ def build_partition(
         UsageError: no such partition.
         OutputError: it cannot be written.
     """
+    if stats is not None:
+        check_distinct([], [stats, database.path])
     with locked(database.path, shared=True):
         database = open_database(database.path)  # another plan may be there since
         if not 0 <= number < len(database.partitions):

@@ -20,6 +20,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -240,16 +241,16 @@ def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
         OutputError: the folder cannot be written.
     """
     lock = path / LOCK
-    held: list[int] = []
+    held: list[FileIO] = []
 
     def release() -> None:
-        while held:
-            os.close(held.pop())
+        for file in held:
+            file.close()
         remove_if_stale(lock)  # by the last one that held it
 
     with cleaned_up(release):
         with _errors_of(path):
-            held.append(_lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX))
+            held.append(FileIO(_lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)))
         yield
 
 

@@ -23,7 +23,7 @@ from ngsgpu.suffix.params import QueryParameters
 from ngsgpu.suffix.places import SequencePlaces
 from ngsgpu.suffix.query.cpu import find_maximal, find_places, turn_places
 from ngsgpu.suffix.query.paf import Hits, Names, lines_of
-from ngsgpu.suffix.store import open_index
+from ngsgpu.suffix.store import files_of_index, open_index
 
 if TYPE_CHECKING:
     from ngsgpu.suffix.query.gpu import DeviceIndex
@@ -90,7 +90,7 @@ def query_files(
         DeviceError: the GPU fails or the index does not fit there, and the CPU may not take over.
     """
     options = options or RunOptions()
-    check_distinct(list(paths), [out])
+    check_distinct(list(paths), [out], also_read=files_of_index(prefix))
     say_if_compiling()
     own = (*open_index(prefix, options.threads), parameters or QueryParameters())
 
