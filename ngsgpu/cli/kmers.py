@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -86,32 +87,33 @@ def count(
 
     from ngsgpu.kmers import CountParameters, count_files, histogram_of_files, open_database
 
+    if out is None and histo_file is None:
+        raise UsageError("no output given; name a folder with -o, or a file with --histo")
     parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
     paths, offset = [*in1, *(in2 or [])], phred(phred_offset)
-    with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet, memory),
-        "ngsgpu.io.gpu.parse",
-        "ngsgpu.kmers.gpu",
-    ) as (_, options):
+    compute = Compute(threads, backend, gpus, gpu_memory, quiet, memory)
+    with (
+        _opened(histo_file) as shown,
+        open_run(compute, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as (_, options),
+    ):
+
+        def write(histogram: NDArray[np.int64]) -> AtomicFile:
+            assert shown is not None
+            return _fill(shown, _lines(histogram))
+
         if out is not None:
-
-            def written_histogram(database: KmerDatabase) -> AtomicFile:
-                return _written(str(histo_file), _lines(database.histogram(options.threads)))
-
-            also = None if histo_file is None else written_histogram
+            also = None if shown is None else lambda own: write(own.histogram(options.threads))
             source = count_files(
                 paths, out, parameters, phred_offset=offset, options=options, also=also
             )
             distinct = len(open_database(out, check=False))
-        elif histo_file is not None:
-            beside = Path.cwd() / "kmers" if histo_file == "-" else histo_file
+        else:
+            beside = Path.cwd() / "kmers" if histo_file == "-" else Path(str(histo_file))
             histogram, source = histogram_of_files(
                 paths, parameters, beside=beside, phred_offset=offset, options=options
             )
-            _write(histo_file, _lines(histogram))
+            write(histogram).commit()
             distinct = int(histogram.sum())
-        else:
-            raise UsageError("no output given; name a folder with -o, or a file with --histo")
     if not quiet:
         typer.echo(
             f"{source.kmers:,} k-mers of {source.sequences:,} sequences, {distinct:,} distinct",
@@ -327,25 +329,29 @@ def _lines(histogram: NDArray[np.int64], highest: int = _MAX_SHOWN) -> Iterator[
 
 
 def _write(out: str, pieces: Iterable[bytes]) -> None:
-    file = _written(out, pieces)
-    try:
-        file.commit()
-    finally:
-        file.discard()
+    with _opened(out) as file:
+        assert file is not None
+        _fill(file, pieces).commit()
 
 
-def _written(out: str, pieces: Iterable[bytes]) -> AtomicFile:
-    """A file that has its content, but not yet its name."""
+@contextlib.contextmanager
+def _opened(path: str | None) -> Iterator[AtomicFile | None]:
+    """An output file, which is gone in the end unless it was committed."""
     from ngsgpu.io.output.atomic import AtomicFile
 
-    file = AtomicFile(out)
+    file = None if path is None else AtomicFile(path)
     try:
-        for piece in pieces:
-            file.write(piece)
-        file.close()
-    except BaseException:
-        file.discard()
-        raise
+        yield file
+    finally:
+        if file is not None:
+            file.discard()
+
+
+def _fill(file: AtomicFile, pieces: Iterable[bytes]) -> AtomicFile:
+    """A file with its content, which does not have its name yet."""
+    for piece in pieces:
+        file.write(piece)
+    file.close()
     return file
 
 

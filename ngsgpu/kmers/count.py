@@ -87,7 +87,7 @@ def count_files(
         least: chooses the lowest count of a k-mer that is kept from the histogram of all of them;
             called only where that is known before anything is written, in which case the database
             has the choice as its ``min_count``.
-        also: writes a file from the database, which gets its name together with it.
+        also: writes a file from the database, and closes it; it is committed together with it.
 
     Returns:
         What was counted.
@@ -105,7 +105,6 @@ def count_files(
             source = _count_to(folder, paths, parameters, phred_offset, options, least)
             if also is not None:
                 file = also(open_database(folder, check=False))
-                together.callback(file.discard)
                 together.enter_context(undisturbed())
         if also is not None:
             file.commit()
