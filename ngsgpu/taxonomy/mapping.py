@@ -39,7 +39,7 @@ from ngsgpu.io.text.keys import KeyTable, find_key
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
 from ngsgpu.jit import Integer, interpreted_if_small, njit
 from ngsgpu.taxonomy.lineages import is_lineage, taxids_of_accessions
-from ngsgpu.taxonomy.tree import Taxonomy
+from ngsgpu.taxonomy.tree import Taxonomy, stated_taxid
 
 logger = logging.getLogger("ngsgpu")
 
@@ -258,8 +258,8 @@ def _rows_of_report(path: Path) -> Iterator[tuple[bytes, int]]:
             try:
                 values = json.loads(line)
                 organism = values.get("organism") or values["virus"]
-                taxid = int(organism["taxId"] if "taxId" in organism else organism["tax_id"])
-                yield str(values["accession"]).encode(), taxid
+                taxid = organism["taxId"] if "taxId" in organism else organism["tax_id"]
+                yield str(values["accession"]).encode(), stated_taxid(taxid)
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise InputError(
                     path,

@@ -38,6 +38,21 @@ FAMILY: Final = RANK_CODES["family"]
 ROOT: Final = RANK_CODES["root"]
 
 
+_ABOVE_TAXIDS: Final = 1 << 63
+
+
+def stated_taxid(value: str | int) -> int:
+    """A taxid as a file states it.
+
+    Raises:
+        ValueError: it is no whole number, or larger than a taxid can be (int64).
+    """
+    taxid = int(value)
+    if abs(taxid) >= _ABOVE_TAXIDS:
+        raise ValueError(f"{value} is too large for a taxid")
+    return taxid
+
+
 def rank_name(rank: int) -> str:
     """A rank in words; "no rank" for ``NO_RANK``."""
     return RANKS[rank] if rank < len(RANKS) else "no rank"
@@ -75,6 +90,8 @@ class Taxonomy:
 
     def index_of(self, taxid: int) -> int:
         """Number of a taxid's node, also of a merged one; -1 if there is none."""
+        if abs(taxid) >= _ABOVE_TAXIDS:
+            return -1
         return int(self.indices_of(np.array([taxid], dtype=np.int64))[0])
 
     def indices_of(self, taxids: ArrayLike) -> NDArray[np.int32]:

@@ -53,6 +53,8 @@ def test_look_up_follows_merged_taxids(taxonomy: Taxonomy) -> None:
     assert taxonomy.taxid[coli] == 562
     assert taxonomy.index_of(99) == taxonomy.index_of(98) == coli
     assert taxonomy.index_of(97) == taxonomy.index_of(0) == taxonomy.index_of(10**15) == -1
+    assert taxonomy.index_of((1 << 63) - 1) == taxonomy.index_of(1 << 63) == -1
+    assert taxonomy.index_of(-(10**30)) == -1
     assert taxonomy.indices_of([[562, 5], [99, 1]]).tolist() == [[coli, -1], [coli, taxonomy.root]]
 
 

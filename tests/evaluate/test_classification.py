@@ -209,6 +209,7 @@ def test_truth_by_read(taxonomy: Taxonomy, tmp_path: Path, text: str) -> None:
         ("nothing\n", "line 1: there are no columns"),
         ("r1\t562\nr2\n", "line 2: a taxid is missing"),
         ("read\ttaxid\nr1\tcoli\n", "line 2: a taxid is missing or not a number"),
+        ("read\ttaxid\nr1\t" + "9" * 20 + "\n", "line 2: a taxid is missing or not a number"),
     ],
 )
 def test_bad_truth_is_refused(taxonomy: Taxonomy, tmp_path: Path, text: str, message: str) -> None:
@@ -219,6 +220,8 @@ def test_bad_truth_is_refused(taxonomy: Taxonomy, tmp_path: Path, text: str, mes
 def test_small_tables(tmp_path: Path) -> None:
     path = write(tmp_path / "a", "name\ttaxid\nref_0.1\t562\n\nref_1.1\t1280\textra\n")
     assert read_references(path) == {"ref_0.1": 562, "ref_1.1": 1280}
+    with pytest.raises(InputError, match="line 2: the line is not a name and a taxid"):
+        read_references(write(tmp_path / "large", f"a\t562\nb\t{1 << 63}\n"))
     path = write(tmp_path / "b", "562\t60\n1280\t30\n562\t10\n")
     assert read_composition(path) == pytest.approx({562: 0.7, 1280: 0.3})
     path = write(tmp_path / "c", "taxid\tshare\n562\t0.25\n")

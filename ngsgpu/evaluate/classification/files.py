@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ from ngsgpu.evaluate.classification.tally import Tally, read_tally
 from ngsgpu.evaluate.truth.lines import cut_lines
 from ngsgpu.evaluate.truth.origins import UNKNOWN, Origins, read_origins
 from ngsgpu.io.text.lines import read_line_blocks
-from ngsgpu.taxonomy.tree import RANKS, Taxonomy
+from ngsgpu.taxonomy.tree import RANKS, Taxonomy, stated_taxid
 
 DEFAULT_RANKS: Final = ("species", "genus", "family", "order", "class", "phylum", "domain")
 _REMEDY: Final = "give a table of two columns with a tab between"
@@ -165,7 +165,7 @@ def read_references(path: str | Path) -> dict[str, int]:
     """
     if Path(path).is_dir():
         return _targets_of(path)
-    return {name: int(value) for name, value in _pairs(path, "a name and a taxid", int)}
+    return {name: int(value) for name, value in _pairs(path, "a name and a taxid", stated_taxid)}
 
 
 def _targets_of(database: str | Path) -> dict[str, int]:
@@ -198,7 +198,7 @@ def read_composition(path: str | Path) -> dict[int, float]:
 
 
 def _pairs(
-    path: str | Path, what: str, number: type[int] | type[float]
+    path: str | Path, what: str, number: Callable[[str], float]
 ) -> Iterator[tuple[str, float]]:
     """Name and number of each line; a first line whose number is none is taken for a heading."""
     is_first = True

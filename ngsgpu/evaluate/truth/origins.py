@@ -25,7 +25,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.evaluate.truth.lines import TableLines, cut_lines
 from ngsgpu.io.text.keys import KeyTable
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
-from ngsgpu.taxonomy.tree import RANKS, Taxonomy
+from ngsgpu.taxonomy.tree import RANKS, Taxonomy, stated_taxid
 
 UNKNOWN: Final = -1
 """The truth at a rank is not known: reads are not judged there."""
@@ -153,7 +153,7 @@ def _origin(
     """Taxid and lineage of one line's truth."""
     fields = lines.fields(row)
     try:
-        taxid = int(fields[columns.taxid])
+        taxid = stated_taxid(fields[columns.taxid])
         stated = {rank: fields[column].strip() for rank, column in columns.ranks.items()}
         nodes = {
             rank: -1 if text.upper() in ("NA", "") else taxonomy.index_of(int(text))
