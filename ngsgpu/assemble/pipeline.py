@@ -125,10 +125,8 @@ def write_unitigs(
     if stats is not None:
         outputs.append(stats)
     check_distinct(list(paths), outputs)
-    files: list[AtomicFile] = []
-    try:
-        for path in outputs:
-            files.append(AtomicFile(path))
+    with contextlib.ExitStack() as opened:
+        files = [opened.enter_context(AtomicFile(path)) for path in outputs]
         writes = iter([file.write for file in files])
         fasta, segments, table = (
             next(writes) if path is not None else None for path in (out, gfa, colors)
@@ -152,9 +150,6 @@ def write_unitigs(
             head = {"schema": "ngsgpu.unitigs", "schema_version": 1, "version": __version__}
             next(writes)((json.dumps(head | asdict(summary), indent=1) + "\n").encode())
         commit_all(files)
-    finally:
-        for file in files:
-            file.discard()
     return summary
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -85,6 +85,7 @@ def count(
     """
     from pathlib import Path
 
+    from ngsgpu.io.output.atomic import AtomicFile
     from ngsgpu.kmers import CountParameters, count_files, histogram_of_files, open_database
 
     if out is None and histo_file is None:
@@ -93,7 +94,7 @@ def count(
     paths, offset = [*in1, *(in2 or [])], phred(phred_offset)
     compute = Compute(threads, backend, gpus, gpu_memory, quiet, memory)
     with (
-        _opened(histo_file) as shown,
+        nullcontext() if histo_file is None else AtomicFile(histo_file) as shown,
         open_run(compute, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as (_, options),
     ):
 
@@ -329,22 +330,10 @@ def _lines(histogram: NDArray[np.int64], highest: int = _MAX_SHOWN) -> Iterator[
 
 
 def _write(out: str, pieces: Iterable[bytes]) -> None:
-    with _opened(out) as file:
-        assert file is not None
-        _fill(file, pieces).commit()
-
-
-@contextlib.contextmanager
-def _opened(path: str | None) -> Iterator[AtomicFile | None]:
-    """An output file, which is gone in the end unless it was committed."""
     from ngsgpu.io.output.atomic import AtomicFile
 
-    file = None if path is None else AtomicFile(path)
-    try:
-        yield file
-    finally:
-        if file is not None:
-            file.discard()
+    with AtomicFile(out) as file:
+        _fill(file, pieces).commit()
 
 
 def _fill(file: AtomicFile, pieces: Iterable[bytes]) -> AtomicFile:

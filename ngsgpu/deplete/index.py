@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ngsgpu.deplete.kmers import GROUP
 from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.output.atomic import AtomicFile, commit_all
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.store import joined_checksum
 from ngsgpu.pool import map_all
 
@@ -78,17 +78,12 @@ class HostIndex:
         while len(json.dumps(names)) > _NAMES_BYTES:
             names.pop()
         header |= {"sources": names, "crc32": _checksum(self.table, threads)}
-        file = AtomicFile(path)
-        try:
+        with AtomicFile(path) as file:
             if not file.takes_offsets:
                 raise UsageError(f"{path}: an index is mapped into memory; give a regular file")
             file.write(_sealed(header))
             file.write(self.table.view(np.uint8).data)
-            file.close()
-            commit_all([file])
-        except BaseException:
-            file.discard()
-            raise
+            file.commit()
 
 
 def open_index(path: str | Path, threads: int = 1) -> HostIndex:

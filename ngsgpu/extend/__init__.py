@@ -9,8 +9,8 @@ that overlap its end; once the mate is reached, both reads and the gap become on
 ``params`` defines the parameters; ``pipeline`` processes files in the steps of
 ``cpu_run`` or ``gpu_run``. Of the kernels, ``task`` holds one sequence and its candidates,
 ``growth`` extends it, ``joining`` joins two sequences, ``cpu`` runs the four tasks of a pair,
-``records`` formats the output, whose
-bases ``fragments`` writes. After Kallenborn (2024), chapter 8.
+``records`` formats the output, whose bases ``fragments`` writes. After Kallenborn (2024),
+chapter 8.
 """
 
 from ngsgpu.extend.outputs import ExtensionOutputs

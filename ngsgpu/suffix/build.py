@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -137,7 +138,6 @@ def _indexed(
 def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Reference:
     outputs = [f"{prefix}{ending}" for ending in bwa.ENDINGS]
     check_distinct([path], outputs)
-    files: list[AtomicFile] = []
 
     def build(reference: Reference) -> None:
         holes, annotations, transform, packed, sample = files
@@ -148,14 +148,10 @@ def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Ref
         bwa.write_transform(index, transform.write)
         bwa.write_sample(index, sample.write)
 
-    try:
-        for output in outputs:
-            files.append(AtomicFile(output))
+    with contextlib.ExitStack() as opened:
+        files = [opened.enter_context(AtomicFile(output)) for output in outputs]
         reference = _indexed(path, "bwa", options, build)
         commit_all(files)
-    finally:
-        for file in files:
-            file.discard()
     return reference
 
 

@@ -35,7 +35,7 @@ from ngsgpu.errors import InputError, OutputError
 from ngsgpu.io.output.store import write_json
 from tests.support import copies
 from tests.support.classify.world import SKETCH, World
-from tests.support.interruption import is_interrupted
+from tests.support.interruption import interrupted_everywhere
 
 PARAMETERS = DatabaseParameters(SKETCH)
 SMALL = ["--kmer", "10", "--sketch", "8", "--window", "60", "-q", "-t1"]
@@ -299,15 +299,9 @@ def test_a_signal_at_any_moment_leaves_the_old_database_or_the_new_one(tmp_path:
         bare_database(tmp_path / f"of {generation}", generation)
         outcomes.append(content(tmp_path / f"of {generation}"))
     found = []
-    for moment in range(100_000):
-        place = tmp_path / str(moment)
-        place.mkdir()
-        bare_database(place, 1)
-        was_interrupted = is_interrupted(lambda place=place: change(place), moment)
+    for place in interrupted_everywhere(tmp_path, lambda own: bare_database(own, 1), change):
         found.append(content(place))
-        assert found[-1] in outcomes, moment
-        if not was_interrupted:
-            break
+        assert found[-1] in outcomes, place
     assert [found[0], found[-1]] == outcomes
 
 

@@ -21,7 +21,7 @@ from ngsgpu.io.output.temporary import (
     temporary_name,
 )
 from ngsgpu.io.output.writer import OutputSet
-from tests.support.interruption import is_interrupted
+from tests.support.interruption import interrupted_everywhere
 
 
 def names(folder: Path) -> list[str]:
@@ -149,7 +149,6 @@ def test_a_signal_right_after_a_temporary_file_was_made(tmp_path: Path, count: i
 KILLED = """
 import os, signal, sys
 from ngsgpu.io.output.writer import OutputSet
-from tests.support.interruption import is_interrupted
 with OutputSet([sys.argv[1], sys.argv[2]]) as outputs:
     outputs.write(0, b"x")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -184,19 +183,19 @@ def test_a_signal_at_any_moment_leaves_all_old_files_or_all_new_ones(
     tmp_path: Path, older: dict[str, str], count: int
 ) -> None:
     new = dict.fromkeys("abc"[:count], "new")
-    outcomes = set()
-    for moment in range(100_000):
-        folder = tmp_path / str(moment)
-        folder.mkdir()
+
+    def prepare(folder: Path) -> None:
         for name, text in older.items():
             (folder / name).write_text(text)
-        texts = {folder / name: text for name, text in new.items()}
-        was_interrupted = is_interrupted(lambda texts=texts: write_texts(texts), moment)
+
+    def replace(folder: Path) -> None:
+        write_texts({folder / name: text for name, text in new.items()})
+
+    outcomes = set()
+    for folder in interrupted_everywhere(tmp_path, prepare, replace):
         found = contents(folder)
-        assert found in (older, older | new), moment
+        assert found in (older, older | new), folder
         outcomes.add(found == older)
-        if not was_interrupted:
-            break
     assert outcomes == {True, False}
 
 
@@ -208,20 +207,18 @@ def test_a_signal_at_any_moment_leaves_the_old_folder_or_the_new_one(
     if not exchanges:  # as on NFS
         monkeypatch.setattr(temporary, "_EXCHANGE", 1 << 20)
 
-    def replace(place: Path) -> None:
-        with temporary_folder(place) as folder:
-            (folder / "file").write_text("new")
-            take_place(folder, place)
+    def prepare(folder: Path) -> None:
+        (folder / "place").mkdir()
+        (folder / "place/file").write_text("old")
+
+    def replace(folder: Path) -> None:
+        with temporary_folder(folder / "place") as new:
+            (new / "file").write_text("new")
+            take_place(new, folder / "place")
 
     outcomes = set()
-    for moment in range(100_000):
-        place = tmp_path / str(moment) / "place"
-        place.mkdir(parents=True)
-        (place / "file").write_text("old")
-        was_interrupted = is_interrupted(lambda place=place: replace(place), moment)
-        found = contents(place.parent)
-        assert found in ({"place/file": "old"}, {"place/file": "new"}), moment
+    for folder in interrupted_everywhere(tmp_path, prepare, replace):
+        found = contents(folder)
+        assert found in ({"place/file": "old"}, {"place/file": "new"}), folder
         outcomes.add(found["place/file"])
-        if not was_interrupted:
-            break
     assert outcomes == {"old", "new"}

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 
 from ngsgpu.ending import Terminated
 from ngsgpu.io.output import temporary
 
 
-def is_interrupted(work: Callable[[], object], moment: int) -> bool:
+def interrupted_everywhere(
+    place: Path, prepare: Callable[[Path], object], work: Callable[[Path], object]
+) -> Iterator[Path]:
+    """Folders in which work was interrupted: in each at a later moment, in the last one not at all.
+
+    Args:
+        place: where the folders are made; each has the number of its moment as its name.
+        prepare: fills a folder.
+        work: what is done with it.
+    """
+    for moment in itertools.count():
+        folder = place / str(moment)
+        folder.mkdir()
+        prepare(folder)
+        was_interrupted = _is_interrupted(functools.partial(work, folder), moment)
+        yield folder
+        if not was_interrupted:
+            break
+    gc.collect()  # so that what earlier moments left open is not closed in another test
+
+
+def _is_interrupted(work: Callable[[], object], moment: int) -> bool:
     """Do some work, up to a moment at which a signal raises an exception, and what is done then.
 
     Python looks for signals where a function begins or goes on, and after each call of C code.
@@ -43,7 +67,4 @@ def is_interrupted(work: Callable[[], object], moment: int) -> bool:
     finally:
         sys.setprofile(before)
         temporary.remove_all()  # as at the end of the process
-    if left < 0:
-        return True
-    gc.collect()  # so that what earlier moments left open is not closed in another test
-    return False
+    return left < 0

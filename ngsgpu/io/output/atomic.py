@@ -18,7 +18,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,9 @@ _lock = threading.Lock()
 
 
 class AtomicFile:
-    """A file opened for writing that gets its name only when it is committed.
+    """A file opened for writing that gets its name only when it is committed; a context manager.
+
+    At the end of its block it is gone unless it was committed.
 
     A symbolic link is followed: its target is replaced, not the link. A replaced file passes on its
     permissions. Streams cannot be renamed and are written directly: ``-`` (standard output),
@@ -70,6 +72,12 @@ class AtomicFile:
             self._fd = self._open()
         except OSError as error:
             raise output_error(path, error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.discard()
 
     def _open(self) -> int:
         number = own_descriptor(self.path, standard=1)
@@ -263,8 +271,9 @@ def commit_all(files: Sequence[AtomicFile]) -> None:
     for file in files:
         file.close()
     try:
-        for file in files if len(files) > 1 else ():  # one alone is renamed or is not
-            file.keep_old()
+        if len(files) > 1:  # one alone is renamed, or is not
+            for file in files:
+                file.keep_old()
         for file in files:
             file.rename()
     except BaseException:
@@ -291,16 +300,11 @@ def write_texts(texts: Mapping[str | Path, str | bytes]) -> None:
     Raises:
         OutputError: one cannot be written; existing files are unchanged.
     """
-    files: list[AtomicFile] = []
-    try:
-        for path in texts:
-            files.append(AtomicFile(path))
+    with contextlib.ExitStack() as opened:
+        files = [opened.enter_context(AtomicFile(path)) for path in texts]
         for file, text in zip(files, texts.values(), strict=True):
             file.write(text.encode() if isinstance(text, str) else text)
         commit_all(files)
-    finally:
-        for file in files:
-            file.discard()
 
 
 def write_text_atomically(path: str | Path, text: str) -> None:

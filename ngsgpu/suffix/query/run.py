@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
+from ngsgpu.io.output.atomic import AtomicFile, check_distinct
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.jit import njit
@@ -112,8 +112,7 @@ def _query(
     search: Searcher, paths: Sequence[str | Path], out: str | Path, options: RunOptions
 ) -> QuerySummary:
     summary = QuerySummary()
-    file = AtomicFile(out)
-    try:
+    with AtomicFile(out) as file:
         with (
             Progress(options.progress) as progress,
             progress.stage("searching", unit="reads") as stage,
@@ -127,9 +126,7 @@ def _query(
                 summary.with_matches += found.with_matches
                 summary.matches += found.matches
                 stage.advance(found.reads)
-        commit_all([file])
-    finally:
-        file.discard()
+        file.commit()
     return summary
 
 
