@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,12 @@ def database(world: World) -> Database:
         options=RunOptions(threads=2),
     )
     return open_database(world.folder / "db")
+
+
+@pytest.fixture
+def copy(database: Database, tmp_path: Path) -> Path:
+    shutil.copytree(database.path, tmp_path / "copy")
+    return tmp_path / "copy"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database
-from ngsgpu.classify.database.database import Database, open_database
+from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.plan import PartitionRequest, plan_database
 from ngsgpu.classify.database.write import write_manifest
@@ -23,12 +23,6 @@ from tests.support import DATA
 from tests.support.classify.world import SKETCH, World
 
 PARAMETERS = DatabaseParameters(SKETCH)
-
-
-@pytest.fixture
-def copy(database: Database, tmp_path: Path) -> Path:
-    shutil.copytree(database.path, tmp_path / "copy")
-    return tmp_path / "copy"
 
 
 def test_verify_finds_any_flipped_byte(copy: Path):

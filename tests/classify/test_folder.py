@@ -1,57 +1,33 @@
-"""Where databases may go, and who may change them at the same time."""
+"""Where databases may go, and what they may replace."""
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
-import subprocess
-import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from ngsgpu.classify.database.add import add_references
-from ngsgpu.classify.database.build import build_database, build_partition
-from ngsgpu.classify.database.cpu_build import index_partition
+from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import (
     LOCK,
     MANIFEST,
     atomic_directory,
-    changed,
     check_place,
-    locked,
 )
 from ngsgpu.classify.database.info import verify_database
-from ngsgpu.classify.database.plan import PartitionRequest, plan_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError
-from ngsgpu.io.output.store import write_json
-from tests.support import copies
-from tests.support.classify.world import SKETCH, World
-from tests.support.interruption import interrupted_everywhere
+from tests.support import content
+from tests.support.classify.world import SKETCH, World, more_references
 
 PARAMETERS = DatabaseParameters(SKETCH)
 SMALL = ["--kmer", "10", "--sketch", "8", "--window", "60", "-q", "-t1"]
-
-
-@pytest.fixture
-def copy(database: Database, tmp_path: Path) -> Path:
-    shutil.copytree(database.path, tmp_path / "copy")
-    return tmp_path / "copy"
-
-
-def content(folder: Path) -> dict[str, bytes | None]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
-        for path in sorted(folder.rglob("*"))
-    }
 
 
 @pytest.fixture
@@ -233,165 +209,6 @@ def test_parts_that_hold_something_else_are_not_replaced(tmp_path: Path):
     ]  # fmt: skip
 
 
-def references(folder: Path, count: int) -> list[Path]:
-    paths = []
-    for number in range(count):
-        paths.append(folder / f"more{number}.fa")
-        text = "".join("ACGT"[(at * at + at // 7 * number) % 7 % 4] for at in range(600))
-        paths[-1].write_text(f">more{number}\n{text}\n")
-    return paths
-
-
-def test_references_added_at_the_same_time_are_all_there(copy: Path, tmp_path: Path):
-    before = len(open_database(copy).targets)
-    more = references(tmp_path, 4)
-    runs = [
-        subprocess.Popen(
-            [copies.ngsgpu(), "db", "add", str(path), "-d", str(copy), "-q", "-t1"],
-            stderr=subprocess.PIPE, text=True,
-        )
-        for path in more
-    ]  # fmt: skip
-    ended = [(run.communicate()[1], run.returncode) for run in runs]
-    assert [status for _, status in ended] == [0] * 4
-    assert verify_database(copy)[1] == []
-    names = open_database(copy).targets.names()[before:]
-    assert sorted(names) == [b"more0", b"more1", b"more2", b"more3"]
-    assert not (copy / LOCK).exists()
-
-
-def test_who_waits_says_so(copy: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    (path,) = references(tmp_path, 1)
-    caplog.set_level(logging.INFO, "ngsgpu")  # tests of quiet commands lower it
-    with locked(copy):
-        adding = threading.Thread(target=add_references, args=(copy, [path]))
-        adding.start()
-        deadline = time.monotonic() + 8
-        while "waiting for another run" not in caplog.text and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert "waiting for another run to finish changing it" in caplog.text
-        assert open_database(copy, load=None).targets.names()[-1] != b"more0"
-    adding.join()
-    assert open_database(copy).targets.names()[-1] == b"more0"
-
-
-def bare_database(place: Path, generation: int) -> None:
-    """Write parts of a generation, and a manifest that names them."""
-    names = [f"targets-{generation:04d}", f"partition-0000-{generation:04d}"]
-    for name in names:
-        with atomic_directory(place / name) as folder:
-            (folder / "length.npy").write_bytes(b"values")
-    parts = [{"folder": name} for name in names]
-    write_json(place / MANIFEST, {"targets": parts[0], "taxonomy": None, "partitions": parts[1:]})
-
-
-@pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
-def test_a_signal_at_any_moment_leaves_the_old_database_or_the_new_one(tmp_path: Path):
-    def change(place: Path) -> None:
-        with changed(place) as generation:
-            bare_database(place, generation)
-
-    outcomes = []
-    for generation in (1, 2):
-        (tmp_path / f"of {generation}").mkdir()
-        bare_database(tmp_path / f"of {generation}", generation)
-        outcomes.append(content(tmp_path / f"of {generation}"))
-    found = []
-    for place in interrupted_everywhere(tmp_path, lambda own: bare_database(own, 1), change):
-        found.append(content(place))
-        assert found[-1] in outcomes, place
-    assert [found[0], found[-1]] == outcomes
-
-
-def test_the_lock_goes_with_the_process(copy: Path, tmp_path: Path):
-    code = (
-        "import sys, time\nfrom pathlib import Path\n"
-        "from ngsgpu.classify.database.folder import locked\n"
-        "with locked(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(copy)], stdout=subprocess.PIPE
-    ) as holder:
-        assert holder.stdout is not None
-        holder.stdout.readline()
-        holder.kill()
-        holder.wait()
-    assert (copy / LOCK).exists()
-    add_references(copy, references(tmp_path, 1))
-    assert not (copy / LOCK).exists()
-
-
-def test_partitions_are_built_side_by_side(world: World, tmp_path: Path):
-    planned = plan_database(
-        world.references, tmp_path / "db", parameters=PARAMETERS, request=PartitionRequest(2)
-    )
-    write_manifest(planned)
-    with locked(tmp_path / "db", shared=True):  # somebody else's partition
-        build_partition(planned, 0)
-        assert (tmp_path / "db" / LOCK).exists()
-        build_partition(planned, 1)
-    assert verify_database(tmp_path / "db")[1] == []
-    assert not (tmp_path / "db" / LOCK).exists()
-
-
-def test_a_plan_waits_for_partitions_that_are_being_built(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    planned = plan_database(world.references, tmp_path / "db", parameters=PARAMETERS)
-    write_manifest(planned)
-    seen = []
-
-    def indexed(*arguments: object, **options: object) -> object:
-        with subprocess.Popen(
-            ["flock", "--nonblock", str(tmp_path / "db" / LOCK), "true"]
-        ) as other:
-            seen.append(other.wait())
-        return index_partition(*arguments, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("ngsgpu.classify.database.cpu_build.index_partition", indexed)
-    build_partition(planned, 0)
-    assert seen == [1]
-
-
-def test_readers_see_the_old_or_the_new_one(world: World, copy: Path, tmp_path: Path):
-    """Databases of as many sequences of the same lengths, so that only a mix would differ."""
-    turned = []
-    for path in world.references:
-        turned.append(tmp_path / path.name)
-        names = str.maketrans("0123456789", "9876543210")
-        turned[-1].write_text(
-            "".join(
-                line.translate(names) if line[0] == ">" else line
-                for line in path.read_text().splitlines(keepends=True)
-            )
-        )
-    build_database(world.references, copy, parameters=PARAMETERS)
-    known = {tuple(open_database(copy).targets.names())}
-    build_database(turned, copy, parameters=PARAMETERS)
-    known.add(tuple(open_database(copy).targets.names()))
-    assert len(known) == 2
-    done = threading.Event()
-
-    def change() -> None:
-        for number in range(12):
-            build_database(turned if number % 2 else world.references, copy, parameters=PARAMETERS)
-        done.set()
-
-    changing = threading.Thread(target=change)
-    changing.start()
-    opened = 0
-    while not done.is_set():
-        database = open_database(copy, load=None)
-        assert tuple(database.targets.names()) in known
-        partition = database.load_partition(0)
-        assert int(partition.index.locations.max()) < int(partition.first_window[-1])
-        opened += 1
-    changing.join()
-    assert opened > 12
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_databases_that_may_not_be_written_are_read(copy: Path, tmp_path: Path):
     for path in (copy, *copy.rglob("*")):
@@ -400,7 +217,7 @@ def test_databases_that_may_not_be_written_are_read(copy: Path, tmp_path: Path):
         assert verify_database(copy)[1] == []
         assert open_database(copy, load=None).built() == [0]
         with pytest.raises(OutputError, match="no permission to write"):
-            add_references(copy, references(tmp_path, 1))
+            add_references(copy, more_references(tmp_path, 1))
     finally:
         for path in (copy, *copy.rglob("*")):
             path.chmod(0o755)
@@ -410,7 +227,7 @@ def test_databases_that_may_not_be_written_are_read(copy: Path, tmp_path: Path):
 def test_damage_is_noticed_before_it_gets_new_checksums(
     into_last: bool, copy: Path, tmp_path: Path
 ):
-    more = references(tmp_path, 1)
+    more = more_references(tmp_path, 1)
     paths = [*copy.glob("targets-*/*.npy"), *copy.glob("taxonomy-*/*.npy")]
     if into_last:
         paths += copy.glob("partition-*/*.npy")

@@ -19,6 +19,7 @@ from typer.models import ArgumentInfo, OptionInfo
 from ngsgpu import cli
 from ngsgpu.cli.files import FILES, Role, check_files
 from ngsgpu.errors import UsageError
+from tests.support import content
 
 NO_FILES = {
     "abundance_rank", "aligner", "ambiguous_rank", "columns", "gpu_memory", "group", "highest",
@@ -142,18 +143,13 @@ class World:
             check_files(self.command, self.values)
 
     def is_refused(self, capsys: pytest.CaptureFixture[str], what: str) -> None:
-        before = {
-            path: path.read_bytes() for path in self.folder.parent.rglob("*") if path.is_file()
-        }
+        before = content(self.folder.parent)
         assert cli.main(self.arguments()) == 2
         message = capsys.readouterr().err
         assert message.startswith("ngsgpu: error: ")
         assert f"is named as {what}" in message
         assert message.count("\n") == 1
-        after = {
-            path: path.read_bytes() for path in self.folder.parent.rglob("*") if path.is_file()
-        }
-        assert after == before
+        assert content(self.folder.parent) == before
 
 
 def pairs_of(command: str, first: tuple[Role, ...], second: tuple[Role, ...]) -> list[Any]:

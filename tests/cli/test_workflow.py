@@ -12,6 +12,7 @@ from ngsgpu.errors import InputError, OutputError, UsageError
 from ngsgpu.workflow import snakefile
 from ngsgpu.workflow.reads import find_reads
 from ngsgpu.workflow.study import init_study, profiles
+from tests.support import content
 
 
 def make(folder: Path, *names: str) -> Path:
@@ -131,10 +132,10 @@ def test_study_is_written_and_never_replaced(
     # The same again changes nothing and is no error; something else is.
     assert main(command) == 0
     sheet.write_text("mine\n")
-    before = {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
+    before = content(study)
     assert main(command) == 2
     assert f"already there: {Path('my study/config/samples.tsv')};" in capsys.readouterr().err
-    assert before == {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
+    assert content(study) == before
     assert main([*command, "--force"]) == 0
     assert sheet.read_text() != "mine\n"
 

@@ -125,3 +125,13 @@ def make_world(folder: Path, *, genome: int = 1200, reads: int = 150) -> World:
         drawn.append(read)
     oracle = Oracle(sequences, [lineage_of(taxid) for taxid in TAXA], SKETCH)
     return World(folder, references, names, sequences, drawn, oracle)
+
+
+def more_references(folder: Path, count: int) -> list[Path]:
+    """Write references for adding to a database: a sequence a file, named as its file."""
+    paths = []
+    for number in range(count):
+        paths.append(folder / f"more{number}.fa")
+        text = "".join("ACGT"[(at * at + at // 7 * number) % 7 % 4] for at in range(600))
+        paths[-1].write_text(f">more{number}\n{text}\n")
+    return paths
