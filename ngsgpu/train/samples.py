@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.correct.forests.features import MOST_FEATURES
 from ngsgpu.correct.forests.forest import FEATURES, Forest
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.atomic import write_texts
@@ -25,15 +28,14 @@ def load_samples(path: str | Path) -> tuple[str, Rows, NDArray[np.int8]]:
     """Read what ``save_samples`` wrote.
 
     Raises:
-        InputError: it is another file.
+        InputError: it cannot be read, is damaged, or is another file.
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return str(file["group"]), file["rows"], file["labels"]
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise InputError(
-            path, f"it holds no samples ({error})", "run ngsgpu train extract"
-        ) from error
+    with _read(path, "samples", "extract") as arrays:
+        rows, labels = arrays["rows"], arrays["labels"]
+        shape = len(labels), 4 + MOST_FEATURES
+        if rows.dtype != np.int32 or labels.dtype != np.int8 or rows.shape != shape:
+            raise ValueError("those of another version")
+        return str(arrays["group"]), rows, labels
 
 
 def select(kind: str, rows: Rows, labels: NDArray[np.int8]) -> tuple[Rows, NDArray[np.int8]]:
@@ -65,14 +67,27 @@ def load_forests(path: str | Path) -> tuple[dict[str, Forest], dict[str, Any]]:
     """Read what ``save_forests`` wrote.
 
     Raises:
-        InputError: it is another file.
+        InputError: it cannot be read, is damaged, or is another file.
     """
+    with _read(path, "forests", "fit") as arrays:
+        forests = {}
+        for kind in FEATURES:
+            head = json.loads(str(arrays[f"{kind}_head"]))
+            forests[kind] = Forest(kind, arrays[f"{kind}_roots"], arrays[f"{kind}_nodes"], **head)
+        return forests, json.loads(str(arrays["document"]))
+
+
+@contextmanager
+def _read(path: str | Path, what: str, step: str) -> Iterator[dict[str, NDArray[Any]]]:
+    """The arrays of a file, and InputError from all that fails while they are used."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            forests = {}
-            for kind in FEATURES:
-                head = json.loads(str(file[f"{kind}_head"]))
-                forests[kind] = Forest(kind, file[f"{kind}_roots"], file[f"{kind}_nodes"], **head)
-            return forests, json.loads(str(file["document"]))
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise InputError(path, f"it holds no forests ({error})", "run ngsgpu train fit") from error
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error), "check the path") from error
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            yield dict(file.items())
+    except Exception as error:  # what NumPy, zipfile and zlib raise for damage has no common base
+        raise InputError(
+            path, f"it holds no {what} ({error})", f"run ngsgpu train {step} again"
+        ) from error

@@ -96,10 +96,12 @@ class Arena:
         self.alone = {command.name: self._left_alone(command) for command in COMMANDS}
 
     def _make(self, words: list[str]) -> int | None:
-        """Run a command here, so that later ones find its kernels loaded."""
-        if words[:2] == ["index", "build"]:  # the threads of OpenMP do not get over a fork
+        """Run a command here, so that later ones find all imported and its kernels loaded."""
+        if words[0] == "train":
+            import sklearn.ensemble  # noqa: F401
+        if words[:2] in (["index", "build"], ["train", "fit"]):  # OpenMP does not survive a fork
             for name in ("in", "tmp"):
-                (self.root / "making" / name).mkdir(parents=True)
+                (self.root / "making" / name).mkdir(parents=True, exist_ok=True)
             return run(words, tmp=self.root / "making" / "tmp").status
         warm_up([words])
         return 0

@@ -1,4 +1,4 @@
-"""Changed bytes of databases, indexes and files of candidates: noticed, or of no consequence."""
+"""Changed bytes of databases and other files of our own: noticed, or of no consequence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tests.attack.world import BY_NAME
 
 _COMMANDS: Final = ("classify", "classify", "classify", "classify partition", "classify-merge",
                     "db add", "evaluate classification", "deplete", "kmers union", "kmers dump",
-                    "kmers query", "unitigs of counts", "index query")  # fmt: skip
+                    "kmers query", "unitigs of counts", "index query", "train fit", "train export",
+                    "correct by forests")  # fmt: skip
 FOLDERS: Final = ("db", "counts1", "counts2", "index")
 
 
@@ -48,7 +49,7 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
 
 def is_of_database(path: Path) -> bool:
     """Whether a path below ``in`` or ``out`` is a file that ngsgpu writes for itself."""
-    return path.parts[0] in FOLDERS or path.suffix in (".cand", ".idx")
+    return path.parts[0] in FOLDERS or path.suffix in (".cand", ".idx", ".npz", ".forests")
 
 
 def _only_this(case: Case, damaged: Path) -> str:

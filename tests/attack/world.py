@@ -10,6 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from ngsgpu.correct.forests.features import MOST_FEATURES
+from ngsgpu.correct.forests.forest import FEATURES
+from ngsgpu.train.samples import save_samples
+
 _PAIRS: Final = 260
 _GENOME: Final = 4000
 _READ: Final = 100
@@ -133,6 +139,12 @@ COMMANDS: Final = (
     Command("evaluate classification", "evaluate classification --classified IN/calls.tsv "
             "--taxonomy IN/tax --truth IN/truth.tsv --references IN/db "
             "--json OUT/classification.json"),
+    Command("train extract", "train extract -t 1 --truth IN/truth.sam -i IN/r1.fq -I IN/r2.fq "
+            "--group one --every 4 -o OUT/samples.npz"),
+    Command("train fit", "train fit --trees 2 --leaves 4 IN/samples.npz -o OUT/forests.npz"),
+    Command("train export", "train export IN/forests.npz -o OUT/own.forests"),
+    Command("correct by forests", "correct -q -t 2 --model IN/own.forests -i IN/r1.fq -I IN/r2.fq "
+            "-o OUT/c1.fq -O OUT/c2.fq"),
     Command("report", "report IN/study.json -o OUT/report.html"),
 )  # fmt: skip
 
@@ -178,6 +190,9 @@ def make_world(folder: Path, run: Callable[[list[str]], int | None]) -> None:
     for part in "01":
         made(f"classify -q -d IN/db --only-partition {part} -i IN/r1.fq -I IN/r2.fq "
              f"--candidates IN/{part}.cand")  # fmt: skip
+    _write_samples(folder / "samples.npz")
+    made("train fit --trees 2 --leaves 4 IN/samples.npz -o IN/forests.npz")
+    made("train export IN/forests.npz -o IN/own.forests")
     (folder / "study.json").write_text(
         '{"schema": "ngsgpu.study", "schema_version": 1, "samples": [{"name": "s", "kind": "real", '
         '"files": {"correct": "correct.json", "merge": "merge.json", "kmers": {"raw": '
@@ -272,3 +287,10 @@ def _write_references(folder: Path, genomes: list[bytes], further: bytes) -> Non
     (folder / "truth.tsv").write_text(
         "read\ttaxid\n" + "".join(f"p{number}\t11\n" for number in range(_PAIRS))
     )
+
+
+def _write_samples(path: Path) -> None:
+    """Positions for training on, of which a feature tells whether the consensus is right."""
+    values = np.random.default_rng(1).integers(0, 9, (600, 4 + MOST_FEATURES), dtype=np.int32)
+    values[:, 0] %= len(FEATURES)
+    save_samples(path, "two", values, (values[:, 4] > 2).astype(np.int8))

@@ -7,6 +7,8 @@ from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ngsgpu.cli import main
 from ngsgpu.correct.forests.forest import FEATURES, LEAF, Model, accepts
@@ -15,6 +17,7 @@ from ngsgpu.train.fit import Settings, fit, fit_groups
 from ngsgpu.train.samples import load_forests, load_samples, save_samples, select
 from tests.support.correct.scenarios import mutated
 from tests.support.minhash.oracle import reverse_complement
+from tests.support.properties import examples
 
 LENGTH = 60
 
@@ -128,9 +131,11 @@ def test_wrong_uses_are_explained(samples: tuple[Path, list[str]], tmp_path: Pat
         fit_groups(paths, ["a", "b"], Settings())
     with pytest.raises(UsageError, match="boosting or forest"):
         Settings.checked(method="other", threshold=0.5, sure=0.5)
-    with pytest.raises(InputError, match="run ngsgpu train extract"):
+    with pytest.raises(InputError, match="it holds no samples"):
         load_samples(Path(paths[0]).with_suffix(".sam"))
-    with pytest.raises(InputError, match="run ngsgpu train fit"):
+    with pytest.raises(InputError, match="No such file"):
+        load_samples(tmp_path / "missing.npz")
+    with pytest.raises(InputError, match="it holds no forests"):
         load_forests(paths[0])
     _, rows, labels = load_samples(paths[0])
     right = labels == 1
@@ -138,3 +143,29 @@ def test_wrong_uses_are_explained(samples: tuple[Path, list[str]], tmp_path: Pat
     with pytest.raises(UsageError, match="extract more"):
         fit_groups([tmp_path / "right.npz"], [], Settings())
     assert set(FEATURES) == {"anchor", "candidate"}
+
+
+@given(data=st.data())
+@examples(100)
+def test_damaged_files_are_refused_or_unchanged(
+    samples: tuple[Path, list[str]], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    whole = Path(samples[1][0]).read_bytes()
+    # The lists of members, which only some ways of reading look at, are at both ends.
+    near_an_end = st.integers(0, 200) | st.integers(len(whole) - 200, len(whole) - 1)
+    at = data.draw(st.integers(0, len(whole) - 1) | near_an_end)
+    damaged = tmp_path_factory.getbasetemp() / "damaged.npz"
+    if data.draw(st.booleans()):
+        damaged.write_bytes(whole[:at])
+    else:
+        flipped = whole[at] ^ data.draw(st.integers(1, 255))
+        damaged.write_bytes(whole[:at] + bytes([flipped]) + whole[at + 1 :])
+    try:
+        group, rows, labels = load_samples(damaged)
+    except InputError as error:
+        assert "run ngsgpu train extract again" in str(error)
+    else:
+        expected = load_samples(samples[1][0])
+        assert group == expected[0]
+        assert np.array_equal(rows, expected[1])
+        assert np.array_equal(labels, expected[2])
