@@ -31,6 +31,8 @@ class Role(Enum):
     """Read; each file may be given only once."""
     READ = auto()
     """Read; a directory stands for all its files."""
+    DATABASE = auto()
+    """Read; a directory in which no output may lie."""
     SHEET = auto()
     """A sample sheet, read together with the files it lists."""
     WRITTEN = auto()
@@ -79,17 +81,17 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "deplete": _READS | {"index": Role.READ} | _written("out1", "out2", "stats"),
     "deplete-index": dict.fromkeys(("references", "exclude"), Role.READ) | _written("out"),
     "kmers count": _READS | _written("out", "histo_file"),
-    "kmers histo": {"database": Role.READ} | _written("out"),
-    "kmers dump": {"database": Role.READ} | _written("out"),
-    "kmers info": {"database": Role.READ},
-    "kmers query": {"in1": Role.READS, "database": Role.READ} | _written("out"),
-    "kmers intersect": {"databases": Role.READ} | _written("out"),
-    "kmers subtract": {"databases": Role.READ} | _written("out"),
-    "kmers union": {"databases": Role.READ} | _written("out"),
-    "kmers model": {"database": Role.READ},
+    "kmers histo": {"database": Role.DATABASE} | _written("out"),
+    "kmers dump": {"database": Role.DATABASE} | _written("out"),
+    "kmers info": {"database": Role.DATABASE},
+    "kmers query": {"in1": Role.READS, "database": Role.DATABASE} | _written("out"),
+    "kmers intersect": {"databases": Role.DATABASE} | _written("out"),
+    "kmers subtract": {"databases": Role.DATABASE} | _written("out"),
+    "kmers union": {"databases": Role.DATABASE} | _written("out"),
+    "kmers model": {"database": Role.DATABASE},
     "kmers spectrum": _READS | _written("out"),
     "unitigs": _READS
-    | dict.fromkeys(("database", "color"), Role.READ)
+    | dict.fromkeys(("database", "color"), Role.DATABASE)
     | _written("out", "gfa", "colors", "stats"),
     "assemble": _READS
     | {"single": Role.READS}
@@ -98,9 +100,9 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "index query": {"in1": Role.READS, "index": Role.CHECKED_LATER} | _written("out"),
     "classify": _READS
     | _REFERENCES
-    | {"database": Role.READ, "samples": Role.SHEET, "candidates": Role.WRITTEN}
+    | {"database": Role.DATABASE, "samples": Role.SHEET, "candidates": Role.WRITTEN}
     | _CALLS,
-    "classify-merge": {"candidates": Role.READS, "database": Role.READ} | _CALLS,
+    "classify-merge": {"candidates": Role.READS, "database": Role.DATABASE} | _CALLS,
     "classify-table": {"reports": Role.READ} | _written("reads", "abundances", "taxpasta", "biom"),
     "db plan": _REFERENCES | {"database": Role.CHECKED_LATER},
     "db build": _REFERENCES | _written("stats") | {"database": Role.CHECKED_LATER},
@@ -108,9 +110,9 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "gpu plan": {"check": Role.READ, "topology": Role.CHECKED_LATER} | _written("out"),
     "db add": _REFERENCES | {"database": Role.CHECKED_LATER},
     "db remove": {"listed": Role.READ, "database": Role.CHECKED_LATER},
-    "db info": {"database": Role.READ},
-    "db stats": {"database": Role.READ},
-    "db verify": {"database": Role.READ},
+    "db info": {"database": Role.DATABASE},
+    "db stats": {"database": Role.DATABASE},
+    "db verify": {"database": Role.DATABASE},
     "evaluate correction": _compared("truth", "in1", "in2", "out1", "out2", "alignments")
     | {"mqc_prefix": Role.MULTIQC},
     "evaluate classification": _compared(
@@ -139,11 +141,13 @@ class Files:
 
     Attributes:
         reads: input files that may be given only once.
+        databases: input directories in which no output may lie.
         also_read: other input files or directories.
         written: output files.
     """
 
     reads: list[str] = field(default_factory=list)
+    databases: list[str] = field(default_factory=list)
     also_read: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
 
@@ -167,6 +171,8 @@ def files_of(command: str, values: Mapping[str, Any]) -> Files:
             files.reads += paths
         elif role is Role.READ:
             files.also_read += paths
+        elif role is Role.DATABASE:
+            files.databases += paths
         elif role is Role.WRITTEN:
             patterns += paths
         elif role is Role.MULTIQC:
@@ -217,7 +223,7 @@ def _paths(value: Any) -> Iterator[str]:
 
 
 def check_files(command: str, values: Mapping[str, Any]) -> None:
-    """Refuse to overwrite an input or to write two outputs to one file.
+    """Refuse to overwrite an input, to add to a database or to write two outputs to one file.
 
     Raises:
         UsageError: names the file.
@@ -226,7 +232,8 @@ def check_files(command: str, values: Mapping[str, Any]) -> None:
     from ngsgpu.io.paths import check_distinct
 
     files = files_of(command, values)
-    check_distinct(files.reads, files.written, also_read=files.also_read)
+    also_read = [*files.also_read, *files.databases]
+    check_distinct(files.reads, files.written, also_read=also_read, databases=files.databases)
 
 
 def check_numbers(values: Mapping[str, Any]) -> None:

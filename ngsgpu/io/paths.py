@@ -105,6 +105,7 @@ def check_distinct(
     outputs: Sequence[str | Path] = (),
     *,
     also_read: Iterable[str | Path] = (),
+    databases: Iterable[str | Path] = (),
 ) -> None:
     """Check that no file is named twice among the inputs and outputs of a run.
 
@@ -116,11 +117,12 @@ def check_distinct(
         outputs: files to be written.
         also_read: other input files, which may be named more than once; a directory stands for all
             files in it.
+        databases: folders in which no output may lie either.
 
     Raises:
-        UsageError: a file is named twice; states in which roles.
+        UsageError: a file is named twice, or lies where it must not; states in which roles.
     """
-    _check_apart(outputs)
+    _check_apart(outputs, databases)
     seen: dict[Identity, tuple[str, str]] = {}
     for path in inputs:
         _enter(seen, path, "input")
@@ -133,12 +135,13 @@ def check_distinct(
             raise _clash(written[key], "input and output", str(path))
 
 
-def _check_apart(outputs: Sequence[str | Path]) -> None:
-    places = {Path(os.path.realpath(path)): path for path in outputs}
-    for place, path in places.items():
-        for above in place.parents:
-            if above in places:
-                raise UsageError(f"{path}: lies in the output {places[above]}; choose another name")
+def _check_apart(outputs: Sequence[str | Path], databases: Iterable[str | Path]) -> None:
+    folders = {Path(os.path.realpath(path)): f"the database {path}" for path in databases}
+    folders |= {Path(os.path.realpath(path)): f"the output {path}" for path in outputs}
+    for path in outputs:
+        for above in Path(os.path.realpath(path)).parents:
+            if above in folders:
+                raise UsageError(f"{path}: lies in {folders[above]}; choose another name")
 
 
 def _enter(seen: dict[Identity, tuple[str, str]], path: str | Path, role: str) -> None:

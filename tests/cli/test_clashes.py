@@ -80,7 +80,7 @@ def test_what_every_option_names_is_known() -> None:
         assert text - known <= NO_FILES
 
 
-INPUTS = (Role.READS, Role.READ, Role.SHEET)
+INPUTS = (Role.READS, Role.READ, Role.DATABASE, Role.SHEET)
 OUTPUTS = (Role.WRITTEN, Role.MULTIQC)
 
 
@@ -210,6 +210,17 @@ def test_an_output_that_is_in_a_folder_of_inputs(tmp_path: Path, command: str) -
         world.values[given] = world.folder / "deep"
         world.values[output] = Path(str(inside).removesuffix(end))
         world.is_found("input and output")
+
+
+@pytest.mark.parametrize("command", FILES)
+def test_an_output_that_would_be_in_a_database(tmp_path: Path, command: str) -> None:
+    for number, (output, given) in enumerate(pairs_of(command, OUTPUTS, (Role.DATABASE,))):
+        world = World(tmp_path / str(number), command)
+        world.values[given] = world.folder / "database"
+        world.values[given].mkdir()
+        world.values[output] = through_folder(world.values[given] / "new.tsv")
+        with pytest.raises(UsageError, match="lies in the database"):
+            check_files(command, world.values)
 
 
 @pytest.mark.parametrize("command", FILES)
