@@ -60,7 +60,7 @@ def test_who_waits_says_so(copy: Path, tmp_path: Path, caplog: pytest.LogCapture
     with locked(copy):
         adding = threading.Thread(target=add_references, args=(copy, [path]))
         adding.start()
-        deadline = time.monotonic() + 8
+        deadline = time.monotonic() + 60
         while "waiting for another run" not in caplog.text and time.monotonic() < deadline:
             time.sleep(0.01)
         assert "waiting for another run to finish changing it" in caplog.text
