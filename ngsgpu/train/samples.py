@@ -87,6 +87,8 @@ def _read(path: str | Path, what: str, step: str) -> Iterator[dict[str, NDArray[
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             yield dict(file.items())
+    except MemoryError:
+        raise
     except Exception as error:  # what NumPy, zipfile and zlib raise for damage has no common base
         raise InputError(
             path, f"it holds no {what} ({error})", f"run ngsgpu train {step} again"
