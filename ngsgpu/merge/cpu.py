@@ -111,7 +111,7 @@ def _consensus(
 
     Of two bases the one with the higher score is taken; of two with the same score the first
     read's if ``prefer_first``, else the second's unless that is N. With ``never_ambiguous`` a known
-    base is taken, with its own score, where the other is N, and of two Ns the lower score. With
+    base is taken, as if it were alone, where the other is N, and of two Ns the lower score. With
     ``mask_ties`` two different bases with the same score are N.
 
     Args:
@@ -136,11 +136,12 @@ def _consensus(
         ambiguous += is_ambiguous
         if is_ambiguous and never_ambiguous:
             if base1 == base2:
-                letters[k], scores[k] = base1, min(score1, score2)
+                letters[k], score = base1, min(score1, score2)
             elif base1 == _N:
-                letters[k], scores[k] = base2, score2
+                letters[k], score = base2, score2
             else:
-                letters[k], scores[k] = base1, score1
+                letters[k], score = base1, score1
+            scores[k] = tables.agree[score * SCORES]  # as beside a base that tells nothing
         elif base1 == base2:
             letters[k] = base1
             scores[k] = tables.agree[score1 * SCORES + score2]

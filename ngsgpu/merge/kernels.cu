@@ -107,8 +107,9 @@ __device__ __forceinline__ Called decide(const Overlap& overlap, int k, const u8
     const Called two = call_of(overlap.second, k, classes, rules, tables);
     const bool ambiguous1 = one.code == kAmbiguous, ambiguous2 = two.code == kAmbiguous;
     if (rules.never_ambiguous && (ambiguous1 || ambiguous2)) {
-        if (ambiguous1 && ambiguous2) return {kAmbiguous, min(one.score, two.score)};
-        return ambiguous1 ? two : one;
+        const Called& known = ambiguous1 ? two : one;
+        const u32 score = ambiguous1 && ambiguous2 ? min(one.score, two.score) : known.score;
+        return {known.code, tables.agree[score * kScores]};
     }
     const u32 cell = one.score * kScores + two.score;
     if (one.code == two.code) return {one.code, tables.agree[cell]};

@@ -253,6 +253,9 @@ def test_ties_and_unknown_bases(tmp_path: Path, ngsgpu: Commands) -> None:
     _, bases, _, qualities, _ = fields(tmp_path / "m.fq")
     assert bases == b"ACGTACGTTGCATTGACCAGTCATG"
     assert qualities[24:] == b"I"
+    merge(ngsgpu, "--overlap", "flash", "--max-quality", 20, "-i", one, "-I", two,
+          "-o", tmp_path / "m.fq")  # fmt: skip
+    assert fields(tmp_path / "m.fq")[3] == b"IIIII" + b"5" * 20
     changed = first._replace(bases=first.bases.replace(b"AGTCAT", b"AGTTAT"))
     write(one, fastq([changed]))
     merge(ngsgpu, "--overlap", "flash", "-i", one, "-I", two, "-o", tmp_path / "m.fq")

@@ -93,12 +93,13 @@ def consensus(
                 if parameters.cap_mismatch_quals:
                     score = min(score1, score2, 2)
                 base = base1 if score1 > score2 or (score1 == score2 and base2 == "N") else base2
-        elif base1 == base2 == "N":
-            base, score = "N", min(score1, score2)
-        elif base1 == "N":
-            base, score = base2, score2
-        elif base2 == "N":
-            base, score = base1, score1
+        elif "N" in (base1, base2):
+            base = base2 if base1 == "N" else base1
+            score = score2 if base1 == "N" else score1
+            if base == "N":
+                score = min(score1, score2)
+            wrong = probability(score) + shared
+            score = min(round(-10 * math.log10(wrong)), parameters.max_quality)
         else:
             score = min(posterior(base1, score1, base2, score2, shared), parameters.max_quality)
             # The mate that is read first is the second here where the pair points outwards.
