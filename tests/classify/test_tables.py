@@ -83,6 +83,24 @@ def test_taxpasta_makes_the_same_table(reports: list[str], tmp_path: Path) -> No
     assert (tmp_path / "t.tsv").read_text() == TAXPASTA
 
 
+def test_taxpasta_has_unclassified_reads_where_reports_state_them(
+    reports: list[str], tmp_path: Path
+) -> None:
+    """As TAXPASTA 0.7.0; Kraken 2 writes no such line if all reads are classified."""
+    for path in reports[:2]:
+        whole = Path(path).read_text()
+        Path(path).write_text(whole[whole.index("\n") + 1 :])
+    table = tmp_path / "t.tsv"
+    assert main(["classify-table", *reports[:2], "--taxpasta", str(table)]) == 0
+    taxa = [line.rpartition("\t")[0] for line in TAXPASTA.splitlines()]
+    assert table.read_text().splitlines() == taxa[:1] + taxa[2:]
+    assert main(["classify-table", *reports, "--taxpasta", str(table)]) == 0
+    expected = TAXPASTA.splitlines()
+    expected.append("0\t0\t0\t5")
+    del expected[1]
+    assert table.read_text().splitlines() == expected
+
+
 def test_biom_is_that_of_classify(
     reports: list[str], samples: dict[str, CountedTree], tmp_path: Path
 ) -> None:

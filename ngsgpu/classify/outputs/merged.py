@@ -92,19 +92,18 @@ def taxpasta_table(samples: Samples) -> str:
     """What ``taxpasta merge`` makes of the samples' reports: reads called as each taxon itself.
 
     Like there, taxa without reads of their own are in it, taxa are in the order of the first report
-    that has them, and taxid 0 has the unclassified reads.
+    that has them, and taxid 0 has the unclassified reads, if a report states them.
     """
     taxonomy = samples[0][1].taxonomy
-    seen = dict.fromkeys(node for _, tree in samples for node, _ in tree.walk())
-    rows = [
-        ["taxonomy_id", *(name for name, _ in samples)],
-        ["0", *(str(tree.unclassified) for _, tree in samples)],
-        *(
-            [str(taxonomy.taxid[node]), *(str(tree.direct[node]) for _, tree in samples)]
-            for node in seen
-        ),
-    ]
-    return "".join("\t".join(row) + "\n" for row in rows)
+    rows = {"taxonomy_id": [name for name, _ in samples]}
+    for _, tree in samples:
+        if tree.states_unclassified and "0" not in rows:
+            rows["0"] = [str(other.unclassified) for _, other in samples]
+        for node, _ in tree.walk():
+            taxid = str(taxonomy.taxid[node])
+            if taxid not in rows:
+                rows[taxid] = [str(other.direct[node]) for _, other in samples]
+    return "".join("\t".join([taxid, *cells]) + "\n" for taxid, cells in rows.items())
 
 
 def _header(samples: Samples) -> str:

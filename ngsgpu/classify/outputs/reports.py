@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -38,14 +38,14 @@ class SampleReport:
         path: the file.
         taxa: by taxid, each after its parent.
         direct: reads by taxid, called as the taxon itself.
-        unclassified: reads without a call.
+        unclassified: reads without a call; None: no line states them.
     """
 
     sample: str
     path: Path
     taxa: dict[int, _Taxon] = field(default_factory=dict)
     direct: dict[int, int] = field(default_factory=dict)
-    unclassified: int = 0
+    unclassified: int | None = None
 
 
 def sample_of_report(path: str | Path) -> str:
@@ -63,7 +63,7 @@ def read_report(path: str | Path) -> SampleReport:
     above: list[int] = []
     for number, (direct, code, taxid, name) in _lines(report.path):
         if code == "U":
-            report.unclassified += direct
+            report.unclassified = (report.unclassified or 0) + direct
             continue
         depth = (len(name) - len(name.lstrip(" "))) // 2
         if depth > len(above) or (depth == 0) != (not report.taxa) or taxid in report.taxa:
@@ -125,7 +125,8 @@ def _counted(taxonomy: Taxonomy, report: SampleReport) -> CountedTree:
     direct = np.zeros(len(taxonomy), dtype=np.int64)
     nodes = taxonomy.indices_of(list(report.direct))
     direct[nodes] = list(report.direct.values())
-    return count_tree(taxonomy, direct, report.unclassified)
+    tree = count_tree(taxonomy, direct, report.unclassified or 0)
+    return replace(tree, states_unclassified=report.unclassified is not None)
 
 
 def _taxonomy(reports: Sequence[SampleReport]) -> Taxonomy:

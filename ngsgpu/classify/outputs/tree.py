@@ -30,12 +30,14 @@ class CountedTree:
         direct: int64[n], reads called as this node itself or as a reference sequence of it.
         clade: int64[n], reads called as this node or anything below it.
         unclassified: reads without a call.
+        states_unclassified: whether they are stated even if there are none.
     """
 
     taxonomy: Taxonomy
     direct: NDArray[np.int64]
     clade: NDArray[np.int64]
     unclassified: int
+    states_unclassified: bool = True
 
     @property
     def classified(self) -> int:
