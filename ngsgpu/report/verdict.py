@@ -131,6 +131,7 @@ def _quality(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
         (r.sample.label, own)
         for r in samples
         if (own := r.of(Quality).reads.get("raw")) is not None
+        and own.number("summary.before_filtering.total_reads") != 0
     ]
     if not raw:
         return
@@ -161,7 +162,7 @@ def _correction(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     changed = _numbers(stats, "corrected.reads", "reads.total")
     did = f"{words.count(replaced)} bases ({words.share(replaced, _total(stats, 'reads.bases'))}) "
     did += f"replaced; reads changed: {_range(changed)}"
-    coverage = _numbers(stats, "coverage.value")
+    coverage = _numbers([own for own in stats if own[1].number("reads.total")], "coverage.value")
     what = "correction leaves many errors with so few reads of a locus; sequence deeper if you can"
     yield Verdict(
         "Correction",
@@ -209,7 +210,8 @@ def _joined(
     shares = _numbers(stats, f"pairs.{done}", "pairs.total")
     if shares:
         name, key = length
-        lengths = _numbers(stats, key)
+        # Without any such pair, the statistics have a length of none, or the one that was assumed.
+        lengths = _numbers([own for own in stats if own[1].number(f"pairs.{done}")], key)
         yield Verdict(
             step,
             f"pairs {done}: {_range(shares)}",

@@ -1,0 +1,50 @@
+"""The summary's table of steps: its numbers are of samples that have them, and no failure is OK."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ngsgpu.report.layout import fill_from_layout
+from ngsgpu.report.model import Study
+from ngsgpu.report.render import render_report, report_context
+from ngsgpu.report.study import read_study
+from tests.support.report import Page, statistics, write_json
+
+
+def steps(study: Study) -> dict[str, tuple[str, ...]]:
+    """The lines of the table by step."""
+    return {row[0]: row[1:] for row in report_context(study)["verdict"].rows}
+
+
+def joined(schema: str, done: str, number: int, insert: str, mean: float) -> dict[str, Any]:
+    """Statistics of ten pairs, or of none, some of which became one read each."""
+    pairs = {"total": 10 if mean != 1.0 else 0, done: number}
+    lengths = {"mean": mean, "sd": 1.0, "deviation": 0.0, "estimated": False}
+    return {"schema": schema, "schema_version": 1, "pairs": pairs, insert: lengths}
+
+
+def test_samples_without_a_value_are_not_averaged(manifest: Path, results: Path) -> None:
+    for sample, number, mean in (("sim", 9, 158.5), ("real", 0, 0.0)):
+        document = joined("ngsgpu.merge", "merged", number, "insert_size", mean)
+        write_json(results / sample / "merge/stats.json", document)
+    # An empty sample: the statistics have the insert size that extension starts from.
+    for sample, number, mean in (("sim", 9, 320.0), ("real", 0, 1.0)):
+        document = joined("ngsgpu.extend", "connected", number, "insert", mean)
+        write_json(results / sample / "extend/stats.json", document)
+    empty = statistics(
+        reads={"total": 0, "bases": 0},
+        corrected={"reads": 0, "bases": 0},
+        coverage={"value": 0.0, "estimated": True},
+    )
+    write_json(results / "real/correct/stats.json", empty)
+    study = fill_from_layout(read_study(manifest), results)
+    found = steps(study)
+    assert found["Merging"][1] == "mean fragment: 158.5 bases"
+    assert found["Merging"][0].endswith("(0.0\N{NO-BREAK SPACE}% to 90.0\N{NO-BREAK SPACE}%)")
+    assert found["Extension"][1] == "mean insert size: 320.0 bases"
+    assert found["Correction"][2] == "OK"
+    text = Page(render_report(study)).text
+    assert "mean of the insert size of merged pairs 158.5" in text
+    assert "mean of the insert size of merged pairs –" in text  # noqa: RUF001
+    assert "mean of the insert size, as given –" in text  # noqa: RUF001
