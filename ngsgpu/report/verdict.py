@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ngsgpu.report import words
+from ngsgpu.report.failed import place
 from ngsgpu.report.files import Json
 from ngsgpu.report.model import SampleResults, Study
 from ngsgpu.report.page import Table
@@ -46,8 +47,25 @@ class Verdict:
 
 def verdicts(samples: Sequence[SampleResults]) -> list[Verdict]:
     """One a step that ran, in the order of the page."""
-    return [*_quality(samples), *_correction(samples), *_merging(samples), *_extension(samples),
+    made = [*_quality(samples), *_correction(samples), *_merging(samples), *_extension(samples),
             *_assembly(samples), *_classification(samples)]  # fmt: skip
+    return _with_failures(made, samples)
+
+
+def _with_failures(made: Sequence[Verdict], samples: Sequence[SampleResults]) -> list[Verdict]:
+    """The verdicts with a word on the samples that failed; where all did, there is no other."""
+    failed: dict[str, list[str]] = {}
+    for results in samples:
+        for step in results.failed_in:
+            failed.setdefault(step, []).append(results.sample.label)
+    steps = {verdict.step: verdict for verdict in made}
+    for step, labels in failed.items():
+        verdict = steps.get(step, Verdict(step, words.NOTHING))
+        count = "It" if len(samples) == 1 else f"{len(labels)} of {len(samples)} samples"
+        who = "" if len(samples) == 1 else f" ({_named(labels)})"
+        text = f"{count}{who} failed: the reason is above."
+        steps[step] = replace(verdict, advice=(text, *verdict.advice))
+    return sorted(steps.values(), key=lambda verdict: place(verdict.step))
 
 
 def verdict_table(found: Sequence[Verdict]) -> Table:
@@ -89,12 +107,16 @@ def _advice(values: Values, is_off: str, limit: float, shown: str, what: str) ->
     off = sorted((sign * value, label) for label, value in values if sign * (value - limit) < 0)
     if not off:
         return ()
-    names = [label for _, label in off[:_NAMED]]
-    rest = f" and {len(off) - len(names)} more" if len(off) > len(names) else ""
-    who = f" ({words.listed(names) if not rest else ', '.join(names) + rest})"
-    count = "" if len(values) == 1 else f"{len(off)} of {len(values)} samples{who} "
+    who = f"({_named([label for _, label in off])})"
+    count = "" if len(values) == 1 else f"{len(off)} of {len(values)} samples {who} "
     text = f"{count}{is_off} {shown}: {what}."
     return (text[0].upper() + text[1:],)
+
+
+def _named(labels: Sequence[str]) -> str:
+    """The first few of some samples, and how many more there are."""
+    names, more = list(labels[:_NAMED]), len(labels) - _NAMED
+    return f"{', '.join(names)} and {more} more" if more > 0 else words.listed(names)
 
 
 def _numbers(stats: Sequence[tuple[str, Json]], key: str, of: str = "") -> Values:
