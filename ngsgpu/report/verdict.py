@@ -18,7 +18,7 @@ from ngsgpu.report.sections.correction.section import LOW_COVERAGE, Correction
 from ngsgpu.report.sections.devices import Span, day
 from ngsgpu.report.sections.extension import Extension
 from ngsgpu.report.sections.merging import Merging
-from ngsgpu.report.sections.quality import MANY_ADAPTERS, Quality, adapters
+from ngsgpu.report.sections.quality import MANY_ADAPTERS, Quality, adapters, whole_reads
 
 FINE: Final = "OK"
 """Where there is no advice."""
@@ -149,21 +149,19 @@ def _range(values: Values, unit: str = "") -> str:
 
 
 def _quality(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
-    raw = [
-        (r.sample.label, own)
-        for r in samples
-        if (own := r.of(Quality).reads.get("raw")) is not None
-        and own.number("summary.before_filtering.total_reads") != 0
-    ]
+    raw = [(r.sample.label, own) for r in samples if (own := whole_reads(r)) is not None]
     if not raw:
         return
     good = _numbers(raw, "summary.before_filtering.q30_rate")
     twice = _numbers(raw, "duplication.rate")
     cut = [(label, share) for label, own in raw if (share := adapters(own)) is not None]
     did = f"Q30 or more: {_range(good)} of the bases; duplicates: {_range(twice)}"
+    did += f"; reads with adapter: {_range(cut)}" if cut else ""
+    if doubtful := sum("raw" in r.of(Quality).reads for r in samples) - len(raw):
+        did += f"; without {words.number_words(doubtful, 'failed or empty sample')}"
     yield Verdict(
         "Read quality",
-        f"{did}; reads with adapter: {_range(cut)}" if cut else did,
+        did,
         advice=(
             *_advice(good, "below", _LOW_Q30, "75 % of Q30", "look at the quality by position, "
                      "and consider trimming or sequencing again"),
