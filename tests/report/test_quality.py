@@ -70,7 +70,7 @@ def test_part_of_a_file_is_not_the_quality_of_a_sample(study: Study) -> None:
 
 @pytest.mark.parametrize(
     ("correct", "words"),
-    [(NOTE, "Failed sample: fastp found no reads"), (None, "Empty sample: there are no reads.")],
+    [(NOTE, "Failed sample: fastp found no reads."), (None, "Empty sample: there are no reads.")],
 )
 def test_no_reads_have_no_quality(
     study: Study, results: Path, correct: str | None, words: str
@@ -81,6 +81,7 @@ def test_no_reads_have_no_quality(
         sim = results / "sim/correct/stats.json"
         write_text(results / "real/correct/stats.json", sim.read_text())
     page = Page(render_report(study)).text
+    assert "bases of Q30 or more 0.00 %" not in page
     assert words in page and "trimming or sequencing again" not in page
 
 

@@ -145,23 +145,28 @@ def _doubt(results: SampleResults) -> str:
     fastp takes the reads before a damaged one, and what is no FASTQ for no reads.
     """
     raw = results.of(Quality).reads.get("raw")
-    is_empty = raw is not None and raw.number(f"{_ALL}.total_reads") == 0
+    is_empty = raw is not None and _number_of(raw) == 0
     if results.failed_in and not results.is_read:
-        read = "fastp found no reads" if is_empty else "these are the reads that fastp could read"
-        return f"Failed sample: {read}, not the sample's quality."
+        if is_empty:
+            return "Failed sample: fastp found no reads."
+        return "Failed sample: these are the reads that fastp could read, not the sample's quality."
     return "Empty sample: there are no reads." if is_empty else ""
 
 
 def adapters(reads: Json) -> float | None:
     """Share of the reads with adapter."""
-    total = reads.number(f"{_ALL}.total_reads")
+    total = _number_of(reads)
     found = reads.number("adapter_cutting.adapter_trimmed_reads")
     return None if found is None or not total else found / total
 
 
+def _number_of(reads: Json) -> float | None:
+    return reads.number(f"{_ALL}.total_reads")
+
+
 def _table(reads: Mapping[str, Json], doubt: str) -> Table:
     def percent(key: str) -> Callable[[Json], str]:
-        return lambda own: words.percent(own.number(key))
+        return lambda own: words.percent(own.number(key) if _number_of(own) != 0 else None)
 
     def count(key: str) -> Callable[[Json], str]:
         return lambda own: words.count(own.number(key))
