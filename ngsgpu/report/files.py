@@ -160,9 +160,19 @@ def json_if_named(path: Path | None, what: str, schema: str, missing: list[str])
     return None if path is None else json_if_present(path, what, schema, missing)
 
 
-def moments(stats: Json, entry: str, deviation: str, what: str) -> list[tuple[str, str, str]]:
-    """Lines with the mean and the standard deviation of lengths."""
+def moments(
+    stats: Json, entry: str, deviation: str, what: str, of: str
+) -> list[tuple[str, str, str]]:
+    """Lines with the mean and the standard deviation of lengths; of none, they have no value.
+
+    ``of`` is the key of the number of pairs that they are from.
+    """
+    is_known = stats.number(of) != 0
     return [
-        (f"{label} of the {what}", words.decimal(stats.number(f"{entry}.{key}"), 1), "")
+        (
+            f"{label} of the {what}",
+            words.decimal(stats.number(f"{entry}.{key}") if is_known else None, 1),
+            "",
+        )
         for label, key in (("mean", "mean"), ("standard deviation", deviation))
     ]

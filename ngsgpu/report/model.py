@@ -197,12 +197,16 @@ class SampleResults:
         parts: results of each stage, by type; see ``of``.
         missing: descriptions of missing results.
         notes: reasons for missing results that the workflow should have made.
+        failed_in: steps in which the sample failed.
+        is_read: whether a step read all reads; none may have been asked to.
     """
 
     sample: Sample
     parts: dict[type, object] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    failed_in: list[str] = field(default_factory=list)
+    is_read: bool = True
 
     def of(self, kind: type[T]) -> T:
         """What the stage whose results are of a type read."""

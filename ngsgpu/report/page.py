@@ -56,11 +56,12 @@ class Plot:
 
 @dataclass
 class SampleSection:
-    """Tables and figures of one sample in one section of the report."""
+    """Tables and figures of one sample in one section of the report, and a note on all of them."""
 
     name: str
     label: str
     kind: str
+    note: str = ""
     tables: list[tuple[str, Table]] = field(default_factory=list)
     figures: list[Plot] = field(default_factory=list)
     details: list[tuple[str, Table]] = field(default_factory=list)

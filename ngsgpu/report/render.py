@@ -7,7 +7,7 @@ from typing import Any
 
 from ngsgpu._version import __version__
 from ngsgpu.report import summary, words
-from ngsgpu.report.exports.methods import Methods
+from ngsgpu.report.exports.methods import SOURCES, Methods
 from ngsgpu.report.exports.software import read_runs
 from ngsgpu.report.model import Study
 from ngsgpu.report.sections import STAGES
@@ -101,6 +101,7 @@ def report_context(study: Study) -> dict[str, Any]:
         "config": json.dumps(study.config, indent=2) if study.config else "",
         "commands": parameters.commands(samples),
         "methods": methods,
+        "sources": SOURCES,
         "missing": summary.missing_table(samples),
         "failures": summary.failures(samples),
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ngsgpu.report import words
 from ngsgpu.report.absent import explained, read_note
+from ngsgpu.report.failed import failed_steps, is_read
 from ngsgpu.report.files import Json
 from ngsgpu.report.model import Sample, SampleResults
 from ngsgpu.report.page import Column, Finding, Table
@@ -26,6 +27,7 @@ def collect(sample: Sample) -> SampleResults:
     results = SampleResults(sample)
     noted = (read_note(path) for path in sample.files.results())
     results.notes = list(dict.fromkeys(note for note in noted if note is not None))
+    results.failed_in, results.is_read = failed_steps(sample), is_read(sample)
     # If reads were only classified, a missing correction is not reported.
     is_only_classified = sample.files.one("correct") is None and sample.is_classified
     for stage in sorted(STAGES, key=lambda stage: not stage.is_expected):
@@ -56,8 +58,9 @@ def lead(samples: Sequence[SampleResults]) -> str:
         backend = f" on {words.listed(backends).upper()}" if backends else ""
         known = {"ngsgpu.correct": "the CARE algorithm", "ngsgpu.spectrum": "by k-mers"}
         how = words.listed(sorted({known[str(c.get("schema"))] for c in corrected}))
+        of = "" if len(corrected) == len(samples) else f"; {len(corrected)} of them"
         text += (
-            f", {reads:,.0f} reads with {bases:,.0f} bases in all, went through error "
+            f"{of}, {reads:,.0f} reads with {bases:,.0f} bases in all, went through error "
             f"correction by {program} ({how}{backend})."
         )
     elif any(results.sample.is_classified for results in samples):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ngsgpu.report import words
+from ngsgpu.report.failed import place
 from ngsgpu.report.files import Json
 from ngsgpu.report.model import SampleResults, Study
 from ngsgpu.report.page import Table
@@ -17,7 +18,7 @@ from ngsgpu.report.sections.correction.section import LOW_COVERAGE, Correction
 from ngsgpu.report.sections.devices import Span, day
 from ngsgpu.report.sections.extension import Extension
 from ngsgpu.report.sections.merging import Merging
-from ngsgpu.report.sections.quality import MANY_ADAPTERS, Quality, adapters
+from ngsgpu.report.sections.quality import MANY_ADAPTERS, Quality, adapters, whole_reads
 
 FINE: Final = "OK"
 """Where there is no advice."""
@@ -46,8 +47,25 @@ class Verdict:
 
 def verdicts(samples: Sequence[SampleResults]) -> list[Verdict]:
     """One a step that ran, in the order of the page."""
-    return [*_quality(samples), *_correction(samples), *_merging(samples), *_extension(samples),
+    made = [*_quality(samples), *_correction(samples), *_merging(samples), *_extension(samples),
             *_assembly(samples), *_classification(samples)]  # fmt: skip
+    return _with_failures(made, samples)
+
+
+def _with_failures(made: Sequence[Verdict], samples: Sequence[SampleResults]) -> list[Verdict]:
+    """The verdicts with a word on the samples that failed; where all did, there is no other."""
+    failed: dict[str, list[str]] = {}
+    for results in samples:
+        for step in results.failed_in:
+            failed.setdefault(step, []).append(results.sample.label)
+    steps = {verdict.step: verdict for verdict in made}
+    for step, labels in failed.items():
+        verdict = steps.get(step, Verdict(step, words.NOTHING))
+        count = "It" if len(samples) == 1 else f"{len(labels)} of {len(samples)} samples"
+        who = "" if len(samples) == 1 else f" ({_named(labels)})"
+        text = f"{count}{who} failed: the reason is above."
+        steps[step] = replace(verdict, advice=(text, *verdict.advice))
+    return sorted(steps.values(), key=lambda verdict: place(verdict.step))
 
 
 def verdict_table(found: Sequence[Verdict]) -> Table:
@@ -89,12 +107,16 @@ def _advice(values: Values, is_off: str, limit: float, shown: str, what: str) ->
     off = sorted((sign * value, label) for label, value in values if sign * (value - limit) < 0)
     if not off:
         return ()
-    names = [label for _, label in off[:_NAMED]]
-    rest = f" and {len(off) - len(names)} more" if len(off) > len(names) else ""
-    who = f" ({words.listed(names) if not rest else ', '.join(names) + rest})"
-    count = "" if len(values) == 1 else f"{len(off)} of {len(values)} samples{who} "
+    who = f"({_named([label for _, label in off])})"
+    count = "" if len(values) == 1 else f"{len(off)} of {len(values)} samples {who} "
     text = f"{count}{is_off} {shown}: {what}."
     return (text[0].upper() + text[1:],)
+
+
+def _named(labels: Sequence[str]) -> str:
+    """The first few of some samples, and how many more there are."""
+    names, more = list(labels[:_NAMED]), len(labels) - _NAMED
+    return f"{', '.join(names)} and {more} more" if more > 0 else words.listed(names)
 
 
 def _numbers(stats: Sequence[tuple[str, Json]], key: str, of: str = "") -> Values:
@@ -127,20 +149,19 @@ def _range(values: Values, unit: str = "") -> str:
 
 
 def _quality(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
-    raw = [
-        (r.sample.label, own)
-        for r in samples
-        if (own := r.of(Quality).reads.get("raw")) is not None
-    ]
+    raw = [(r.sample.label, own) for r in samples if (own := whole_reads(r)) is not None]
     if not raw:
         return
     good = _numbers(raw, "summary.before_filtering.q30_rate")
     twice = _numbers(raw, "duplication.rate")
     cut = [(label, share) for label, own in raw if (share := adapters(own)) is not None]
     did = f"Q30 or more: {_range(good)} of the bases; duplicates: {_range(twice)}"
+    did += f"; reads with adapter: {_range(cut)}" if cut else ""
+    if doubtful := sum("raw" in r.of(Quality).reads for r in samples) - len(raw):
+        did += f"; without {words.number_words(doubtful, 'failed or empty sample')}"
     yield Verdict(
         "Read quality",
-        f"{did}; reads with adapter: {_range(cut)}" if cut else did,
+        did,
         advice=(
             *_advice(good, "below", _LOW_Q30, "75 % of Q30", "look at the quality by position, "
                      "and consider trimming or sequencing again"),
@@ -161,7 +182,7 @@ def _correction(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     changed = _numbers(stats, "corrected.reads", "reads.total")
     did = f"{words.count(replaced)} bases ({words.share(replaced, _total(stats, 'reads.bases'))}) "
     did += f"replaced; reads changed: {_range(changed)}"
-    coverage = _numbers(stats, "coverage.value")
+    coverage = _numbers([own for own in stats if own[1].number("reads.total")], "coverage.value")
     what = "correction leaves many errors with so few reads of a locus; sequence deeper if you can"
     yield Verdict(
         "Correction",
@@ -209,7 +230,8 @@ def _joined(
     shares = _numbers(stats, f"pairs.{done}", "pairs.total")
     if shares:
         name, key = length
-        lengths = _numbers(stats, key)
+        # Without any such pair, the statistics have a length of none, or the one that was assumed.
+        lengths = _numbers([own for own in stats if own[1].number(f"pairs.{done}")], key)
         yield Verdict(
             step,
             f"pairs {done}: {_range(shares)}",

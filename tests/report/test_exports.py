@@ -100,7 +100,7 @@ def test_tables_are_those_of_the_page(tmp_path: Path) -> None:
         rows = list(csv.reader(file))
     assert rows[0] == ["sample", "value", "uncorrected", "corrected"]
     assert ["a", "reads", "200", "200"] in rows
-    assert ["a", "reads with adapter", "4.50 %", "1.00 %"] in rows
+    assert ["a", "reads with adapter (%)", "4.50", "1.00"] in rows
     with (folder / "sample.csv").open(newline="") as file:
         samples = list(csv.DictReader(file))
     assert [(own["sample"], own["bases"]) for own in samples] == [("a", "200000"), ("b", "")]
@@ -116,9 +116,9 @@ def test_cells_are_for_programs() -> None:
     part = {"name": "calls", "table": None, "sections": sections}
     assert csv_tables({"parts": [part], "cost_table": other, "lead": "text"}) == {
         "cost.csv": 'taxon,reads\nz,1234567\n"z, too","12,34"\n',
-        "calls-taxa.csv": "sample,taxon,share (%),change,reads\n"
-        "S one,x,1.5,1 % → 2 %,\nS one,y,,,\n"
-        'T,z,,,1234567\nT,"z, too",,,"12,34"\n',
+        "calls-taxa.csv": "sample,taxon,share (%),change before (%),change after (%),reads\n"
+        "S one,x,1.5,1,2,\nS one,y,,,,\n"
+        'T,z,,,,1234567\nT,"z, too",,,,"12,34"\n',
     }
 
 
@@ -154,3 +154,34 @@ def test_tables_over_inputs_are_refused(tmp_path: Path) -> None:
     assert main([*arguments, "--tables", str(tmp_path / "tables")]) == 2
     assert study.read_bytes() == before
     assert not (tmp_path / "r.html").exists()
+
+
+def test_cells_hold_one_number_each() -> None:
+    overview = Table(
+        ("sample", "error rate", "N50", "correction time", "memory", "coverage", "words"),
+        [
+            ("a", "0.96 % →\N{NO-BREAK SPACE}0.000367 %", "1,500 → 2,500", "1.1 s", "261 MiB",
+             "29.9 (estimated)", "1 → 2 or so"),
+            ("b", NOTHING, f"1,200 → {NOTHING}", "3 min 20 s", "1.50 GiB", "30.0", "3"),
+        ],
+    )  # fmt: skip
+    truth = Table(
+        ("", "ngsgpu"),
+        [("pairs", "15,000"), ("connected", "14,990 (99.9 %)"), ("missed", f"0 ({NOTHING})"),
+         ("error rate", "0.000201 %")],
+    )  # fmt: skip
+    stages = Table(
+        ("stage", "a", "b"),
+        [("read", "0.2 s", "2 h 05 min"), ("peak memory", "261 MiB", NOTHING), ("k", "21", "31")],
+    )
+    section = SampleSection("s", "10 %", "real", tables=[("Truth", truth)])
+    parts = [{"name": "e", "table": None, "sections": [section]}]
+    assert csv_tables({"overview": overview, "stages": stages, "parts": parts}) == {
+        "overview.csv": "sample,error rate before (%),error rate after (%),N50 before,N50 after,"
+        'correction time (s),memory (MiB),coverage,"coverage, note",words\n'
+        "a,0.96,0.000367,1500,2500,1.1,261,29.9,estimated,1 → 2 or so\n"
+        "b,,,1200,,200,1536,30.0,,3\n",
+        "stages.csv": "stage,a,b\nread (s),0.2,7500\npeak memory (MiB),261,\nk,21,31\n",
+        "e-truth.csv": 'sample,value,ngsgpu,"ngsgpu, share (%)"\n10 %,pairs,15000,\n'
+        "10 %,connected,14990,99.9\n10 %,missed,0,\n10 %,error rate,,0.000201\n",
+    }

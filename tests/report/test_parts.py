@@ -111,6 +111,21 @@ def test_multiqc_content_of_other_stages(
     assert found == [bars, columns]
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"schema": "ngsgpu.merge", "pairs": {"total": 8, "merged": 0},
+         "insert_size": {"mean": 0.0}},
+        {"schema": "ngsgpu.extend", "pairs": {"total": 0, "connected": 0, "remaining": 0},
+         "insert": {"mean": 1.0}},
+    ],
+)  # fmt: skip
+def test_multiqc_content_has_no_length_of_no_pair(tmp_path: Path, document: dict) -> None:
+    _, columns = multiqc.write_content(document, str(tmp_path / "s"), "ecoli")
+    found = json.loads(columns.read_text())["data"]["ecoli"]
+    assert not {"insert", "insert_size"} & found.keys()
+
+
 def test_multiqc_content_of_anything_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no MultiQC content for statistics of ngsgpu\.kmers"):
         multiqc.write_content({"schema": "ngsgpu.kmers"}, str(tmp_path / "s"), "x")

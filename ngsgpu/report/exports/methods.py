@@ -19,13 +19,14 @@ SOURCES: Final = {
     "error corrections using machine learning. BMC Bioinformatics 23, 227 (2022).",
     "flash": "Magoč T., Salzberg S. L. FLASH: fast length adjustment of short reads to improve "
     "genome assemblies. Bioinformatics 27, 2957-2963 (2011).",
-    "carex": "Kallenborn F. GPU-accelerated error correction and read extension. Dissertation, "
-    "Johannes Gutenberg University Mainz (2024).",
+    "carex": "Kallenborn F. High-performance processing of Next-Generation Sequencing data on "
+    "CUDA-enabled GPUs. Dissertation, Johannes Gutenberg University Mainz (2024).",
     "konnector": "Vandervalk B. P. et al. Konnector v2.0: pseudo-long reads from paired-end "
     "sequencing data. BMC Medical Genomics 8, S1 (2015).",
     "metacache": "Müller A. et al. MetaCache: context-aware classification of metagenomic reads "
     "using minhashing. Bioinformatics 33, 3740-3748 (2017).",
-    "abundance": "Kobus R. Dissertation, Johannes Gutenberg University Mainz (2023).",
+    "abundance": "Kobus R. Accelerating bioinformatics applications on CUDA-enabled multi-GPU "
+    "systems. Dissertation, Johannes Gutenberg University Mainz (2023).",
     "spades": "Prjibelski A. et al. Using SPAdes de novo assembler. Current Protocols in "
     "Bioinformatics 70, e102 (2020).",
     "skesa": "Souvorov A., Agarwala R., Lipman D. J. SKESA: strategic k-mer extension for "
@@ -41,7 +42,7 @@ SOURCES: Final = {
     "snakemake": "Mölder F. et al. Sustainable data analysis with Snakemake. F1000Research 10, 33 "
     "(2021).",
 }
-"""References by what they are cited for."""
+"""References by what they are cited for; the titles are those of CITATION.cff."""
 
 
 class Methods:

@@ -146,7 +146,7 @@ def _merge_content(document: Document, sample: str) -> tuple[str, str]:
                  "min": 0, "max": 100, "format": "{:,.1f}", "scale": "Greens"},
             ),
             "insert_size": (
-                inserts["mean"],
+                inserts["mean"] if pairs["merged"] else None,
                 {"title": "Merged insert", "description": "Mean insert size of merged pairs",
                  "suffix": " bp", "min": 0, "format": "{:,.0f}", "scale": "Blues"},
             ),
@@ -173,7 +173,7 @@ def _extend_content(document: Document, sample: str) -> tuple[str, str]:
                  "suffix": "%", "min": 0, "max": 100, "format": "{:,.1f}", "scale": "Greens"},
             ),
             "insert": (
-                insert["mean"],
+                insert["mean"] if pairs["total"] else None,
                 {"title": "Insert", "description": "Mean insert size used for extension",
                  "suffix": " bp", "min": 0, "format": "{:,.0f}", "scale": "Blues"},
             ),

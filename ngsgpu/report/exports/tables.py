@@ -6,21 +6,21 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from ngsgpu.report import words
-from ngsgpu.report.page import SampleSection, Table
+from ngsgpu.report.exports.cells import numbers, plain, with_units_in_labels
+from ngsgpu.report.page import Column, SampleSection, Table
 
-_NUMBER = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
-_PERCENT = re.compile(r"[+-]?[\d.,e-]+ %")
+_QUANTITIES: Final = ("", "stage")
+"""Headings of labels whose rows are quantities, each with a unit of its own."""
 
 
 def csv_tables(context: Mapping[str, Any]) -> dict[str, str]:
     """CSV text by file name, of all tables in what a page is made from.
 
     Tables that samples have one each of are put together; their first column is the sample. Cells
-    are as in the page, but without separators of thousands, and empty for missing values. A column
-    of percentages has its unit in the heading.
+    hold one number each where the page has numbers (see ``cells``), and are empty for missing
+    values; the unit is in the heading, or in the label of a row that is a quantity.
 
     Args:
         context: variables of the page: tables, and under ``parts`` the sections of each stage.
@@ -31,7 +31,7 @@ def csv_tables(context: Mapping[str, Any]) -> dict[str, str]:
             found[f"{part['name']}.csv"] = _csv(part["table"])
         for title, table in _joined(part["sections"]):
             name = _slug(title).removeprefix(f"{part['name']}-")
-            found[f"{part['name']}-{name}.csv"] = _csv(table)
+            found[f"{part['name']}-{name}.csv"] = _csv(table, labels=2)
     return found
 
 
@@ -59,26 +59,28 @@ def _joined(sections: Sequence[SampleSection]) -> Iterator[tuple[str, Table]]:
         yield title, Table(("sample", *headings), rows)
 
 
-def _csv(table: Table) -> str:
-    rows = [[_plain(cell) for cell in row] for row in table.rows]
-    headings = [heading or "value" for heading in table.headings]
-    for column, heading in enumerate(headings):
-        cells = [row[column] for row in rows if row[column]]
-        if cells and all(_PERCENT.fullmatch(cell) for cell in cells):
-            headings[column] = f"{heading} (%)".strip()
-            for row in rows:
-                row[column] = row[column].removesuffix(" %")
+def _csv(table: Table, labels: int = 1) -> str:
+    """A table's text; its first columns, the labels, are not looked at for numbers."""
+    cells = [[plain(cell) for cell in column] for column in zip(*table.rows, strict=True)]
+    columns = [
+        Column(heading, own) for heading, own in zip(table.headings, cells, strict=False)
+    ] or [Column(heading, []) for heading in table.headings]
+    found = [
+        part
+        for number, column in enumerate(columns)
+        for part in ([column] if number < labels or number in table.text_columns
+                     else numbers(column))
+    ]  # fmt: skip
+    own = found[labels - 1]
+    if own.heading in _QUANTITIES:
+        found[labels - 1] = Column(
+            own.heading or "value", with_units_in_labels(own.cells, found[labels:])
+        )
     text = io.StringIO()
+    rows = zip(*(column.cells for column in found), strict=True)
+    headings = [column.heading or "value" for column in found]
     csv.writer(text, lineterminator="\n").writerows([headings, *rows])
     return text.getvalue()
-
-
-def _plain(cell: str) -> str:
-    """A cell for programs: numbers without separators, nothing for a missing value."""
-    text = cell.replace("\N{NO-BREAK SPACE}", " ").strip()
-    if text == words.NOTHING:
-        return ""
-    return _NUMBER.sub(lambda found: found.group().replace(",", ""), text)
 
 
 def _slug(text: str) -> str:

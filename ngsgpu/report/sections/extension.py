@@ -125,7 +125,7 @@ def _process_table(stats: Json) -> Table:
         stats.line("… by one direction", "pairs.one", "pairs.connected"),
         stats.line("… by both directions, differently", "pairs.differ", "pairs.connected"),
         stats.line("… by merging both directions", "pairs.merged", "pairs.connected"),
-        *moments(stats, "insert", "sd", f"insert size, {_origin(stats)}"),
+        *moments(stats, "insert", "sd", f"insert size, {_origin(stats)}", "pairs.total"),
     ]
     return Table(("", "number", "share"), rows)
 

@@ -151,7 +151,7 @@ def _process_table(stats: Json) -> Table:
         stats.line("bases in overlaps", "overlaps.bases"),
         stats.line("… that mismatch", "overlaps.mismatches", "overlaps.bases"),
         stats.line("adapter bases trimmed", "trimmed.bases"),
-        *moments(stats, "insert_size", "deviation", "insert size of merged pairs"),
+        *moments(stats, "insert_size", "deviation", "insert size of merged pairs", "pairs.merged"),
     ]
     if stats.get("learned.qualities") is not None:
         shared = stats.number("learned.shared_error_rate")

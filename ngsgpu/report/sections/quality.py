@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MANY_ADAPTERS: Final = 0.01
 """Share of reads with adapter from which the report recommends to trim them."""
+_ALL: Final = "summary.before_filtering"
+"""fastp's figures of all reads; it would filter some."""
 
 
 @dataclass(eq=False)
@@ -38,10 +40,7 @@ class QualityStage(Stage):
     name = "quality"
     title = "Read quality"
     files = (FileSpec("qc", ("qc/{}.fastp.json",), VARIANTS),)
-    intro = (
-        "<p>fastp looked at the reads before and after correction, which keeps their number and "
-        "lengths. Adapters were counted, not trimmed.</p>"
-    )
+    intro = "<p>fastp looked at the reads{}. Adapters were counted, not trimmed.</p>"
 
     def read(self, sample: Sample, missing: list[str]) -> Quality:
         """Read fastp's reports; not every study has them."""
@@ -63,7 +62,8 @@ class QualityStage(Stage):
         """A table of both, qualities and GC content by position."""
         section, reads = super().section(results, number), results.of(Quality).reads
         if reads:
-            section.tables.append(("Reads", _table(reads)))
+            section.note = _doubt(results)
+            section.tables.append(("Reads", _table(reads, _doubt(results))))
             qualities = _curves(reads, "quality_curves.mean")
             contents = _curves(reads, "content_curves.GC")
             if qualities and not is_brief:
@@ -73,6 +73,24 @@ class QualityStage(Stage):
                 drawing = _by_position(f"gc{number}", contents, "GC content")
                 section.plot(drawing, "GC content by position; dashed: second mates.")
         return section
+
+    def intro_for(self, samples: Sequence[SampleResults]) -> str:
+        """Whether correction kept numbers and lengths, which it does unless it trims reads."""
+        both = [
+            [own.number(f"{_ALL}.{key}") for key in ("total_reads", "total_bases")]
+            == [raw.number(f"{_ALL}.{key}") for key in ("total_reads", "total_bases")]
+            for results in samples
+            if (raw := whole_reads(results)) is not None
+            and (own := results.of(Quality).reads.get("corrected")) is not None
+        ]
+        if not both:
+            return self.intro.format("")
+        changed = both.count(False)
+        kept = ", which keeps their number and lengths" if not changed else (
+            f", which also changed their number or lengths in {changed} of {len(both)} samples"
+            if len(both) > 1 else ", which also changed their number or lengths"
+        )  # fmt: skip
+        return self.intro.format(f" before and after correction{kept}")
 
     def overlays(self, samples: Sequence[SampleResults]) -> list[Plot]:
         """Qualities and GC content by position, of the uncorrected reads."""
@@ -84,6 +102,7 @@ class QualityStage(Stage):
             lines = [
                 (range(1, len(values) + 1), values.tolist())
                 for results in samples
+                if not _doubt(results)
                 for (variant, mate), values in _curves(results.of(Quality).reads, key).items()
                 if (variant, mate) == ("raw", 1)
             ]
@@ -95,7 +114,7 @@ class QualityStage(Stage):
 
     def say(self, results: SampleResults, finding: Finding) -> None:
         """Adapters, if there are many."""
-        raw = results.of(Quality).reads.get("raw")
+        raw = whole_reads(results)
         share = None if raw is None else adapters(raw)
         if share is not None and share >= MANY_ADAPTERS:
             finding.sentences.append(
@@ -105,7 +124,7 @@ class QualityStage(Stage):
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
         """Share of bases with a quality of 30 or more, and of duplicates, before correction."""
-        raw = [results.of(Quality).reads.get("raw") for results in samples]
+        raw = [whole_reads(results) for results in samples]
         return [
             Column(heading, [words.percent(own.number(key) if own else None, 1) for own in raw])
             for heading, key in (
@@ -115,34 +134,59 @@ class QualityStage(Stage):
         ]
 
 
+def whole_reads(results: SampleResults) -> Json | None:
+    """Fastp's figures of a sample's uncorrected reads; None unless they speak for the sample."""
+    return None if _doubt(results) else results.of(Quality).reads.get("raw")
+
+
+def _doubt(results: SampleResults) -> str:
+    """Why fastp's figures do not speak for the sample; empty if they do.
+
+    fastp takes the reads before a damaged one, and what is no FASTQ for no reads.
+    """
+    raw = results.of(Quality).reads.get("raw")
+    is_empty = raw is not None and _number_of(raw) == 0
+    if results.failed_in and not results.is_read:
+        if is_empty:
+            return "Failed sample: fastp found no reads."
+        return "Failed sample: these are the reads that fastp could read, not the sample's quality."
+    return "Empty sample: there are no reads." if is_empty else ""
+
+
 def adapters(reads: Json) -> float | None:
     """Share of the reads with adapter."""
-    total = reads.number("summary.before_filtering.total_reads")
+    total = _number_of(reads)
     found = reads.number("adapter_cutting.adapter_trimmed_reads")
     return None if found is None or not total else found / total
 
 
-def _table(reads: Mapping[str, Json]) -> Table:
+def _number_of(reads: Json) -> float | None:
+    return reads.number(f"{_ALL}.total_reads")
+
+
+def _table(reads: Mapping[str, Json], doubt: str) -> Table:
     def percent(key: str) -> Callable[[Json], str]:
-        return lambda own: words.percent(own.number(key))
+        return lambda own: words.percent(own.number(key) if _number_of(own) != 0 else None)
 
     def count(key: str) -> Callable[[Json], str]:
         return lambda own: words.count(own.number(key))
 
-    all_reads = "summary.before_filtering"
     rows: dict[str, Callable[[Json], str]] = {
-        "reads": count(f"{all_reads}.total_reads"),
-        "bases": count(f"{all_reads}.total_bases"),
-        "mean length": count(f"{all_reads}.read1_mean_length"),
-        "… of second mates": count(f"{all_reads}.read2_mean_length"),
-        "bases of Q20 or more": percent(f"{all_reads}.q20_rate"),
-        "bases of Q30 or more": percent(f"{all_reads}.q30_rate"),
-        "GC content": percent(f"{all_reads}.gc_content"),
+        "reads": count(f"{_ALL}.total_reads"),
+        "bases": count(f"{_ALL}.total_bases"),
+        "mean length": count(f"{_ALL}.read1_mean_length"),
+        "… of second mates": count(f"{_ALL}.read2_mean_length"),
+        "bases of Q20 or more": percent(f"{_ALL}.q20_rate"),
+        "bases of Q30 or more": percent(f"{_ALL}.q30_rate"),
+        "GC content": percent(f"{_ALL}.gc_content"),
         "duplicates": percent("duplication.rate"),
         "reads with adapter": lambda own: words.percent(adapters(own)),
     }
     cells = [(label, *(cell(own) for own in reads.values())) for label, cell in rows.items()]
     kept = [row for row in cells if any(cell != words.NOTHING for cell in row[1:])]
+    if doubt:
+        # The table as a file has no note above it.
+        kept.insert(0, ("sample", *(doubt.partition(" sample")[0].lower() for _ in reads)))
     return Table(("", *(VARIANT_LABELS[variant] for variant in reads)), kept)
 
 

@@ -1,0 +1,58 @@
+"""The steps in which a sample failed, and whether anything could read all of its reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ngsgpu.report.absent import Note, read_note
+from ngsgpu.report.model import Sample
+from ngsgpu.report.sections import STAGES
+
+_READERS: Final = ("deplete", "correct", "merge", "extend", "classification")
+"""Files of steps that fail unless they can read all reads."""
+
+
+def failed_steps(sample: Sample) -> list[str]:
+    """The steps in which a sample failed; not those that only lack what an earlier one makes.
+
+    Dependent jobs pass a note on, so a step that has the note of an earlier one did not run.
+    """
+    seen: set[Note] = set()
+    found: list[str] = []
+    for step, note in _failures(sample):
+        if note not in seen:
+            seen.add(note)
+            found.append(step)
+    return list(dict.fromkeys(found))
+
+
+def is_read(sample: Sample) -> bool:
+    """Whether a step read all reads of a sample."""
+    return any(
+        path.is_file() and read_note(path) is None
+        for key, path in sample.files.paths.items()
+        if key[0] in _READERS
+    )
+
+
+def place(step: str) -> int:
+    """The place of a step on the page."""
+    return next(n for n, stage in enumerate(STAGES) if step.startswith(stage.title))
+
+
+def _failures(sample: Sample) -> Iterator[tuple[str, Note]]:
+    """Steps and their notes of failures, in the order in which the steps run."""
+    # The page has the corrected reads' quality before correction, which makes them.
+    late = []
+    for stage in STAGES:
+        names = {spec.name for spec in stage.files}
+        for key, path in sample.files.paths.items():
+            if key[0] not in names or (note := read_note(path)) is None or not note.is_failure:
+                continue
+            if key == ("qc", "corrected"):
+                late.append((stage.title, note))
+                continue
+            database = key[1] if key[0] == "classification" else ""
+            yield f"{stage.title}{f' with {database}' if database else ''}", note
+    yield from late
