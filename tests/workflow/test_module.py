@@ -144,6 +144,25 @@ def test_results_elsewhere_up_to_the_report(
     assert f"{corrected['reads']['total']:,}" in page
 
 
+def test_corrected_reads_elsewhere_are_classified(
+    host: Callable[..., str], study: Path, snakemake: Snakemake
+) -> None:
+    """What a batch is, and how large, is asked when the host's own paths are in force again."""
+    rows = [f"{name}\tdata/na12878_lane1_R{mate}.fastq.gz\n" for mate, name in ((1, "a"), (2, "b"))]
+    header = "sample\tfastq_1\n"
+    called = [
+        f"inner/results/{name}/classify/human/{name}.kraken2.report.txt" for name in ("a", "b")
+    ]
+    module = '    prefix: "inner"'
+    classify = {"reads": "corrected"}
+    host(called[0], module, sheet=header + "".join(rows), classify=classify)
+    sheet = study / "inner" / "results" / "databases" / "human" / "batches" / "0001.tsv"
+    assert "\tinner/results/b/correct/reads.fastq.gz\t" in sheet.read_text()
+    # A sample less: nothing to do for its fellow.
+    said = host(called[0], module, sheet=header + rows[0], classify=classify)
+    assert "Nothing to be done" in said
+
+
 def test_one_rule_for_samples_of_the_host(host: Callable[..., str], study: Path) -> None:
     """Inputs and resources replaced, no sheet at all: plain paths, not lists of them."""
     host(

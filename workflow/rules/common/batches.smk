@@ -11,9 +11,14 @@
 from collections import Counter
 
 
+# How a workflow that takes this one as a module moves its files. Kept, since functions of jobs are
+# called when all files have been read, and the workflow's modifier is by then that of the outermost.
+MODIFIER = workflow.modifier
+
+
 def placed(path):
     """Where a file of the results is: a workflow that takes this one as a module may move them."""
-    return Path(str(workflow.modifier.modify_path(path)))
+    return Path(str(MODIFIER.modify_path(path)))
 
 
 def changed_at(path):
@@ -35,12 +40,19 @@ def treatment(name):
     return f"{zlib.crc32(json.dumps(own).encode()):08x}"
 
 
+def rows_of(sheet):
+    """The rows of a batch's sheet: name, files of both mates, treatment.
+
+    Raises:
+        FileNotFoundError: it is not written yet.
+    """
+    return [line.split("\t") for line in Path(sheet).read_text().splitlines()[1:]]
+
+
 def recorded_rows(database, batch):
-    """The rows of a batch as it was written down: name, files of both mates, treatment."""
+    """The rows of a batch as it was written down; none if it was not."""
     sheet = placed(f"results/databases/{database}/batches/{batch}.tsv")
-    if not sheet.exists():
-        return []
-    return [line.split("\t") for line in sheet.read_text().splitlines()[1:]]
+    return rows_of(sheet) if sheet.exists() else []
 
 
 def recorded_batches(database):
