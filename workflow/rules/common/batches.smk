@@ -10,7 +10,6 @@
 
 from collections import Counter
 
-
 # How a workflow that takes this one as a module moves its files. Kept, since functions of jobs are
 # called when all files have been read, and the workflow's modifier is by then that of the outermost.
 MODIFIER = workflow.modifier
@@ -71,8 +70,11 @@ def is_rebuilt(database, newest_record):
     own = DATABASES[database]
     if own.path is not None:
         return changed_at(Path(own.path) / "manifest.json") > newest_record
+    # Sources that were touched alone make no new plan: Snakemake compares their checksums. So batches
+    # that were written down since count as well, or all samples would be classified ever again.
     built = changed_at(placed(f"results/databases/{database}/db/manifest.json"))
-    return any(changed_at(path) > built for path in sources_of(database))
+    newest = max(built, newest_record)
+    return any(changed_at(path) > newest for path in sources_of(database))
 
 
 def kept_batches(database, record):
