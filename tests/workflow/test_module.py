@@ -250,6 +250,18 @@ def test_study_that_init_writes(study: Path, snakemake: Snakemake) -> None:
     assert " ".join(stats["command"]).count("_lane") == 4
 
 
+def test_config_of_ones_own_stands_alone_in_a_new_study(study: Path, snakemake: Snakemake) -> None:
+    shutil.rmtree(study / "config")
+    init_study(study, reads=[study / "data"])
+    (study / "mine.yaml").write_text("samples: config/samples.tsv\nassemble: {enabled: false}\n")
+    snakefile = study / "workflow" / "Snakefile"
+    said = snakemake("--dry-run", "-p", "--configfile", "mine.yaml", snakefile=snakefile).stdout
+    assert "correct_pairs" in said and "merge_pairs" not in said, said
+    # Single keys change the study's own config, whose title is the folder's name.
+    said = snakemake("--dry-run", "-p", "--config", "quast={}", snakefile=snakefile).stdout
+    assert "merge_pairs" in said, said
+
+
 def test_paths_in_rules_are_where_snakemake_can_change_them() -> None:
     """Inputs and outputs get a prefix from Snakemake; what stands in shell or params does not."""
     for path in sorted((ROOT / "workflow" / "rules").rglob("*.smk")):
