@@ -122,7 +122,7 @@ def _sample_sheet(folder: Path, lanes: Iterable[Lane]) -> str:
         if lane.sample in RESERVED:
             raise InputError(
                 lane.first,
-                f"the workflow cannot have a sample '{lane.sample}', which has a meaning of its own",
+                f"the workflow cannot have a sample '{lane.sample}', a name of its own",
                 "rename the files",
             )
         files = [own for own in (lane.first, lane.second) if own]
