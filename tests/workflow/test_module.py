@@ -79,17 +79,34 @@ rule fetch:
     assert report.stat().st_size > 0
 
 
-def test_module_at_a_tag_of_a_git_repository(
-    host: Callable[..., str], study: Path, tmp_path: Path
-) -> None:
-    """With a prefix, and a rule of it changed; the database's path stays as it is given."""
-    repository = tmp_path / "repository"
-    for folder in ("workflow", "envs", "scripts"):
-        shutil.copytree(ROOT / folder, repository / folder)
+def tagged_copy(folder: Path) -> Path:
+    """The workflow in a git repository of its own, with the tag v1."""
+    repository = folder / "repository"
+    for part in ("workflow", "envs", "scripts"):
+        shutil.copytree(ROOT / part, repository / part)
     shutil.copy(ROOT / "pyproject.toml", repository)
     person = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["tag", "v1"]):
         subprocess.run(["git", *person, *command], cwd=repository, check=True)
+    return repository
+
+
+def test_module_of_git_is_up_to_date_once_it_has_run(
+    host: Callable[..., str], study: Path, tmp_path: Path
+) -> None:
+    """Snakemake copies the scripts of a tag anew for each run; that is no reason to run them."""
+    repository = tagged_copy(tmp_path)
+    snakefile = f'"git+file://{repository}/workflow/Snakefile@v1"'
+    target = "results/small/correct/small.ngsgpu_correct_mqc.json"
+    assert "write_multiqc_content" in host(target, "", snakefile=snakefile)
+    assert "Nothing to be done" in host(target, "", snakefile=snakefile)
+
+
+def test_module_at_a_tag_of_a_git_repository(
+    host: Callable[..., str], study: Path, tmp_path: Path
+) -> None:
+    """With a prefix, and a rule of it changed; the database's path stays as it is given."""
+    repository = tagged_copy(tmp_path)
     # What the tag has is used, not what the files are by now.
     (repository / "workflow" / "rules" / "correct.smk").write_text("no rules\n")
     snakefile = f'"git+file://{repository}/workflow/Snakefile@v1"'
