@@ -39,16 +39,27 @@ def add_files(study: dict[str, Any], lines: Iterable[str], folder: Path) -> None
 
 
 def add_jobs(study: dict[str, Any], folder: Path) -> None:
-    """Enter the statistics of the jobs that built and searched the partitions of databases."""
-    places = {"build_partition": "partitions/*.stats.json", "classify_partition": "jobs/*/*/*.json"}
-    for name, plan in study.get("databases", {}).items():
-        home = (folder / plan).parent
-        for rule, pattern in places.items():
-            for path in sorted(home.glob(pattern)):
-                part = path.relative_to(home).as_posix().partition("/")[2]
-                part = part.removesuffix(".json").removesuffix(".stats")
-                jobs = study.setdefault("jobs", {}).setdefault(rule, {})
-                jobs[f"{name} {part}"] = os.path.relpath(path, folder)
+    """Enter the statistics of the jobs that built and searched the partitions of databases.
+
+    Those of samples, batches and partitions that the study no longer has may still lie beside; so
+    the workflow says which it has: by database the number of partitions, and each sample's batch.
+    """
+    for name, own in study.pop("searched", {}).items():
+        home = (folder / study["databases"][name]).parent
+        for number in range(own["partitions"]):
+            part = f"{number:04d}"
+            built = home / "partitions" / f"{part}.stats.json"
+            _add_job(study, "build_partition", f"{name} {part}", built, folder)
+            for sample, batch in sorted(own["batches"].items()):
+                place = f"{batch}/{part}/{sample}"
+                path = home / "jobs" / f"{place}.json"
+                _add_job(study, "classify_partition", f"{name} {place}", path, folder)
+
+
+def _add_job(study: dict[str, Any], rule: str, job: str, path: Path, folder: Path) -> None:
+    if path.is_file():
+        jobs = study.setdefault("jobs", {}).setdefault(rule, {})
+        jobs[job] = os.path.relpath(path, folder)
 
 
 def machine() -> dict[str, str]:

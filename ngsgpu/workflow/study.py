@@ -22,6 +22,10 @@ _LOCAL = "default"
 """The profile that Snakemake reads without being asked to."""
 _PROGRAMS = {"assemble": "spades.py", "quast": "quast.py", "qc": "fastp", "multiqc": "multiqc"}
 """Program that each step of the study needs besides ngsgpu."""
+RESERVED = frozenset(
+    ("benchmarks", "complete", "databases", "genomes", "host", "multiqc", "tables", "versions")
+)
+"""What lies under results/ beside the folders of the samples (RESERVED of the workflow)."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def init_study(
         force: replace files of these names; otherwise nothing is written if one differs.
 
     Raises:
-        InputError: the reads cannot be told apart by their names.
+        InputError: the reads cannot be told apart by their names, or the workflow cannot take them.
         UsageError: files are there already, or there is no such profile.
         OutputError: the study cannot be written.
     """
@@ -115,6 +119,12 @@ def _config(folder: Path, lanes: Iterable[Lane], off: Iterable[str]) -> dict[str
 def _sample_sheet(folder: Path, lanes: Iterable[Lane]) -> str:
     rows = [["sample", "fastq_1", "fastq_2", "reference"]]
     for lane in lanes:
+        if lane.sample in RESERVED:
+            raise InputError(
+                lane.first,
+                f"the workflow cannot have a sample '{lane.sample}', a name of its own",
+                "rename the files",
+            )
         files = [own for own in (lane.first, lane.second) if own]
         rows.append([lane.sample, *(_path_in(folder, own) for own in files)])
     return "".join("\t".join(row) + "\n" for row in rows)
@@ -127,6 +137,12 @@ def _path_in(folder: Path, path: Path) -> str:
     if not named.isprintable() or '"' in named:
         raise InputError(
             path, "a sheet cannot hold this path, for its control character or quote", "rename it"
+        )
+    if "{" in named or "}" in named:
+        raise InputError(
+            path,
+            "Snakemake takes braces in a path for wildcards",
+            "rename the file or folder, or make a link to it",
         )
     return named
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError, UsageError
 from ngsgpu.workflow import snakefile
 from ngsgpu.workflow.reads import find_reads
-from ngsgpu.workflow.study import init_study, profiles
+from ngsgpu.workflow.study import RESERVED, init_study, profiles
 from tests.support import content
 
 
@@ -162,6 +164,18 @@ def test_what_cannot_be_written_or_is_not_there(tmp_path: Path) -> None:
     make(tmp_path / "odd", 'a"b.fq')
     with pytest.raises(InputError, match="a sheet cannot hold this path"):
         init_study(tmp_path / "x", reads=[tmp_path / "odd"])
+    for name in ("b{x}_R1.fq.gz", "{data}_R1.fq.gz", "in {brackets}/a.fq", "a}.fq"):
+        make(tmp_path / name[0], name)
+        with pytest.raises(InputError, match=r"braces in a path for wildcards; rename the file"):
+            init_study(tmp_path / "x", reads=[tmp_path / name[0]], single_end=True)
+    for number, name in enumerate(("databases_R1.fq", "host.fq", "complete_1.fq.gz")):
+        make(tmp_path / f"reserved{number}", name, name.replace("1.", "2."))
+        sample = re.split(r"[_.]", name)[0]
+        with pytest.raises(
+            InputError, match=f"cannot have a sample '{sample}'.*; rename"
+        ) as caught:
+            init_study(tmp_path / "x", reads=[tmp_path / f"reserved{number}"])
+        assert caught.value.exit_status == 2
     assert not (tmp_path / "x").exists()
     make(tmp_path, "file")
     with pytest.raises(OutputError, match=r"not a directory|exists"):
@@ -214,3 +228,9 @@ def test_path_of_the_workflow(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["workflow", "path"]) == 0
     assert capsys.readouterr().out == snakefile() + "\n"
     assert Path(snakefile()).is_file()
+
+
+def test_reserved_names_are_those_of_the_workflow() -> None:
+    text = (Path(snakefile()).parent / "rules" / "common" / "sheets.smk").read_text()
+    (written,) = re.findall(r"^RESERVED = (\{.*?\})", text, re.MULTILINE | re.DOTALL)
+    assert ast.literal_eval(written) == RESERVED

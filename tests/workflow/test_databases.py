@@ -214,3 +214,57 @@ def test_large_inputs_ask_for_more(snakemake: Snakemake, classified: Path) -> No
     more.write_text("correct: {enabled: true, mem_mb: 50000, runtime: 7, threads: 2}\n")
     said = run(snakemake, "--dry-run", *MORE, "--", "results/a/correct/reads.fastq.gz")
     assert "mem_mb=50000" in said and "runtime=100" in said
+
+
+def test_reads_of_a_batch_may_be_still_to_come(snakemake: Snakemake, classified: Path) -> None:
+    """Corrected reads are no input of the search: new or deleted ones are not there."""
+    more = classified / "more.yaml"
+    more.write_text(
+        "classify: {threads: 1, reads: corrected}\ncorrect: {enabled: true, mem_mb: 1000}\n"
+    )
+    # Interrupted as soon as the database was planned.
+    run(snakemake, *MORE, "--", "results/databases/own/plan.json")
+    said = run(snakemake, *MORE, "--dry-run", "--", calls("b"))
+    assert jobs(said)["classify_partition"] == 2
+    run(snakemake, *MORE, "--", calls("b"))
+
+    said = run(snakemake, *MORE, "--dry-run", "--", calls("a"), calls("b"))
+    assert jobs(said)["merge_candidates"] == 1
+    every = (calls("a"), calls("b"), "results/b/correct/reads.fastq.gz")
+    shutil.rmtree(classified / "results" / "b" / "correct")
+    said = run(snakemake, *MORE, "--dry-run", "--", *every)
+    assert jobs(said)["correct_single"] == 1
+    run(snakemake, *MORE, "--", *every)
+    assert all((classified / path).exists() for path in every)
+
+
+def test_more_partitions_than_the_plan_has_yet(snakemake: Snakemake, classified: Path) -> None:
+    run(snakemake, "--", "results/databases/own/plan.json")
+    write_sheets(classified, "b,2_1.gz\n", "database,references,partitions\nown,genomes,3\n")
+    assert left(snakemake, calls("b")) == [1, 3, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_sources_that_are_only_touched_settle(snakemake: Snakemake, classified: Path) -> None:
+    """Snakemake compares checksums of small files, and then makes no new plan of the database."""
+    shutil.copytree(DATA / "taxonomy", classified / "taxonomy")
+    taxon = (classified / "taxonomy" / "nodes.dmp").read_text().split("\t")[0]
+    (classified / "map.tsv").write_text(f"g0\t{taxon}\n")
+    write_sheets(
+        classified,
+        "b,2_1.gz\n",
+        "database,references,taxonomy,map,partitions\nown,genomes,taxonomy,map.tsv,2\n",
+    )
+    run(snakemake, "--", calls("b"))
+    for source in ("genomes/g0.fna", "taxonomy/nodes.dmp", "map.tsv"):
+        (classified / source).touch()
+        run(snakemake, "--", calls("b"))
+        assert left(snakemake, calls("b")) == [0, 0, 0], source
+
+    genome = classified / "genomes" / "g0.fna"
+    name, bases = genome.read_text().splitlines()
+    genome.write_text(f"{name}\n{bases[::-1]}\n")
+    assert left(snakemake, calls("b")) == [1, 2, 1]
+    run(snakemake, "--", calls("b"))
+    assert left(snakemake, calls("b")) == [0, 0, 0]

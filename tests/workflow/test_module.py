@@ -79,17 +79,34 @@ rule fetch:
     assert report.stat().st_size > 0
 
 
-def test_module_at_a_tag_of_a_git_repository(
-    host: Callable[..., str], study: Path, tmp_path: Path
-) -> None:
-    """With a prefix, and a rule of it changed; the database's path stays as it is given."""
-    repository = tmp_path / "repository"
-    for folder in ("workflow", "envs", "scripts"):
-        shutil.copytree(ROOT / folder, repository / folder)
+def tagged_copy(folder: Path) -> Path:
+    """The workflow in a git repository of its own, with the tag v1."""
+    repository = folder / "repository"
+    for part in ("workflow", "envs", "scripts"):
+        shutil.copytree(ROOT / part, repository / part)
     shutil.copy(ROOT / "pyproject.toml", repository)
     person = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["tag", "v1"]):
         subprocess.run(["git", *person, *command], cwd=repository, check=True)
+    return repository
+
+
+def test_module_of_git_is_up_to_date_once_it_has_run(
+    host: Callable[..., str], study: Path, tmp_path: Path
+) -> None:
+    """Snakemake copies the scripts of a tag anew for each run; that is no reason to run them."""
+    repository = tagged_copy(tmp_path)
+    snakefile = f'"git+file://{repository}/workflow/Snakefile@v1"'
+    target = "results/small/correct/small.ngsgpu_correct_mqc.json"
+    assert "write_multiqc_content" in host(target, "", snakefile=snakefile)
+    assert "Nothing to be done" in host(target, "", snakefile=snakefile)
+
+
+def test_module_at_a_tag_of_a_git_repository(
+    host: Callable[..., str], study: Path, tmp_path: Path
+) -> None:
+    """With a prefix, and a rule of it changed; the database's path stays as it is given."""
+    repository = tagged_copy(tmp_path)
     # What the tag has is used, not what the files are by now.
     (repository / "workflow" / "rules" / "correct.smk").write_text("no rules\n")
     snakefile = f'"git+file://{repository}/workflow/Snakefile@v1"'
@@ -142,6 +159,25 @@ def test_results_elsewhere_up_to_the_report(
     # What the report knows only from the results themselves.
     corrected = json.loads((inner / "small" / "correct" / "stats.json").read_text())
     assert f"{corrected['reads']['total']:,}" in page
+
+
+def test_corrected_reads_elsewhere_are_classified(
+    host: Callable[..., str], study: Path, snakemake: Snakemake
+) -> None:
+    """What a batch is, and how large, is asked when the host's own paths are in force again."""
+    rows = [f"{name}\tdata/na12878_lane1_R{mate}.fastq.gz\n" for mate, name in ((1, "a"), (2, "b"))]
+    header = "sample\tfastq_1\n"
+    called = [
+        f"inner/results/{name}/classify/human/{name}.kraken2.report.txt" for name in ("a", "b")
+    ]
+    module = '    prefix: "inner"'
+    classify = {"reads": "corrected"}
+    host(called[0], module, sheet=header + "".join(rows), classify=classify)
+    sheet = study / "inner" / "results" / "databases" / "human" / "batches" / "0001.tsv"
+    assert "\tinner/results/b/correct/reads.fastq.gz\t" in sheet.read_text()
+    # A sample less: nothing to do for its fellow.
+    said = host(called[0], module, sheet=header + rows[0], classify=classify)
+    assert "Nothing to be done" in said
 
 
 def test_one_rule_for_samples_of_the_host(host: Callable[..., str], study: Path) -> None:
@@ -229,6 +265,18 @@ def test_study_that_init_writes(study: Path, snakemake: Snakemake) -> None:
     stats = json.loads((study / "results" / "na12878" / "correct" / "stats.json").read_text())
     assert f"{stats['reads']['total']:,}" in page
     assert " ".join(stats["command"]).count("_lane") == 4
+
+
+def test_config_of_ones_own_stands_alone_in_a_new_study(study: Path, snakemake: Snakemake) -> None:
+    shutil.rmtree(study / "config")
+    init_study(study, reads=[study / "data"])
+    (study / "mine.yaml").write_text("samples: config/samples.tsv\nassemble: {enabled: false}\n")
+    snakefile = study / "workflow" / "Snakefile"
+    said = snakemake("--dry-run", "-p", "--configfile", "mine.yaml", snakefile=snakefile).stdout
+    assert "correct_pairs" in said and "merge_pairs" not in said, said
+    # Single keys change the study's own config, whose title is the folder's name.
+    said = snakemake("--dry-run", "-p", "--config", "quast={}", snakefile=snakefile).stdout
+    assert "merge_pairs" in said, said
 
 
 def test_paths_in_rules_are_where_snakemake_can_change_them() -> None:

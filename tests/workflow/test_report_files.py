@@ -113,3 +113,38 @@ use rule * from reads as reads_*
     assert study["samples"][0]["files"]["benchmarks"]["correct_reads"] == [
         "benchmarks/correct_reads/single.tsv"
     ]
+
+
+def test_jobs_are_those_of_the_samples_and_batches_that_there_are(
+    snakemake: Snakemake, one_sample: Path
+) -> None:
+    results = one_sample / "results"
+    with (one_sample / "config/samples.tsv").open("a") as sheet:
+        sheet.write("other\tdata/na12878_lane2_R1.fastq.gz\n")
+    finished(results, {"human": 89})
+    shutil.copytree(results / "single", results / "other")
+    for path in (results / "other").rglob("single.*"):
+        path.rename(path.with_name(path.name.replace("single", "other")))
+    (one_sample / "config/databases.tsv").write_text(
+        "database\treferences\nhuman\tdata/chr20_8kb.fasta.gz\n"
+    )
+    home = results / "databases" / "human"
+    searched = {"schema": "ngsgpu.classify", "schema_version": 1, "time_s": {"total": 2.0}}
+    # A sample that was removed, a batch of old, and a partition that the database no longer has.
+    for job in ("0001/0000/single", "0001/0000/other", "0001/0000/gone", "0000/0000/single"):
+        write_json(home / "jobs" / f"{job}.json", searched)
+    write_json(home / "jobs/0001/0001/single.json", searched)
+    for part in ("0000", "0001"):
+        write_json(home / f"partitions/{part}.stats.json", searched | {"schema": "ngsgpu.build"})
+    allowed = ["--allowed-rules", "describe_study", "write_report"]
+    result = snakemake("--cores", "1", *allowed, "--", "results/report.html")
+    assert result.returncode == 0, result.stdout
+    listed = json.loads((results / "study.json").read_text())
+    assert "searched" not in listed
+    assert {rule: list(jobs) for rule, jobs in listed["jobs"].items()} == {
+        "build_partition": ["human 0000"],
+        "classify_partition": ["human 0001/0000/other", "human 0001/0000/single"],
+    }
+    # One job, though it took two samples.
+    costs = (results / "tables" / "report" / "rule-costs.csv").read_text().splitlines()
+    assert [line.split(",")[1] for line in costs if line.startswith("classify_")] == ["1"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.support.workflow import Snakemake
+from ngsgpu.taxonomy.tree import RANKS
+from tests.support.workflow import ROOT, Snakemake
 
 HEADER = (
     "sample,fastq_1,fastq_2,group,classify_reads,classify_databases,classify_extra,correct_extra"
@@ -122,6 +125,10 @@ def test_wrong_columns(snakemake: Snakemake, own: Path, row: str, said: str) -> 
         ("groups: {gut: {clasify_reads: raw}}", "did you mean groups.gut.classify_reads?"),
         ("correct: {keep_variants: 1}", "correct.keep_variants"),
         ("correct: {method: spectrum, classic: true}", "correct.classic"),
+        ("correct: {classic: true, keep_variants: 3}", "keep_variants: 'auto' was expected"),
+        ("unitigs: {k: 32}", "{'multipleOf': 2} (must be odd: no k-mer"),
+        ("classify: {abundance_rank: spezies}", "abundance_rank: 'spezies' does not"),
+        ("classify: {abundance_rank: 'species, genus'}", "(a rank, or several separated by commas"),
         ("correct: {keepvariants: 3}", "did you mean correct.keep_variants?"),
         ("datasets: ''", "datasets: '' should be non-empty"),
     ],
@@ -132,3 +139,30 @@ def test_wrong_config(snakemake: Snakemake, own: Path, change: str, said: str) -
     (own / "change.yaml").write_text(change)
     result = snakemake("--dry-run", "--configfile", "config/config.yaml", "change.yaml")
     assert result.returncode == 1 and said in result.stdout
+
+
+def test_ranks_and_lengths_that_are_right(snakemake: Snakemake, own: Path) -> None:
+    more = f"classify: {{abundance_rank: '{','.join(RANKS)}'}}\nunitigs: {{k: 33}}\n"
+    (own / "more.yaml").write_text(more)
+    (own / "samples.csv").write_text(f"{HEADER}\nm,{LANES}\n")
+    result = snakemake("--dry-run", "--configfile", "config/config.yaml", "more.yaml")
+    assert result.returncode == 0, result.stdout
+
+
+def test_every_key_of_the_config_is_explained() -> None:
+    """In the tables of config/README.md: stage.key, or .key behind another of its stage."""
+    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+    text = (ROOT / "config/README.md").read_text()
+    stages = {
+        stage: own["properties"]
+        for stage, own in schema["properties"].items()
+        if "properties" in own
+    }
+    absent = [
+        f"{stage}.{key}"
+        for stage, keys in stages.items()
+        for key in keys
+        if f"`{stage}.{key}`" not in text
+        and not re.search(rf"^\| `{stage}\.[^|]*`\.{key}`", text, re.MULTILINE)
+    ]
+    assert absent == []

@@ -76,6 +76,8 @@ def test_windows_line_ends_and_byte_order_mark_do_no_harm(sheets: Any, folder: P
         ("a b\ta_1.fq", "line 2, column sample: 'a b'"),
         ("../x\ta_1.fq", "line 2, column sample: '../x'"),
         ("multiqc\ta_1.fq", "'multiqc' is a folder of the workflow"),
+        ("x\tb{x}_1.fq", "line 2, column fastq_1: 'b{x}_1.fq' has a brace"),
+        ("x\ta_1.fq\t\td}/ref.fa", "line 2, column reference: 'd}/ref.fa' has a brace"),
         ("x\t\ta_2.fq", "'fastq_1' is a required property"),
         ("x\ta_1.fq\ta_1.fq", "'a_1.fq' is already in line 2"),
         ("x\ta_1.fq\ta_2.fq\nx\ta_1.fq\tb_2.fq", "line 3, column fastq_1: 'a_1.fq' is already"),

@@ -33,7 +33,7 @@ rule record_version:
 
 rule describe_study:
     input:
-        script=workflow.source_path("../../scripts/study_manifest.py"),
+        script=script_file("study_manifest.py"),
         versions=expand("results/versions/{tool}.txt", tool=tools_used()),
         results=[path for _, _, path in STUDY_RESULTS],
     output:
@@ -89,7 +89,7 @@ rule write_report:
 
 rule check_study:
     input:
-        script=workflow.source_path("../../scripts/check_study.py"),
+        script=script_file("check_study.py"),
         study="results/study.json",
         report="results/report.html",
         content=multiqc_content(),
@@ -112,7 +112,7 @@ rule check_study:
 
 rule write_multiqc_content:
     input:
-        script=workflow.source_path("../../scripts/multiqc_content.py"),
+        script=script_file("multiqc_content.py"),
         stats="results/{sample}/{stage}/stats.json",
     output:
         bars="results/{sample}/{stage}/{sample}.ngsgpu_{stage}_mqc.json",

@@ -41,7 +41,7 @@ rule unpack_reads:
 
 rule set_beside:
     input:
-        script=workflow.source_path("../../scripts/reproduction_page.py"),
+        script=script_file("reproduction_page.py"),
         published=REPRODUCE["published"],
         figures=[path for _, path in reproduction_files()],
     output:

@@ -9,7 +9,7 @@ localrules:
 
 rule fetch_demo_reads:
     input:
-        script=workflow.source_path("../../scripts/fetch_demo_reads.py"),
+        script=script_file("fetch_demo_reads.py"),
     output:
         reads=expand(f"{DEMO_READS}/reads{{mate}}.fastq.gz", mate=[1, 2]),
         reference=f"{DEMO_READS}/reference.fasta.gz",
@@ -32,7 +32,7 @@ rule fetch_demo_reads:
 
 rule make_genome:
     input:
-        script=workflow.source_path("../../scripts/synthetic_genome.py"),
+        script=script_file("synthetic_genome.py"),
     output:
         fasta="results/genomes/{genome}.fasta",
         repeats="results/genomes/{genome}.repeats.bed",
@@ -57,7 +57,7 @@ rule make_genome:
 
 rule cut_reference:
     input:
-        script=workflow.source_path("../../scripts/simulation_chunks.py"),
+        script=script_file("simulation_chunks.py"),
         reference=dataset_reference,
     output:
         temp(directory("results/{dataset}/simulate/chunks")),
@@ -154,7 +154,7 @@ rule join_reads:
 
 rule join_truth:
     input:
-        script=workflow.source_path("../../scripts/simulation_chunks.py"),
+        script=script_file("simulation_chunks.py"),
         reference=dataset_reference,
         chunks=lambda wildcards: chunk_files(f"_{wildcards.kind}.sam")(wildcards),
     output:

@@ -155,15 +155,26 @@ def all_costs(study: Study, samples: Sequence[SampleResults]) -> list[RuleCost]:
         if (cost := results.of(Cost).rules.get(rule)) is not None
     ]
     for rule, jobs in study.jobs.items():
+        # A job that takes several samples has statistics of each, "JOB/SAMPLE".
+        files: dict[str, list[Path]] = {}
         for name, path in jobs.items():
-            if not path.is_file() or read_note(path) is not None:
-                continue
-            document = load_json(path, "make the file again")
-            own = Json(path, document if isinstance(document, dict) else {})
-            peak = own.number("memory.peak_rss_bytes")
-            rss = None if peak is None else peak / 2**20
-            found.append((rule, name, Benchmark(1, own.number("time_s.total"), None, rss)))
+            if path.is_file() and read_note(path) is None:
+                files.setdefault(name.rpartition("/")[0] or name, []).append(path)
+        found += [(rule, job, _job_cost(paths)) for job, paths in files.items()]
     return found
+
+
+def _job_cost(paths: Sequence[Path]) -> Benchmark:
+    """Time and memory of one job, from its statistics: one after the other, in one process."""
+    seconds, peaks = [], []
+    for path in paths:
+        document = load_json(path, "make the file again")
+        own = Json(path, document if isinstance(document, dict) else {})
+        if (time := own.number("time_s.total")) is not None:
+            seconds.append(time)
+        if (peak := own.number("memory.peak_rss_bytes")) is not None:
+            peaks.append(peak / 2**20)
+    return Benchmark(1, sum(seconds) if seconds else None, None, max(peaks, default=None))
 
 
 def rule_table(costs: Sequence[RuleCost]) -> Table:

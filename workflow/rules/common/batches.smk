@@ -10,10 +10,14 @@
 
 from collections import Counter
 
+# How a workflow that takes this one as a module moves its files. Kept, since functions of jobs are
+# called when all files have been read, and the workflow's modifier is by then that of the outermost.
+MODIFIER = workflow.modifier
+
 
 def placed(path):
     """Where a file of the results is: a workflow that takes this one as a module may move them."""
-    return Path(str(workflow.modifier.modify_path(path)))
+    return Path(str(MODIFIER.modify_path(path)))
 
 
 def changed_at(path):
@@ -35,12 +39,19 @@ def treatment(name):
     return f"{zlib.crc32(json.dumps(own).encode()):08x}"
 
 
+def rows_of(sheet):
+    """The rows of a batch's sheet: name, files of both mates, treatment.
+
+    Raises:
+        FileNotFoundError: it is not written yet.
+    """
+    return [line.split("\t") for line in Path(sheet).read_text().splitlines()[1:]]
+
+
 def recorded_rows(database, batch):
-    """The rows of a batch as it was written down: name, files of both mates, treatment."""
+    """The rows of a batch as it was written down; none if it was not."""
     sheet = placed(f"results/databases/{database}/batches/{batch}.tsv")
-    if not sheet.exists():
-        return []
-    return [line.split("\t") for line in sheet.read_text().splitlines()[1:]]
+    return rows_of(sheet) if sheet.exists() else []
 
 
 def recorded_batches(database):
@@ -59,8 +70,11 @@ def is_rebuilt(database, newest_record):
     own = DATABASES[database]
     if own.path is not None:
         return changed_at(Path(own.path) / "manifest.json") > newest_record
+    # Sources that were touched alone make no new plan: Snakemake compares their checksums. So batches
+    # that were written down since count as well, or all samples would be classified ever again.
     built = changed_at(placed(f"results/databases/{database}/db/manifest.json"))
-    return any(changed_at(path) > built for path in sources_of(database))
+    newest = max(built, newest_record)
+    return any(changed_at(path) > newest for path in sources_of(database))
 
 
 def kept_batches(database, record):

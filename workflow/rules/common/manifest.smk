@@ -94,6 +94,12 @@ def described(sample):
     return {"name": sample.name, "kind": "real", "parameters": parameters}
 
 
+def searched(database):
+    """Whose statistics a database's jobs may have: its partitions, and the batch of each sample."""
+    batches = {name: BATCH_OF[database, name] for name in samples_of(database)}
+    return {"partitions": DATABASES[database].partitions, "batches": batches}
+
+
 def study_text():
     """What the report says of the study, as JSON; the results come in when they are made."""
     return json.dumps(
@@ -103,6 +109,7 @@ def study_text():
             "snakemake": SNAKEMAKE_VERSION,
             "commit": commit_of(CHECKOUT),
             "samples": [described(sample) for _, sample in sorted(STUDY.items())],
+            "searched": {database: searched(database) for database in DATABASES},
         }
     )
 

@@ -55,3 +55,14 @@ def check_conda_folder(settings):
 
 
 check_conda_folder(workflow.deployment_settings)
+
+
+def script_file(name):
+    """A script of the workflow's, as an input: a changed one is a reason to run its jobs again.
+
+    Of a workflow at a git source, Snakemake makes a new copy for each run, whose time says nothing;
+    another tag has another address, which it compares.
+    """
+    path = workflow.source_path(f"../../../scripts/{name}")
+    origin = path.flags["sourcecache_entry"]
+    return path if Path(origin).is_file() else ancient(path)

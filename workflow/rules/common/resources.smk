@@ -3,6 +3,7 @@
 
 import json
 import math
+import os
 
 # Where not all jobs that are ready can start: those first whose followers take longest. Otherwise the
 # last sample may be corrected when GPUs have nothing else left, and its assemblies follow alone. All
@@ -47,7 +48,8 @@ def unpacked_mb(paths):
     """
     return (
         sum(
-            Path(path).stat().st_size
+            # Snakemake knows a missing input by its path as it was given, which Path may change.
+            os.stat(path).st_size
             * (UNPACKED if str(path).endswith(PACKED_ENDINGS) else 1)
             for path in map(str, paths)
         )
@@ -97,12 +99,16 @@ def depletion_memory(wildcards, input, attempt):
 
 
 def planned_partition(wildcards, input):
-    """What the plan says of a job's partition; None if planning failed and left a note."""
+    """What the plan says of a job's partition.
+
+    None if planning failed and left a note, or if the sheet asks for more partitions than the last
+    plan has: it is made anew before the job runs.
+    """
     try:
         plan = json.loads(Path(input.plan).read_text())
-    except ValueError:
+        return plan["partitions"][int(wildcards.partition)]
+    except (ValueError, IndexError):
         return None
-    return plan["partitions"][int(wildcards.partition)]
 
 
 def planned_memory(key, least_mb):
@@ -130,9 +136,10 @@ def planned_gpu_memory(key, share=1.0):
     return gpu_mem_mb
 
 
-def reference_mb(database):
-    """Size of the reference sequences of a database, in MB."""
-    return unpacked_mb(files_in(DATABASES[database].references, REFERENCE_ENDINGS))
+def reference_mb(wildcards, input):
+    """Size of the reference sequences of a job's database, in MB: they are its first inputs."""
+    named = files_in(DATABASES[wildcards.database].references, REFERENCE_ENDINGS)
+    return unpacked_mb(input[: len(named)])
 
 
 def plan_memory(wildcards, input, attempt):
@@ -142,27 +149,32 @@ def plan_memory(wildcards, input, attempt):
     """
     partitions = DATABASES[wildcards.database].partitions
     # Bytes for each base: 21 features in 112 bases, 28 bytes each.
-    added = 1.5 * 5.25 * reference_mb(wildcards.database) / partitions
+    added = 1.5 * 5.25 * reference_mb(wildcards, input) / partitions
     return max(4000, math.ceil(added)) * 2 ** (attempt - 1)
 
 
 def build_minutes(wildcards, input, attempt):
     """Minutes for a partition: those of the config, or a minute for each 10 MB of sequence."""
     partitions = DATABASES[wildcards.database].partitions
-    minutes = math.ceil(reference_mb(wildcards.database) / partitions / 10)
+    minutes = math.ceil(reference_mb(wildcards, input) / partitions / 10)
     return max(config["database"]["runtime"], minutes) * 2 ** (attempt - 1)
+
+
+def reads_there(wildcards, input):
+    """The reads of a batch's job, as its sheet names them.
+
+    They are no input of the job. When it runs, all are there; but jobs that make them anew (they
+    were deleted, or a sample came in) may be still to come when its resources are first asked for.
+    """
+    names = BATCHES[wildcards.database][wildcards.batch]
+    rows = rows_of(input.samples)
+    files = [file for name, *own, _ in rows if name in names for file in own]
+    return [file for file in files if file and Path(file).exists()]
 
 
 def batch_minutes(wildcards, input, attempt):
     """Minutes to open a partition and to take the reads of a batch through it."""
     planned = planned_partition(wildcards, input) or {"index_bytes": 0}
-    names = BATCHES[wildcards.database][wildcards.batch]
-    reads = [
-        placed(file)
-        for name in names
-        for lane in classified_lanes(name)
-        for file in lane
-    ]
     opening = math.ceil(planned["index_bytes"] / 1e6 / LOADING / 60)
-    minutes = opening + needed_minutes("classify", reads)
+    minutes = opening + needed_minutes("classify", reads_there(wildcards, input))
     return max(config["classify"]["runtime"], minutes) * 2 ** (attempt - 1)

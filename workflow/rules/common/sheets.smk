@@ -3,6 +3,7 @@
 # not asked, since another rule may make it. Functions only; the results are made in study.smk.
 
 import csv
+import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -24,6 +25,18 @@ RESERVED = {
     "multiqc",
     "tables",
     "versions",
+}
+# Columns of the sheets that hold paths.
+PATHS = {
+    "fastq_1",
+    "fastq_2",
+    "reference",
+    "references",
+    "variants",
+    "truth",
+    "path",
+    "taxonomy",
+    "map",
 }
 # Columns of the sheets of samples and data sets that say how to treat a sample, in place of its
 # group's or the config's.
@@ -204,6 +217,16 @@ def check_header(sheet, number, header, schema):
         )
 
 
+def braced_paths(row, number):
+    """List the paths of a row with braces, which Snakemake takes for wildcards."""
+    return [
+        f"line {number}, column {column}: '{cell}' has a brace, which Snakemake takes for a "
+        "wildcard; rename the file or folder, or make a link to it"
+        for column, cell in row.items()
+        if column in PATHS and re.search("[{}]", str(cell))
+    ]
+
+
 def read_rows(sheet, schema_file):
     """Read a sheet; returns (line number, row) pairs and a list of problems.
 
@@ -240,6 +263,7 @@ def read_rows(sheet, schema_file):
                 )
             else:
                 problems.append(f"line {number}: {error.message}: fill in the cell")
+        problems.extend(braced_paths(row, number))
         if not errors:
             rows.append((number, row))
     if header is None:

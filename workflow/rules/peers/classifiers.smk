@@ -4,7 +4,7 @@
 
 rule label_references:
     input:
-        script=workflow.source_path("../../../scripts/label_references.py"),
+        script=script_file("label_references.py"),
         references=peer_references,
         map=peer_map,
         taxonomy=peer_taxonomy,
@@ -137,7 +137,7 @@ rule judge_classification:
 
 rule draw_community:
     input:
-        script=workflow.source_path("../../../scripts/draw_community.py"),
+        script=script_file("draw_community.py"),
         composition=community("composition"),
         genomes=community_genomes,
     output:
@@ -165,7 +165,7 @@ rule draw_community:
 
 rule profile_gold_standard:
     input:
-        script=workflow.source_path("../../../scripts/cami_profile.py"),
+        script=script_file("cami_profile.py"),
         calls="results/reproduce/community/truth.tsv",
         committed=community("gold_standard"),
         taxonomy=peer_taxonomy_folder,
@@ -193,7 +193,7 @@ rule profile_gold_standard:
 
 rule profile_calls:
     input:
-        script=workflow.source_path("../../../scripts/cami_profile.py"),
+        script=script_file("cami_profile.py"),
         run="results/reproduce/{set}/{program}/classified",
         references="results/reproduce/references",
     output:
@@ -241,7 +241,7 @@ rule run_opal:
 
 rule compare_with_opal:
     input:
-        script=workflow.source_path("../../../scripts/compare_with_opal.py"),
+        script=script_file("compare_with_opal.py"),
         opal="results/reproduce/community/opal",
         judged=community_judged,
     output:

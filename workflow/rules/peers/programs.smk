@@ -89,7 +89,7 @@ rule record_program:
 
 rule restore_corrected:
     input:
-        script=workflow.source_path("../../../scripts/restore_reads.py"),
+        script=script_file("restore_reads.py"),
         first="results/reproduce/{set}/reads/r1.fq",
         second="results/reproduce/{set}/reads/r2.fq",
         run="results/reproduce/{set}/{program}/run",
@@ -275,7 +275,7 @@ rule compare_corrected_assemblies:
 
 rule judge_merging:
     input:
-        script=workflow.source_path("../../../scripts/restore_reads.py"),
+        script=script_file("restore_reads.py"),
         first="results/reproduce/{set}/reads/r1.fq",
         second="results/reproduce/{set}/reads/r2.fq",
         run="results/reproduce/{set}/{program}/run",
