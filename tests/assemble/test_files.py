@@ -163,7 +163,7 @@ def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) ->
         (["-i", mates[0], "--min-abundance", 0, "-o", out], "auto or from 1 to 65535, not 0"),
         (["-o", out], "give reads (-i) or a k-mer database (-d)"),
         (["-i", mates[0]], "no output given"),
-        (["-d", tmp_path, "-k", 31, "-o", out], "--kmer is for reads"),
+        (["-d", tmp_path / "db", "-k", 31, "-o", out], "--kmer is for reads"),
         (["-i", mates[0], "-o", mates[0]], "input and output"),
         (["-i", mates[0], "-o", out, "--memory", "100M"], "use fewer threads, or --memory"),
     ):
