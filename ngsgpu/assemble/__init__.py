@@ -7,7 +7,8 @@ links), ``text`` (FASTA and GFA), ``pipeline``. See ``docs/unitigs.md``.
 from ngsgpu.assemble.chains import Unitigs, find_unitigs
 from ngsgpu.assemble.graph import Graph, graph_of
 from ngsgpu.assemble.params import UnitigParameters
-from ngsgpu.assemble.pipeline import UnitigSummary, write_unitigs
+from ngsgpu.assemble.pipeline import write_unitigs
+from ngsgpu.assemble.stats import UnitigSummary
 
 __all__ = [
     "Graph",

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu._version import __version__
 from ngsgpu.assemble.chains import Unitigs, find_unitigs
 from ngsgpu.assemble.colors import color_lines, color_names
 from ngsgpu.assemble.graph import Graph, graph_of, index_bits, place_type, select
 from ngsgpu.assemble.params import UnitigParameters, check_odd
+from ngsgpu.assemble.stats import UnitigSummary, summary_of
 from ngsgpu.assemble.text import write_text
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import DeviceMemoryError, HostMemoryError, UsageError, output_error
@@ -39,39 +39,6 @@ _WITHOUT_VALLEY: Final = 2
 
 _TEXT_BYTES: Final = 64 << 20
 """Text that a thread writes, and what it is made of."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnitigSummary:
-    """What was written.
-
-    Attributes:
-        kmer: k-mer length.
-        min_abundance: lowest count of a k-mer of the graph.
-        kmers: k-mers of the graph.
-        unitigs: their number.
-        bases: their letters.
-        longest: letters of the longest one.
-        n50: unitigs of this length and more have half of the letters.
-        links: links between ends, each once.
-    """
-
-    kmer: int
-    min_abundance: int
-    kmers: int
-    unitigs: int
-    bases: int
-    longest: int
-    n50: int
-    links: int
-
-    def summary(self) -> list[str]:
-        """Lines for people."""
-        return [
-            f"{self.kmers:,} {self.kmer}-mers that occur {self.min_abundance} times or more",
-            f"{self.unitigs:,} unitigs of {self.bases:,} bases, {self.links:,} links; "
-            f"longest {self.longest:,}, N50 {self.n50:,}",
-        ]
 
 
 def write_unitigs(
@@ -97,7 +64,7 @@ def write_unitigs(
         database: k-mer database instead of files.
         colors: table of what samples have of each unitig; see ``color_lines``.
         color: k-mer databases of these samples.
-        stats: JSON file with what was written.
+        stats: JSON file for the statistics.
         phred_offset: of the qualities.
         options: backend, threads, memory and progress; do not affect the result.
 
@@ -112,6 +79,7 @@ def write_unitigs(
         UsageError: there is no input, or no output, or the k-mer length is even, or samples have
             the same name.
     """
+    started = time.monotonic()
     parameters = parameters or UnitigParameters()
     options = options or RunOptions()
     if bool(paths) == (database is not None):
@@ -133,11 +101,14 @@ def write_unitigs(
         )
 
         def run(options: RunOptions) -> UnitigSummary:
+            begin = time.monotonic()
             solid = solid_of(
                 paths, outputs[0], database, parameters, phred_offset, options,
                 on_gpu=colors is None,
             )  # fmt: skip
-            return _write(solid, fasta, segments, table, color, options)
+            times = {"kmers": round(time.monotonic() - begin, 3)}
+            unitigs = _write(solid, fasta, segments, table, color, options, times)
+            return summary_of(unitigs, solid.k, solid.least, parameters, options, times)
 
         # What fails on the GPU does so before anything is written.
         summary = on_backend(
@@ -146,9 +117,9 @@ def write_unitigs(
             lambda: run(replace(options, backend="cpu")),
             may_begin_again=lambda: not any(map(is_stream, paths)),
         )
+        summary.time_s["total"] = round(time.monotonic() - started, 3)
         if stats is not None:
-            head = {"schema": "ngsgpu.unitigs", "schema_version": 1, "version": __version__}
-            next(writes)((json.dumps(head | asdict(summary), indent=1) + "\n").encode())
+            next(writes)(summary.to_json().encode())
         commit_all(files)
     return summary
 
@@ -265,18 +236,22 @@ def _write(
     colors: Callable[[bytes], None] | None,
     color: Sequence[str | Path],
     options: RunOptions,
-) -> UnitigSummary:
+    times: dict[str, float],
+) -> Unitigs:
+    """Write the unitigs; ``times`` gets the seconds of the steps."""
     with Progress(options.progress) as progress:
         with progress.stage("compacting", unit="k-mers") as stage:
             graph, unitigs = compacted(solid, options, walked=colors is not None)
             stage.advance(len(solid.counts))
+            times["compacting"] = round(stage.seconds, 3)
         with progress.stage("writing", unit="unitigs") as stage:
             write_text(graph, unitigs, fasta, gfa, options.threads)
             if colors is not None:
                 for text in color_lines(graph, unitigs, color, options.threads):
                     colors(text)
             stage.advance(len(unitigs))
-    return _summary(unitigs, solid.k, solid.least)
+            times["writing"] = round(stage.seconds, 3)
+    return unitigs
 
 
 def compacted(solid: Solid, options: RunOptions, *, walked: bool) -> tuple[Graph, Unitigs]:
@@ -366,20 +341,3 @@ def _check_memory(size: int, k: int, words: int, options: RunOptions) -> None:
             f"{format_size(options.budget)} may be used; raise --min-abundance, or use --memory "
             f"{-(-needed >> 20)}M on a machine that has it"
         )
-
-
-def _summary(unitigs: Unitigs, k: int, least: int) -> UnitigSummary:
-    lengths = np.sort(unitigs.sizes + (k - 1))[::-1]
-    bases = int(lengths.sum())
-    half = int(np.searchsorted(np.cumsum(lengths), bases / 2))
-    own = np.repeat(np.arange(2 * len(unitigs)), np.diff(unitigs.link_starts))
-    return UnitigSummary(
-        kmer=k,
-        min_abundance=least,
-        kmers=int(unitigs.sizes.sum()),
-        unitigs=len(unitigs),
-        bases=bases,
-        longest=int(lengths[0]) if len(lengths) else 0,
-        n50=int(lengths[half]) if len(lengths) else 0,
-        links=int(np.count_nonzero(unitigs.links ^ 1 >= own)),
-    )

@@ -100,9 +100,7 @@ def classify(
         "ngsgpu.classify.outputs.gpu",
         "ngsgpu.classify.call.gpu",
         max_gpus=most,
-    ) as (chosen, options):
-        from dataclasses import replace
-
+    ) as (_, options):
         from ngsgpu.classify.run.pipeline import Classifier
         from ngsgpu.classify.run.samples import one_sample, read_samples
         from ngsgpu.classify.run.stream import check_stream
@@ -132,7 +130,7 @@ def classify(
             parameters,
             partitions=wanted,
             rules=calls.rules(),
-            options=replace(options, backend_note=str(chosen) if chosen.gpus else ""),
+            options=options,
         )
         offset = phred(phred_offset)
         if samples == "-":

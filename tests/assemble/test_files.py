@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.assemble import oracle
-from tests.support.commands import Commands, names
+from tests.support.commands import Commands, names, read_json
 from tests.support.io.records import write
 
 K = 21
@@ -67,6 +67,35 @@ def test_reads_and_database(tmp_path: Path, mates: list[Path], ngsgpu: Commands)
         done = ngsgpu("unitigs", "-q", "-d", folder, "--min-abundance", abundance, "-o", fasta)
         assert (done.status, done.err) == (0, "")
         assert fasta.read_text() == expected(number)[0]
+
+
+def test_statistics(tmp_path: Path, mates: list[Path], ngsgpu: Commands) -> None:
+    """What all commands have, the graph's own numbers, and k of the database that was read."""
+    out, stats, folder = tmp_path / "u.fa", tmp_path / "u.json", tmp_path / "db"
+    done = ngsgpu("kmers", "count", "-q", "-i", mates[0], "-k", K, "-o", folder)
+    assert done.status == 0, done.err
+    for given, auto in (
+        (["-i", mates[0], "-k", K], None),
+        (["-d", folder], None),
+        (["-d", folder, "--min-abundance", 5], 5),
+    ):
+        done = ngsgpu("unitigs", *given, "-o", out, "--stats", stats, "-t", 1, "--gpus", 0)
+        assert done.status == 0, done.err
+        written = read_json(stats)
+        assert list(written)[:8] == [
+            "schema", "schema_version", "version", "backend", "device", "job", "command",
+            "parameters",
+        ]  # fmt: skip
+        assert written["schema"] == "ngsgpu.unitigs"
+        assert (written["backend"], written["job"]["gpus"]) == ("cpu", [])
+        assert written["device"].startswith("1 CPU threads")
+        assert written["command"]
+        assert written["parameters"] == {"kmer": K, "min_abundance": auto, "min_quality": 0}
+        assert set(written["time_s"]) == {"kmers", "compacting", "writing", "total"}
+        assert written["memory"]["peak_rss_bytes"] > 1 << 20
+        assert written["kmer"] == K
+        assert written["unitigs"] == out.read_text().count(">")
+        assert f"at most {written['memory']['peak_rss_bytes'] / 2**30:.2f} GiB" in done.err
 
 
 def test_summary(tmp_path: Path, ngsgpu: Commands) -> None:

@@ -51,6 +51,8 @@ def test_partitions_and_candidates(world):
         assert (one["backend"], job["gpus"], job["lease"], job["waited_s"]) == ("cpu", [], None, 0)
         assert job["started"] <= job["ended"]
         assert job["host"]
+        # Where the work was done, and why there.
+        assert one["device"] == "1 CPU threads (as asked for)"
 
 
 def test_whole_database(world):

@@ -75,6 +75,8 @@ class Join:
 
 def insert_size(pieces: Pieces, places: Places) -> Insert | None:
     """The insert size, by pairs of which both mates lie on one long piece."""
+    if not len(pieces):
+        return None
     one, two = places.direction[0::2], places.direction[1::2]
     lengths = pieces.lengths
     least = min(_LONG, int(lengths.max(initial=0)) // 2)

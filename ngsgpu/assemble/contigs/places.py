@@ -16,7 +16,8 @@ from ngsgpu.sequence.hashing import mix64
 
 _WORD: Final = 31
 _SAMPLED: Final = 2
-"""Words count whose hash ends in so many zero bits."""
+"""For pairs, words count whose hash ends in so many zero bits: most reads have some, and looking
+them up takes a quarter of the memory."""
 
 _PART: Final = 1 << 15
 
@@ -37,29 +38,40 @@ class Places:
     at: NDArray[np.int64]
 
 
-def place_reads(pieces: Pieces, reads: Reads, count: int, threads: int) -> Places:
+def word_of(k: int) -> int:
+    """Bases of the words by which reads are placed on a graph of some k."""
+    return min(_WORD, k)
+
+
+def place_reads(
+    pieces: Pieces, reads: Reads, count: int, threads: int, *, sampled: int = _SAMPLED
+) -> Places:
     """Place the first reads.
 
-    A read lies where its first word lies that occurs once in all pieces, on one strand.
+    A read lies where its first word lies that counts and occurs once in all pieces, both strands
+    as one.
 
     Args:
         pieces: the graph.
         reads: the reads.
         count: how many of them.
         threads: number of threads; does not affect the result.
+        sampled: words count whose hash ends in so many zero bits; all, if 0.
     """
-    word = min(_WORD, pieces.k)
-    bits = max(8, (len(pieces.bases) >> (_SAMPLED - 1)).bit_length())
+    word = word_of(pieces.k)
+    # A third of the slots is left over; half, where luck decides how many words are sampled.
+    room = len(pieces.bases) >> (sampled - 1) if sampled else len(pieces.bases) * 3 // 2
+    bits = max(8, room.bit_length())
     keys = np.zeros(1 << bits, dtype=np.uint64)
     values = np.zeros(1 << bits, dtype=np.int64)
-    enter_words(pieces.bases, pieces.starts, word, keys, values)
+    enter_words(pieces.bases, pieces.starts, word, sampled, keys, values)
     direction = np.full(count, -1, dtype=np.int64)
     at = np.zeros(count, dtype=np.int64)
     longest = int(reads.lengths.max(initial=0))
 
     def work(begin: int) -> None:
         find_places(
-            pieces.starts, word, keys, values, reads.bases, reads.starts, reads.lengths,
+            pieces.starts, word, sampled, keys, values, reads.bases, reads.starts, reads.lengths,
             begin, min(count, begin + _PART), longest, direction, at,
         )  # fmt: skip
 
@@ -80,13 +92,15 @@ def roll(
 
 
 @njit(nogil=True, cache=True)
-def slot_of(keys: NDArray[np.uint64], values: NDArray[np.int64], word: np.uint64) -> Integer:
+def slot_of(
+    keys: NDArray[np.uint64], values: NDArray[np.int64], word: np.uint64, sampled: int
+) -> Integer:
     """The slot of a word, or a free one (value 0); -1 if the word does not count."""
     mixed = mix64(word)
-    if mixed & np.uint64((1 << _SAMPLED) - 1):
+    if mixed & ((np.uint64(1) << np.uint64(sampled)) - np.uint64(1)):
         return np.int64(-1)
     mask = np.uint64(len(keys) - 1)
-    slot = (mixed >> np.uint64(_SAMPLED)) & mask
+    slot = (mixed >> np.uint64(sampled)) & mask
     while values[slot] != 0 and keys[slot] != word:
         slot = (slot + np.uint64(1)) & mask
     return np.int64(slot)
@@ -97,6 +111,7 @@ def enter_words(
     bases: NDArray[np.uint8],
     starts: NDArray[np.int64],
     size: int,
+    sampled: int,
     keys: NDArray[np.uint64],
     values: NDArray[np.int64],
 ) -> None:
@@ -106,6 +121,7 @@ def enter_words(
         bases: of the pieces.
         starts: of the pieces.
         size: bases of a word, odd, at most 31.
+        sampled: words count whose hash ends in so many zero bits.
         keys: uint64[2^n], gets canonical words.
         values: int64[2^n], zeros; get ``2 * place + 1`` of a word that is canonical as it stands,
             ``2 * place + 2`` of one that is not, -1 of one that occurs again.
@@ -119,7 +135,7 @@ def enter_words(
             if begin < starts[piece]:
                 continue
             word = min(forward, backward)
-            slot = slot_of(keys, values, word)
+            slot = slot_of(keys, values, word, sampled)
             if slot < 0:
                 continue
             if values[slot] != 0:
@@ -133,6 +149,7 @@ def enter_words(
 def find_places(
     starts: NDArray[np.int64],
     size: int,
+    sampled: int,
     keys: NDArray[np.uint64],
     values: NDArray[np.int64],
     read_bases: NDArray[np.uint8],
@@ -157,7 +174,7 @@ def find_places(
             if begin < 0:
                 continue
             word = min(forward, backward)
-            slot = slot_of(keys, values, word)
+            slot = slot_of(keys, values, word, sampled)
             if slot < 0 or values[slot] <= 0:
                 continue
             where = (values[slot] - 1) >> 1

@@ -351,7 +351,6 @@ class SampleRun:
             options.backend,
             engine.parameters,
             sample=self._name,
-            device=options.backend_note or f"CPU, {options.threads} threads",
             parameters={
                 "min_hits": engine.rules.min_hits,
                 "coverage_filter": self._rules.coverage_share,

@@ -246,7 +246,8 @@ class Classifier:
     def _without_gpu(self) -> None:
         """Let the CPU do what comes."""
         self._gpu = None
-        self.options = replace(self.options, backend="cpu", backend_note="")
+        note = "the CPU took over from the GPU"
+        self.options = replace(self.options, backend="cpu", backend_note=note)
 
     def _limited(self) -> AbstractContextManager[None]:
         """Limit the memory of all participating GPUs inside the block."""

@@ -231,6 +231,30 @@ def test_no_reads(tmp_path: Path, ngsgpu: Commands) -> None:
     assert out.read_bytes() == b""
 
 
+@pytest.mark.parametrize("size", [8, 100])
+def test_pairs_that_make_no_graph(tmp_path: Path, ngsgpu: Commands, size: int) -> None:
+    """Reads shorter than k, or that share nothing, as of a negative control: empty outputs."""
+    rng = random.Random(5)
+    inputs = [
+        write(
+            tmp_path / f"R{mate}.fa",
+            "".join(f">r{i}/{mate}\n{''.join(rng.choices('ACGT', k=size))}\n" for i in range(50))
+            .encode(),
+        )
+        for mate in (1, 2)
+    ]  # fmt: skip
+    own = {option: tmp_path / f"c{option}" for option in ("-o", "--gfa", "--scaffolds")}
+    own |= {option: tmp_path / f"c{option}" for option in ("--coverage", "--stats")}
+    given = [text for pair in own.items() for text in pair]
+    done = ngsgpu("assemble", "-q", "-i", inputs[0], "-I", inputs[1], *given)
+    assert (done.status, done.err) == (0, "")
+    assert own["--gfa"].read_text() == "H\tVN:Z:1.0\n"
+    assert all(own[name].read_bytes() == b"" for name in ("-o", "--scaffolds", "--coverage"))
+    stats = read_json(own["--stats"])
+    assert (stats["reads"]["pairs"], stats["insert_size"]) == (50, None)
+    assert set(stats["contigs"].values()) == {0}
+
+
 def test_reads_need_memory() -> None:
     source = Source(10**9, 10**11, 0, ())
     with pytest.raises(HostMemoryError, match=r"1,000,000,000 reads take .* use --memory"):

@@ -1,0 +1,86 @@
+"""Statistics of unitigs, as JSON and as lines for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ngsgpu.assemble.chains import Unitigs
+from ngsgpu.assemble.params import UnitigParameters
+from ngsgpu.run.options import RunOptions
+from ngsgpu.run.statistics import RunStatistics
+
+
+@dataclass(slots=True, kw_only=True)
+class UnitigSummary(RunStatistics):
+    """What was written, and how; see also ``RunStatistics``.
+
+    Attributes:
+        kmer: k-mer length.
+        min_abundance: lowest count of a k-mer of the graph.
+        kmers: k-mers of the graph.
+        unitigs: their number.
+        bases: their letters.
+        longest: letters of the longest one.
+        n50: unitigs of this length and more have half of the letters.
+        links: links between ends, each once.
+    """
+
+    SCHEMA = "ngsgpu.unitigs"
+    kmer: int
+    min_abundance: int
+    kmers: int
+    unitigs: int
+    bases: int
+    longest: int
+    n50: int
+    links: int
+
+    def summary(self) -> list[str]:
+        """Lines for people."""
+        return [
+            f"{self.kmers:,} {self.kmer}-mers that occur {self.min_abundance} times or more",
+            f"{self.unitigs:,} unitigs of {self.bases:,} bases, {self.links:,} links; "
+            f"longest {self.longest:,}, N50 {self.n50:,}",
+            self.resources(),
+        ]
+
+
+def summary_of(
+    unitigs: Unitigs,
+    k: int,
+    least: int,
+    parameters: UnitigParameters,
+    options: RunOptions,
+    times: dict[str, float],
+) -> UnitigSummary:
+    """Sum up unitigs.
+
+    Args:
+        unitigs: the unitigs.
+        k: k-mer length of the graph, which may be a database's.
+        least: lowest count of its k-mers.
+        parameters: as they were given.
+        options: of the run, with the backend that did it.
+        times: seconds by step; may still grow.
+    """
+    lengths = np.sort(unitigs.sizes + (k - 1))[::-1]
+    bases = int(lengths.sum())
+    half = int(np.searchsorted(np.cumsum(lengths), bases / 2))
+    own = np.repeat(np.arange(2 * len(unitigs)), np.diff(unitigs.link_starts))
+    return UnitigSummary.begun(
+        options,
+        options.backend,
+        parameters,
+        parameters={"kmer": k},
+        kmer=k,
+        min_abundance=least,
+        kmers=int(unitigs.sizes.sum()),
+        unitigs=len(unitigs),
+        bases=bases,
+        longest=int(lengths[0]) if len(lengths) else 0,
+        n50=int(lengths[half]) if len(lengths) else 0,
+        links=int(np.count_nonzero(unitigs.links ^ 1 >= own)),
+        time_s=times,
+    )
