@@ -26,6 +26,8 @@ TABLE = re.compile(
     r"(?<=<!-- options of ngsgpu )([a-z -]+?)( -->\n).*?(?=<!-- end of options -->)", re.DOTALL
 )
 EXAMPLE = re.compile(r"(?:(\w[\w ]*):)?\s{2,}(ngsgpu .*)")
+CODE = re.compile(r"`[^`]*`|(?<![\w-])--?[A-Za-z][\w-]*")
+"""What is code in a help: what is marked so, with all that is in it, and options."""
 OPENING = """# Options of all commands
 
 What `ngsgpu COMMAND --help` prints, on one page. [Exit statuses](index.md#exit-statuses) are the
@@ -49,7 +51,7 @@ def code(text: str) -> str:
 def prose(text: str) -> str:
     """Help as Markdown: options as code, on one line."""
     text = " ".join(text.split()).replace("<", "&lt;").replace("|", "&#124;")
-    return re.sub(r"(?<![\w-])--?[A-Za-z][\w-]*", r"`\g<0>`", text)
+    return CODE.sub(lambda found: found[0] if found[0][0] == "`" else f"`{found[0]}`", text)
 
 
 def description(text: str) -> str:

@@ -13,7 +13,10 @@ import yaml
 from typer.main import get_command
 
 import ngsgpu
+from ngsgpu import correct, errors, evaluate, extend, merge, minhash, readset
 from ngsgpu.cli import app
+from ngsgpu.io.text import batch, pairs, reader
+from ngsgpu.readset import kmers
 from scripts import site_pages
 
 ROOT = Path(__file__).parents[1]
@@ -204,6 +207,26 @@ def test_options_of_all_commands_are_listed():
 
     visit(get_command(app), "ngsgpu")
     assert len(sections) > 15
+
+
+def test_code_within_a_help_stays_whole():
+    page = (ROOT / "docs/options.md").read_text()
+    assert "with `ngsgpu db build -d DIR --only-partition K`. With `--update`," in page
+
+
+def names_in(page: str, before: str) -> set[str]:
+    """What looks like a function or a class in the prose of a page's section."""
+    text = (ROOT / "docs" / page).read_text().partition(before)[2]
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return set(re.findall(r"`([a-z]+_[a-z_]+|[A-Z][a-z]+[A-Z]\w+|probe)`", prose))
+
+
+def test_what_the_pages_name_of_packages_can_be_imported():
+    ours = [correct, merge, extend, evaluate, minhash, readset, kmers, pairs, reader, errors]
+    known = {name for module in ours for name in dir(module)} | set(vars(batch.RecordBatch))
+    named = names_in("python-api.md", "## Files") | names_in("formats.md", "## From Python")
+    assert {"CorrectionPlan", "plan_files", "read_batches"} <= named
+    assert named - known <= {"exit_status", "from_sequences"}
 
 
 def test_options_of_correct_are_described():

@@ -89,10 +89,18 @@ def correct(
         "With --method spectrum, how solid k-mers are kept: a table, or a Bloom filter.",
         "--filter",
     ),
-    mutations: int = option(
-        2, "N", "With --rule voting or exhaustive, most changes of a k-mer or read: 1 or 2."
+    mutations: int | None = option(
+        None,
+        "N",
+        "With --rule voting or exhaustive, most changes of a k-mer or read: 1 or 2.",
+        show_default="2",
     ),
-    max_changes: int = option(4, "N", "With --rule search, most changes in any 20 bases, 1 to 20."),
+    max_changes: int | None = option(
+        None,
+        "N",
+        "With --method spectrum and --rule search, most changes in any 20 bases, 1 to 20.",
+        show_default="4",
+    ),
     trim: bool = flag(
         "With --method spectrum, cut reads that are not corrected to their longest part of solid "
         "k-mers; leave out reads (pairs) without any.",
@@ -127,10 +135,22 @@ def correct(
     if method not in ("msa", "spectrum"):
         raise UsageError(f"--method must be msa or spectrum, not {method}")
     if method == "spectrum":
-        if classic or model != "none" or coverage != "auto" or keep_variants != "auto":
-            raise UsageError(
-                "--classic, --model, --coverage and --keep-variants are for --method msa; leave "
-                "them out with --method spectrum"
+        _refuse(
+            "for --method msa; leave it out with --method spectrum",
+            classic=classic,
+            model=model != "none",
+            anchor_threshold=anchor_threshold is not None,
+            candidate_threshold=candidate_threshold is not None,
+            coverage=coverage != "auto",
+            keep_variants=keep_variants != "auto",
+            hashes=hashes != 48,
+            seed=run.seed != 0,
+        )
+        if rule == "search":
+            _refuse("for --rule voting or exhaustive; add it", mutations=mutations is not None)
+        else:
+            _refuse(
+                f"for --rule search; leave it out with {rule}", max_changes=max_changes is not None
             )
         from ngsgpu.cli.spectrum import SpectrumFiles, correct_by_spectrum
 
@@ -141,17 +161,23 @@ def correct(
             min_count=number_or("auto", min_count, int, "--min-count"),
             rule=rule,
             filter=membership,
-            mutations=mutations,
-            max_changes=max_changes,
+            mutations=2 if mutations is None else mutations,
+            max_changes=4 if max_changes is None else max_changes,
             quality_bits=quality_bits,
             mask=mask,
             quality=quality,
         )
         return
-    if trim or split or min_count != "auto" or rule != "search" or membership != "exact":
-        raise UsageError(
-            "--min-count, --rule, --filter, --trim and --split are for --method spectrum; add it"
-        )
+    _refuse(
+        "for --method spectrum; add it",
+        min_count=min_count != "auto",
+        rule=rule != "search",
+        filter=membership != "exact",
+        mutations=mutations is not None,
+        max_changes=max_changes is not None,
+        trim=trim,
+        split=split is not None,
+    )
     with open_run(
         run,
         "ngsgpu.io.gpu.parse",
@@ -171,7 +197,9 @@ def correct(
         parameters = CorrectionParameters(
             coverage=number_or("auto", coverage, float, "--coverage"),
             minhash=MinhashParameters(
-                kmer=20 if kmer is None else kmer, hashes=hashes, seed=run.seed
+                kmer=20 if kmer is None else kmer,
+                hashes=hashes,
+                seed=run.seed,
             ),
             quality_bits=quality_bits,
             model=model,
@@ -196,3 +224,17 @@ def correct(
             in1 or [], out1 or [], in2 or [], out2 or [], stats=run.stats, **settings
         )
         say(statistics, run.quiet)
+
+
+def _refuse(purpose: str, **given: bool) -> None:
+    """Refuse options that would change nothing.
+
+    Args:
+        purpose: what they are for, and what to do.
+        given: whether each of them is given.
+
+    Raises:
+        UsageError: names the first that is.
+    """
+    for name in (name for name, is_given in given.items() if is_given):
+        raise UsageError(f"--{name.replace('_', '-')} is {purpose}")

@@ -30,9 +30,9 @@ class Role(Enum):
     READS = auto()
     """Read; each file may be given only once."""
     READ = auto()
-    """Read; a directory stands for all its files."""
+    """Read; a directory stands for all its files. Other options may name it, too."""
     DATABASE = auto()
-    """Read; a directory in which no output may lie."""
+    """As ``READ``; a directory in which no output may lie."""
     SHEET = auto()
     """A sample sheet, read together with the files it lists."""
     WRITTEN = auto()
@@ -79,7 +79,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     | _written("out", "unmerged1", "unmerged2", "hist", "histogram", "ihist", "stats")
     | {"flash_prefix": Role.CHECKED_LATER},
     "deplete": _READS | {"index": Role.READ} | _written("out1", "out2", "stats"),
-    "deplete-index": dict.fromkeys(("references", "exclude"), Role.READ) | _written("out"),
+    "deplete-index": dict.fromkeys(("references", "exclude"), Role.READS) | _written("out"),
     "kmers count": _READS | _written("out", "histo_file"),
     "kmers histo": {"database": Role.DATABASE} | _written("out"),
     "kmers dump": {"database": Role.DATABASE} | _written("out"),
@@ -143,12 +143,14 @@ class Files:
         reads: input files that may be given only once.
         databases: input directories in which no output may lie.
         also_read: other input files or directories.
+        lists: those of each option that names several, each of them once.
         written: output files.
     """
 
     reads: list[str] = field(default_factory=list)
     databases: list[str] = field(default_factory=list)
     also_read: list[str] = field(default_factory=list)
+    lists: list[list[str]] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
 
 
@@ -167,6 +169,8 @@ def files_of(command: str, values: Mapping[str, Any]) -> Files:
     patterns: list[str] = []
     for name, role in FILES.get(command, {}).items():
         paths = list(_paths(values.get(name)))
+        if role in (Role.READ, Role.DATABASE) and len(paths) > 1:
+            files.lists.append(paths)
         if role is Role.READS:
             files.reads += paths
         elif role is Role.READ:
@@ -225,6 +229,8 @@ def _paths(value: Any) -> Iterator[str]:
 def check_files(command: str, values: Mapping[str, Any]) -> None:
     """Refuse to overwrite an input, to add to a database or to write two outputs to one file.
 
+    Inputs named twice are refused as well, since they would count twice.
+
     Raises:
         UsageError: names the file.
         InputError: a sample sheet cannot be read.
@@ -232,6 +238,8 @@ def check_files(command: str, values: Mapping[str, Any]) -> None:
     from ngsgpu.io.paths import check_distinct
 
     files = files_of(command, values)
+    for paths in files.lists:
+        check_distinct(paths)
     also_read = [*files.also_read, *files.databases]
     check_distinct(files.reads, files.written, also_read=also_read, databases=files.databases)
 

@@ -295,7 +295,8 @@ def spectrum(
 ) -> None:
     """Compute the k-mer spectrum of reads, or of a sample of their k-mers, and the coverage.
 
-    The histogram lists each multiplicity with its number of distinct canonical k-mers. For large
+    The histogram lists each multiplicity with its number of distinct canonical k-mers; k-mers
+    with letters other than ACGT do not count. For large
     inputs only a sample of the k-mers is counted, each with all its occurrences. The first line
     gives the sampling rate and the estimated coverage (reads per genome position).
     """
@@ -313,7 +314,7 @@ def spectrum(
     for path in files:
         for _ in builder.add_all((batch,) for batch in read_batches(path, threads=threads)):
             pass
-    spectrum = count_kmers(builder.finish(), kmer, threads=threads, exact=exact)
+    spectrum = count_kmers(builder.finish(), kmer, threads=threads, exact=exact, known_only=True)
     lines = [
         f"# k={kmer} sampled=1/{spectrum.sampled} coverage={estimate_coverage(spectrum):.2f}",
         "multiplicity\tcount",

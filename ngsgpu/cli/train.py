@@ -83,6 +83,11 @@ def fit(
     forests, document = fit_groups(samples, leave_out or [], settings)
     save_forests(out, forests, document)
     for kind, table in document["tests"].items():
+        if leave_out and not table:
+            typer.echo(
+                f"{kind:9}  not tested: {', '.join(leave_out)} has no position where the "
+                "consensus is right"
+            )
         for row in table:
             typer.echo(
                 f"{kind:9}  P {row['threshold']:.2f}  sensitivity {row['sensitivity']:.5f}  "

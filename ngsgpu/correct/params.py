@@ -132,8 +132,14 @@ class CorrectionParameters:
             raise UsageError(f"--coverage must be auto or above 0, not {self.coverage:g}")
         if self.quality_bits not in (8, 2, 1, 0):
             raise UsageError(f"--quality-bits must be 8, 2, 1 or 0, not {self.quality_bits}")
-        check_threshold("--anchor-threshold", self.anchor_threshold)
-        check_threshold("--candidate-threshold", self.candidate_threshold)
+        thresholds = {
+            "--anchor-threshold": self.anchor_threshold,
+            "--candidate-threshold": self.candidate_threshold,
+        }
+        for option, value in thresholds.items():
+            check_threshold(option, value)
+            if value is not None and self.model == "none":
+                raise UsageError(f"{option} is for --model; add --model default, or leave it out")
         load_model(self.model)
 
         if self.keep_variants is not None and not 2 <= self.keep_variants <= MAX_AGREEING:

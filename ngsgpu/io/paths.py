@@ -110,7 +110,7 @@ def check_distinct(
     """Check that no file is named twice among the inputs and outputs of a run.
 
     Links are resolved, ``-`` and descriptors count as their targets. ``/dev/null`` and other
-    special files may be named repeatedly. No output may lie in another one, a folder.
+    devices may be named repeatedly. No output may lie in another one, a folder.
 
     Args:
         inputs: files of reads, each to be read once.
@@ -175,7 +175,7 @@ def _identity(path: str | Path, standard: int) -> Identity | None:
         info = Path(path).stat() if number is None else os.fstat(number)
     except OSError:
         return None if number is not None else _identity_of_new(path)
-    if stat.S_ISREG(info.st_mode) or stat.S_ISFIFO(info.st_mode):
+    if any(kind(info.st_mode) for kind in (stat.S_ISREG, stat.S_ISFIFO, stat.S_ISDIR)):
         return (info.st_dev, info.st_ino)
     # A terminal may be both ends.
     return ("-", number) if str(path) == "-" else None

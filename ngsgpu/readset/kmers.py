@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import working
 from ngsgpu.readset.cpu import ReadArrays, plane_start, read_length
-from ngsgpu.readset.readset import ReadSet
+from ngsgpu.readset.readset import AmbiguousBases, ReadSet
 from ngsgpu.sequence.hashing import mix64
 
 SAMPLED_KMERS = 1 << 22
@@ -27,6 +27,10 @@ SAMPLED_KMERS = 1 << 22
 SHARE_RIGHT_OF_VALLEY = 0.2
 """Minimum fraction of k-mer occurrences to the right of a valley that separates the errors: with
 5 % errors, 0.36 of all 20-mers have none."""
+
+_NO_AMBIGUOUS = AmbiguousBases(
+    np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +101,24 @@ def canonical_kmers(
 
 
 @njit(nogil=True, cache=True)
+def unknown_kmers(reads: ReadArrays, ambiguous: AmbiguousBases, k: int) -> int:
+    """Number of k-mers that have an ambiguous base."""
+    found = 0
+    for entry in range(len(ambiguous.reads)):
+        last = read_length(reads, ambiguous.reads[entry]) - k
+        following = 0
+        for i in range(ambiguous.start[entry], ambiguous.start[entry + 1]):
+            position = np.int64(ambiguous.positions[i])
+            begin = max(following, position - k + 1)
+            following = max(following, min(position, last) + 1)
+            found += max(0, following - begin)
+    return found
+
+
+@njit(nogil=True, cache=True)
 def sample_kmers(
     reads: ReadArrays,
+    ambiguous: AmbiguousBases,
     first: int,
     last: int,
     k: int,
@@ -109,12 +129,24 @@ def sample_kmers(
 ) -> int:
     """Collect the canonical k-mers of a run of reads whose hash ends in ``shift`` zero bits.
 
-    Returns their number, which may exceed the length of ``sample``.
+    k-mers with a base of ``ambiguous`` are left out. Returns the number of the others, which may
+    exceed the length of ``sample``.
     """
     mask = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
     found = 0
+    entry = np.searchsorted(ambiguous.reads, np.uint32(first))
     for read in range(first, last):
+        unknown, end = 0, 0
+        if entry < len(ambiguous.reads) and ambiguous.reads[entry] == read:
+            unknown, end = ambiguous.start[entry], ambiguous.start[entry + 1]
+            entry += 1
+        known_from = 0
         for i in range(canonical_kmers(reads, read, k, canonical, forward)):
+            while unknown < end and ambiguous.positions[unknown] < i + k:
+                known_from = ambiguous.positions[unknown] + 1
+                unknown += 1
+            if i < known_from:
+                continue
             if mix64(canonical[i]) & mask == np.uint64(0):
                 if found < len(sample):
                     sample[found] = canonical[i]
@@ -122,18 +154,23 @@ def sample_kmers(
     return found
 
 
-def count_kmers(reads: ReadSet, k: int, *, threads: int = 1, exact: bool = False) -> KmerSpectrum:
+def count_kmers(
+    reads: ReadSet, k: int, *, threads: int = 1, exact: bool = False, known_only: bool = False
+) -> KmerSpectrum:
     """Spectrum of a read set.
 
     Args:
-        reads: the read set; ambiguous bases count as their replacements.
+        reads: the read set.
         k: k-mer length, 1 to 32.
         threads: number of threads; does not affect the result.
         exact: count every k-mer.
+        known_only: leave out k-mers with ambiguous bases, which otherwise count as their
+            replacements, as on the GPU.
     """
+    ambiguous = reads.ambiguous if known_only else _NO_AMBIGUOUS
     occurrences = kmer_occurrences(
         reads.arrays.uniform_length, reads.arrays.lengths, reads.reads, k
-    )
+    ) - unknown_kmers(reads.arrays, ambiguous, k)
     shift = 0 if exact else sampling_shift(occurrences)
     pieces = np.linspace(0, reads.reads, 8 * threads + 1).astype(np.int64).tolist()
 
@@ -143,7 +180,9 @@ def count_kmers(reads: ReadSet, k: int, *, threads: int = 1, exact: bool = False
         room = int((occurrences >> shift) / len(pieces) * 1.5) + 1024
         while True:
             sample = np.empty(room, dtype=np.uint64)
-            found = sample_kmers(reads.arrays, *bounds, k, shift, canonical, forward, sample)
+            found = sample_kmers(
+                reads.arrays, ambiguous, *bounds, k, shift, canonical, forward, sample
+            )
             if found <= room:
                 return sample[:found]
             room = found

@@ -240,7 +240,7 @@ class Run(StagedRun[SpectrumParameters]):
         self.histogram = histogram
         found = self.thresholds = find_thresholds(histogram, self.parameters.min_count)
         _LOG.info("k-mers of %d bases are solid from a count of %d", self.kmer, found.solid)
-        if found.depth == 0 and histogram[2:].any():
+        if self.parameters.min_count is None and found.depth == 0 and histogram[2:].any():
             _LOG.warning(
                 "the k-mers with errors cannot be told from those of the genome: the coverage is "
                 "too low, or the reads are of many genomes; give --min-count, or use --method msa"

@@ -180,7 +180,8 @@ def measure(forest: Forest, features: Rows, labels: NDArray[np.int8]) -> list[di
 
     Returns:
         For each of ``THRESHOLDS``: the share of right consensus bases that it takes
-        (``sensitivity``), and the number of wrong ones that it takes (``wrong``).
+        (``sensitivity``), and the number of wrong ones that it takes (``wrong``). There must be
+        right ones.
     """
     table = []
     for threshold in THRESHOLDS:
@@ -248,8 +249,15 @@ def fit_groups(
                 }
             )
         forests[kind] = fit(kind, *_stacked(inside), settings)
-        tests[kind] = measure(forests[kind], *_stacked(outside)) if outside else []
+        tests[kind] = _tested(forests[kind], outside)
     return forests, {"settings": asdict(settings), "samples": used, "tests": tests}
+
+
+def _tested(forest: Forest, parts: Sequence[tuple[Rows, NDArray[np.int8]]]) -> list[dict[str, Any]]:
+    """``measure`` of the organisms left out; empty where they have no right position."""
+    if not any((labels == 1).any() for _, labels in parts):
+        return []
+    return measure(forest, *_stacked(parts))
 
 
 def _stacked(parts: Sequence[tuple[Rows, NDArray[np.int8]]]) -> tuple[Rows, NDArray[np.int8]]:

@@ -10,7 +10,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import pytest
 import typer
@@ -32,11 +32,12 @@ NO_FILES = {
 
 
 class Option(NamedTuple):
-    """A parameter of a command: its option, if it is one, and whether it may be left out."""
+    """A parameter of a command: its option, if it is one, whether it may be left out, its kind."""
 
     flag: str | None
     required: bool
     is_text: bool
+    is_list: bool
 
 
 def options_of(command: Callable[..., object]) -> Iterator[tuple[str, Option]]:
@@ -52,7 +53,8 @@ def options_of(command: Callable[..., object]) -> Iterator[tuple[str, Option]]:
             flag = (names or [f"--{name.replace('_', '-')}"])[0]
         inner = {part for of in (kind, *get_args(kind)) for part in (of, *get_args(of))}
         is_text = bool(inner & {str, Path})
-        yield name, Option(flag, parameter.default is inspect.Parameter.empty, is_text)
+        is_list = any(get_origin(part) is list for part in (kind, *get_args(kind)))
+        yield name, Option(flag, parameter.default is inspect.Parameter.empty, is_text, is_list)
 
 
 def commands(app: typer.Typer, prefix: str = "") -> Iterator[tuple[str, dict[str, Option]]]:
@@ -241,6 +243,59 @@ def test_names_that_flash_chooses(
     world.values["in2"] = world.file("2.fq")
     world.values["flash_prefix"] = world.folder / "p"
     world.is_refused(capsys, "input and output")
+
+
+@pytest.mark.parametrize("spelling", [spelling for spelling in SPELLINGS if spelling is not hard])
+@pytest.mark.parametrize("command", FILES)
+def test_an_input_that_an_option_names_twice(
+    tmp_path: Path, command: str, spelling: Callable[[Path], Path]
+) -> None:
+    for name, role in FILES[command].items():
+        if role not in INPUTS or not COMMANDS[command][name].is_list:
+            continue
+        world = World(tmp_path / name, command)
+        given = world.file("input.fq")
+        if role is Role.DATABASE:
+            given.unlink()
+            given.mkdir()
+        other = spelling(given)
+        with pytest.raises(UsageError, match="is named as input twice"):
+            check_files(command, {**world.values, name: [str(given), str(other)]})
+
+
+@pytest.mark.parametrize("kept", ["union", "intersect", "subtract"])
+def test_a_database_of_kmers_that_is_named_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kept: str
+) -> None:
+    (tmp_path / "r.fa").write_text(">r\nACGTTGCAACGTACGTAC\n")
+    one, two = str(tmp_path / "a"), str(tmp_path / "." / ".." / tmp_path.name / "a")
+    reads = ["-i", str(tmp_path / "r.fa"), "-k", "11", "-q"]
+    assert cli.main(["kmers", "count", *reads, "-o", one]) == 0
+    assert cli.main(["kmers", kept, one, two, "-o", str(tmp_path / "new")]) == 2
+    assert "is named as input twice" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("arguments", [["h.fa", "h.fa"], ["h.fa", "-x", "h.fa"]])
+def test_a_host_that_is_named_twice(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("h.fa").write_text(">h\nACGTTGCAACGTACGTACACGTTGCAACGTACGTAC\n")
+    assert cli.main(["deplete-index", *arguments, "-o", "new.idx"]) == 2
+    assert "h.fa: is named as input twice" in capsys.readouterr().err
+    assert not Path("new.idx").exists()
+
+
+@pytest.mark.parametrize("command", ["evaluate correction", "evaluate kmers", "evaluate mapped"])
+def test_reads_before_and_after_may_be_the_same(tmp_path: Path, command: str) -> None:
+    """What no correction would give."""
+    world = World(tmp_path, command)
+    world.values["in1"] = world.values["out1"] = world.file("same.fq")
+    check_files(command, world.values)
 
 
 SHEET = "sample\tfastq_1\na\t{0}/a.fq\nb\t{0}/b.fq\n"

@@ -53,6 +53,16 @@ def test_standard_output_that_takes_nothing(work: Path, command: str, cause: str
     assert sorted(path.name for path in work.iterdir()) == ["r.fq"]
 
 
+def test_a_reader_that_ends_early(work: Path) -> None:
+    (work / "r.fq").write_text(RECORD * 20_000)
+    command = "ngsgpu correct -q -i r.fq -o - --stats s.json | head -c 9; exit ${PIPESTATUS[0]}"
+    done = shell(command, work)
+    assert (done.returncode, done.stdout) == (1, RECORD[:9])
+    assert done.stderr.startswith("ngsgpu: error: standard output: the program that reads")
+    assert done.stderr.count("\n") == 1
+    assert sorted(path.name for path in work.iterdir()) == ["r.fq"]
+
+
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", ">&- <&-", ">&- 2>&- <&-"])
 def test_streams_that_are_not_needed(work: Path, closed: str) -> None:
     """No file gets the number of a closed one, and what cannot be said is no failure."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -109,7 +110,8 @@ def test_sets(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
         done = ngsgpu("kmers", command, database, tmp_path / "p", "-o", out)
         assert done.status == 0, done.err
         assert text(ngsgpu, "histo", "-d", out) == expected
-    done = ngsgpu("kmers", "union", database, tmp_path / "p", database, "-o", tmp_path / "all")
+    copy = shutil.copytree(database, tmp_path / "copy")
+    done = ngsgpu("kmers", "union", database, tmp_path / "p", copy, "-o", tmp_path / "all")
     assert done.status == 0, done.err
     total: Counter[str] = Counter()
     for own in (database, tmp_path / "p", database):

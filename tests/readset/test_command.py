@@ -90,3 +90,18 @@ def test_wrong_use(
     assert captured.err.startswith(f"ngsgpu: error: {message}")
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+@pytest.mark.parametrize("exact", [[], ["--exact"]])
+@pytest.mark.parametrize("bases", ["N" * 100, "ACGTRYACGTNACGTTGCA" * 5, "ACGTTGCAAC" * 9 + "N"])
+def test_letters_other_than_acgt_are_in_no_kmer(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], bases: str, exact: list[str]
+) -> None:
+    """As ``ngsgpu kmers count`` has it."""
+    file = str(write(tmp_path / "n.fa", f">a\n{bases}\n".encode()))
+    assert main(["kmers", "count", "-i", file, "-k", "11", "--histo", "-", "-q"]) == 0
+    counted = [line.split() for line in capfd.readouterr().out.splitlines()]
+    assert main(["kmers", "spectrum", "-i", file, "-k", "11", *exact]) == 0
+    first, _, *lines = capfd.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == counted
+    assert ("coverage=0.00" in first) == (not counted)

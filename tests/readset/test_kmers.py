@@ -74,6 +74,34 @@ def test_sample_holds_all_occurrences_of_its_kmers(reads: list[str], k: int, lea
     assert full.total() // (2 * spectrum.sampled) < least
 
 
+@given(
+    st.lists(st.text("ACGTNry", max_size=90), max_size=8),
+    st.integers(1, 32),
+    st.sampled_from([1, 3]),
+    st.sampled_from([1, 20, 1 << 22]),
+)
+@examples(200)
+def test_kmers_of_unknown_letters_are_left_out(
+    reads: list[str], k: int, threads: int, least: int
+) -> None:
+    known = [kmer for bases in reads for kmer in kmers_of(bases, k) if set(kmer) <= set("ACGT")]
+    full = counted(known, k)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SAMPLED_KMERS", least)
+        packed = ReadSet.from_sequences(reads)
+        spectrum = count_kmers(packed, k, threads=threads, known_only=True)
+        exact = count_kmers(packed, k, threads=threads, known_only=True, exact=True)
+        every = count_kmers(packed, k, threads=threads, exact=True)
+    assert histogram(exact) == Counter(full.values())
+    in_sample = [n for kmer, n in full.items() if mix(kmer) % spectrum.sampled == 0]
+    assert histogram(spectrum) == Counter(in_sample)
+    assert spectrum.kmers_per_base == full.total() / max(1, sum(map(len, reads)))
+    # The replacements count for correction, as they do on the GPU.
+    assert sum(m * n for m, n in histogram(every).items()) == sum(
+        len(kmers_of(bases, k)) for bases in reads
+    )
+
+
 def test_dense_is_cut_off() -> None:
     spectrum = KmerSpectrum(20, np.array([1, 7, 10**9]), np.array([5, 6, 7]), 1, 0.8)
     assert spectrum.dense(limit=100).tolist() == [0, 5, 0, 0, 0, 0, 0, 6]

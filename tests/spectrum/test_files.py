@@ -148,3 +148,17 @@ def test_report_has_a_section(pairs: tuple[Path, Path, Path], tmp_path: Path) ->
     table = (tmp_path / "tables/correction-statistics.csv").read_text()
     assert f"a,reads without a solid k-mer,{statistics.classes['discarded']}," in table
     assert "--method spectrum" in (tmp_path / "m.md").read_text()
+
+
+@pytest.mark.parametrize("min_count", [None, 3])
+def test_a_threshold_that_is_given_needs_no_advice(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, min_count: int | None
+) -> None:
+    """Without a peak of the genome's k-mers none is found, which matters only if none is given."""
+    fasta = tmp_path / "a.fa"
+    bases = "".join(random.Random(1).choices("ACGT", k=60))
+    fasta.write_text(f">a\n{bases}\n>b\n{bases}\n")
+    with caplog.at_level("WARNING", "ngsgpu"):
+        parameters = SpectrumParameters(kmer=11, min_count=min_count)
+        correct_files([fasta], [tmp_path / "o.fa"], parameters=parameters)
+    assert ("give --min-count" in caplog.text) == (min_count is None)

@@ -81,6 +81,29 @@ def test_from_reads_to_a_model_that_corrects(
     assert Path(corrected[0]).read_text() != Path(reads[0]).read_text()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kept", ["none", "wrong"])
+def test_an_organism_without_positions_of_a_forest(
+    samples: tuple[Path, list[str]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kept: str,
+) -> None:
+    _, rows, labels = load_samples(samples[1][1])
+    candidates = rows[:, 0] == list(FEATURES).index("candidate")
+    keep = ~candidates if kept == "none" else ~candidates | (labels == 0)
+    one, forests = tmp_path / "one.npz", tmp_path / "f.npz"
+    save_samples(one, "b", rows[keep], labels[keep])
+    fitted = ["train", "fit", samples[1][0], str(one), "-o", str(forests), "--leave-out", "b"]
+    assert main([*fitted, "--trees", "2"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line for line in said if line.startswith("candidate")] == [
+        "candidate  not tested: b has no position where the consensus is right"
+    ]
+    assert load_forests(forests)[1]["tests"]["candidate"] == []
+    assert sum(line.startswith("anchor") for line in said) == 8
+
+
 def test_labels_are_the_truth(samples: tuple[Path, list[str]]) -> None:
     folder, paths = samples
     group, rows, labels = load_samples(paths[0])
