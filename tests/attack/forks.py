@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import signal
 import sys
@@ -118,13 +117,12 @@ def _be_the_command(
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         sys.stdout.flush()
+        sys.stderr.flush()
     except SystemExit as ending:
         status = ending.code if isinstance(ending.code, int) else 1
     except BaseException:
         traceback.print_exc()
-    finally:
-        with contextlib.suppress(BaseException):
-            sys.stderr.flush()
+    finally:  # and no other call, after which a late signal could let the fork go on as its parent
         os._exit(status)
 
 
