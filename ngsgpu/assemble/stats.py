@@ -1,10 +1,11 @@
-"""Statistics of unitigs, as JSON and as lines for people."""
+"""Sizes of assembled sequences; statistics of unitigs, as JSON and as lines for people."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ngsgpu.assemble.chains import Unitigs
 from ngsgpu.assemble.params import UnitigParameters
@@ -47,6 +48,26 @@ class UnitigSummary(RunStatistics):
         ]
 
 
+def n50_of(lengths: ArrayLike) -> int:
+    """Length at which half of the bases are in sequences as long or longer; 0 without any."""
+    ordered = np.sort(np.asarray(lengths, dtype=np.int64))[::-1]
+    if not len(ordered):
+        return 0
+    sums = np.cumsum(ordered)
+    return int(ordered[np.searchsorted(sums, sums[-1] / 2)])
+
+
+def sizes_of(lengths: ArrayLike) -> dict[str, int]:
+    """``number``, ``bases``, ``longest`` and ``n50`` of sequences of some lengths."""
+    found = np.asarray(lengths, dtype=np.int64)
+    return {
+        "number": len(found),
+        "bases": int(found.sum()),
+        "longest": int(found.max(initial=0)),
+        "n50": n50_of(found),
+    }
+
+
 def summary_of(
     unitigs: Unitigs,
     k: int,
@@ -65,9 +86,7 @@ def summary_of(
         options: of the run, with the backend that did it.
         times: seconds by step; may still grow.
     """
-    lengths = np.sort(unitigs.sizes + (k - 1))[::-1]
-    bases = int(lengths.sum())
-    half = int(np.searchsorted(np.cumsum(lengths), bases / 2))
+    sizes = sizes_of(unitigs.sizes + (k - 1))
     own = np.repeat(np.arange(2 * len(unitigs)), np.diff(unitigs.link_starts))
     return UnitigSummary.begun(
         options,
@@ -77,10 +96,10 @@ def summary_of(
         kmer=k,
         min_abundance=least,
         kmers=int(unitigs.sizes.sum()),
-        unitigs=len(unitigs),
-        bases=bases,
-        longest=int(lengths[0]) if len(lengths) else 0,
-        n50=int(lengths[half]) if len(lengths) else 0,
+        unitigs=sizes["number"],
+        bases=sizes["bases"],
+        longest=sizes["longest"],
+        n50=sizes["n50"],
         links=int(np.count_nonzero(unitigs.links ^ 1 >= own)),
         time_s=times,
     )

@@ -197,9 +197,7 @@ def correct(
         parameters = CorrectionParameters(
             coverage=number_or("auto", coverage, float, "--coverage"),
             minhash=MinhashParameters(
-                kmer=20 if kmer is None else kmer,
-                hashes=hashes,
-                seed=run.seed,
+                kmer=20 if kmer is None else kmer, hashes=hashes, seed=run.seed
             ),
             quality_bits=quality_bits,
             model=model,

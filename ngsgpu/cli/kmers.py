@@ -295,10 +295,10 @@ def spectrum(
 ) -> None:
     """Compute the k-mer spectrum of reads, or of a sample of their k-mers, and the coverage.
 
-    The histogram lists each multiplicity with its number of distinct canonical k-mers; k-mers
-    with letters other than ACGT do not count. For large
-    inputs only a sample of the k-mers is counted, each with all its occurrences. The first line
-    gives the sampling rate and the estimated coverage (reads per genome position).
+    The histogram lists each multiplicity with its number of distinct canonical k-mers; k-mers with
+    letters other than ACGT do not count. For large inputs only a sample of the k-mers is counted,
+    each with all its occurrences. The first line gives the sampling rate and the estimated coverage
+    (reads per genome position).
     """
     from ngsgpu.io.output.atomic import check_distinct, write_text_atomically
     from ngsgpu.io.text.reader import read_batches

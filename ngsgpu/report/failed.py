@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ngsgpu.report.absent import Note, read_note
@@ -13,24 +13,34 @@ _READERS: Final = ("deplete", "correct", "merge", "extend", "classification")
 """Files of steps that fail unless they can read all reads."""
 
 
-def failed_steps(sample: Sample) -> list[str]:
+Notes = Mapping[tuple[str, ...], Note]
+"""Notes in place of a sample's results, by the keys of its files."""
+
+
+def notes_of(sample: Sample) -> Notes:
+    """Read the notes of a sample, those in place of single files first."""
+    paths = sample.files.paths
+    return {key: note for key in sorted(paths, key=len) if (note := read_note(paths[key]))}
+
+
+def failed_steps(notes: Notes) -> list[str]:
     """The steps in which a sample failed; not those that only lack what an earlier one makes.
 
     Dependent jobs pass a note on, so a step that has the note of an earlier one did not run.
     """
     seen: set[Note] = set()
     found: list[str] = []
-    for step, note in _failures(sample):
+    for step, note in _failures(notes):
         if note not in seen:
             seen.add(note)
             found.append(step)
     return list(dict.fromkeys(found))
 
 
-def is_read(sample: Sample) -> bool:
+def is_read(sample: Sample, notes: Notes) -> bool:
     """Whether a step read all reads of a sample."""
     return any(
-        path.is_file() and read_note(path) is None
+        key not in notes and path.is_file()
         for key, path in sample.files.paths.items()
         if key[0] in _READERS
     )
@@ -41,14 +51,14 @@ def place(step: str) -> int:
     return next(n for n, stage in enumerate(STAGES) if step.startswith(stage.title))
 
 
-def _failures(sample: Sample) -> Iterator[tuple[str, Note]]:
+def _failures(notes: Notes) -> Iterator[tuple[str, Note]]:
     """Steps and their notes of failures, in the order in which the steps run."""
     # The page has the corrected reads' quality before correction, which makes them.
     late = []
     for stage in STAGES:
         names = {spec.name for spec in stage.files}
-        for key, path in sample.files.paths.items():
-            if key[0] not in names or (note := read_note(path)) is None or not note.is_failure:
+        for key, note in notes.items():
+            if key[0] not in names or not note.is_failure:
                 continue
             if key == ("qc", "corrected"):
                 late.append((stage.title, note))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ngsgpu.report import words
-from ngsgpu.report.absent import explained, read_note
-from ngsgpu.report.failed import failed_steps, is_read
+from ngsgpu.report.absent import explained
+from ngsgpu.report.failed import failed_steps, is_read, notes_of
 from ngsgpu.report.files import Json
 from ngsgpu.report.model import Sample, SampleResults
 from ngsgpu.report.page import Column, Finding, Table
@@ -25,9 +25,9 @@ def collect(sample: Sample) -> SampleResults:
         InputError: a file that is there is damaged.
     """
     results = SampleResults(sample)
-    noted = (read_note(path) for path in sample.files.results())
-    results.notes = list(dict.fromkeys(note for note in noted if note is not None))
-    results.failed_in, results.is_read = failed_steps(sample), is_read(sample)
+    notes = notes_of(sample)
+    results.notes = list(dict.fromkeys(notes.values()))
+    results.failed_in, results.is_read = failed_steps(notes), is_read(sample, notes)
     # If reads were only classified, a missing correction is not reported.
     is_only_classified = sample.files.one("correct") is None and sample.is_classified
     for stage in sorted(STAGES, key=lambda stage: not stage.is_expected):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from ngsgpu.assemble.contigs.cleaning import Cleaned, CleaningParameters, cleaned
 from ngsgpu.assemble.contigs.params import MAX_KMER, AssemblyParameters
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces
 from ngsgpu.assemble.contigs.raising import raised
 from ngsgpu.assemble.contigs.reads import Reads
+from ngsgpu.assemble.stats import n50_of
 
 _STEP: Final = 20
 _LEAST_DEPTH: Final = 8
@@ -38,15 +37,6 @@ class Round:
     bases: int
     n50: int
     removed: dict[str, int]
-
-
-def n50_of(lengths: Any) -> int:
-    """Length at which half of the bases are in sequences as long or longer."""
-    ordered = np.sort(np.asarray(lengths, dtype=np.int64))[::-1]
-    if not len(ordered):
-        return 0
-    sums = np.cumsum(ordered)
-    return int(ordered[np.searchsorted(sums, sums[-1] / 2)])
 
 
 def first_kmer(reads_bases: int, reads: int) -> int:

@@ -21,13 +21,14 @@ from ngsgpu.assemble.contigs.bridges import (
 )
 from ngsgpu.assemble.contigs.coverage import bedgraph, coverage_of
 from ngsgpu.assemble.contigs.files import Contig, contigs_of, fasta, gfa
-from ngsgpu.assemble.contigs.growth import first_kmer, grown, n50_of
+from ngsgpu.assemble.contigs.growth import first_kmer, grown
 from ngsgpu.assemble.contigs.params import AssemblyParameters
 from ngsgpu.assemble.contigs.pieces import Paths, Pieces, pieces_of
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads
 from ngsgpu.assemble.contigs.scaffolds import scaffold_fasta, scaffolds_of
 from ngsgpu.assemble.pipeline import compacted, solid_of
+from ngsgpu.assemble.stats import sizes_of
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, warn_of_mates
@@ -266,11 +267,5 @@ def _coverage_scale(reads: Reads, k: int) -> tuple[int, int]:
 
 
 def _metrics(contigs: list[Contig]) -> dict[str, int]:
-    lengths = [len(contig.bases) for contig in contigs]
-    return {
-        "number": len(lengths),
-        "bases": sum(lengths),
-        "longest": max(lengths, default=0),
-        "n50": n50_of(lengths),
-        "circular": sum(contig.circular for contig in contigs),
-    }
+    sizes = sizes_of([len(contig.bases) for contig in contigs])
+    return sizes | {"circular": sum(contig.circular for contig in contigs)}

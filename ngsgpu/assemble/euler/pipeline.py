@@ -16,6 +16,7 @@ from ngsgpu.assemble.euler import tour
 from ngsgpu.assemble.euler.contigs import Contigs, find_contigs, write_contigs
 from ngsgpu.assemble.euler.graph import EulerGraph, Places, euler_graph
 from ngsgpu.assemble.euler.params import EulerParameters
+from ngsgpu.assemble.stats import sizes_of
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, UsageError, output_error
 from ngsgpu.io.output.atomic import check_distinct
@@ -244,12 +245,4 @@ def _described(
 
 
 def _sizes(contigs: Contigs, length: int) -> dict[str, int]:
-    """Number, bases, longest and N50 of contigs, which come longest first."""
-    letters = contigs.sizes + (length - 1)
-    half = np.searchsorted(np.cumsum(letters), letters.sum() / 2)
-    return {
-        "number": len(contigs),
-        "bases": int(letters.sum()),
-        "longest": int(letters[0]) if len(letters) else 0,
-        "n50": int(letters[half]) if len(letters) else 0,
-    }
+    return sizes_of(contigs.sizes + (length - 1))
