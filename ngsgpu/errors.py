@@ -128,6 +128,11 @@ class InputError(NgsgpuError):
         return f"{', '.join(where)}: {self.cause}; {self.remedy}"
 
 
+def unreadable(path: str | Path, error: OSError) -> InputError:
+    """The one-line error for an input that cannot be opened or read."""
+    return InputError(path, error.strerror or str(error), "check the path")
+
+
 _LONGEST_CAUSE: Final = 120
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import InputError
+from ngsgpu.errors import InputError, unreadable
 from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
 
@@ -20,7 +20,7 @@ def _read_text(path: Path, remedy: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(path, error.strerror or str(error), "check the path") from error
+        raise unreadable(path, error) from error
     except UnicodeDecodeError as error:
         raise InputError(path, "it is not UTF-8 text", remedy) from error
 

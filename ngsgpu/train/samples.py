@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.correct.forests.features import MOST_FEATURES
 from ngsgpu.correct.forests.forest import FEATURES, Forest
-from ngsgpu.errors import InputError
+from ngsgpu.errors import InputError, unreadable
 from ngsgpu.io.output.atomic import write_texts
 from ngsgpu.train.extract import Rows
 
@@ -83,7 +83,7 @@ def _read(path: str | Path, what: str, step: str) -> Iterator[dict[str, NDArray[
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(path, error.strerror or str(error), "check the path") from error
+        raise unreadable(path, error) from error
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             yield dict(file.items())

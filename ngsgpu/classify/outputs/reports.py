@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ngsgpu.classify.outputs.tree import MAIN_CODES, CountedTree, count_tree
-from ngsgpu.errors import InputError, UsageError
+from ngsgpu.errors import InputError, UsageError, unreadable
 from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, ROOT, Taxonomy, root_only
 
 _RANK_OF_CODE: Final = {code: RANK_CODES[rank] for rank, code in MAIN_CODES.items()}
@@ -81,7 +81,7 @@ def _lines(path: Path) -> Iterator[tuple[int, tuple[int, str, int, str]]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise InputError(path, error.strerror or str(error), "check the path") from error
+        raise unreadable(path, error) from error
     except UnicodeDecodeError as error:
         raise InputError(path, "it is not UTF-8 text", _REMEDY) from error
     for number, line in enumerate(lines, start=1):
