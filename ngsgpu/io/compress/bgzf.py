@@ -19,7 +19,8 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from ngsgpu.io.compress.deflate import compressed
-from ngsgpu.io.compress.gzip import ERRORS, gunzip
+from ngsgpu.io.compress.gzip import ERRORS as GZIP_ERRORS
+from ngsgpu.io.compress.gzip import gunzip
 from ngsgpu.io.compress.stream import Compression, Opened
 
 logger = logging.getLogger("ngsgpu")
@@ -37,6 +38,10 @@ _GROUP_BYTES: Final = 1 << 21
 
 class BgzfError(Exception):
     """Blocks that violate the format."""
+
+
+ERRORS: Final = (BgzfError, *GZIP_ERRORS)
+"""What is raised where the data are damaged."""
 
 
 def is_bgzf(head: bytes) -> bool:
@@ -78,10 +83,12 @@ class BgzfStream:
 
     Args:
         raw: the compressed file.
+        must_end: whether a file without end marker is truncated; else there is a warning.
     """
 
-    def __init__(self, raw: Opened) -> None:
+    def __init__(self, raw: Opened, *, must_end: bool = False) -> None:
         self._raw = raw
+        self._must_end = must_end
         threads = max(1, raw.threads)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-inflate")
         self._ahead = threads + 1
@@ -161,6 +168,8 @@ class BgzfStream:
             self._raw.unread(self._compressed)
             self._serial = gunzip(self._raw)
         elif not self._last_block_empty:
+            if self._must_end:
+                raise EOFError
             logger.warning(
                 "%s: has no BGZF end marker; it may have been truncated between two blocks",
                 self._raw.path,
@@ -190,4 +199,4 @@ def _inflate(group: bytes, size: int) -> NDArray[np.uint8]:
     return out
 
 
-BGZF: Final = Compression("bgzf", "BGZF", _matches, BgzfStream, (BgzfError, *ERRORS), (".bgz",))
+BGZF: Final = Compression("bgzf", "BGZF", _matches, BgzfStream, ERRORS, (".bgz",))

@@ -9,7 +9,6 @@ which programs find a place without decompressing what lies before it.
 
 from __future__ import annotations
 
-import io
 import struct
 import sys
 from collections import deque
@@ -17,6 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.stream import Compression, Opened
 
 if TYPE_CHECKING or sys.version_info < (3, 14):
     from backports import zstd as library
@@ -35,7 +35,6 @@ _SKIPPABLE: Final = b"\x2a\x4d\x18"
 _SEEK_TABLE: Final = struct.Struct("<II")
 _SEEK_ENDING: Final = struct.Struct("<IBI")
 _SEEK_MAGIC: Final = 0x8F92EAB1
-_LONGEST_HEADER: Final = 18
 _BLOCK_BYTES: Final = 1 << 17
 _LARGEST_WINDOW: Final = 27
 """Binary logarithm; as much as the ``zstd`` program allows unless told otherwise."""
@@ -49,14 +48,14 @@ _MOST_INFLATED: Final = 32 << 20
 
 
 class _Frame(NamedTuple):
-    """Where a frame ends.
+    """Sizes of a frame.
 
     Attributes:
-        end: offset behind its last byte.
+        size: bytes of it.
         most: decompressed bytes at most.
     """
 
-    end: int
+    size: int
     most: int
 
 
@@ -65,18 +64,17 @@ class ZstdStream:
 
     Args:
         raw: the compressed file.
-        path: its name, for messages.
-        threads: decompressing threads.
     """
 
-    def __init__(self, raw: io.RawIOBase, path: str, threads: int) -> None:
+    def __init__(self, raw: Opened) -> None:
         self._raw = raw
-        self._path = path
-        self._pool = ThreadPoolExecutor(max(1, threads), thread_name_prefix="ngsgpu-inflate")
-        self._ahead = max(1, threads) + 1
+        threads = max(1, raw.threads)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-inflate")
+        self._ahead = threads + 1
         self._tasks: deque[Future[bytes]] = deque()
         self._current = memoryview(b"")
         self._held = b""
+        self._at = 0  # where what was not yet taken of it begins
         self._long: Any = None
 
     def readinto(self, buffer: memoryview, /) -> int:
@@ -108,113 +106,111 @@ class ZstdStream:
 
     def _submit(self) -> None:
         """Have the next frames decompressed, up to a long one."""
-        while len(self._tasks) < self._ahead and (frames := self._next_frames()):
+        while len(self._tasks) < self._ahead and self._long is None:
+            if not (frames := self._next_frames()):
+                break
             self._tasks.append(self._pool.submit(_decompress, frames))
 
     def _next_frames(self) -> list[bytes]:
         """The frames of a task; none at the end of the file and before a long frame."""
         frames: list[bytes] = []
         size = most = 0
-        while size < _TASK_BYTES and most < _MOST_INFLATED and self._at_frame():
+        while size < _TASK_BYTES and self._at_frame():
             frame = self._find_end()
             if frame is None:
                 if not frames:
-                    self._begin_long()
+                    self._long = library.ZstdDecompressor()
                 break
             if frames and most + frame.most > _MOST_INFLATED:
                 break
-            frames.append(self._held[: frame.end])
-            self._held = self._held[frame.end :]
-            size += frame.end
+            frames.append(self._held[self._at : self._at + frame.size])
+            self._at += frame.size
+            size += frame.size
             most += frame.most
         return frames
 
     def _at_frame(self) -> bool:
         """Skip skippable frames; whether there is another frame."""
-        while True:
-            self._hold(_LONGEST_HEADER)
-            if not self._held:
-                return False
-            if len(self._held) < 4:
+        while self._hold(1):
+            if not self._hold(4):
                 raise EOFError
-            if self._held.startswith(MAGIC):
+            magic = self._held[self._at : self._at + 4]
+            if magic == MAGIC:
                 return True
-            if self._held[1:4] != _SKIPPABLE or self._held[0] >> 4 != 5:
+            if magic[1:] != _SKIPPABLE or magic[0] >> 4 != 5:
                 raise ZstdError("something else follows a frame")
-            if len(self._held) < 8:
+            if not self._hold(8):
                 raise EOFError
-            self._skip(8 + struct.unpack_from("<I", self._held, 4)[0])
+            self._skip(8 + struct.unpack_from("<I", self._held, self._at + 4)[0])
+        return False
 
     def _skip(self, size: int) -> None:
         while size > 0:
-            self._hold(1)
-            if not self._held:
+            if not self._hold(1):
                 raise EOFError
-            gone = min(size, len(self._held))
-            self._held = self._held[gone:]
+            gone = min(size, len(self._held) - self._at)
+            self._at += gone
             size -= gone
 
     def _hold(self, size: int) -> bool:
         """Hold at least ``size`` bytes; False if there are fewer."""
-        if len(self._held) >= size:
+        length = len(self._held) - self._at
+        if length >= size:
             return True
-        parts = [self._held]
-        length = len(self._held)
+        parts = [self._held[self._at :]]
         while length < size and (more := self._raw.read(max(_READ_BYTES, size - length))):
             parts.append(more)
             length += len(more)
-        self._held = b"".join(parts)
+        self._held, self._at = b"".join(parts), 0
         return length >= size
 
     def _find_end(self) -> _Frame | None:
-        """Where the held frame ends; None if it is too long to be held, or cut short."""
-        header, ending = self._frame_header()
-        at, blocks, last = header, 0, False
+        """Size of the next frame; None if it is too long to be held, or cut short."""
+        size, ending = self._frame_header()
+        blocks, last = 0, False
         while not last:
-            if at + 3 > _MOST_HELD or not self._hold(at + 3):
+            if size > _MOST_HELD or not self._hold(size + 3):
                 return None
+            at = self._at + size
             block = int.from_bytes(self._held[at : at + 3], "little")
             last = bool(block & 1)
             # A block of one repeated byte has only that.
-            at += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)
+            size += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)
             blocks += 1
-        end = at + ending
-        if end > _MOST_HELD or blocks * _BLOCK_BYTES > _MOST_INFLATED or not self._hold(end):
+        size += ending
+        most = blocks * _BLOCK_BYTES
+        if size > _MOST_HELD or most > _MOST_INFLATED or not self._hold(size):
             return None
-        return _Frame(end, blocks * _BLOCK_BYTES)
+        return _Frame(size, most)
 
     def _frame_header(self) -> tuple[int, int]:
-        """Bytes of the held frame before its first block, and behind its last."""
-        if len(self._held) < 6:
+        """Bytes of the next frame before its first block, and behind its last."""
+        if not self._hold(6):
             raise EOFError
-        descriptor = self._held[4]
+        descriptor, window = self._held[self._at + 4 : self._at + 6]
         single = descriptor >> 5 & 1
-        if not single and (window := 10 + (self._held[5] >> 3)) > _LARGEST_WINDOW:
+        if not single and (exponent := 10 + (window >> 3)) > _LARGEST_WINDOW:
             raise InputError(
-                self._path,
-                f"compressed with zstd's long mode, with a window of {1 << window - 20:,} MiB",
-                f"decompress it first with `zstd -d --long={window}`",
+                self._raw.path,
+                f"compressed in zstd's long mode, with a window of {1 << exponent - 20:,} MiB",
+                f"decompress it first with `zstd -d --long={exponent}`",
             )
         dictionary = (0, 1, 2, 4)[descriptor & 3]
         content = (single, 2, 4, 8)[descriptor >> 6]
         return 5 + (1 - single) + dictionary + content, 4 * (descriptor >> 2 & 1)
 
-    def _begin_long(self) -> None:
-        self._long = library.ZstdDecompressor()
-
     def _stream(self) -> bytes:
         """Some of a long frame's bytes; none at its end."""
         if self._long.eof:
-            self._held = self._long.unused_data
+            self._held, self._at = self._long.unused_data, 0
             self._long = None
             return b""
         if not self._long.needs_input:
             return self._long.decompress(b"", _READ_BYTES)
-        self._hold(1)
-        if not self._held:
+        if not self._hold(1):
             raise EOFError
-        held, self._held = self._held, b""
-        return self._long.decompress(held, _READ_BYTES)
+        data, self._held, self._at = self._held[self._at :], b"", 0
+        return self._long.decompress(data, _READ_BYTES)
 
 
 def _decompress(frames: list[bytes]) -> bytes:
@@ -253,3 +249,11 @@ def seek_table(sizes: list[tuple[int, int]]) -> bytes:
     table = b"".join(_SEEK_TABLE.pack(*size) for size in sizes)
     table += _SEEK_ENDING.pack(len(sizes), 0, _SEEK_MAGIC)
     return b"\x5e" + _SKIPPABLE + struct.pack("<I", len(table)) + table
+
+
+def _matches(file: Opened) -> bool:
+    head = file.peek(4)
+    return head == MAGIC or (head[1:] == _SKIPPABLE and head[0] >> 4 == 5)
+
+
+ZSTD: Final = Compression("zstd", "zstd", _matches, ZstdStream, (ZstdError,), (".zst",))
