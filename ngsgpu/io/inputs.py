@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from ngsgpu.errors import InputError, UsageError, output_error
+from ngsgpu.io.compress.alignments import ALIGNMENTS
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.paths import nameless_file, temporary_place
 from ngsgpu.io.text.batch import RecordBatch
@@ -73,7 +74,8 @@ def pair_inputs(
     Args:
         in1: files of single reads, of first mates, or of interleaved mates.
         in2: files of second mates, as many as ``in1``, or none.
-        interleaved: whether the files of ``in1`` hold both mates.
+        interleaved: whether the files of ``in1`` hold both mates; of BAM and CRAM their flags say
+            so, too.
         option: that says so, for messages.
 
     Raises:
@@ -91,7 +93,40 @@ def pair_inputs(
     if [str(path) for path in (*in1, *in2)].count("-") > 1:
         raise UsageError("standard input (-) can be given only once")
     mates = zip(in1, in2, strict=True) if in2 else ((path,) for path in in1)
-    return [ReadFiles(tuple(map(str, paths)), interleaved=interleaved) for paths in mates]
+    lanes = [ReadFiles(tuple(map(str, paths)), interleaved=interleaved) for paths in mates]
+    return lanes if interleaved or in2 else _with_pairs_by_flags(lanes, option)
+
+
+def _with_pairs_by_flags(lanes: list[ReadFiles], option: str) -> list[ReadFiles]:
+    """Lanes of one file each, which are interleaved if they are alignments of pairs."""
+    pairs = [holds_pairs(lane.inputs[0]) for lane in lanes]
+    if any(pairs) and not all(pairs):
+        own, other = (lanes[pairs.index(kind)].inputs[0] for kind in (True, False))
+        raise UsageError(
+            f"{own} holds pairs and {other} does not; read them in two runs, or, if all files "
+            f"hold interleaved pairs, add {option}"
+        )
+    return [replace(lane, interleaved=own) for lane, own in zip(lanes, pairs, strict=True)]
+
+
+def holds_pairs(path: str | Path) -> bool:
+    """Whether a file is BAM or CRAM and its first read has a mate.
+
+    Of streams, which can be read only once, that is not known. Faults of the file are left to its
+    readers.
+    """
+    if not Path(path).is_file():
+        return False
+    try:
+        source = Source(path, threads=1, chunk_bytes=_LOOKED_AT)
+        try:
+            if source.compression in ALIGNMENTS:
+                source.fill(memoryview(bytearray(1)))
+            return source.holds_pairs
+        finally:
+            source.close()
+    except (InputError, OSError):
+        return False
 
 
 def plan_lanes(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import zlib
+from pathlib import Path
 from typing import Final
 
 from ngsgpu.io.alignments import bam, cram
@@ -35,6 +37,14 @@ class _Converted(Opened):
         super().close()
 
 
+def is_alignments(path: str) -> bool:
+    """Whether a file that can be opened again is BAM or CRAM."""
+    if not Path(path).is_file():
+        return False
+    with Opened(io.FileIO(path), path, threads=1) as file:
+        return _is_bam(file) or _is_cram(file)
+
+
 def _is_bam(file: Opened) -> bool:
     if not is_bgzf(file.peek(18)):
         return False
@@ -60,3 +70,6 @@ def _cram_stream(file: Opened) -> bam.BamStream:
 _ERRORS: Final = (bam.BamError, *BGZF_ERRORS)
 BAM: Final = Compression("bam", "BAM", _is_bam, _bam_stream, _ERRORS, (".bam",))
 CRAM: Final = Compression("cram", "CRAM", _is_cram, _cram_stream, _ERRORS, (".cram",))
+
+ALIGNMENTS: Final = (BAM.name, CRAM.name)
+"""Names of the formats whose text is made here, and has no lines in the file."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.alignments import ALIGNMENTS
 from ngsgpu.io.compress.source import Chunk, Source
 from ngsgpu.io.text import diagnose, scan
 from ngsgpu.io.text.batch import OVERLAP, RecordBatch, Split, Splitter, concatenate
@@ -126,6 +127,7 @@ class _Reader:
     def __init__(self, source: Source, phred_offset: PhredOffset, limits: ReadLimits) -> None:
         self._source = source
         self._path = source.path
+        self._made = source.compression in ALIGNMENTS
         self._phred_offset = phred_offset
         self._limits = limits
         self._qualities = np.zeros(256, dtype=np.int64)
@@ -281,7 +283,7 @@ class _Reader:
             fault.cause,
             fault.remedy,
             record=self._records + 1,
-            line=self._lines + fault.line + 1,
+            line=None if self._made else self._lines + fault.line + 1,
         )
 
 
