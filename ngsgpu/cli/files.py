@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -22,7 +23,9 @@ PLACEHOLDER: Final = "{sample}"
 
 CramReference = Annotated[
     str | None,
-    option(..., "FILE", "FASTA by which CRAM input was compressed.", show_default="from its header"),
+    option(
+        ..., "FILE", "FASTA by which CRAM input was compressed.", show_default="from its header"
+    ),
 ]
 
 
@@ -296,8 +299,11 @@ def _with_cram_reference(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*, cram_reference: str | None = None, **values: Any) -> Any:
         if cram_reference is None:
             return command(**values)
+        from ngsgpu.errors import InputError
         from ngsgpu.io.alignments.cram import reference
 
+        if not Path(cram_reference).is_file():
+            raise InputError(cram_reference, "no such file", "check the path")
         with reference(cram_reference):
             return command(**values)
 

@@ -20,7 +20,13 @@ class _Converted(Opened):
 
     def __init__(self, file: Opened) -> None:
         self._file = file
-        self._process = cram.CramProcess(file, file.below.fileno(), file.path, file.threads)
+        self._process = cram.CramProcess(
+            file,
+            file.below.fileno(),
+            file.path,
+            version=file.peek(5)[-1],
+            threads=file.threads,
+        )
         super().__init__(self._process.output, file.path, file.threads)
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]

@@ -234,7 +234,7 @@ def compress_frame(data: bytes | memoryview, level: int) -> bytes:
         level: of zstd, 1 to 19.
     """
     parameters = library.CompressionParameter
-    options = {parameters.compression_level: level, parameters.checksum_flag: 1}
+    options: dict[int, int] = {parameters.compression_level: level, parameters.checksum_flag: 1}
     compressor = library.ZstdCompressor(options=options)
     frame: bytes = compressor.compress(data, library.ZstdCompressor.FLUSH_FRAME)
     return frame
