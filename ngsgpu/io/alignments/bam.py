@@ -124,9 +124,10 @@ class BamStream:
             held = np.empty(max(room, len(data)), dtype=np.uint8)
             held[: len(data)] = data
             filled = self._fill(held, len(data))
-            done, size, reads, kind, fault = fastq.scan(held, filled, self.kind)
+            ends = filled < len(held)
+            done, size, reads, kind, fault = fastq.scan(held, filled, self.kind, ends)
             self.kind = int(kind)
-            if done > 0 or fault != fastq.GOOD or filled < len(held):
+            if done > 0 or fault != fastq.GOOD or ends:
                 break
             data, room = held[:filled], 2 * room
         self._rest = held[done:filled]
@@ -136,7 +137,7 @@ class BamStream:
             self._reads += int(reads)
         if fault != fastq.GOOD:
             raise self._bad_record(self._reads, int(fault))
-        if filled < len(held):
+        if ends:
             self._ended = True
             if len(self._rest) > 0:
                 raise EOFError

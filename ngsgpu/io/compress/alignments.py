@@ -54,11 +54,20 @@ def is_alignments(path: str) -> bool:
 def _is_bam(file: Opened) -> bool:
     if not is_bgzf(file.peek(18)):
         return False
-    try:
-        start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(file.peek(_LOOKED_AT), 4)
-    except zlib.error:
-        return False
-    return start == bam.MAGIC
+    return _inflated_start(file.peek(_LOOKED_AT), len(bam.MAGIC)) == bam.MAGIC
+
+
+def _inflated_start(members: bytes, size: int) -> bytes:
+    """The first ``size`` bytes that a gzip file inflates to; fewer if it is damaged."""
+    start = b""
+    while members and len(start) < size:
+        inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            start += inflater.decompress(members, size - len(start))
+        except zlib.error:
+            break
+        members = inflater.unused_data
+    return start
 
 
 def _is_cram(file: Opened) -> bool:
