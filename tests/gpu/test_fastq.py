@@ -174,7 +174,9 @@ BAD = {
     "blank": b"\n\n\n\n\n",
     "no text": b"\0\1\2",
     "truncated gzip": gzip.compress(GOOD * 1000)[:-20],
-    "zstd": b"\x28\xb5\x2f\xfdabc",
+    "lz4": b"\x04\x22\x4d\x18abc",
+    "truncated zstd": library.compress(GOOD * 1000)[:-20],
+    "truncated BAM": bam(pairs_of(reads(200), reads(200)))[:-40],
 }
 
 

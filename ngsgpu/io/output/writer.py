@@ -16,18 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
-from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
+from ngsgpu.io.compress.packing import DEFAULT_LEVEL, Packing, packing_of
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.in_memory import Appender, is_mapped
 
 __all__ = ["DEFAULT_LEVEL", "OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
-DEFAULT_LEVEL: Final = 2
-"""ISA-L's middle level: about the size of gzip -3 at many times its speed."""
-
-_COMPRESSED_ENDINGS: Final = (".gz", ".bgz", ".bgzf")
-_GROUP_BLOCKS: Final = 16
-"""Blocks that one task deflates, about 1 MB."""
 _QUEUED: Final = 2
 """Pieces for each thread that wait to be written, while the disk lags."""
 _PATIENCE: Final = 5.0
@@ -41,14 +35,15 @@ class OutputSet:
     exception, or a file cannot be completed, the temporary files are removed and the targets are
     unchanged.
 
-    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, whose bytes depend neither
-    on the number of threads nor on the division into writes; other names are written plain. ``-``
-    is standard output, which cannot be withdrawn.
+    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, those in ``.zst`` as zstd;
+    the bytes depend neither on the number of threads nor on the division into writes. Other names
+    are written plain. ``-`` is standard output, which cannot be withdrawn.
 
     Args:
         paths: the targets.
         threads: compressing threads, for all files together.
-        compression_level: 1 (fast) to 9 (small); 1 to 3 are ISA-L's levels, 4 to 9 zlib's.
+        compression_level: 1 (fast) to 9 (small), of BGZF 1 to 3 ISA-L's levels and 4 to 9 zlib's;
+            None for the format's default.
 
     Raises:
         OutputError: a target cannot be written. All are opened at once, before any computing.
@@ -63,9 +58,9 @@ class OutputSet:
         paths: Sequence[str | Path],
         *,
         threads: int = 1,
-        compression_level: int = DEFAULT_LEVEL,
+        compression_level: int | None = None,
     ) -> None:
-        if not 1 <= compression_level <= 9:
+        if compression_level is not None and not 1 <= compression_level <= 9:
             raise UsageError(f"compression level {compression_level}: choose one from 1 to 9")
         check_distinct([], paths)
         self.started = False
@@ -83,14 +78,16 @@ class OutputSet:
         for file in files:
             self._writers.append(self._writer(file, compression_level))
 
-    def _writer(self, file: AtomicFile, level: int) -> _Writer:
+    def _writer(self, file: AtomicFile, level: int | None) -> _Writer:
         queued = _QUEUED * self._threads + 2
-        if not str(file.path).endswith(_COMPRESSED_ENDINGS):
+        packing = packing_of(file.path)
+        if packing is None:
             appender = Appender(file) if is_mapped(file, self._threads) else None
             return _Writer(file, None, queued, appender)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
-        return _Writer(file, _BgzfEncoder(self._pool, level, ahead=2 * self._threads), queued)
+        encoder = _Encoder(self._pool, packing, level or packing.level, ahead=2 * self._threads)
+        return _Writer(file, encoder, queued)
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
         """Append to one output; returns at once unless the disk is behind.
@@ -225,7 +222,7 @@ class _Writer:
     def __init__(
         self,
         file: AtomicFile,
-        encoder: _BgzfEncoder | None,
+        encoder: _Encoder | None,
         queued: int,
         appender: Appender | None = None,
     ) -> None:
@@ -291,40 +288,50 @@ class _Writer:
             self._failure = error
 
 
-class _BgzfEncoder:
-    """Cuts a stream into groups of blocks and has them deflated by a pool, keeping the order."""
+class _Encoder:
+    """Cuts a stream into pieces and has them compressed by a pool, keeping the order."""
 
-    def __init__(self, pool: ThreadPoolExecutor, level: int, *, ahead: int) -> None:
+    def __init__(
+        self, pool: ThreadPoolExecutor, packing: Packing, level: int, *, ahead: int
+    ) -> None:
         self._pool = pool
+        self._packing = packing
         self._level = level
         self._ahead = ahead
         self._held = bytearray()
-        self._tasks: deque[Future[bytes]] = deque()
+        self._tasks: deque[tuple[Future[bytes], int]] = deque()
+        self._sizes: list[tuple[int, int]] = []
 
     def encode(self, data: memoryview | None) -> list[bytes]:
         """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""
         done: list[bytes] = []
-        group = _GROUP_BLOCKS * BLOCK_BYTES
+        size = self._packing.piece_bytes
         at = 0
         if data is not None:
             if self._held:
-                at = min(group - len(self._held), len(data))
+                at = min(size - len(self._held), len(data))
                 self._held += data[:at]
-            if len(self._held) == group:
+            if len(self._held) == size:
                 self._submit(bytes(self._held), done)
                 self._held.clear()
-            while len(data) - at >= group:
-                self._submit(data[at : at + group], done)
-                at += group
+            while len(data) - at >= size:
+                self._submit(data[at : at + size], done)
+                at += size
             self._held += data[at:]
             return done
         if self._held:
             self._submit(bytes(self._held), done)
-        done += [task.result() for task in self._tasks]
-        self._tasks.clear()
-        return [*done, EOF_BLOCK]
+        while self._tasks:
+            self._take(done)
+        return [*done, self._packing.end(self._sizes)]
 
     def _submit(self, piece: bytes | memoryview, done: list[bytes]) -> None:
-        self._tasks.append(self._pool.submit(deflate, piece, self._level))
+        task = self._pool.submit(self._packing.pack, piece, self._level)
+        self._tasks.append((task, len(piece)))
         while len(self._tasks) > self._ahead:
-            done.append(self._tasks.popleft().result())
+            self._take(done)
+
+    def _take(self, done: list[bytes]) -> None:
+        task, size = self._tasks.popleft()
+        done.append(task.result())
+        self._sizes.append((len(done[-1]), size))
