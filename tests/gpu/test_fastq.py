@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.zstd import library
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
+from tests.support.io.alignments import bam, pairs_of
 from tests.support.io.random_fastq import (
     Style,
     assert_equal_reads,

@@ -7,7 +7,6 @@ import random
 import shutil
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,10 @@ from hypothesis import strategies as st
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress import zstd as module
 from ngsgpu.io.compress.source import Source
+from ngsgpu.io.compress.zstd import library as zstd
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.reader import read_batches
 from tests.support.io.records import compression, fastq, reads, write
-
-if sys.version_info < (3, 14):
-    from backports import zstd
-else:
-    from compression import zstd
 
 TEXT = fastq(reads(300, length=70))
 NEEDS_PROGRAM = pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
