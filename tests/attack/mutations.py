@@ -167,10 +167,9 @@ def records_of(path: Path) -> list[Record] | str:
     """All records of a file, or why it is none that may be used."""
     data = path.read_bytes()
     try:
-        if path.suffix == ".bam":
-            data = read_bam(data)
-        elif data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
+        if data[:2] == b"\x1f\x8b":
+            text = gzip.decompress(data)
+            data = read_bam(data) if text.startswith(b"BAM\1") else text
         elif data[:4] == b"\x28\xb5\x2f\xfd":
             data = zstd.decompress(data)
     except _DAMAGED as error:
