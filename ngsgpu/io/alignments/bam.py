@@ -91,7 +91,8 @@ class BamStream:
                 return 0
             self._current = self._taken(self._pieces.popleft())
         size = min(len(buffer), len(self._current))
-        buffer[:size] = self._current.data[:size]
+        # Unlike the assignment of a memoryview this lets other threads run.
+        np.copyto(np.frombuffer(buffer, dtype=np.uint8, count=size), self._current[:size])
         self._current = self._current[size:]
         return size
 

@@ -19,9 +19,9 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from ngsgpu.io.compress.deflate import compressed
-from ngsgpu.io.compress.gzip import ERRORS as GZIP_ERRORS
-from ngsgpu.io.compress.gzip import gunzip
-from ngsgpu.io.compress.stream import Compression, Opened
+from ngsgpu.io.compress.members import ERRORS as GZIP_ERRORS
+from ngsgpu.io.compress.members import gunzip
+from ngsgpu.io.compress.stream import Compression, Opened, Parts
 
 logger = logging.getLogger("ngsgpu")
 
@@ -93,7 +93,7 @@ class BgzfStream:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-inflate")
         self._ahead = threads + 1
         self._groups: deque[Future[NDArray[np.uint8]]] = deque()
-        self._current = np.empty(0, dtype=np.uint8)
+        self._parts = Parts()
         self._compressed = b""
         self._ended = False
         self._last_block_empty = True
@@ -101,15 +101,12 @@ class BgzfStream:
 
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill the buffer with available inflated bytes; 0 at the end."""
-        while len(self._current) == 0:
+        while not self._parts:
             self._submit()
             if not self._groups:
                 return self._readinto_serially(buffer)
-            self._current = self._groups.popleft().result()
-        size = min(len(buffer), len(self._current))
-        buffer[:size] = self._current.data[:size]
-        self._current = self._current[size:]
-        return size
+            self._parts.extend([self._groups.popleft().result()])
+        return self._parts.copy_into(buffer)
 
     def close(self) -> None:
         """Stop the threads and close the file."""

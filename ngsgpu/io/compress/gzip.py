@@ -1,33 +1,276 @@
-"""gzip: any number of members, inflated by ISA-L; checksums are checked."""
+"""gzip, inflated by several threads.
+
+The file is read in chunks, and in each of them a place is looked for where a block begins
+(``blocks``). The pieces between those places are inflated side by side (``pieces``) and completed
+as soon as the windows before them are known. Where something is not as expected, all from the last
+place that is sure on is inflated by one thread, which either succeeds or says what is wrong: so
+the bytes and the errors are those of inflating one byte after the other.
+
+Where the consumer is slower than the threads, pieces wait until their windows are known and are
+inflated once only: the work that several threads cost more is done only where it helps.
+"""
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
+import contextlib
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from gzip import BadGzipFile
 from typing import Final
 
-from isal import igzip, isal_zlib
+from isal import isal_zlib
 
-from ngsgpu.io.compress.stream import Compression, Opened, Owning
+from ngsgpu.io.compress.bits import WINDOW
+from ngsgpu.io.compress.blocks import search
+from ngsgpu.io.compress.members import ERRORS, gunzip, member_start
+from ngsgpu.io.compress.pieces import (
+    IrregularError,
+    Segment,
+    complete,
+    inflate,
+    window_after,
+)
+from ngsgpu.io.compress.remainder import Remainder
+from ngsgpu.io.compress.stream import Compression, Opened, Owning, Parts, Stream
 
-_ISAL_ERROR: Final[type[Exception]] = isal_zlib.error  # type: ignore[assignment]
-ERRORS: Final = (gzip.BadGzipFile, _ISAL_ERROR, zlib.error)
-"""What is raised where the data are damaged."""
+MIN_THREADS: Final = 4
+"""Threads from which on several are faster than one: the pieces are inflated twice."""
+
+CHUNK_BYTES: Final = 1 << 19
+"""Compressed bytes that are read at a time, about the size of a piece."""
+
+_MAX_CHUNKS: Final = 8
+"""Chunks without a place where a block begins, after which none is looked for any more."""
 
 
-def gunzip(raw: io.RawIOBase | io.BytesIO) -> io.BufferedIOBase:
-    """Inflate a gzip file of any number of members with ISA-L; checksums are checked."""
-    stream: io.BufferedIOBase = igzip.IGzipFile(fileobj=raw, mode="rb")  # type: ignore[no-untyped-call]
-    return stream
+@dataclass(slots=True, eq=False)
+class _Piece:
+    """Consecutive blocks of the file.
+
+    Attributes:
+        data: compressed bytes that hold them.
+        start: bit of ``data`` where they begin.
+        end: bit where they end; None for the last piece.
+        window: the bytes before, once they are known.
+        segments: the inflated bytes; None if not yet inflated, or irregular.
+        task: inflates the piece.
+        completion: puts in bytes of the window, if the piece was inflated without.
+    """
+
+    data: memoryview
+    start: int
+    end: int | None
+    window: bytes | None = None
+    segments: list[Segment] | None = None
+    task: Future[None] | None = None
+    completion: Future[None] | None = None
+
+
+class _Held:
+    """Compressed bytes that were read and are not yet part of a piece."""
+
+    def __init__(self) -> None:
+        self._chunks: deque[tuple[int, bytes]] = deque()
+        self.end = 0
+
+    def append(self, chunk: bytes) -> int:
+        """Hold another chunk; where it begins in the file."""
+        self._chunks.append((self.end, chunk))
+        self.end += len(chunk)
+        return self.end - len(chunk)
+
+    def take(self, start: int, end: int) -> memoryview:
+        """Bytes of the file, of which those before the last one are not held any longer."""
+        parts = [memoryview(c)[max(0, start - at) : max(0, end - at)] for at, c in self._chunks]
+        while self._chunks and self._chunks[0][0] + len(self._chunks[0][1]) < end:
+            self._chunks.popleft()
+        return memoryview(b"".join(parts))
+
+
+class GzipStream:
+    """Reads a gzip file, inflating pieces of it on several threads, in order.
+
+    Args:
+        file: the compressed file, at its start.
+    """
+
+    def __init__(self, file: Opened) -> None:
+        self._file = file
+        self._ahead = 2 * file.threads
+        self._pool = ThreadPoolExecutor(file.threads, thread_name_prefix="ngsgpu-inflate")
+        self._lock = threading.Lock()
+        self._held = _Held()
+        self._searches: deque[tuple[int, Future[int | None]]] = deque()
+        self._pieces: deque[_Piece] = deque()
+        self._unresolved: deque[_Piece] = deque()
+        self._window: bytes | None = b""
+        self._start = 0
+        self._in_vain = 0
+        self._all_read = self._all_cut = False
+        self._crc = self._size = 0
+        self._parts = Parts()
+        self._failure: Exception | None = None
+        self._serial: Stream | None = None
+        self._begun = False
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Fill the buffer with available inflated bytes; 0 at the end."""
+        if not self._begun:
+            self._begun = True
+            self._begin()
+        while not self._parts:
+            if self._serial is not None:
+                return self._serial.readinto(buffer) or 0
+            if self._failure is not None:
+                raise self._failure
+            self._work_ahead()
+            if not self._pieces:
+                return 0
+            self._take(self._pieces.popleft())
+        return self._parts.copy_into(buffer)
+
+    def close(self) -> None:
+        """Stop the threads and close the file."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._serial is not None:
+            self._serial.close()
+        self._file.close()
+
+    def _begin(self) -> None:
+        """Read the first chunk, and the header in it."""
+        chunk = self._read_chunk()
+        start = None if self._all_read else member_start(memoryview(chunk), 0)
+        if start is None:
+            self._file.unread(chunk)
+            self._serial = Owning(gunzip(self._file), self._file)
+        else:
+            self._start = 8 * start
+
+    def _read_chunk(self) -> bytes:
+        """Read a chunk, and have a place looked for in it where a block begins."""
+        chunk = self._file.read_whole(CHUNK_BYTES)
+        self._all_read = len(chunk) < CHUNK_BYTES
+        at = self._held.append(chunk)
+        if at and chunk:
+            self._searches.append((at, self._pool.submit(search, chunk)))
+        return chunk
+
+    def _work_ahead(self) -> None:
+        """Have pieces inflated whose ends are known; wait for ends only if there is none."""
+        while len(self._pieces) < self._ahead and not self._all_cut:
+            while len(self._searches) < self._ahead and not self._all_read:
+                self._read_chunk()
+            if not self._searches:
+                self._cut(None)
+                return
+            at, found = self._searches[0]
+            if self._pieces and not found.done():
+                return
+            self._searches.popleft()
+            place = found.result()
+            if place is not None:
+                self._in_vain = 0
+                self._cut(8 * at + place)
+                continue
+            self._in_vain += 1
+            if self._in_vain == _MAX_CHUNKS:
+                self._cut(None, is_irregular=True)
+
+    def _cut(self, end: int | None, *, is_irregular: bool = False) -> None:
+        """Have a piece inflated up to a bit of the file, or the rest of what was read."""
+        begin = self._start >> 3
+        data = self._held.take(begin, self._held.end if end is None else (end + 7) >> 3)
+        piece = _Piece(data, self._start & 7, None if end is None else end - 8 * begin)
+        if end is None:
+            self._all_cut = True
+        else:
+            self._start = end
+        with self._lock:
+            if not self._unresolved:
+                piece.window = self._window
+            self._unresolved.append(piece)
+        if not is_irregular:
+            piece.task = self._pool.submit(self._inflate, piece)
+        self._pieces.append(piece)
+
+    def _inflate(self, piece: _Piece) -> None:
+        try:
+            segments = inflate(piece.data, piece.start, piece.end, piece.window)
+        except IrregularError:
+            return
+        with self._lock:
+            piece.segments = segments
+            self._resolve()
+
+    def _resolve(self) -> None:
+        """Hand on the windows of all pieces that can have theirs."""
+        while self._unresolved and (segments := self._unresolved[0].segments) is not None:
+            piece = self._unresolved.popleft()
+            window = piece.window
+            assert window is not None
+            following = window_after(segments, window)
+            if segments[0].twins:
+                piece.completion = self._pool.submit(_complete, piece, segments, window)
+            if self._unresolved:
+                self._unresolved[0].window = following
+            else:
+                self._window = following
+
+    def _take(self, piece: _Piece) -> None:
+        """Wait for the next piece and check what is known of it."""
+        if piece.task is not None:
+            piece.task.result()
+        self._work_ahead()
+        if piece.completion is not None:
+            piece.completion.result()
+        if piece.segments is None:
+            self._continue_serially(piece)
+            return
+        for segment in piece.segments:
+            self._parts.extend(segment.parts)
+            self._crc = isal_zlib.crc32_combine(self._crc, segment.crc, segment.size)
+            self._size += segment.size
+            if segment.footer is not None:
+                try:
+                    segment.footer.check(self._crc, self._size)
+                except BadGzipFile as error:
+                    self._failure = error
+                    return
+                self._crc = self._size = 0
+
+    def _continue_serially(self, piece: _Piece) -> None:
+        """Inflate all from a piece on that is not as expected one after the other."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        pieces = [piece, *self._pieces]
+        rest = [one.data[: None if one.end is None else one.end >> 3] for one in pieces]
+        if not self._all_cut:
+            rest.append(self._held.take(self._start >> 3, self._held.end))
+        self._file.unread(b"".join(rest))
+        assert piece.window is not None
+        self._serial = Remainder(self._file, piece.start, piece.window, self._crc, self._size)
+
+
+def _complete(piece: _Piece, segments: list[Segment], window: bytes) -> None:
+    """Put in the bytes of a window that was not known when the piece was inflated."""
+    if len(window) == WINDOW:
+        complete(segments, window)
+        return
+    # So near to its member's start the piece may repeat bytes that are not there.
+    piece.segments = None
+    with contextlib.suppress(IrregularError):
+        piece.segments = inflate(piece.data, piece.start, piece.end, window)
 
 
 def _matches(file: Opened) -> bool:
     return file.peek(2) == b"\x1f\x8b"
 
 
-def _stream(file: Opened) -> Owning:
-    return Owning(gunzip(file), file)
+def _stream(file: Opened) -> Stream:
+    if file.threads < MIN_THREADS:
+        return Owning(gunzip(file), file)
+    return GzipStream(file)
 
 
 GZIP: Final = Compression("gzip", "gzip", _matches, _stream, ERRORS, (".gz",))

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Part = bytes | NDArray[np.uint8]
+"""Inflated bytes."""
 
 
 class Stream(Protocol):
@@ -36,7 +43,7 @@ class Opened(io.RawIOBase):
         self.below = raw
         self.path = path
         self.threads = threads
-        self._head = b""
+        self._head = memoryview(b"")
         self._ended = False
 
     def peek(self, size: int) -> bytes:
@@ -48,12 +55,20 @@ class Opened(io.RawIOBase):
         while len(self._head) < size and not self._ended:
             more = self.below.read(size - len(self._head))
             self._ended = not more
-            self._head += more or b""
-        return self._head[:size]
+            self._head = memoryview(bytes(self._head) + (more or b""))
+        return bytes(self._head[:size])
 
     def unread(self, data: bytes) -> None:
         """Put back bytes that were read."""
-        self._head = data + self._head
+        self._head = memoryview(data + bytes(self._head))
+
+    def read_whole(self, size: int) -> bytes:
+        """Read ``size`` bytes, or all if there are fewer."""
+        parts = []
+        while size and (part := self.read(size)):
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
 
     def readable(self) -> bool:
         """Always."""
@@ -72,6 +87,34 @@ class Opened(io.RawIOBase):
         """Close the file below, too."""
         self.below.close()
         super().close()
+
+
+class Parts:
+    """Decompressed bytes that wait to be copied to a buffer."""
+
+    def __init__(self) -> None:
+        self._parts: deque[NDArray[np.uint8]] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def extend(self, parts: Iterable[Part]) -> None:
+        """Add parts at the end; empty ones are dropped."""
+        self._parts.extend(np.frombuffer(part, dtype=np.uint8) for part in parts if len(part))
+
+    def copy_into(self, buffer: memoryview) -> int:
+        """Move bytes into a buffer until it is full or none is left; how many."""
+        out = np.frombuffer(buffer, dtype=np.uint8)
+        filled = 0
+        while self._parts and filled < len(out):
+            part = self._parts.popleft()
+            size = min(len(part), len(out) - filled)
+            # Unlike the assignment of a memoryview this lets other threads run.
+            np.copyto(out[filled : filled + size], part[:size])
+            filled += size
+            if size < len(part):
+                self._parts.appendleft(part[size:])
+        return filled
 
 
 class Owning:

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.compress.stream import Compression, Opened
+from ngsgpu.io.compress.stream import Compression, Opened, Parts
 
 if TYPE_CHECKING or sys.version_info < (3, 14):
     from backports import zstd as library
@@ -72,7 +72,7 @@ class ZstdStream:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-inflate")
         self._ahead = threads + 1
         self._tasks: deque[Future[bytes]] = deque()
-        self._current = memoryview(b"")
+        self._parts = Parts()
         self._held = b""
         self._at = 0  # where what was not yet taken of it begins
         self._long: Any = None
@@ -85,19 +85,16 @@ class ZstdStream:
             ZstdError: the data are damaged.
             InputError: a frame needs too much memory.
         """
-        while len(self._current) == 0:
+        while not self._parts:
             if self._long is None:
                 self._submit()
             if self._tasks:
-                self._current = memoryview(self._tasks.popleft().result())
+                self._parts.extend([self._tasks.popleft().result()])
             elif self._long is not None:
-                self._current = memoryview(self._stream())
+                self._parts.extend([self._stream()])
             else:
                 return 0
-        size = min(len(buffer), len(self._current))
-        buffer[:size] = self._current[:size]
-        self._current = self._current[size:]
-        return size
+        return self._parts.copy_into(buffer)
 
     def close(self) -> None:
         """Stop the threads and close the file."""
