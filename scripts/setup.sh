@@ -7,9 +7,10 @@
 #                            compared with, and KronaTools
 #
 # Python packages come through uv or pip into .venv, .tools/quast and .tools/multiqc (elsewhere if
-# the checkout's path has a space: see TOOLS). ART, SPAdes, minimap2, bwa, fastp, FLASH, samtools and
-# KronaTools are taken from the PATH if they are there; else from conda environments under .tools/conda, where
-# conda, mamba or micromamba is on the PATH; else from the system's packages (apt-get as root or by sudo).
+# the checkout's path has a space: see TOOLS). ART, SPAdes, minimap2, bwa, fastp, FLASH, samtools
+# and KronaTools are taken from the PATH if they are there; else from conda environments under
+# .tools/conda, where conda, mamba or micromamba is on the PATH; else from the system's packages
+# (apt-get as root or by sudo).
 # Running it again is quick: what is up to date stays as it is.
 #
 # PYTHON names the interpreter to use instead of the newest on the PATH.

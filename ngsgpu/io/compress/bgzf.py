@@ -40,7 +40,7 @@ class BgzfError(Exception):
     """Blocks that violate the format."""
 
 
-ERRORS: Final = (BgzfError, *GZIP_ERRORS)
+ERRORS: Final[tuple[type[Exception], ...]] = (BgzfError, *GZIP_ERRORS)
 """What is raised where the data are damaged."""
 
 
