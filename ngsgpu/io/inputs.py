@@ -19,7 +19,7 @@ from ngsgpu.io.compress.source import Source
 from ngsgpu.io.paths import nameless_file, temporary_place
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
-from ngsgpu.io.text.reader import PhredOffset, read_batches
+from ngsgpu.io.text.reader import PhredOffset, read_batches, unexpected_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,21 @@ class ReadFiles:
                 *self.inputs, threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
             )
             return
-        read = read_interleaved if self.interleaved else read_batches
-        for batch in read(
-            self.inputs[0], threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
-        ):
+        (path,) = self.inputs
+        if self.interleaved:
+            batches = read_interleaved(
+                path, threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
+            )
+        else:
+            batches = read_batches(
+                path,
+                threads=threads,
+                phred_offset=phred_offset,
+                chunk_bytes=chunk_bytes,
+                refuse_pairs=not self.is_regular,
+            )
+        for batch in batches:
             yield (batch,)
-
 
 def pair_inputs(
     in1: Sequence[str | Path],
@@ -112,7 +121,8 @@ def _with_pairs_by_flags(lanes: list[ReadFiles], option: str) -> list[ReadFiles]
 def holds_pairs(path: str | Path) -> bool:
     """Whether a file is BAM or CRAM and its first read has a mate.
 
-    Of streams, which can be read only once, that is not known. Faults of the file are left to its
+    Of streams, which can be read only once, that is not known; ``ReadFiles.batches`` and
+    ``keep_streams`` refuse those whose reads have mates. Faults of the file are left to its
     readers.
     """
     if not Path(path).is_file():
@@ -127,6 +137,23 @@ def holds_pairs(path: str | Path) -> bool:
             source.close()
     except (InputError, OSError):
         return False
+
+
+def single_inputs(paths: Sequence[str | Path], option: str) -> list[ReadFiles]:
+    """Files of reads without mates.
+
+    Args:
+        paths: the files.
+        option: that names them, for messages.
+
+    Raises:
+        InputError: one is BAM or CRAM, and its reads have mates.
+    """
+    for path in paths:
+        if holds_pairs(path):
+            raise InputError(path, f"{option} is for single reads, but its reads have mates",
+                             "give the file with -i")  # fmt: skip
+    return [ReadFiles((str(path),)) for path in paths]
 
 
 def plan_lanes(
@@ -176,6 +203,7 @@ def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
 
     Raises:
         UsageError: standard input is closed.
+        InputError: a stream of single reads is BAM or CRAM of pairs.
         OutputError: a stream cannot be spooled.
     """
     inputs = [path for lane in lanes for path in lane.inputs]
@@ -186,6 +214,9 @@ def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
         files = {stream: stack.enter_context(nameless_file()) for stream in streams}
         _keep_all(files)
         kept = {stream: f"/proc/self/fd/{file.fileno()}" for stream, file in files.items()}
+        for lane in lanes:
+            if not lane.paired and (stream := lane.inputs[0]) in kept and holds_pairs(kept[stream]):
+                raise unexpected_pairs(stream)
         try:
             yield [
                 replace(lane, inputs=tuple(kept.get(path, path) for path in lane.inputs))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.sketch.cpu import unpack_sequences
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.compress.formats import PACKED_ENDINGS
+from ngsgpu.io.compress.formats import without_packing
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.text.batch import RecordBatch, first_word, printable
 from ngsgpu.io.text.reader import CHUNK_BYTES, read_batches
@@ -104,10 +104,7 @@ def find_references(paths: Sequence[str | Path]) -> list[str]:
 
 
 def _is_fasta(path: Path) -> bool:
-    name = path.name.lower()
-    for ending in PACKED_ENDINGS:
-        name = name.removesuffix(ending)
-    return name.endswith(_ENDINGS) and path.is_file()
+    return without_packing(path.name.lower()).endswith(_ENDINGS) and path.is_file()
 
 
 def read_reference(

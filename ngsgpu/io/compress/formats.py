@@ -30,6 +30,13 @@ PACKED_ENDINGS: Final = tuple(ending for kind in FORMATS for ending in kind.endi
 """Of the names of compressed files."""
 
 
+def without_packing(name: str) -> str:
+    """A file's name without the endings that say how it is compressed."""
+    for ending in PACKED_ENDINGS:
+        name = name.removesuffix(ending)
+    return name
+
+
 def recognise(file: Opened) -> Compression:
     """The format of a file, by its first bytes.
 
