@@ -71,6 +71,7 @@ class ReadFiles:
         for batch in batches:
             yield (batch,)
 
+
 def pair_inputs(
     in1: Sequence[str | Path],
     in2: Sequence[str | Path],

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.alignments import bam as module
+from ngsgpu.io.alignments.crc import CramChecksums, CrcError, _Checked
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.inputs import holds_pairs, pair_inputs
 from ngsgpu.io.text.reader import read_batches
@@ -320,6 +321,69 @@ def test_damaged_cram(tmp_path: Path) -> None:
         except InputError:
             refusals += 1
     assert refusals
+
+
+def test_flipped_byte_of_an_uncompressed_header(tmp_path: Path) -> None:
+    """htslib takes it as it is: here, that no read has qualities."""
+    path = written_by_pysam(tmp_path / "reads.cram", pairs_of(reads(3), reads(3)), "wc")
+    damaged = bytearray(path.read_bytes())
+    damaged[damaged.index(b"CF\x03\x04\x01") + 5] ^= 0x55
+    error = refused(write(path, bytes(damaged)))
+    assert "the checksum of block 1 of container 2 is wrong" in error.cause
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_checksums_of_cram(tmp_path: Path, size: int) -> None:
+    """Every flipped byte is noticed, or makes the walk end elsewhere."""
+    path = written_by_pysam(tmp_path / "reads.cram", pairs_of(reads(40), reads(40)), "wc")
+    whole = path.read_bytes()
+
+    def is_whole(data: bytes) -> bool:
+        checksums = CramChecksums()
+        for at in range(0, len(data), size):
+            checksums.add(data[at : at + size])
+        return checksums.is_whole
+
+    assert is_whole(whole)
+    assert not is_whole(whole[:-1])
+    for at in range(26, len(whole)):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x55
+        try:
+            assert not is_whole(bytes(damaged)), at
+        except CrcError:
+            continue
+
+
+@given(number=st.integers(0, 2**63 - 1))
+def test_numbers_of_cram(number: int) -> None:
+    for longest, coded in ((4, itf8(number % 2**32)), (8, ltf8(number))):
+        reading = _Checked().number(longest)
+        wanted = next(reading)
+        with pytest.raises(StopIteration) as ended:
+            while True:
+                own, coded = coded[:wanted], coded[wanted:]
+                wanted = reading.send(own)
+        assert (ended.value.value, coded) == (number % 2**32 if longest == 4 else number, b"")
+
+
+def itf8(number: int) -> bytes:
+    """As the specification says it, 2.3."""
+    for more in range(4):
+        if number < 1 << 7 * (more + 1):
+            coded = number | (0xF00 >> more & 0xFF) << 8 * more
+            return coded.to_bytes(more + 1)
+    return bytes([0xF0 | number >> 28, number >> 20 & 255, number >> 12 & 255, number >> 4 & 255,
+                  number & 15])  # fmt: skip
+
+
+def ltf8(number: int) -> bytes:
+    """As the specification says it, 2.3."""
+    for more in range(8):
+        if number < 1 << 7 * (more + 1):
+            coded = number | (0xFF00 >> more & 0xFF) << 8 * more
+            return coded.to_bytes(more + 1)
+    return b"\xff" + number.to_bytes(8)
 
 
 def test_cram_through_standard_input(tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ leaves out secondary and supplementary alignments.
 from __future__ import annotations
 
 import io
-import os
-import stat
 import subprocess
 import sys
 import tempfile
@@ -19,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, cast
 
 from ngsgpu.errors import InputError, without_control_characters
+from ngsgpu.io.alignments.crc import CramChecksums, CrcError
 
 MAGIC: Final = b"CRAM"
 _FIELDS: Final = 0x1 | 0x2 | 0x200 | 0x400
@@ -54,7 +53,6 @@ class CramProcess:
 
     Args:
         file: the CRAM file, from its beginning.
-        below: its descriptor; a regular file is read through it instead.
         path: its name, for messages.
         version: major version of the format.
         threads: decoding threads.
@@ -63,39 +61,42 @@ class CramProcess:
         output: pipe from which BAM is read.
     """
 
-    def __init__(
-        self, file: io.RawIOBase, below: int, path: str, *, version: int, threads: int
-    ) -> None:
+    def __init__(self, file: io.RawIOBase, path: str, *, version: int, threads: int) -> None:
         self._path = path
         self._end = _ENDS.get(version, b"")
         self._tail = b""
+        self._checksums = CramChecksums() if version == 3 else None
+        self._fault: Exception | None = None
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115  # see close()
-        size = os.fstat(below).st_size
-        is_regular = stat.S_ISREG(os.fstat(below).st_mode)
-        if is_regular:
-            self._tail = os.pread(below, _LONGEST_END, max(0, size - _LONGEST_END))
-            os.lseek(below, 0, os.SEEK_SET)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, *_arguments(threads)],
-            stdin=below if is_regular else subprocess.PIPE,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
             start_new_session=True,
             bufsize=0,
         )
         self.output = cast(io.FileIO, self._process.stdout)
-        if not is_regular:
-            threading.Thread(target=self._feed, args=(file,), daemon=True).start()
+        self._feeder = threading.Thread(target=self._feed, args=(file,), daemon=True)
+        self._feeder.start()
 
     def check_end(self) -> None:
         """Check that the process has written everything.
 
         Raises:
             EOFError: the file has no end.
+            OSError: the file cannot be read.
             InputError: the file is damaged, or its reference was not found.
         """
-        if self._process.wait() == 0:
-            if not self._tail.endswith(self._end):
+        status = self._process.wait()
+        self._feeder.join()
+        if isinstance(self._fault, OSError):
+            raise self._fault
+        if status == 0:
+            if self._fault is not None:
+                raise self._damaged(str(self._fault))
+            whole = self._checksums is None or self._checksums.is_whole
+            if not whole or not self._tail.endswith(self._end):
                 raise EOFError
             return
         self._messages.seek(0)
@@ -106,9 +107,12 @@ class CramProcess:
                 "the reference sequences of the CRAM file were not found",
                 "give their FASTA file with --cram-reference, or set REF_PATH",
             )
-        raise InputError(
+        raise self._damaged(_first_error(said))
+
+    def _damaged(self, how: str) -> InputError:
+        return InputError(
             self._path,
-            f"the CRAM data are damaged or end early ({_first_error(said)})",
+            f"the CRAM data are damaged or end early ({how})",
             "copy or download the file again and compare its checksum",
         )
 
@@ -117,20 +121,38 @@ class CramProcess:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
+        # A stream may have nothing more to give, and then its reader goes on waiting.
+        self._feeder.join(timeout=1.0)
         self.output.close()
         self._messages.close()
 
     def _feed(self, file: io.RawIOBase) -> None:
-        """Write a stream to the process, and keep its last bytes."""
+        """Write the file to the process, check its checksums, and keep its last bytes."""
         stdin = cast(io.FileIO, self._process.stdin)
-        with suppress(OSError, ValueError):
+        try:
             while data := file.read(1 << 20):
                 self._tail = (self._tail + data)[-_LONGEST_END:]
-                view = memoryview(data)
-                while view:
-                    view = view[stdin.write(view) :]
-        with suppress(OSError):
-            stdin.close()
+                self._check(data)
+                with memoryview(data) as view:
+                    at = 0
+                    while at < len(view):
+                        at += stdin.write(view[at:])
+        except (BrokenPipeError, ValueError):  # it ended, or this end is being closed
+            pass
+        except OSError as error:
+            self._fault = error
+        finally:
+            with suppress(OSError):
+                stdin.close()
+
+    def _check(self, data: bytes) -> None:
+        if self._checksums is None:
+            return
+        try:
+            self._checksums.add(data)
+        except CrcError as error:
+            self._fault = error
+            self._checksums = None
 
 
 def _arguments(threads: int) -> list[str]:

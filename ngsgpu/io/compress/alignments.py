@@ -21,11 +21,7 @@ class _Converted(Opened):
     def __init__(self, file: Opened) -> None:
         self._file = file
         self._process = cram.CramProcess(
-            file,
-            file.below.fileno(),
-            file.path,
-            version=file.peek(5)[-1],
-            threads=file.threads,
+            file, file.path, version=file.peek(5)[-1], threads=file.threads
         )
         super().__init__(self._process.output, file.path, file.threads)
 
