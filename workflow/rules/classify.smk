@@ -153,7 +153,7 @@ rule evaluate_classification:
     input:
         reads="results/{sample}/classify/{database}/{sample}.reads.tsv.gz",
         truth=lambda wildcards: STUDY[wildcards.sample].truth or [],
-        taxonomy=lambda wildcards: DATABASES[wildcards.database].taxonomy or [],
+        taxonomy=taxonomy_if_known,
         manifest=manifest_of,
     output:
         json="results/{sample}/classify/{database}/evaluation.json",

@@ -142,6 +142,12 @@ def sources_of(database):
     ]
 
 
+def taxonomy_if_known(wildcards):
+    """The taxonomy of a job's database as a list of one or no folder."""
+    own = DATABASES[wildcards.database].taxonomy
+    return [given(own)] if own else []
+
+
 def plan_options(wildcards):
     """Options of ``ngsgpu db plan`` for a database."""
     own = DATABASES[wildcards.database]
