@@ -211,14 +211,33 @@ def test_each_step_that_can_use_a_gpu_asks_for_one(snakemake: Snakemake) -> None
     assert 'gpu=gpus("database")' in rules.partition("rule build_partition")[2]
 
 
+def test_without_a_gpu_it_is_said_once_before_anything_runs(
+    snakemake: Snakemake, study: Path
+) -> None:
+    hidden = {"CUDA_VISIBLE_DEVICES": ""}
+    result = snakemake("--cores", "2", "--resources", "gpu=8", env=hidden)
+    assert result.returncode == 1, result.stdout
+    assert result.stdout.count("no NVIDIA GPU can be used here") == 1
+    assert "Either leave out --resources gpu=N" in result.stdout
+    assert len(result.stdout.splitlines()) < 40
+    assert not (study / "results").exists()
+    # What takes no GPU is made all the same, and so is what is only listed.
+    target = "results/versions/ngsgpu.txt"
+    result = snakemake("--cores", "2", "--resources", "gpu=8", "--", target, env=hidden)
+    assert result.returncode == 0, result.stdout
+    assert snakemake("--dry-run", "--resources", "gpu=8", env=hidden).returncode == 0
+
+
 def test_job_without_a_gpu_that_it_can_use_fails_and_says_why(
     snakemake: Snakemake, study: Path
 ) -> None:
     target = "results/na12878_single/correct/stats.json"
-    hidden = {"CUDA_VISIBLE_DEVICES": ""}
-    result = snakemake("--resources", "gpu=8", "--retries", "0", "--", target, env=hidden)
+    # Insisted on, as jobs do where there is a driver, but no CuPy that fits it.
+    insists = {"CUDA_VISIBLE_DEVICES": "", "NGSGPU_BACKEND": "cuda"}
+    result = snakemake("--resources", "gpu=8", "--retries", "0", "--", target, env=insists)
     assert result.returncode == 1, result.stdout
     assert "--backend cuda is not possible here: " in result.stdout
+    assert "without --resources gpu=N" in result.stdout
     assert not (study / target).exists()
 
 

@@ -56,7 +56,12 @@ settle() {
     local status=$1 file
     case $status in 130 | 143) exit "$status" ;; esac
     if ((status == 0)); then rm -f "$guard_log.tries"; exit 0; fi
-    if last_error | grep -qE 'GPU|CUDA|backend cuda|No space left'; then exit "$status"; fi
+    if last_error | grep -qE 'GPU|CUDA|backend cuda'; then
+        echo "Snakemake runs everything on the CPU without --resources gpu=N; with" \
+            "NGSGPU_BACKEND=auto in the environment, what cannot use a GPU." >&2
+        exit "$status"
+    fi
+    if last_error | grep -q 'No space left'; then exit "$status"; fi
     if ((status != 2)) && { ((status == 3 || status > 128)) \
         || tail -n 20 "$guard_log" | grep -qiE 'memory|bad_alloc|time limit'; }; then
         echo "$status" >> "$guard_log.tries"
