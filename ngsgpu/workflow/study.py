@@ -178,6 +178,10 @@ def _command(profile: str, *, conda: bool) -> str:
     return " ".join(words)
 
 
-def has_snakemake() -> bool:
-    """Return whether Snakemake is installed, in this Python or on the PATH."""
-    return bool(importlib.util.find_spec("snakemake") or shutil.which("snakemake"))
+def packages_to_install(profile: str) -> list[str]:
+    """What pip has to install before Snakemake can run with a profile."""
+    has_snakemake = importlib.util.find_spec("snakemake") or shutil.which("snakemake")
+    wanted = [] if has_snakemake else ["ngsgpu[workflow]"]
+    if profile != "local" and not importlib.util.find_spec(f"snakemake_executor_plugin_{profile}"):
+        wanted.append(f"snakemake-executor-plugin-{profile}")
+    return wanted
