@@ -32,7 +32,8 @@ def init(
 
     Samples, lanes and mates are recognised by the names of the FASTQ files: A_S1_L001_R1_001 of
     Illumina, A_R1, A.R1, A_1 or A.1, with _L001 or _lane1 before the mate; a file without a mate in
-    its name holds single-end reads, and so do first mates of a sample without second ones. Ambiguous names are an error. Existing files are kept.
+    its name holds single-end reads, and so do first mates of a sample without second ones.
+    Ambiguous names are an error. Existing files are kept.
 
     Example:  ngsgpu workflow init study --reads fastq/ && cd study && snakemake
     """

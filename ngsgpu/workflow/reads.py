@@ -177,7 +177,7 @@ def _pair(folder: str | Path, names: Iterable[_Name]) -> tuple[list[Lane], list[
     _check_numbers(folder, pairs.values())
     # Runs of single-end reads have names with R1, too.
     single_run = not any(2 in own for own in pairs.values())
-    # Of these samples, mates are missing; of others that have first mates only, none were sequenced.
+    # Of these samples mates are missing; others with first mates only were sequenced so.
     paired = {own[2].sample for own in pairs.values() if 2 in own}
     lanes: list[Lane] = []
     alone: list[Path] = []

@@ -8,12 +8,13 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import yaml
 
 import ngsgpu
-from tests.support.workflow import jobs, write_program
+from tests.support.workflow import jobs, tagged_copy, write_program
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a --configfile says on top of the test study.
@@ -456,6 +457,26 @@ def test_conda_environment_gets_the_package(
     assert (study / "results" / "versions" / "ngsgpu.txt").read_text() == "9.9.9\n"
     (calls,) = (study / ".snakemake" / "conda").glob("*/pip.txt")
     assert calls.read_text() == f"-m pip install --no-input {installed}\n"
+
+
+def test_conda_environment_of_a_git_module_gets_the_same_commit(
+    snakemake: Snakemake, study: Path, conda: Path, tmp_path: Path
+) -> None:
+    """The package index may not have it, or another version."""
+    repository = tagged_copy(tmp_path / "my files")
+    snakefile = study / "Snakefile"
+    snakefile.write_text(
+        f"module reads:\n    snakefile: 'git+file://{repository}/workflow/Snakefile@v1'\n"
+        "    config: {'samples': 'config/samples.tsv'}\nuse rule * from reads as reads_*\n"
+    )
+    arguments = ("--cores", "1", "--use-conda", "--", "results/versions/ngsgpu.txt")
+    env = {"PATH": f"{conda}/bin:{os.environ['PATH']}"}
+    result = snakemake(*arguments, snakefile=snakefile, env=env)
+    assert result.returncode == 0, result.stdout
+    (calls,) = (study / ".snakemake" / "conda").glob("*/pip.txt")
+    source = f"git+file://{quote(str(repository))}@v1"
+    extras = "ngsgpu[report,index,cuda12]"
+    assert calls.read_text() == f"-m pip install --no-input {source} {extras}\n"
 
 
 def test_conda_environments_need_a_path_without_spaces(

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from ngsgpu.workflow.study import init_study
-from tests.support.workflow import jobs
+from tests.support.workflow import jobs, tagged_copy
 
 ROOT = Path(__file__).resolve().parents[2]
 SNAKEFILE = f'"{ROOT}/workflow/Snakefile"'
@@ -78,18 +78,6 @@ rule fetch:
     )
     report = study / "results" / "small" / "classify" / "own" / "small.kraken2.report.txt"
     assert report.stat().st_size > 0
-
-
-def tagged_copy(folder: Path) -> Path:
-    """The workflow in a git repository of its own, with the tag v1."""
-    repository = folder / "repository"
-    for part in ("workflow", "envs", "scripts"):
-        shutil.copytree(ROOT / part, repository / part)
-    shutil.copy(ROOT / "pyproject.toml", repository)
-    person = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["tag", "v1"]):
-        subprocess.run(["git", *person, *command], cwd=repository, check=True)
-    return repository
 
 
 def test_module_of_git_is_up_to_date_once_it_has_run(
