@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from ngsgpu._version import __version__
 from ngsgpu.errors import InputError, UsageError, output_error
 from ngsgpu.io.output.atomic import write_texts
 from ngsgpu.workflow import workflow_root
@@ -103,7 +102,6 @@ def _config(folder: Path, lanes: Iterable[Lane], off: Iterable[str]) -> dict[str
     shipped = workflow_root() / "config"
     values = {
         "title": json.dumps(folder.resolve().name),
-        "version": __version__,
     } | {step: str(step not in off).lower() for step in _PROGRAMS}
     templates = {"workflow/Snakefile": "Snakefile", "config/config.yaml": "config.yaml"}
     return {
