@@ -47,7 +47,9 @@ def goes_on():
             name == own or name.endswith(f"_{own}") for name in named for own in TELLING
         )
         stored = workflow.storage_settings.default_storage_provider is not None
-        os.environ["NGSGPU_FAILED_SAMPLES"] = "go on" if tells and not stored else "stop"
+        os.environ["NGSGPU_FAILED_SAMPLES"] = (
+            "go on" if tells and not stored else "stop"
+        )
     return os.environ["NGSGPU_FAILED_SAMPLES"] != "stop"
 
 

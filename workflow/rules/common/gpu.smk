@@ -33,7 +33,8 @@ def has_gpu():
     """Whether a driver shows a GPU here, NVIDIA's or that of Windows beneath Linux, and none is hidden."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return False
-    return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
+    devices = Path(os.sep, "dev")
+    return any(devices.glob("nvidia[0-9]*")) or (devices / "dxg").exists()
 
 
 def check_gpu():

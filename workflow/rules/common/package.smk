@@ -39,8 +39,12 @@ def repository_of(environment):
     """The git repository that this workflow was loaded from, as pip takes it; None for another place."""
     origin = str(environment.flags["sourcecache_entry"])
     for pattern, source in REPOSITORIES.items():
-        if found := re.fullmatch(pattern.format(file="envs(?:/|%2F)ngsgpu.yaml"), origin):
-            parts = {name: quote(unquote(part)) for name, part in found.groupdict().items()}
+        if found := re.fullmatch(
+            pattern.format(file="envs(?:/|%2F)ngsgpu.yaml"), origin
+        ):
+            parts = {
+                name: quote(unquote(part)) for name, part in found.groupdict().items()
+            }
             return source.format(**parts)
     return None
 
