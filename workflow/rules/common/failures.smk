@@ -39,13 +39,20 @@ TELLING = ("all", "check_study", "complete")
 GUARD = workflow.source_path("guard.sh")
 
 
+def tells_of_failures(names):
+    """Whether one of these rules or files does; a module's rules may have a prefix."""
+    return any(
+        name == own or name.endswith(f"_{own}")
+        for name in (Path(name).name for name in names)
+        for own in TELLING
+    )
+
+
 def goes_on():
     """Whether the study goes on without a sample that fails: if its report and check are to be made."""
     if workflow.is_main_process:
-        named = {Path(target).name for target in workflow.dag_settings.targets}
-        tells = not named or any(
-            name == own or name.endswith(f"_{own}") for name in named for own in TELLING
-        )
+        chosen = workflow.dag_settings.targets, workflow.dag_settings.until
+        tells = all(not names or tells_of_failures(names) for names in chosen)
         stored = workflow.storage_settings.default_storage_provider is not None
         os.environ["NGSGPU_FAILED_SAMPLES"] = (
             "go on" if tells and not stored else "stop"
