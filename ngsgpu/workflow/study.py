@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from ngsgpu._version import __version__
 from ngsgpu.errors import InputError, UsageError, output_error
 from ngsgpu.io.output.atomic import write_texts
 from ngsgpu.workflow import workflow_root
@@ -103,7 +102,6 @@ def _config(folder: Path, lanes: Iterable[Lane], off: Iterable[str]) -> dict[str
     shipped = workflow_root() / "config"
     values = {
         "title": json.dumps(folder.resolve().name),
-        "version": __version__,
     } | {step: str(step not in off).lower() for step in _PROGRAMS}
     templates = {"workflow/Snakefile": "Snakefile", "config/config.yaml": "config.yaml"}
     return {
@@ -178,6 +176,10 @@ def _command(profile: str, *, conda: bool) -> str:
     return " ".join(words)
 
 
-def has_snakemake() -> bool:
-    """Return whether Snakemake is installed, in this Python or on the PATH."""
-    return bool(importlib.util.find_spec("snakemake") or shutil.which("snakemake"))
+def packages_to_install(profile: str) -> list[str]:
+    """What pip has to install before Snakemake can run with a profile."""
+    has_snakemake = importlib.util.find_spec("snakemake") or shutil.which("snakemake")
+    wanted = [] if has_snakemake else ["ngsgpu[workflow]"]
+    if profile != "local" and not importlib.util.find_spec(f"snakemake_executor_plugin_{profile}"):
+        wanted.append(f"snakemake-executor-plugin-{profile}")
+    return wanted
