@@ -7,7 +7,6 @@ counts (a run) go to files beside the output; in the end, those of all runs are 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.memory import format_size
-from ngsgpu.ending import undisturbed
 from ngsgpu.errors import HostMemoryError, UsageError, output_error
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.atomic import AtomicFile
@@ -100,14 +98,11 @@ def count_files(
         UsageError: there is no file.
     """
     parameters, options = parameters or CountParameters(), options or RunOptions()
-    with contextlib.ExitStack() as together:
-        with new_database(out) as folder:
-            source = _count_to(folder, paths, parameters, phred_offset, options, least)
-            if also is not None:
-                file = also(open_database(folder, check=False))
-                together.enter_context(undisturbed())
+    together: list[AtomicFile] = []
+    with new_database(out, together) as folder:
+        source = _count_to(folder, paths, parameters, phred_offset, options, least)
         if also is not None:
-            file.commit()
+            together.append(also(open_database(folder, check=False)))
     return source
 
 
