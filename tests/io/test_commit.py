@@ -17,7 +17,6 @@ from ngsgpu.io.output.folder import AtomicFolder, write_tree
 from ngsgpu.io.output.journal import finish_commits
 from tests.support.interruption import interrupted_everywhere, killed_everywhere
 
-
 interrupted_anywhere = pytest.mark.filterwarnings(  # what is open then is closed with the process
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -195,9 +194,7 @@ def test_what_was_written_since_is_kept(tmp_path: Path) -> None:
     ("target", "temporary"),
     [("out", "evil"), ("out", ".other.ngsgpu-0123.tmp"), ("../out", ".out.ngsgpu-0123.tmp")],
 )
-def test_a_journal_cannot_rename_anything_else(
-    tmp_path: Path, target: str, temporary: str
-) -> None:
+def test_a_journal_cannot_rename_anything_else(tmp_path: Path, target: str, temporary: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     left_journal(folder, target, temporary)

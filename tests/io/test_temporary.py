@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.io.output import places, temporary
+from ngsgpu.io.output import places
 from ngsgpu.io.output.atomic import write_texts
 from ngsgpu.io.output.places import take_place, temporary_name
 from ngsgpu.io.output.temporary import remove_stale, temporary_file, temporary_folder

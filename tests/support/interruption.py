@@ -78,7 +78,7 @@ def _is_interrupted(work: Callable[[], object], moment: int) -> bool:
 def killed_everywhere(
     place: Path, prepare: Callable[[Path], object], work: Callable[[Path], object]
 ) -> Iterator[Path]:
-    """Folders in which work was killed (SIGKILL): in each at a later moment, in the last not at all.
+    """Folders in which work was killed: in each at a later moment, in the last one not at all.
 
     Arguments are those of ``interrupted_everywhere``; the work is done by a fork. Moments are those
     before each system call that changes something on the disk.

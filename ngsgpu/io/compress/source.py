@@ -12,7 +12,6 @@ import io
 import lzma
 import os
 import queue
-import stat
 import threading
 import zlib
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.bgzf import BgzfError, BgzfStream, Prefixed, gunzip, is_bgzf
-from ngsgpu.io.paths import read_at
+from ngsgpu.io.paths import Watched, read_at
 
 _MAGIC_BYTES: Final = 32
 _READ_AHEAD: Final = 2
@@ -106,6 +105,7 @@ class Source:
         path: the file's name as given.
         compression: ``plain``, ``gzip``, ``bgzf``, ``bzip2`` or ``xz``.
         takes_offsets: whether chunks can be read in any order, with ``chunk_at``.
+        watched: the file, which must not change while it is read.
 
     Raises:
         InputError: the file is missing, a directory, unreadable, or in an unsupported compression
@@ -122,10 +122,11 @@ class Source:
         try:
             head = _read_head(self.path, raw)
             self.compression = _recognise(self.path, head)
-            is_regular = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+            self.watched = Watched(self.path, raw.fileno())
         except BaseException:
             raw.close()
             raise
+        is_regular = self.watched.identity is not None
         self.takes_offsets = self.compression == "plain" and is_regular and self.path != "-"
         self._stream = _stream(Prefixed(head, raw), self.path, self.compression, threads)
         self._queue: queue.Queue[Chunk | BaseException | None] = queue.Queue(_READ_AHEAD)
@@ -136,7 +137,8 @@ class Source:
         """Yield the file's chunks; none is empty.
 
         Raises:
-            InputError: the compressed data are damaged or end early, or the disk fails.
+            InputError: the compressed data are damaged or end early, the disk fails, or the file
+                changes while it is read.
         """
         self._thread.start()
         while (item := self._next()) is not None:
@@ -148,13 +150,14 @@ class Source:
         """One of the file's chunks, empty behind its end; may be called in any thread.
 
         Raises:
-            InputError: the disk fails.
+            InputError: the disk fails, or the file has changed since it was opened.
         """
         buffer = np.empty(self._room, dtype=np.uint8)
         try:
             done = read_at(self._raw, buffer, index * self._chunk_bytes)
         except OSError as error:
             raise _unreadable(self.path, error) from error
+        self.watched.check()
         return self._chunk(buffer, done)
 
     def _chunk(self, buffer: NDArray[np.uint8], filled: int) -> Chunk:
@@ -218,11 +221,14 @@ class Source:
                     break
                 size += count
         except _DECOMPRESSION_ERRORS as error:
+            self.watched.check()  # rather the cause
             raise self._damaged(error) from error
         except OSError as error:
             if error.errno is None:
+                self.watched.check()
                 raise self._damaged(error) from error
             raise _unreadable(self.path, error) from error
+        self.watched.check()
         return self._chunk(buffer, size)
 
     def _damaged(self, error: Exception) -> InputError:

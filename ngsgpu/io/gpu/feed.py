@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.io.compress.source import Chunk, Source
-from ngsgpu.io.paths import read_at
-from ngsgpu.io.reread import FileIdentity, identify
+from ngsgpu.io.paths import FileIdentity, Watched, identify, read_at
 
 _LOG = logging.getLogger("ngsgpu")
 
@@ -199,6 +198,7 @@ class PlainFeed:
         self._chunk_bytes = chunk_bytes
         self._device = cupy.cuda.runtime.getDevice()
         self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # closed by close()
+        self._watched = Watched(path, self._file.fileno())
         self.identity = identify(self._file.fileno())
         self.size: int | None = self.identity.size
         self._chunks = -(-self.identity.size // chunk_bytes)
@@ -221,6 +221,7 @@ class PlainFeed:
         offset = index * self._chunk_bytes
         size = min(self._chunk_bytes, self.identity.size - offset)
         read_whole(self._file, buffer.array[:size], offset)
+        self._watched.check()
         return _chunk(buffer, size, offset, last=index + 1 == self._chunks)
 
     def ready(self) -> bool:
@@ -258,7 +259,7 @@ class InflatedFeed:
         self._host_cache = host_cache
         self.kept: list[NDArray[np.uint8]] | None = []
         self.compression = source.compression
-        self.identity = identify(source.path)
+        self.identity = source.watched.identity or identify(source.path)
         self.size: int | None = None
         self._chunks: Iterator[Chunk] = source.chunks()
         self._next = next(self._chunks, None)

@@ -13,7 +13,7 @@ from typing import Final, Self
 from ngsgpu.errors import InputError, OutputError, UsageError, output_error
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.commit import Output, commit_all
-from ngsgpu.io.output.journal import Renaming
+from ngsgpu.io.output.journal import Renaming, finish_commits
 from ngsgpu.io.output.places import is_at, take_place
 from ngsgpu.io.output.temporary import close_folder, forget, open_folder
 
@@ -159,12 +159,15 @@ def write_tree(folder: Path, texts: Mapping[str, str]) -> None:
     Raises:
         OutputError: one cannot be written; nothing is changed or made then.
     """
+    paths = {Path(os.path.realpath(folder)) / name: text for name, text in texts.items()}
+    for above in {_lowest_there(path.parent) for path in paths}:
+        finish_commits(above)  # or what a killed run had decided on would appear on the way
+    tops = {path: _highest_missing(path.parent) for path in paths}
     with ExitStack() as opened:
         outputs: list[Output] = []
         made: dict[Path, AtomicFolder] = {}
-        for name, text in texts.items():
-            path = Path(os.path.realpath(folder)) / name
-            top = _highest_missing(path.parent)
+        for path, text in paths.items():
+            top = tops[path]
             if top is None:
                 outputs.append(file := opened.enter_context(AtomicFile(path)))
                 file.write(text.encode())
@@ -178,6 +181,10 @@ def write_tree(folder: Path, texts: Mapping[str, str]) -> None:
             except OSError as error:
                 raise output_error(path, error) from error
         commit_all([*outputs, *made.values()])
+
+
+def _lowest_there(path: Path) -> Path:
+    return next(own for own in (path, *path.parents) if os.path.lexists(own))
 
 
 def _highest_missing(path: Path) -> Path | None:
