@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias
 
 from ngsgpu.ending import undisturbed
 from ngsgpu.errors import InputError, UsageError, output_error
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 _MAX_LINKS: Final = 40
 
 Identity = tuple[object, ...]
+
+Paths: TypeAlias = str | Path | Sequence[str | Path]
+"""One path, or several. A single one counts as a list of one, wherever a list is asked for."""
+
+
+def listed(paths: Paths) -> list[str | Path]:
+    """One path or several as a list."""
+    return [paths] if isinstance(paths, str | Path) else list(paths)
 
 
 def own_descriptor(path: str | Path, *, standard: int) -> int | None:

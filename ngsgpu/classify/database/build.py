@@ -46,7 +46,7 @@ from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.commit import commit_all
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import check_distinct
+from ngsgpu.io.paths import Paths, check_distinct, listed
 from ngsgpu.io.text.batch import first_word
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress
@@ -155,12 +155,12 @@ def _statistics(stats: str | None, only: int | None = None) -> Iterator[Finish]:
 
 
 def build_database(
-    references: Sequence[str | Path],
+    references: Paths,
     path: str | Path | None,
     *,
     parameters: DatabaseParameters | None = None,
     taxonomy: str | Path | None = None,
-    maps: Sequence[str | Path] = (),
+    maps: Paths = (),
     request: PartitionRequest | None = None,
     options: RunOptions | None = None,
     stats: str | None = None,
@@ -183,6 +183,7 @@ def build_database(
         OutputError: the database cannot be written; an older one is unchanged.
         UsageError: the request is impossible.
     """
+    references, maps = listed(references), listed(maps)
     files = find_references(references)
     if path is not None:
         check_place(path, inputs_of(references, files, taxonomy, maps))
