@@ -81,13 +81,13 @@ def test_a_count_of_what_was_appended_to_is_refused(
     path = tmp_path / "reads.fq"
     path.write_bytes(DATA)
     os.utime(path, ns=(1, 1))
-    read = Source._read_chunk
+    read = Source.chunk_at
 
-    def changed(self: Source, *arguments: object) -> object:
+    def changed(self: Source, index: int) -> object:
         append(path)
-        return read(self, *arguments)  # type: ignore[arg-type]
+        return read(self, index)
 
-    monkeypatch.setattr(Source, "_read_chunk", changed)
+    monkeypatch.setattr(Source, "chunk_at", changed)
     arguments = ["kmers", "count", "-q", "--backend", "cpu", "-t", "2", "-i", str(path)]
     assert main([*arguments, "-o", str(tmp_path / "counts")]) == 2
     error = capsys.readouterr().err
