@@ -125,7 +125,19 @@ def test_every_signal_that_asks_a_run_to_end_is_handled(monkeypatch, capsys):
     of_python = {signal.SIGPIPE, signal.SIGXFSZ}  # ignored: an error tells of them
     rest = signal.valid_signals() - faults - harmless - of_python - {signal.SIGKILL}
     assert set(SIGNALS) == set(map(int, rest))
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    usual = {number: signal.SIG_DFL for number in SIGNALS} | {
+        signal.SIGINT: signal.default_int_handler
+    }
+    before = {number: signal.signal(number, own) for number, own in usual.items()}
+    try:
+        _check_every_signal(monkeypatch, capsys)
+        assert {number: signal.getsignal(number) for number in SIGNALS} == usual
+    finally:
+        for number, own in before.items():  # pytest's own among them
+            signal.signal(number, own)
+
+
+def _check_every_signal(monkeypatch, capsys):
     for number in sorted(SIGNALS):
         cleaned_up = []
 
@@ -140,7 +152,6 @@ def test_every_signal_that_asks_a_run_to_end_is_handled(monkeypatch, capsys):
         assert cli.main([]) == 128 + number
         assert cleaned_up == [True]
         assert capsys.readouterr().err == message_of(number) + "\n"
-    assert {number: signal.getsignal(number) for number in SIGNALS} == before
 
 
 def test_ignored_signals_stay_ignored(monkeypatch):
