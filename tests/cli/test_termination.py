@@ -125,9 +125,7 @@ def test_every_signal_that_asks_a_run_to_end_is_handled(monkeypatch, capsys):
     of_python = {signal.SIGPIPE, signal.SIGXFSZ}  # ignored: an error tells of them
     rest = signal.valid_signals() - faults - harmless - of_python - {signal.SIGKILL}
     assert set(SIGNALS) == set(map(int, rest))
-    usual = {number: signal.SIG_DFL for number in SIGNALS} | {
-        signal.SIGINT: signal.default_int_handler
-    }
+    usual = dict.fromkeys(SIGNALS, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
     before = {number: signal.signal(number, own) for number, own in usual.items()}
     try:
         _check_every_signal(monkeypatch, capsys)
