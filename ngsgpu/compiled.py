@@ -8,6 +8,8 @@ an update. An entry appears at once or not at all, and one that was damaged is n
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import glob
 import hashlib
 import os
 import tempfile
@@ -53,14 +55,27 @@ def keep(path: Path, code: bytes) -> None:
         OSError: there is no place for it.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+    beginning = f".{path.name}."
+    _remove_abandoned(path.parent, beginning)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=beginning, delete=False) as file:
         try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.write(hashlib.sha256(code).digest() + code)
             file.flush()
-            Path(file.name).replace(path)
+            with contextlib.suppress(FileNotFoundError):  # removed before it was locked
+                Path(file.name).replace(path)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
+
+
+def _remove_abandoned(folder: Path, beginning: str) -> None:
+    """Remove what processes that were killed left of an entry: files that nobody has locked."""
+    for path in folder.glob(f"{glob.escape(beginning)}*"):
+        with contextlib.suppress(OSError), path.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 def remove_old(folder: Path, beginning: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,13 @@ def test_an_entry_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         keep(tmp_path / "name", b"code")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "name"]
+
+
+def test_what_a_killed_process_left_of_an_entry_is_removed(tmp_path: Path) -> None:
+    left, held, other = (tmp_path / name for name in (".name.a", ".name.b", ".names.c"))
+    for path in (left, held, other):
+        path.touch()
+    with held.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # somebody writes it now
+        keep(tmp_path / "name", b"code")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".name.b", ".names.c", "name"]

@@ -20,7 +20,7 @@ import typer
 
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
-from ngsgpu.ending import MESSAGE, Terminated, ends_when_asked, leave
+from ngsgpu.ending import Terminated, ends_when_asked, leave, message_of, status_of
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory, out_of_memory
 
 
@@ -39,7 +39,8 @@ app = _Application(
     name="ngsgpu",
     help="Correct, merge, extend and classify Illumina short reads, and evaluate the results.",
     epilog="Exit status: 0 success, 1 failure while running, 2 wrong usage or unreadable input, "
-    "3 too little memory of the host or GPU, 130 interrupted, 143 terminated.",
+    "3 too little memory of the host or GPU, 130 interrupted, 143 terminated, 128 + N ended by "
+    "signal N.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -137,8 +138,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
     0: success; 1: failure; 2: wrong usage or unreadable input; 3: too little memory; 130:
-    interrupted (Ctrl-C); 143: terminated (SIGTERM). Unexpected errors from the environment (memory,
-    files, numbers) print one line; NGSGPU_DEBUG=1 shows the traceback. Bugs always show theirs.
+    interrupted (Ctrl-C); 143: terminated (SIGTERM); 128 + N: ended by signal N. Unexpected errors
+    from the environment (memory, files, numbers) print one line; NGSGPU_DEBUG=1 shows the
+    traceback. Bugs always show theirs.
 
     Args:
         arguments: command-line arguments; ``sys.argv[1:]`` by default.
@@ -154,11 +156,11 @@ def main(arguments: list[str] | None = None) -> int:
         standard.say_error(str(error))
         return error.exit_status
     except (typer.Abort, KeyboardInterrupt):
-        print(MESSAGE[signal.SIGINT], file=sys.stderr)
-        return 130
-    except Terminated:
-        print(MESSAGE[signal.SIGTERM], file=sys.stderr)
-        return 143
+        print(message_of(signal.SIGINT), file=sys.stderr)
+        return status_of(signal.SIGINT)
+    except Terminated as error:
+        print(message_of(error.number), file=sys.stderr)
+        return status_of(error.number)
     except BrokenPipeError:
         # The reader of standard output has exited (``| head``).
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.paths import Paths, listed
 
 _FASTQ = re.compile(r"\.(?:fastq|fq)(?:\.gz)?$", re.IGNORECASE)
 _TRIM_GALORE = re.compile(r"(?<=[._-])(R?([12])(?:_\d{3})?)_val_\2$", re.IGNORECASE)
@@ -91,7 +92,7 @@ class _Name:
         return self.path.parent, self.sample, self.number, self.lane, self.kind
 
 
-def find_reads(folders: Sequence[str | Path], *, single_end: bool = False) -> Found:
+def find_reads(folders: Paths, *, single_end: bool = False) -> Found:
     """Find the FASTQ files of folders and their subfolders, and the samples they belong to.
 
     Lanes of a sample may be in several folders; mates are in one.
@@ -103,6 +104,7 @@ def find_reads(folders: Sequence[str | Path], *, single_end: bool = False) -> Fo
     Raises:
         InputError: there are no reads, or names are ambiguous or lack their mates.
     """
+    folders = listed(folders)
     found = Found()
     names: list[_Name] = []
     for folder in folders:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from ngsgpu.errors import InputError, UsageError, output_error
-from ngsgpu.io.output.atomic import write_texts
+from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.output.folder import write_tree
 from ngsgpu.workflow import workflow_root
 from ngsgpu.workflow.reads import Found, Lane, find_reads
 
@@ -77,15 +77,9 @@ def init_study(
     conda = shutil.which("conda") is not None
     off = {step: own for step, own in _PROGRAMS.items() if not (conda or shutil.which(own))}
     texts = _profile(profile) | _config(folder, found.lanes, off)
-    written: dict[str | Path, str] = {folder / name: text for name, text in texts.items()}
     if not force:
         _check_new(folder, texts)
-    try:
-        for parent in sorted({(folder / name).parent for name in texts}):
-            parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise output_error(error.filename or folder, error) from error
-    write_texts(written)
+    write_tree(folder, texts)
     return NewStudy(folder, found, off, _command(profile, conda=conda))
 
 

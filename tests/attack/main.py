@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.attack import databases, disks, mutations, names, signals, soak
+from tests.attack import changing, databases, disks, mutations, names, signals, soak
 from tests.attack.arena import Arena, Verdict
 
 Attack = Callable[[Arena, str, random.Random], Verdict]
 
 ATTACKS: Final[dict[str, Attack]] = {
     "changed inputs": mutations.attack,
+    "changing inputs": changing.attack,
     "damaged databases": databases.attack,
     "signals": signals.attack,
     "full disks": disks.attack,
@@ -30,8 +31,9 @@ ATTACKS: Final[dict[str, Attack]] = {
 }
 SHORT: Final = {
     "changed inputs": 300,
+    "changing inputs": 40,
     "damaged databases": 200,
-    "signals": 60,
+    "signals": 100,
     "full disks": 20,
     "name clashes": 50,
     "soak": 60,

@@ -112,6 +112,8 @@ COMMANDS: Final = (
     Command("index query", "index query -q -t 2 IN/index -i IN/r1.fq -o OUT/matches.paf"),
     Command("db build", "db build -q -t 2 IN/refs -d OUT/db --taxonomy IN/tax --map IN/map.tsv "
             "--partitions 2"),
+    Command("db build stats", "db build -q -t 2 IN/refs -d OUT/db --taxonomy IN/tax "
+            "--map IN/map.tsv --stats OUT/build.json"),
     Command("db add", "db add -q -t 1 IN/more.fna -d OUT/db --map IN/map.tsv",
             before=(("db", "db"),)),
     Command("db remove", "db remove -q -t 1 g1 -d OUT/db", before=(("db", "db"),)),
@@ -145,6 +147,7 @@ COMMANDS: Final = (
     Command("train export", "train export IN/forests.npz -o OUT/own.forests"),
     Command("correct by forests", "correct -q -t 2 --model IN/own.forests -i IN/r1.fq -I IN/r2.fq "
             "-o OUT/c1.fq -O OUT/c2.fq"),
+    Command("workflow init", "workflow init OUT/study"),
     Command("report", "report IN/study.json -o OUT/report.html"),
 )  # fmt: skip
 

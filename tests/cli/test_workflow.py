@@ -15,6 +15,7 @@ from ngsgpu.workflow import snakefile
 from ngsgpu.workflow.reads import find_reads
 from ngsgpu.workflow.study import RESERVED, init_study, profiles
 from tests.support import content
+from tests.support.interruption import killed_everywhere
 
 
 def make(folder: Path, *names: str) -> Path:
@@ -266,3 +267,17 @@ def test_reserved_names_are_those_of_the_workflow() -> None:
     text = (Path(snakefile()).parent / "rules" / "common" / "sheets.smk").read_text()
     (written,) = re.findall(r"^RESERVED = (\{.*?\})", text, re.MULTILINE | re.DOTALL)
     assert ast.literal_eval(written) == RESERVED
+
+
+def test_a_study_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    def work(folder: Path) -> None:
+        init_study(folder / "study")
+
+    whole = None
+    for folder in killed_everywhere(tmp_path, lambda folder: None, work):
+        init_study(folder / "study")  # what the killed run had written is no obstacle
+        found = content(folder)
+        whole = whole or found
+        assert found == whole
+    assert whole is not None
+    assert {str(name) for name in whole} >= {"study/config/config.yaml", "study/workflow/Snakefile"}

@@ -25,14 +25,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from ngsgpu.ending import cleaned_up
-from ngsgpu.errors import InputError, OutputError
-from ngsgpu.io.output.atomic import output_error
-from ngsgpu.io.output.temporary import (
-    is_at,
-    remove_if_stale,
-    take_place,
-    temporary_folder,
-)
+from ngsgpu.errors import InputError
+from ngsgpu.io.output.atomic import AtomicFile, output_error
+from ngsgpu.io.output.commit import commit_all
+from ngsgpu.io.output.folder import AtomicFolder
+from ngsgpu.io.output.journal import finish_commits
+from ngsgpu.io.output.places import is_at
+from ngsgpu.io.output.temporary import remove_if_stale
 
 logger = logging.getLogger("ngsgpu")
 
@@ -135,12 +134,16 @@ def _manifest(place: Path) -> dict[str, Any] | None:
 
 
 @contextmanager
-def database_folder(path: Path, inputs: Sequence[str | Path]) -> Iterator[tuple[Path, int]]:
+def database_folder(
+    path: Path, inputs: Sequence[str | Path], also: Sequence[AtomicFile] = ()
+) -> Iterator[tuple[Path, int]]:
     """A directory to write a database to, renamed to its final name on success.
 
     Args:
         path: the final name.
         inputs: see ``check_place``.
+        also: files that get their names together with a new directory, if it is one; they are
+            complete at the end of the block.
 
     Yields:
         The directory to write to, and the generation of the parts. Write the manifest last.
@@ -156,16 +159,9 @@ def database_folder(path: Path, inputs: Sequence[str | Path]) -> Iterator[tuple[
             check_place(path, inputs)  # once more: it may have changed while we waited
             yield place, generation
         return
-    with _errors_of(path), temporary_folder(place) as folder:
-        yield folder, 1
-        try:
-            folder.rename(place)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise OutputError(
-                    f"{path}: another run wrote here at the same time; run again to replace it"
-                ) from error
-            raise
+    with _errors_of(path), AtomicFolder(path, replaces=False) as folder:
+        yield folder.place, 1
+        commit_all([folder, *also])
 
 
 @contextmanager
@@ -251,6 +247,7 @@ def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
     with cleaned_up(release):
         with _errors_of(path):
             held.append(FileIO(_lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)))
+        finish_commits(path)  # a manifest that a killed run had decided on comes first
         yield
 
 
@@ -281,8 +278,14 @@ def _lock(lock: Path, kind: int) -> int:
 
 
 @contextmanager
-def atomic_directory(path: Path) -> Iterator[Path]:
+def atomic_directory(
+    path: Path, also: Callable[[], Sequence[AtomicFile]] = tuple
+) -> Iterator[Path]:
     """Fill a part of a database next to its final place; an older one is removed on success.
+
+    Args:
+        path: the final place.
+        also: completes files that get their names together with the part.
 
     Raises:
         InputError: the existing directory has foreign contents.
@@ -290,9 +293,9 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     """
     if path.is_dir() and (foreign := _foreign_file(path)) is not None:
         raise InputError(path, f"holds {foreign}, which is not part of a database", "move it away")
-    with _errors_of(path), temporary_folder(path) as temporary:
-        yield temporary
-        take_place(temporary, path)
+    with _errors_of(path), AtomicFolder(path) as part:
+        yield part.place
+        commit_all([part, *also()])
 
 
 @contextmanager

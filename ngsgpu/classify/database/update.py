@@ -17,6 +17,7 @@ from ngsgpu.classify.database.folder import MANIFEST
 from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import find_references
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.run.options import RunOptions
 from ngsgpu.taxonomy.dump import load_taxonomy
 
@@ -24,12 +25,12 @@ logger = logging.getLogger("ngsgpu")
 
 
 def update_database(
-    references: Sequence[str | Path],
+    references: Paths,
     path: str | Path,
     *,
     parameters: DatabaseParameters,
     taxonomy: str | Path | None = None,
-    maps: Sequence[str | Path] = (),
+    maps: Paths = (),
     request: PartitionRequest | None = None,
     options: RunOptions | None = None,
 ) -> Database | None:
@@ -51,6 +52,7 @@ def update_database(
     Raises:
         InputError: as for ``add_references``.
     """
+    references, maps = listed(references), listed(maps)
     path = Path(path)
     if not (path / MANIFEST).exists():
         return None

@@ -10,7 +10,7 @@ import json
 import math
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,8 @@ from isal import isal_zlib
 from numpy.typing import DTypeLike, NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.atomic import output_error, write_text_atomically
+from ngsgpu.io.output.atomic import AtomicFile, output_error
+from ngsgpu.io.output.commit import commit_all
 from ngsgpu.pool import map_all
 
 _CHUNK: Final = 1 << 24
@@ -330,13 +331,20 @@ def read_json(
     return values
 
 
-def write_json(path: Path, values: dict[str, Any]) -> None:
+def write_json(path: Path, values: dict[str, Any], also: Sequence[AtomicFile] = ()) -> None:
     """Write a manifest, including a checksum of itself.
+
+    Args:
+        path: of the manifest.
+        values: its content.
+        also: complete files that get their names together with it.
 
     Raises:
         OutputError: it cannot be written; an older one is unchanged.
     """
-    write_text_atomically(path, _sealed(values))
+    with AtomicFile(path) as manifest:
+        manifest.write(_sealed(values).encode())
+        commit_all([manifest, *also])
 
 
 def _sealed(values: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.jit import njit
@@ -69,7 +70,7 @@ class Found:
 
 def query_files(
     prefix: str | Path,
-    paths: Sequence[str | Path],
+    paths: Paths,
     out: str | Path,
     parameters: QueryParameters | None = None,
     options: RunOptions | None = None,
@@ -89,6 +90,7 @@ def query_files(
         UsageError: the output is an input.
         DeviceError: the GPU fails or the index does not fit there, and the CPU may not take over.
     """
+    paths = listed(paths)
     options = options or RunOptions()
     check_distinct(list(paths), [out], also_read=files_of_index(prefix))
     say_if_compiling()
