@@ -343,8 +343,9 @@ def stats(
     """Show the size of a database, its features and how many locations they have."""
     from ngsgpu.classify.database.contents import contents_lines, database_contents
     from ngsgpu.classify.database.database import open_database
+    from ngsgpu.device.memory import usable_cpus
 
-    found = database_contents(open_database(database))
+    found = database_contents(open_database(database), usable_cpus())
     if json_output:
         import json
 

@@ -14,7 +14,6 @@ from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import (
     LOCK,
-    MANIFEST,
     atomic_directory,
     check_place,
 )
@@ -23,6 +22,7 @@ from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError
+from ngsgpu.io.manifest import MANIFEST
 from tests.support import content
 from tests.support.classify.world import SKETCH, World, more_references
 

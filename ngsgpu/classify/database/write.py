@@ -14,9 +14,10 @@ from ngsgpu.classify.database.database import (
     Partition,
     open_index,
 )
-from ngsgpu.classify.database.folder import FORMAT, MANIFEST, atomic_directory
+from ngsgpu.classify.database.folder import FORMAT, atomic_directory
 from ngsgpu.classify.index.index import block_sums
-from ngsgpu.io.output.store import FileList, save_arrays, write_json
+from ngsgpu.io.manifest import MANIFEST, save_manifest
+from ngsgpu.io.output.store import FileList, save_arrays
 
 
 def write_partition(database: Database, partition: Partition, threads: int = 1) -> None:
@@ -65,7 +66,7 @@ def store_partition(
             "locations": locations,
             "files": files,
         }
-        write_json(folder / MANIFEST, values)
+        save_manifest(folder / MANIFEST, values)
 
 
 def write_manifest(database: Database) -> None:
@@ -114,4 +115,4 @@ def write_manifest(database: Database) -> None:
             for planned in database.partitions
         ],
     }
-    write_json(path / MANIFEST, values)
+    save_manifest(path / MANIFEST, values)

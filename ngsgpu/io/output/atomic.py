@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import OutputError, UsageError, output_error, shown_output
+from ngsgpu.io.mapped import check_mapped
 from ngsgpu.io.output.temporary import is_at, remove_temporary, second_name, temporary_file
 from ngsgpu.io.paths import check_distinct, own_descriptor
 
@@ -265,9 +266,11 @@ def commit_all(files: Sequence[AtomicFile]) -> None:
     """Give all files their names, or none.
 
     Raises:
+        InputError: a file that is mapped, and was read for them, was cut or changed meanwhile.
         OutputError: a file cannot be closed or renamed; then all targets are unchanged, except on
             file systems without hard links, where those already replaced stay replaced.
     """
+    check_mapped()
     for file in files:
         file.close()
     try:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from ngsgpu.errors import InputError, UsageError, output_error
+from ngsgpu.io.manifest import MANIFEST
+from ngsgpu.io.mapped import check_mapped, open_regular
 from ngsgpu.io.output.temporary import take_place, temporary_folder
-
-MANIFEST: Final = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,7 @@ def new_folder(path: str | Path, kind: FolderKind) -> Iterator[Path]:
     try:
         with temporary_folder(place) as folder:
             yield folder
+            check_mapped()
             take_place(folder, place)
     except OSError as error:
         raise output_error(path, error) from error
@@ -67,9 +67,18 @@ def check_place(path: str | Path, kind: FolderKind) -> None:
         raise InputError(path, f"is a file, but {kind.noun} is a folder", "choose another name")
     foreign = sorted({entry.name for entry in place.iterdir()} - kind.files - {MANIFEST})
     manifest = place / MANIFEST
-    if not foreign and manifest.exists() and kind.mark.encode() not in manifest.read_bytes():
+    if not foreign and os.path.lexists(manifest) and not _has_mark(manifest, kind.mark):
         foreign = [MANIFEST]
     if foreign:
         raise InputError(
             path, f"holds {foreign[0]}, which is not part of {kind.noun}", "move it away"
         )
+
+
+def _has_mark(manifest: Path, mark: str) -> bool:
+    """Whether a manifest is a file with a mark."""
+    try:
+        with open_regular(manifest) as file:
+            return mark.encode() in file.read()
+    except (OSError, ValueError):
+        return False
