@@ -21,7 +21,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import Any, Final
@@ -248,9 +248,8 @@ def _remove_parts(path: Path, is_unused: Callable[[str], bool]) -> None:
     """Remove parts of a database, and what runs that were killed left of them."""
     for name in filter(is_unused, _parts(path)):
         folder = path / name
-        with suppress(OSError):
-            if _foreign_file(folder) is None:
-                shutil.rmtree(folder, ignore_errors=True)
+        if _foreign_file(folder) is None:
+            shutil.rmtree(folder, ignore_errors=True)
     _remove_left(path)
 
 
