@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from ngsgpu.__main__ import reuse_freed_memory
+from ngsgpu.io.mapped import begin_run
 from tests.support.backends import BACKENDS, need_gpu
 from tests.support.commands import Commands
 
@@ -21,6 +22,12 @@ reuse_freed_memory()
 # A shell starts what runs in the background with Ctrl-C ignored, which children would inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let no test answer for files that an earlier one has mapped and damaged."""
+    begin_run()
 
 
 @pytest.fixture

@@ -175,6 +175,8 @@ def main(arguments: list[str] | None = None) -> int:
 @contextlib.contextmanager
 def _blaming_changed_files() -> Iterator[None]:
     """Name a mapped file that was cut or changed under a run as the cause, whatever failed then."""
+    if (mapped := sys.modules.get("ngsgpu.io.mapped")) is not None:
+        mapped.begin_run()
     try:
         yield
     except Exception:

@@ -53,6 +53,7 @@ class _Mapping:
         begin: its first address.
         end: end of its addresses.
         state: of the file when it was mapped.
+        run: in which it was mapped.
         is_cut: whether a read came behind the end of the file.
     """
 
@@ -61,6 +62,7 @@ class _Mapping:
     begin: int
     end: int
     state: os.stat_result
+    run: int
     is_cut: bool = False
 
 
@@ -79,6 +81,7 @@ _mappings: dict[int, _Mapping] = {}
 """By the identity of the mapping; removed with it."""
 _noted: list[str] = []
 """Files of which something was gone when it was read."""
+_run = 0
 _lock = threading.Lock()
 _installed: list[Any] = []
 
@@ -120,27 +123,37 @@ def map_file(
     pages = mmap.mmap(file.fileno(), offset - first + size, access=mmap.ACCESS_COPY, offset=first)
     array = np.frombuffer(pages, dtype=kind, count=prod(shape), offset=offset - first)
     begin = array.ctypes.data - (offset - first)
-    _watch(_Mapping(str(path), weakref.ref(pages), begin, begin + len(pages), state))
+    _watch(_Mapping(str(path), weakref.ref(pages), begin, begin + len(pages), state, _run))
     pages.madvise(mmap.MADV_WILLNEED)
     return array.reshape(shape)
 
 
+def begin_run() -> None:
+    """Have later checks look only at files that are mapped from now on."""
+    global _run
+    _run += 1
+    _noted.clear()
+
+
 def check_mapped() -> None:
-    """Refuse to go on if a file that is mapped was cut or changed since.
+    """Refuse to go on if a file that the run has mapped was cut or changed since.
+
+    It says so once of each file: what is done next does not depend on it.
 
     Raises:
         InputError: names the file.
     """
     check_reads()
     for mapping in _live():
-        if (cause := _change(mapping)) is not None:
+        if mapping.run == _run and (cause := _change(mapping)) is not None:
+            mapping.run -= 1  # said once
             raise InputError(mapping.path, cause, _REMEDY)
 
 
 def check_reads() -> None:
     """Refuse to go on if a part of a mapped file was gone when it was read; takes no time.
 
-    It says so once: the next run is another, and a file that is still mapped is still seen.
+    It says so once; ``check_mapped`` still sees the file.
 
     Raises:
         InputError: names the file.

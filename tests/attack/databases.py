@@ -22,6 +22,7 @@ _COMMANDS: Final = (
 FOLDERS: Final = ("db", "counts1", "counts2", "index")
 _INDEXES: Final = ("ref.", "bare.")
 _MANIFESTS: Final = ("manifest.json", ".sums", ".idx")
+_GIVEN: Final = (".cand", ".npz", ".forests")
 _OF_NO_CONSEQUENCE: Final = "cannot be told"
 
 
@@ -65,6 +66,8 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
 def _chosen(path: Path, source: random.Random) -> str:
     """A kind of damage that a file can have."""
     kinds = [*damage.BYTES, *damage.BYTES, *damage.PLACES, "swapped", "cut meanwhile"]
+    if path.suffix in _GIVEN:
+        kinds.remove("a pipe")  # from which they may well be read
     if path.name.endswith(_MANIFESTS):
         kinds += ["nested"] * 4 + ["forged"] * 8
     return source.choice(kinds)
@@ -78,18 +81,20 @@ def _refused(case: Case, ending: object) -> str:
 def _cut_meanwhile(case: Case, path: Path, source: random.Random) -> tuple[str, str]:
     """Cut a file at some moment while a command may have mapped it."""
     size = source.choice((0, source.randrange(max(1, path.stat().st_size))))
-    was_cut = []
+    where = "out" if case.command.before else "in"
+    known = dict(case.outputs if case.command.before else case.inputs)
 
     def cut() -> None:
         if path.exists():  # a change of a database may have removed it
             os.truncate(path, size)
-            was_cut.append(path)
-            case.note_files()
+            known[str(path.relative_to(case.folder / where))] = path.read_bytes()
 
     ending = case.run(meanwhile=(source.uniform(0, 1.1) * case.alone.seconds, cut))
+    if case.command.before:
+        case.outputs = known
+    else:
+        case.inputs = known
     if ending.status != 0:
-        if case.command.before and was_cut:  # the output is the input: it was cut, all else stays
-            case.outputs = {**case.outputs}
         return "noticed", _refused(case, ending)
     if case.command.before:
         return "harmless", ""  # what was cut after the change is damage of the new database

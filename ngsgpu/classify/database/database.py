@@ -200,6 +200,11 @@ class Database:
         )
         return replace(self, path=path, generation=generation, partitions=partitions)
 
+    def close(self) -> None:
+        """Let its files be removed when it is changed; what is mapped of them stays readable."""
+        if self.held is not None:
+            self.held.close()
+
     def folders(self) -> list[Path]:
         """The directories of its parts; those of partitions may not be built yet."""
         names = [*self.parts, *(planned.folder for planned in self.partitions)]
