@@ -23,6 +23,7 @@ FOLDERS: Final = ("db", "counts1", "counts2", "index")
 _INDEXES: Final = ("ref.", "bare.")
 _MANIFESTS: Final = ("manifest.json", ".sums", ".idx")
 _GIVEN: Final = (".cand", ".npz", ".forests")
+_OFTEN: Final = 0.3
 _OF_NO_CONSEQUENCE: Final = "cannot be told"
 
 
@@ -36,7 +37,8 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
             for path in sorted(where.rglob("*"))
             if path.is_file() and is_of_database(path.relative_to(where))
         ]
-        path = source.choice(files)
+        manifests = [path for path in files if path.name.endswith(_MANIFESTS)]
+        path = source.choice(manifests if manifests and source.random() < _OFTEN else files)
         kind = _chosen(path, source)
         what = f"{command.name}: {kind} for {path.relative_to(case.folder)}"
         if kind == "cut meanwhile":

@@ -158,7 +158,7 @@ def test_headers_with_other_values_are_refused(tmp_path: Path, index: Path) -> N
         damaged = write(
             tmp_path / "damaged", _sealed({**header, field: value}) + text[HEADER_BYTES:]
         )
-        with pytest.raises(InputError, match="damaged: |bytes where|header has changed"):
+        with pytest.raises(InputError, match=r"damaged|bytes where|header has changed"):
             open_index(damaged)
 
 
