@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from ngsgpu.deplete.kmers import GROUP
 from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.manifest import fields_of, has_shape, is_count, is_text, parse_json
 from ngsgpu.io.mapped import map_file, open_regular
 from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.manifest import fields_of, has_shape, is_count, is_text, parse_json
 from ngsgpu.io.output.store import array_checksum
 
 FORMAT: Final = "ngsgpu host index"

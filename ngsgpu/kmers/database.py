@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.manifest import (
+from ngsgpu.io.output.folder import FolderKind, new_folder
+from ngsgpu.io.output.manifest import (
     FILES,
     MANIFEST,
     REMEDY,
@@ -27,7 +28,6 @@ from ngsgpu.io.manifest import (
     read_manifest,
     save_manifest,
 )
-from ngsgpu.io.output.folder import FolderKind, new_folder
 from ngsgpu.io.output.store import ArrayFile, check_content, check_sizes, open_array
 from ngsgpu.jit import njit
 from ngsgpu.kmers.params import MAX_COUNT, CountParameters, words_of

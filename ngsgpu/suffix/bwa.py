@@ -18,9 +18,9 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.manifest import is_count, opened_whole, read_manifest, sealed
 from ngsgpu.io.mapped import map_file, open_regular
 from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.manifest import is_count, opened_whole, read_manifest, sealed
 from ngsgpu.io.output.store import array_checksum
 from ngsgpu.jit import njit
 from ngsgpu.pool import map_all

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.manifest import (
+from ngsgpu.io.output.folder import FolderKind, new_folder
+from ngsgpu.io.output.manifest import (
     FILES,
     MANIFEST,
     fields_of,
@@ -30,7 +31,6 @@ from ngsgpu.io.manifest import (
     read_manifest,
     save_manifest,
 )
-from ngsgpu.io.output.folder import FolderKind, new_folder
 from ngsgpu.io.output.store import check_content, check_sizes, open_array, save_arrays
 from ngsgpu.suffix import bwa
 from ngsgpu.suffix.fm import FmIndex

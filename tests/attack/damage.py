@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ngsgpu.deplete import index as hosts
-from ngsgpu.io.manifest import sealed
+from ngsgpu.io.output.manifest import sealed
 
 _STRANGE: Final[tuple[Any, ...]] = (
     None, True, -1, 0, 1, 1.5, 10**9, 2**63, 2**70, "", "x", "..", "a/b", "\0", "\ud800", [], {},

@@ -26,7 +26,7 @@ from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.plan import PartitionRequest, plan_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
-from ngsgpu.io.manifest import MANIFEST, save_manifest
+from ngsgpu.io.output.manifest import MANIFEST, save_manifest
 from tests.support import content, copies
 from tests.support.beside import beside
 from tests.support.classify.world import SKETCH, World, more_references

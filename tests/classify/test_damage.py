@@ -15,7 +15,7 @@ from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.index.index import Index, block_sums, check_blocks
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
-from ngsgpu.io.manifest import MANIFEST, save_manifest
+from ngsgpu.io.output.manifest import MANIFEST, save_manifest
 from tests.support.classify.damage import (
     build_healthy,
     classify,

@@ -22,7 +22,7 @@ from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError
-from ngsgpu.io.manifest import MANIFEST
+from ngsgpu.io.output.manifest import MANIFEST
 from tests.support import content
 from tests.support.classify.world import SKETCH, World, more_references
 

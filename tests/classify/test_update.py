@@ -15,7 +15,7 @@ from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.database.update import update_database
 from ngsgpu.classify.params import DatabaseParameters, SketchParameters
 from ngsgpu.cli import main
-from ngsgpu.io.manifest import MANIFEST
+from ngsgpu.io.output.manifest import MANIFEST
 from tests.support.classify.world import SKETCH, World
 
 TWO = PartitionRequest(2)

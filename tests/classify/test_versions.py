@@ -17,7 +17,7 @@ from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.remove import remove_references
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
-from ngsgpu.io.manifest import MANIFEST, parse_json, sealed
+from ngsgpu.io.output.manifest import MANIFEST, parse_json, sealed
 from tests.support.classify.world import World, more_references
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.manifest import (
+from ngsgpu.io.output.manifest import (
     FILES,
     fields_of,
     has_shape,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ngsgpu.classify.database.database import Database
 from ngsgpu.classify.index.index import COUNT_BITS, MAX_IN_ENTRY, Index
 from ngsgpu.errors import unreadable
-from ngsgpu.io.manifest import MANIFEST
 from ngsgpu.io.mapped import check_mapped
 
 _LINES_AT_ONCE: Final = 1 << 21
@@ -77,7 +76,7 @@ def database_contents(database: Database, threads: int = 1) -> dict[str, Any]:
         )
     sizes = {own["number"]: own["bytes"] for own in partitions}
     bases = int(database.targets.length.sum())
-    total = sum(_bytes(folder) for folder in database.folders()) + _size(database.path / MANIFEST)
+    total = database.manifest_bytes + sum(_bytes(folder) for folder in database.folders())
     check_mapped()
     return {
         "path": str(database.path),

@@ -26,12 +26,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.database.folder import FORMAT, HeldVersion, hold_version
+from ngsgpu.classify.database.folder import HeldVersion, hold_version
+from ngsgpu.classify.database.manifests import (
+    BLOCKS,
+    INDEX_ARRAYS,
+    database_manifest,
+    partition_manifest,
+)
 from ngsgpu.classify.database.targets import (
     TARGET_ARRAYS,
     PlannedPartition,
@@ -43,16 +49,12 @@ from ngsgpu.classify.index.index import KEY_BITS, MIN_BITS, Index, Members
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import windows_of_lengths
 from ngsgpu.errors import InputError
-from ngsgpu.io.manifest import (
-    FILES,
+from ngsgpu.io.output.manifest import (
     MANIFEST,
     REMEDY,
     fields_of,
-    is_count,
-    is_name,
-    is_text,
     opened_whole,
-    read_manifest,
+    sealed,
 )
 from ngsgpu.io.output.store import (
     FileList,
@@ -64,40 +66,6 @@ from ngsgpu.io.output.store import (
 
 if TYPE_CHECKING:
     from ngsgpu.taxonomy.tree import Taxonomy
-
-PARTITION_FORMAT: Final = "ngsgpu classification partition"
-VERSION: Final = 1
-BLOCKS: Final = "blocks"
-INDEX_ARRAYS: Final = ("directory", "entries", "locations")
-
-_SHAPE: Final = {
-    "generation": is_count,
-    "parameters": {
-        "sketch": {f"{name}?": is_count for name in ("kmer", "sketch", "window", "stride")},
-        "max_locations?": is_count,
-        "remove_overfull?": bool,
-        "ambiguous_rank?": is_text,
-        "max_taxa?": is_count,
-    },
-    "targets": {
-        "folder": is_name,
-        "count?": is_count,
-        "bases?": is_count,
-        "without_taxon?": is_count,
-        "references": [is_text],
-        "files": FILES,
-    },
-    "taxonomy": ({"folder": is_name, "digest": is_text, "files": FILES}, None),
-    "partitions": [
-        {"folder": is_name, "targets": is_count, "windows": is_count, "digest": is_text}
-    ],
-}
-_PARTITION_SHAPE: Final = {
-    "digest": is_text,
-    "entries": is_count,
-    "locations": is_count,
-    "files": FILES,
-}
 
 
 @dataclass(frozen=True)
@@ -157,6 +125,7 @@ class Database:
         loaded: partitions in memory, by number, for a database that is not on disk.
         verified: whether contents are compared with their checksums.
         parts: names of the directories of targets and taxonomy on the disk.
+        manifest_bytes: size of the manifest on the disk.
         held: keeps its files on the disk as long as it lives (``folder.hold_version``).
     """
 
@@ -170,6 +139,7 @@ class Database:
     loaded: dict[int, Partition] = field(default_factory=dict)
     verified: bool = True
     parts: tuple[str, ...] = ()
+    manifest_bytes: int = 0
     held: HeldVersion | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -294,25 +264,6 @@ def open_index(folder: Path) -> Index:
     )
 
 
-def partition_manifest(folder: Path, planned: PlannedPartition) -> dict[str, Any]:
-    """Read a partition's manifest and check that it is the one that was planned.
-
-    Raises:
-        InputError: it is not.
-    """
-    values = read_manifest(folder / MANIFEST, PARTITION_FORMAT, VERSION, _PARTITION_SHAPE)
-    known = {f"{name}.npy" for name in (*INDEX_ARRAYS, BLOCKS)}
-    if not known - {f"{BLOCKS}.npy"} <= values["files"].keys() <= known:
-        raise InputError(folder / MANIFEST, "the manifest is damaged: its files", REMEDY)
-    if values["digest"] != planned.digest:
-        raise InputError(
-            folder,
-            "the partition belongs to another database: its targets or parameters differ",
-            REMEDY,
-        )
-    return values
-
-
 def open_database(
     path: str | Path,
     *,
@@ -374,6 +325,7 @@ def _open(path: Path, *, verified: bool, held: HeldVersion | None) -> Database:
             generation=values["generation"],
             verified=verified,
             parts=tuple(own["folder"] for own in (values["targets"], taxonomy) if own is not None),
+            manifest_bytes=len(sealed(values)),
             held=held,
         )
     nodes = 0 if database.taxonomy is None else len(database.taxonomy)
@@ -382,18 +334,6 @@ def _open(path: Path, *, verified: bool, held: HeldVersion | None) -> Database:
         database.partitions, nodes,
     )  # fmt: skip
     return database
-
-
-def database_manifest(path: Path) -> dict[str, Any]:
-    """Read the manifest of a database.
-
-    Raises:
-        InputError: there is none, or it is damaged.
-    """
-    values = read_manifest(path / MANIFEST, FORMAT, VERSION, _SHAPE)
-    if values["targets"]["files"].keys() != {f"{name}.npy" for name in TARGET_ARRAYS}:
-        raise InputError(path / MANIFEST, "the manifest is damaged: its files", REMEDY)
-    return values
 
 
 def _open_targets(path: Path, values: dict[str, Any], *, verified: bool) -> TargetTable:

@@ -28,9 +28,9 @@ from typing import Any, Final
 
 from ngsgpu.ending import cleaned_up
 from ngsgpu.errors import InputError, OutputError
-from ngsgpu.io.manifest import MANIFEST, parse_json
 from ngsgpu.io.mapped import check_mapped, open_regular
 from ngsgpu.io.output.atomic import output_error
+from ngsgpu.io.output.manifest import MANIFEST, parse_json
 from ngsgpu.io.output.temporary import (
     forget,
     is_at,

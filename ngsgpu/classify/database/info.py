@@ -9,19 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.database.database import (
-    Database,
-    database_manifest,
-    open_database,
-    partition_manifest,
-)
+from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import hold_version
+from ngsgpu.classify.database.manifests import database_manifest, partition_manifest
 from ngsgpu.classify.database.plan import BYTES_PER_LOCATION_BUILT
 from ngsgpu.classify.database.targets import PlannedPartition
 from ngsgpu.classify.index.index import index_bytes
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import InputError
-from ngsgpu.io.manifest import REMEDY
+from ngsgpu.io.output.manifest import REMEDY
 from ngsgpu.io.output.store import damaged_files
 
 

@@ -16,7 +16,7 @@ from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import find_references
-from ngsgpu.io.manifest import MANIFEST
+from ngsgpu.io.output.manifest import MANIFEST
 from ngsgpu.run.options import RunOptions
 from ngsgpu.taxonomy.dump import load_taxonomy
 

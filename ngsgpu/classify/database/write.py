@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ngsgpu.classify.database.database import (
-    BLOCKS,
-    INDEX_ARRAYS,
-    PARTITION_FORMAT,
-    VERSION,
-    Database,
-    Partition,
-    open_index,
-)
+from ngsgpu.classify.database.database import Database, Partition, open_index
 from ngsgpu.classify.database.folder import FORMAT, atomic_directory
+from ngsgpu.classify.database.manifests import BLOCKS, INDEX_ARRAYS, PARTITION_FORMAT, VERSION
 from ngsgpu.classify.index.index import block_sums
-from ngsgpu.io.manifest import MANIFEST, save_manifest
+from ngsgpu.io.output.manifest import MANIFEST, save_manifest
 from ngsgpu.io.output.store import FileList, save_arrays
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ngsgpu.errors import InputError, UsageError, output_error
-from ngsgpu.io.manifest import MANIFEST
 from ngsgpu.io.mapped import check_mapped, open_regular
+from ngsgpu.io.output.manifest import MANIFEST
 from ngsgpu.io.output.temporary import take_place, temporary_folder
 
 

@@ -19,9 +19,9 @@ from isal import isal_zlib
 from numpy.typing import DTypeLike, NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.manifest import REMEDY
 from ngsgpu.io.mapped import map_file, open_regular
 from ngsgpu.io.output.atomic import output_error
+from ngsgpu.io.output.manifest import REMEDY
 from ngsgpu.pool import map_all
 
 _CHUNK: Final = 1 << 24
