@@ -179,6 +179,8 @@ def _blaming_changed_files() -> Iterator[None]:
         mapped.begin_run()
     try:
         yield
+        if (mapped := sys.modules.get("ngsgpu.io.mapped")) is not None:
+            mapped.check_reads()  # of what was printed
     except Exception:
         if (mapped := sys.modules.get("ngsgpu.io.mapped")) is not None:
             mapped.check_mapped()

@@ -210,18 +210,20 @@ def _install() -> None:
     libc.mmap.argtypes = (
         ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
     )  # fmt: skip
-    libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
-    libc.signal.restype = ctypes.c_void_p
-    _installed.extend((libc, handler))
+    before = _Action()
+    _installed.extend((libc, before, handler))
     action = _Action(ctypes.cast(handler, ctypes.c_void_p), flags=_SIGNAL_INFO)
-    libc.sigaction(signal.SIGBUS, ctypes.byref(action), None)
+    libc.sigaction(signal.SIGBUS, ctypes.byref(action), ctypes.byref(before))
 
 
 def _on_fault(number: int, info: int, context: int) -> None:
-    """Put zeros in the place of what is gone of a mapped file; end as usual if it is none."""
+    """Put zeros in the place of what is gone of a mapped file.
+
+    For another fault the handler before this one is put back, to which the same read leads next.
+    """
     del number, context
     address = ctypes.c_uint64.from_address(info + _FAULT_ADDRESS).value
-    libc = _installed[0]
+    libc, before, _ = _installed
     for mapping in list(_mappings.values()):
         if mapping.begin <= address < mapping.end:
             page = address // mmap.PAGESIZE * mmap.PAGESIZE
@@ -230,7 +232,7 @@ def _on_fault(number: int, info: int, context: int) -> None:
             mapping.is_cut = True
             _noted.append(mapping.path)
             return
-    libc.signal(signal.SIGBUS, None)
+    libc.sigaction(signal.SIGBUS, ctypes.byref(before), None)
 
 
 def open_regular(path: str | Path) -> FileIO:
