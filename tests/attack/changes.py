@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +103,7 @@ def _read(case: Case, after: tuple[Files, str]) -> str:
 
 def _without_sizes(printed: str) -> str:
     """What was printed without the size of the manifest, which has the number of its changes."""
-    return "\n".join(line for line in printed.splitlines() if not line.startswith("bytes "))
+    return re.sub(r"^bytes( per base)?  .*$", "", printed, flags=re.MULTILINE)
 
 
 def _after_change(arena: Arena, case: Case, changer: Changer) -> tuple[Files, str]:
