@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from ngsgpu.__main__ import reuse_freed_memory
+from ngsgpu.io.mapped import begin_run
 from tests.support.backends import BACKENDS, need_gpu
 from tests.support.commands import Commands
 
@@ -40,6 +41,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         file.write(f"{report.longreprtext}\n")
         for title, text in report.sections:
             file.write(f"---- {title}\n{text}\n")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let no test answer for files that an earlier one has mapped and damaged."""
+    begin_run()
 
 
 @pytest.fixture

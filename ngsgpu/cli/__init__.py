@@ -9,6 +9,7 @@ Results go to files or standard output, messages through the logger ``ngsgpu`` t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import signal
@@ -146,7 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: command-line arguments; ``sys.argv[1:]`` by default.
     """
     try:
-        with ends_when_asked():
+        with ends_when_asked(), _blaming_changed_files():
             status = app(args=arguments, standalone_mode=False)
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -171,6 +172,21 @@ def main(arguments: list[str] | None = None) -> int:
     except (MemoryError, OSError, ValueError, OverflowError, ImportError, RuntimeError) as error:
         return _unforeseen(error)
     return status if isinstance(status, int) else 0
+
+
+@contextlib.contextmanager
+def _blaming_changed_files() -> Iterator[None]:
+    """Name a mapped file that was cut or changed under a run as the cause, whatever failed then."""
+    if (mapped := sys.modules.get("ngsgpu.io.mapped")) is not None:
+        mapped.begin_run()
+    try:
+        yield
+        if (mapped := sys.modules.get("ngsgpu.io.mapped")) is not None:
+            mapped.check_reads()  # of what was printed
+    except Exception:
+        if (mapped := sys.modules.get("ngsgpu.io.mapped")) is not None:
+            mapped.check_mapped()
+        raise
 
 
 def _unforeseen(error: Exception) -> int:

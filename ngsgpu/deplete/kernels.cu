@@ -40,7 +40,7 @@ struct Mates {
 __device__ __forceinline__ bool contains(const uint4* table, u32 groups, u64 hashed) {
     u32 group = __umulhi(u32(hashed >> 32), groups);
     const u32 mark = max(u32(hashed), 1u);
-    while (true) {
+    for (u32 left = groups; left > 0; --left) {  // one that was changed may have no room
         const uint4 one = table[2 * u64(group)], two = table[2 * u64(group) + 1];
         if (one.x == mark || one.y == mark || one.z == mark || one.w == mark || two.x == mark ||
             two.y == mark || two.z == mark || two.w == mark)
@@ -48,6 +48,7 @@ __device__ __forceinline__ bool contains(const uint4* table, u32 groups, u64 has
         if (two.w == 0) return false;
         if (++group == groups) group = 0;
     }
+    return false;
 }
 
 __device__ __forceinline__ u32 centre(u32 low, u32 high, const Rules& rules) {

@@ -241,7 +241,8 @@ def _with_contents(paths: Iterable[str | Path]) -> Iterable[str]:
     for path in paths:
         yield str(path)
         if Path(path).is_dir():
-            yield from (str(inside) for inside in Path(path).rglob("*"))
+            for folder, folders, files in os.walk(path):  # passes over what vanishes meanwhile
+                yield from (os.path.join(folder, name) for name in (*folders, *files))  # noqa: PTH118
 
 
 def _identity(path: str | Path, standard: int) -> Identity | None:

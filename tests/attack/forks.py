@@ -59,7 +59,7 @@ def run(
         stdout: file to write to, or nothing.
         prepare: called in the fork before the command.
         signal_after: a signal to send, and after how many seconds.
-        meanwhile: after how many seconds what is called here while it runs.
+        meanwhile: after how many seconds to call something, unless it has ended.
     """
     errors = tmp.with_name("stderr")
     errors.write_bytes(b"")

@@ -15,7 +15,6 @@ from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import (
     LOCK,
-    MANIFEST,
     atomic_directory,
     check_place,
 )
@@ -25,6 +24,7 @@ from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError
 from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.manifest import MANIFEST
 from tests.support import content
 from tests.support.classify.world import SKETCH, World, more_references
 

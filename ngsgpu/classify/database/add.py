@@ -77,7 +77,7 @@ def add_references(
         raise UsageError("--into-last adds no partitions: omit --partitions")
     open_database(path)  # what is wrong with it is said before we wait
     with changed(path) as generation:
-        old = open_database(path)
+        old = open_database(path, holds=False)
         if taxonomy is not None and load_taxonomy(taxonomy).digest() != old.taxonomy_digest:
             raise InputError(
                 taxonomy,

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ngsgpu.classify.database.database import (
-    BLOCKS,
-    INDEX_ARRAYS,
-    PARTITION_FORMAT,
-    VERSION,
-    Database,
-    Partition,
-    open_index,
-)
-from ngsgpu.classify.database.folder import FORMAT, MANIFEST, atomic_directory
+from ngsgpu.classify.database.database import Database, Partition, open_index
+from ngsgpu.classify.database.folder import FORMAT, atomic_directory
+from ngsgpu.classify.database.manifests import BLOCKS, INDEX_ARRAYS, PARTITION_FORMAT, VERSION
 from ngsgpu.classify.index.index import block_sums
 from ngsgpu.io.output.atomic import AtomicFile
-from ngsgpu.io.output.store import FileList, save_arrays, write_json
+from ngsgpu.io.output.manifest import MANIFEST, save_manifest
+from ngsgpu.io.output.store import FileList, save_arrays
 
 
 def write_partition(
@@ -73,7 +67,7 @@ def store_partition(
             "locations": locations,
             "files": files,
         }
-        write_json(folder / MANIFEST, values)
+        save_manifest(folder / MANIFEST, values)
 
 
 def write_manifest(database: Database, also: Sequence[AtomicFile] = ()) -> None:
@@ -126,4 +120,4 @@ def write_manifest(database: Database, also: Sequence[AtomicFile] = ()) -> None:
             for planned in database.partitions
         ],
     }
-    write_json(path / MANIFEST, values, also)
+    save_manifest(path / MANIFEST, values, also)

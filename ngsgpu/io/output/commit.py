@@ -12,6 +12,7 @@ from typing import Protocol
 
 from ngsgpu.ending import undisturbed
 from ngsgpu.errors import output_error
+from ngsgpu.io.mapped import check_mapped
 from ngsgpu.io.output.journal import Journal, Renaming
 
 
@@ -51,9 +52,11 @@ def commit_all(outputs: Sequence[Output]) -> None:
         outputs: in the order in which they are renamed.
 
     Raises:
+        InputError: a file that is mapped, and was read for them, was cut or changed meanwhile.
         OutputError: one cannot be closed or renamed; then all targets are unchanged, except on
             file systems without hard links, where those already replaced stay replaced.
     """
+    check_mapped()
     for output in outputs:
         output.close()
     renamings = [own for output in outputs if (own := output.renaming()) is not None]

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from ngsgpu.errors import InputError, OutputError, UsageError, output_error
+from ngsgpu.io.mapped import open_regular
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.commit import Output, commit_all
 from ngsgpu.io.output.journal import Renaming, finish_commits
+from ngsgpu.io.output.manifest import MANIFEST
 from ngsgpu.io.output.places import is_at, take_place
 from ngsgpu.io.output.temporary import close_folder, forget, open_folder
-
-MANIFEST: Final = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +209,18 @@ def check_place(path: str | Path, kind: FolderKind) -> None:
         raise InputError(path, f"is a file, but {kind.noun} is a folder", "choose another name")
     foreign = sorted({entry.name for entry in place.iterdir()} - kind.files - {MANIFEST})
     manifest = place / MANIFEST
-    if not foreign and manifest.exists() and kind.mark.encode() not in manifest.read_bytes():
+    if not foreign and os.path.lexists(manifest) and not _has_mark(manifest, kind.mark):
         foreign = [MANIFEST]
     if foreign:
         raise InputError(
             path, f"holds {foreign[0]}, which is not part of {kind.noun}", "move it away"
         )
+
+
+def _has_mark(manifest: Path, mark: str) -> bool:
+    """Whether a manifest is a file with a mark."""
+    try:
+        with open_regular(manifest) as file:
+            return mark.encode() in file.read()
+    except (OSError, ValueError):
+        return False

@@ -186,6 +186,8 @@ class Searcher:
                 index.words, index.primary, index.totals, codes, starts, (0, reads), shortest,
                 own.whole, found,
             )  # fmt: skip
+            if count < 0:
+                raise index.damage()
             if count <= room:
                 return found[:count]
             room = count
@@ -203,6 +205,8 @@ class Searcher:
         else:
             places = np.empty(len(match), dtype=np.int64)
             find_places(index.words, index.primary, index.totals, index.sample, rows_shown, places)
+        if len(places) and int(places.min()) < 0:
+            raise index.damage()
         turn_places(found, len(index), at, places)
         length = found[match, 2] - found[match, 1]
         sequence, offset, reverse = self.places.locate(places, length)
