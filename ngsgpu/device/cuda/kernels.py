@@ -295,8 +295,8 @@ def all_modules() -> list[KernelModule]:
 
 
 def architectures_to_check() -> list[str]:
-    """A100, H100 and H200, and the newest architecture NVRTC supports."""
-    return list(dict.fromkeys(["sm_80", "sm_90", f"sm_{known_architectures()[-1]}"]))
+    """T4, A100, H100 and H200, and the newest architecture NVRTC supports."""
+    return list(dict.fromkeys(["sm_75", "sm_80", "sm_90", f"sm_{known_architectures()[-1]}"]))
 
 
 def main(architectures: Sequence[str]) -> int:
