@@ -85,10 +85,12 @@ def distrust(folder: Path) -> str | None:
     for one in (whole, *whole.parents):
         try:
             state = one.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             return f"{one} cannot be examined ({os.strerror(error.errno or 0)})"
+        if not stat.S_ISDIR(state.st_mode):  # nothing can lie there
+            continue
         is_above = one != whole
         if not _is_ours(state, or_nobody=is_above):
             return f"{one} belongs to user {state.st_uid}"
