@@ -49,6 +49,9 @@ _BASELINE_FEATURES: Final = (
     "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3", "xsave",
 )  # fmt: skip
 
+INNER: Final = "inner-"
+"""In the names of kernels that only other kernels call, whose code has theirs inside already."""
+
 _warned = False
 
 
@@ -107,6 +110,7 @@ class KernelCache(NullCache):
     ) -> None:
         self._folder = folder
         self._beginning = f"cpu.{function.__module__}.{function.__qualname__}-"
+        self._mark = INNER if options.get("no_cpython_wrapper") else ""
         self._depends_on = (
             digest(function), sorted(options.items()), numba.__version__,
             sys.implementation.cache_tag,
@@ -151,7 +155,7 @@ class KernelCache(NullCache):
         """Name of an entry, by all that the code depends on."""
         fields = [list(_fields(kind)) for kind in signature]
         key = repr((str(signature), fields, processor, self._depends_on))
-        return f"{self._beginning}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+        return f"{self._beginning}{self._mark}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 def digest(function: Callable[..., Any]) -> str:

@@ -23,7 +23,7 @@ from ngsgpu.pool import map_all
 _PAIRS: Final = "-i r1.fq -I r2.fq"
 _COMMANDS: Final = (
     ("correct {pairs} -o c1.fq -O c2.fq", "extend -i c1.fq -I c2.fq -o e.fq --remaining1 x1.fq "
-     "--remaining2 x2.fq", "evaluate kmers {pairs} -r genome.fa -o c1.fq -O c2.fq"),
+     "--remaining2 x2.fq", "evaluate kmers {pairs} --reference genome.fa -o c1.fq -O c2.fq"),
     ("extend {pairs} -o e2.fq.gz --insert-size 200 --insert-sd 30 --outward --include-remaining",),
     ("correct -i one.fq.gz -o c3.fq.gz --quality-bits 2 --classic",),
     ("correct {pairs} -o c4.fq -O c5.fq --quality-bits 0 --mask",),
@@ -108,9 +108,11 @@ def _failures(chain: tuple[str, ...], folder: Path, environment: dict[str, str])
 
 
 def _share(kept: Path) -> None:
-    """Move kernels into the installation."""
+    """Move kernels into the installation, but those that are needed only to compile others."""
+    from ngsgpu.jit_cache import INNER
+
     for path in kept.glob("cpu.*"):
-        code = compiled.read(path)
+        code = None if f"-{INNER}" in path.name else compiled.read(path)
         if code is not None:
             try:
                 compiled.keep_prebuilt(path.name, code)
