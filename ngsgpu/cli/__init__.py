@@ -98,6 +98,7 @@ def _register() -> None:
     from ngsgpu.cli import (
         assemble,
         classify,
+        compile,
         correct,
         db,
         deplete,
@@ -120,7 +121,7 @@ def _register() -> None:
     add_commands(app, deplete.deplete, deplete.deplete_index)
     add_commands(app, unitigs.unitigs, assemble.assemble)
     add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
-    add_commands(app, report.report, doctor.doctor)
+    add_commands(app, report.report, doctor.doctor, compile.compile)
     groups = {
         "db": db,
         "evaluate": evaluate,

@@ -3,6 +3,7 @@
 // find_kept decides and computes each unit's size in each output; write_kept writes them. A block
 // handles kTileUnits units (pairs, or reads without mate), a warp one at a time.
 #include "ngsgpu/deplete/gpu.structs"
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/io/gpu/lines.cuh"
 #include "ngsgpu/sequence/hashing.cuh"
 
