@@ -360,8 +360,7 @@ def _remedy(lanes: Sequence[ReadFiles], found: Adapters, has_qualities: bool) ->
         command = _fastp(lane, inputs, outputs, found)
     else:
         command = _cutadapt(lane, inputs, outputs, found)
-    others = len(lanes) - 1
-    return command + (f" (and likewise the {others:,} other inputs)" if others else "")
+    return command + (" (and the other inputs likewise)" if len(lanes) > 1 else "")
 
 
 def _fastp(lane: ReadFiles, inputs: list[str], outputs: list[str], found: Adapters) -> str:
