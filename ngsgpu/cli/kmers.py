@@ -89,7 +89,7 @@ def count(
     from ngsgpu.io.output.atomic import AtomicFile
     from ngsgpu.io.text.sample import ReadSample
     from ngsgpu.kmers import CountParameters, count_files, histogram_of_files, open_database
-    from ngsgpu.run.adapters import warn_of_adapters
+    from ngsgpu.run.trimming import warn_of_adapters
 
     if out is None and histo_file is None:
         raise UsageError("no output given; name a folder with -o, or a file with --histo")

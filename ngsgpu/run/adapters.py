@@ -1,4 +1,4 @@
-"""Whether the reads of a run go on into adapters, from a sample of them; says so if they do.
+"""Whether reads continue into adapters, from a sample of them; ``trimming`` says so if they do.
 
 A read that is longer than its fragment continues into the adapter behind it, and on two-colour
 instruments often into G's behind that. Such bases are no part of a genome, so stages that compare
@@ -16,21 +16,15 @@ as well, and findings that are not far more frequent than these are not adapters
 
 from __future__ import annotations
 
-import logging
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES, encode
-
-_LOG = logging.getLogger("ngsgpu")
 
 THRESHOLD: Final = 0.005
 """Share of the reads from which a warning is given."""
@@ -118,7 +112,8 @@ class Adapters:
             "poly_g": self.poly_g,
             "sequences": [sequence for sequence in self.sequences if sequence],
             "kit": self.kit,
-            "trim": self.many or self.many_poly_g,
+            "trim_adapters": self.many,
+            "trim_poly_g": self.many_poly_g,
         }
 
 
@@ -311,86 +306,3 @@ def _named(learned: Sequence[str], by_kit: dict[str, int]) -> tuple[tuple[str, s
     if begins or by_kit[kit] < _FEWEST:
         return (learned[0], learned[1]), ""
     return KNOWN[kit], kit
-
-
-def warn_of_adapters(sample: ReadSample, lanes: Sequence[ReadFiles], harm: str) -> dict[str, Any]:
-    """Look for adapters in a sample, and warn if many reads have them.
-
-    Args:
-        sample: of the run.
-        lanes: its inputs.
-        harm: what the stage does with adapters.
-
-    Returns:
-        What was found, for the statistics.
-    """
-    found = find_adapters(sample)
-    causes = []
-    if found.many:
-        name = ", ".join(filter(None, (found.kit, *found.sequences[:1]))) or "of unknown sequence"
-        causes.append(
-            f"{_share(found.with_adapter, found.reads)} continue into an adapter ({name})"
-        )
-    if found.many_poly_g:
-        share = _share(found.poly_g, found.reads)
-        causes.append(f"{share} end in G's, as two-colour instruments write where nothing shines")
-    if causes:
-        _LOG.warning(
-            "of %s sampled reads %s; %s. Trim them first, for example: %s",
-            f"{found.reads:,}",
-            " and ".join(causes),
-            harm,
-            _remedy(lanes, found, sample.has_qualities),
-        )
-    return found.for_statistics()
-
-
-def _share(count: int, total: int) -> str:
-    return f"{100 * count / total:.1f} %"
-
-
-def _remedy(lanes: Sequence[ReadFiles], found: Adapters, has_qualities: bool) -> str:
-    """A command line that trims, for the first lane."""
-    # Beside pairs there may be single reads, such as merged ones, without adapters.
-    lane = next((lane for lane in lanes if lane.paired), lanes[0])
-    given = lane.given or lane.inputs
-    outputs = [shlex.quote(f"trimmed_{Path(path).name}") for path in given]
-    inputs = [shlex.quote(path) for path in given]
-    if has_qualities:
-        command = _fastp(lane, inputs, outputs, found)
-    else:
-        command = _cutadapt(lane, inputs, outputs, found)
-    return command + (" (and the other inputs likewise)" if len(lanes) > 1 else "")
-
-
-def _fastp(lane: ReadFiles, inputs: list[str], outputs: list[str], found: Adapters) -> str:
-    options = ["fastp"]
-    if inputs[0] == "-":
-        options += ["--stdin", *["--interleaved_in"] * lane.interleaved, "--stdout"]
-    elif lane.interleaved:
-        options += ["-i", inputs[0], "--interleaved_in", "--stdout"]
-    elif len(inputs) == 2:
-        options += ["-i", inputs[0], "-I", inputs[1], "-o", outputs[0], "-O", outputs[1]]
-    else:
-        options += ["-i", inputs[0], "-o", outputs[0]]
-    if lane.paired:
-        options.append("--detect_adapter_for_pe")
-    elif found.sequences[0]:
-        options += ["--adapter_sequence", found.sequences[0]]
-    if found.many_poly_g:
-        options.append("--trim_poly_g")
-    options.append("--disable_quality_filtering")
-    if lane.interleaved and inputs[0] != "-":
-        options.append(f"> {outputs[0].removesuffix('.gz')}")
-    return " ".join(options)
-
-
-def _cutadapt(lane: ReadFiles, inputs: list[str], outputs: list[str], found: Adapters) -> str:
-    """For FASTA, which fastp does not read."""
-    options = ["cutadapt", *["--interleaved"] * lane.interleaved]
-    for option, sequence in zip(("-a", "-A")[: 1 + lane.paired], found.sequences, strict=False):
-        options += [option, sequence] if sequence else []
-    options += ["-a", '"G{20}"'] if found.many_poly_g else []
-    for option, output in zip(("-o", "-p"), outputs, strict=False):
-        options += [option, output] if inputs[0] != "-" else []
-    return " ".join([*options, *inputs])

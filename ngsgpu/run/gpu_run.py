@@ -22,8 +22,8 @@ from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_read import read_to_device
-from ngsgpu.run.adapters import warn_of_adapters
 from ngsgpu.run.staged import CpuRun, P, StagedRun
+from ngsgpu.run.trimming import warn_of_adapters
 
 _LOG = logging.getLogger("ngsgpu")
 

@@ -33,9 +33,9 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet, ReadSetBuilder
-from ngsgpu.run.adapters import warn_of_adapters
 from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, Stage, say_if_compiling
+from ngsgpu.run.trimming import warn_of_adapters
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet

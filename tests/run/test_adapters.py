@@ -11,7 +11,8 @@ import pytest
 from ngsgpu.classify.database.database import Database
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.sample import ReadSample
-from ngsgpu.run.adapters import KNOWN, Adapters, find_adapters, warn_of_adapters
+from ngsgpu.run.adapters import KNOWN, Adapters, find_adapters
+from ngsgpu.run.trimming import warn_of_adapters
 from tests.classify.conftest import database, world  # noqa: F401
 from tests.support.adapters import (
     TRUSEQ,
@@ -89,7 +90,7 @@ def test_trimmed_reads(tmp_path: Path, pairs: list[Pair]) -> None:
     found = found_in(tmp_path, trimmed(pairs))
     assert found.with_adapter == found.poly_g == 0
     assert not found.many and not found.many_poly_g
-    assert found.for_statistics()["trim"] is False
+    assert found.for_statistics()["trim_adapters"] is False
 
 
 def test_long_fragments(tmp_path: Path) -> None:
@@ -213,7 +214,7 @@ def test_commands_warn(
         expected = sample_of(paths) if command != "euler" else _one_by_one(paths)
         found = read_json(out / "stats.json")["adapters"]
         assert found == find_adapters(expected).for_statistics()
-        assert found["trim"] == (name == "raw")
+        assert found["trim_adapters"] == found["trim_poly_g"] == (name == "raw")
 
 
 def _one_by_one(paths: list[Path]) -> ReadSample:
@@ -224,3 +225,27 @@ def _one_by_one(paths: list[Path]) -> ReadSample:
         ):
             sample.take(mates)
     return sample
+
+
+def test_look_at_files(tmp_path: Path, ngsgpu: Commands, pairs: list[Pair]) -> None:
+    one, two = write_mates(tmp_path, pairs)
+    stats, fasta = tmp_path / "a.json", tmp_path / "a.fa"
+    done = ngsgpu("adapters", "-i", one, "-I", two, "--stats", stats, "--fasta", fasta)
+    assert done.status == 0, done.err
+    assert "trim: fastp -i " in done.err and "(Illumina TruSeq, AGATCGGAAG" in done.err
+    found = read_json(stats)
+    assert found["reads"] == {"total": 4000, "bases": 600_000}
+    assert found["adapters"] == find_adapters(sample_of([one, two])).for_statistics()
+    first, second = KNOWN["Illumina TruSeq"]
+    assert fasta.read_text() == f">adapter_1\n{first}\n>adapter_2\n{second}\n"
+
+    one, two = write_mates(tmp_path, trimmed(pairs), "t")
+    done = ngsgpu("adapters", "-i", one, "-I", two, "--stats", stats, "--fasta", fasta)
+    assert "no need to trim" in done.err
+    assert fasta.read_text() == ""
+
+    one.write_bytes(one.read_bytes()[:-10])
+    stats.unlink()
+    done = ngsgpu("adapters", "-i", one, "-I", two, "--stats", stats)
+    assert done.status == 2 and "record 2,000" in done.error
+    assert not stats.exists()

@@ -38,10 +38,10 @@ from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import Source
-from ngsgpu.run.adapters import warn_of_adapters
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, leave_gpus, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.trimming import warn_of_adapters
 
 _LOG = logging.getLogger("ngsgpu")
 _SAMPLED: Final = 10_000

@@ -27,10 +27,10 @@ from ngsgpu.io.paths import own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import KmerDatabase, count_files, open_database
-from ngsgpu.run.adapters import warn_of_adapters
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.trimming import warn_of_adapters
 
 _EDGE_BYTES: Final = 96
 """Memory for an edge while its graph is made: sorted words, places and vertices."""

@@ -39,8 +39,8 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.pool import working
-from ngsgpu.run.adapters import warn_of_adapters
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.trimming import warn_of_adapters
 from ngsgpu.taxonomy.tree import NO_RANK, rank_name
 
 QUERIES_PER_TASK = 4096
