@@ -234,7 +234,8 @@ def test_kernels_of_the_installation(tmp_path: Path) -> None:
         assert (done.stdout, done.stderr) == ("1011\n", "")
         return {path.name for path in (tmp_path / cache).rglob("cpu.*")}
 
-    assert (made := run("elsewhere", "other", **baseline_environment()))
+    made = run("elsewhere", "other", **baseline_environment())
+    assert made
     for name in made:
         code = compiled.read(tmp_path / "elsewhere" / "kernels" / name)
         assert code is not None

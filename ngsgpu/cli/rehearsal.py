@@ -44,7 +44,8 @@ _COMMANDS: Final = (
     ("assemble {pairs} -o a1.fa --gfa a1.gfa",),
     ("assemble -i genome.fa -o a2.fa --method euler",),
     ("db build genome.fa -d db --taxonomy tax --map tax/map.tsv",
-     "classify -d db {pairs} -o calls.tsv --report report.txt", "classify -d db -i one.fq.gz -o o.tsv",
+     "classify -d db {pairs} -o calls.tsv --report report.txt",
+     "classify -d db -i one.fq.gz -o o.tsv",
      "db add other.fa -d db --map tax/map.tsv", "db stats -d db"),
 )  # fmt: skip
 _START: Final = "import numba; from ngsgpu.__main__ import main_cli; main_cli()"

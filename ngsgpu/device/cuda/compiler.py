@@ -129,7 +129,7 @@ def source_hash(source: Path, target: Target) -> str:
 def fingerprint(source: Path, target: Target) -> str:
     """Hash everything that the compiled code depends on, as 64 hexadecimal digits.
 
-    That is ``source_hash``, and the versions of CuPy, which brings the headers of CUB, and of NVRTC.
+    That is ``source_hash``, and the versions of CuPy, which brings CUB's headers, and of NVRTC.
 
     Raises:
         DeviceError: as ``source_hash``.
