@@ -30,11 +30,13 @@ class ReadFiles:
         inputs: the file, or the files of first and second mates.
         outputs: for each input, the index of its output.
         interleaved: whether the mates alternate in the one file.
+        given: the inputs as the user named them; empty where that is what they are.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[int, ...] = ()
     interleaved: bool = False
+    given: tuple[str, ...] = ()
 
     @property
     def paired(self) -> bool:
@@ -220,7 +222,11 @@ def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
                 raise unexpected_pairs(stream)
         try:
             yield [
-                replace(lane, inputs=tuple(kept.get(path, path) for path in lane.inputs))
+                replace(
+                    lane,
+                    inputs=tuple(kept.get(path, path) for path in lane.inputs),
+                    given=lane.inputs,
+                )
                 for lane in lanes
             ]
         except InputError as error:
