@@ -62,7 +62,7 @@ class CramChecksums:
             container += 1
             header = _Checked()
             self._between = True
-            start = yield from header.bytes(4)
+            start = yield from header.take(4)
             self._between = False
             size = int.from_bytes(start, "little")
             for _ in range(4):  # reference, position, span, records
@@ -75,7 +75,7 @@ class CramChecksums:
             yield from header.end(f"the header of container {container:,}")
             for number in range(1, blocks + 1):
                 block = _Checked()
-                yield from block.bytes(2)
+                yield from block.take(2)
                 yield from block.number(4)
                 stored = yield from block.number(4)
                 yield from block.number(4)
@@ -93,7 +93,7 @@ class _Checked:
         self.read = 0
         self._sum = 0
 
-    def bytes(self, size: int) -> Generator[int, bytes, bytes]:
+    def take(self, size: int) -> Generator[int, bytes, bytes]:
         """So many bytes."""
         own = (yield size) if size > 0 else b""
         self._sum = zlib.crc32(own, self._sum)
@@ -103,14 +103,14 @@ class _Checked:
     def data(self, size: int) -> Generator[int, bytes, None]:
         """The content of a block, which is not held as a whole."""
         for at in range(0, size, _PIECE_BYTES):
-            yield from self.bytes(min(_PIECE_BYTES, size - at))
+            yield from self.take(min(_PIECE_BYTES, size - at))
 
     def number(self, longest: int) -> Generator[int, bytes, int]:
         """A number of as many bytes more as its first has leading ones, ``longest`` at most."""
-        (first,) = yield from self.bytes(1)
+        (first,) = yield from self.take(1)
         more = min(8 - (first ^ 0xFF).bit_length(), longest)
         number = first & (0x7F >> more)
-        rest = yield from self.bytes(more)
+        rest = yield from self.take(more)
         if more < 4 or longest > 4:
             return number << 8 * more | int.from_bytes(rest)
         # Of the last of 32 bits, four are in the first byte, and four in the last.

@@ -78,7 +78,7 @@ def _cram_stream(file: Opened) -> bam.BamStream:
     return _bam_stream(_Converted(file))
 
 
-_ERRORS: Final = (bam.BamError, *BGZF_ERRORS)
+_ERRORS: Final[tuple[type[Exception], ...]] = (bam.BamError, *BGZF_ERRORS)
 BAM: Final = Compression("bam", "BAM", _is_bam, _bam_stream, _ERRORS, (".bam",))
 CRAM: Final = Compression("cram", "CRAM", _is_cram, _cram_stream, _ERRORS, (".cram",))
 
