@@ -121,6 +121,7 @@ class Contents:
         paired: whether reads have mates.
         read_bytes: size of the read set; None if it is not known yet.
         estimated: whether the numbers are estimates.
+        inflated: bytes of text in compressed inputs; 0 if it is not known.
     """
 
     reads: int
@@ -129,6 +130,7 @@ class Contents:
     paired: bool
     read_bytes: int | None = None
     estimated: bool = False
+    inflated: int = 0
 
     def times(self, factor: float) -> Contents:
         """The contents of so many times the same reads, about."""
