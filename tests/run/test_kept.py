@@ -36,23 +36,23 @@ def openings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("memory", "readings"), [("8G", 1), ("280M", 2)])
+@pytest.mark.parametrize(("share", "readings"), [(4, 1), (1 << 20, 2)])
 def test_readings(
     tmp_path: Path,
     ngsgpu: Commands,
     mates: list[Path],
     monkeypatch: pytest.MonkeyPatch,
-    memory: str,
+    share: int,
     readings: int,
 ) -> None:
-    monkeypatch.setattr("ngsgpu.run.options._KEPT_SHARE", 4 if readings == 1 else 1 << 10)
+    monkeypatch.setattr("ngsgpu.run.options._KEPT_SHARE", share)
     one, two = mates
     outputs = ["-o", tmp_path / "1.fq", "-O", tmp_path / "2.fq", "--backend", "cpu"]
-    ngsgpu.corrects("-i", one, "-I", two, *outputs, "--hashes", 4, "--memory", memory)
+    ngsgpu.corrects("-i", one, "-I", two, *outputs, "--hashes", 4, "--memory", "8G")
     expected = [(tmp_path / f"{mate}.fq").read_bytes() for mate in (1, 2)]
     found = openings(monkeypatch)
     monkeypatch.setattr("ngsgpu.run.staged.warn_of_mates", lambda lanes: None)
-    ngsgpu.corrects("-i", one, "-I", two, *outputs, "--hashes", 4, "--memory", memory)
+    ngsgpu.corrects("-i", one, "-I", two, *outputs, "--hashes", 4, "--memory", "8G")
     assert sorted(found) == sorted(["r1.fq.gz", "r2.fq.gz"] * readings)
     assert [(tmp_path / f"{mate}.fq").read_bytes() for mate in (1, 2)] == expected
 
