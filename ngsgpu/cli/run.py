@@ -109,6 +109,7 @@ def open_run(
                 gpu_memory=gpu_memory,
                 gpus=max(1, leased),
                 backend_note=chosen.reason,
+                compress_level=run.compress_level,
             ),
         )
 

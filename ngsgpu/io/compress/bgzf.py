@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import logging
 import struct
-import zlib
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
@@ -51,12 +50,12 @@ def deflate(data: bytes | memoryview, level: int) -> bytes:
 
     Args:
         data: uncompressed bytes.
-        level: 1 to 3 are ISA-L's levels, 4 to 9 zlib's, slower and smaller.
+        level: as for ``compressed``.
     """
     blocks = []
     for start in range(0, len(data), BLOCK_BYTES):
         piece = data[start : start + BLOCK_BYTES]
-        body = compressed(piece, level, -zlib.MAX_WBITS)
+        body = compressed(piece, level, raw=True)
         if len(body) > 65536 - 26:
             body = _stored(piece)
         size = struct.pack("<H", len(body) + 25)

@@ -1,32 +1,29 @@
-"""Compression to bytes that depend on nothing but the data."""
+"""Compression to bytes that depend on nothing but the data and the level, by libdeflate.
+
+ISA-L is twice as fast at level 1, but of the same data it now and then makes other bytes: in about
+one process of thirty for short data, and rarely for whole blocks.
+"""
 
 from __future__ import annotations
 
-import zlib
 from typing import Final
 
-from isal import isal_zlib
+import deflate
 
-ISA_L_LEVELS: Final = (1, 2, 3)
+DEFAULT_LEVEL: Final = 1
+"""What ``docs/formats.md`` shows to be the best use of time on reads."""
 
-SHORT: Final = 4096
-"""Bytes below which ISA-L is not used.
-
-At levels 1 and 2 its streams of shorter data, whose hash tables it shortens, depend on addresses in
-memory: in about one process of thirty they were others (ISA-L of isal 1.9.1; data of up to 248
-bytes were seen).
-"""
+MAX_LEVEL: Final = 12
 
 
-def compressed(data: bytes | memoryview, level: int, wbits: int = zlib.MAX_WBITS) -> bytes:
-    """A deflate stream that holds the data.
+def compressed(data: bytes | memoryview, level: int, *, raw: bool = False) -> bytes | bytearray:
+    """A zlib stream that holds the data.
 
     Args:
         data: any bytes.
-        level: 1 to 3 are ISA-L's levels, 4 to 9 zlib's, slower and smaller.
-        wbits: the kind of stream, as of ``zlib``.
+        level: 1 (fast) to ``MAX_LEVEL`` (small).
+        raw: whether to make a bare deflate stream instead.
     """
-    if level in ISA_L_LEVELS and len(data) >= SHORT:
-        return isal_zlib.compress(data, level, wbits=wbits)
-    deflater = zlib.compressobj(level, zlib.DEFLATED, wbits)
-    return deflater.compress(data) + deflater.flush()
+    packed: bytes | bytearray
+    packed = deflate.deflate_compress(data, level) if raw else deflate.zlib_compress(data, level)
+    return packed

@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
+from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.in_memory import Appender, is_mapped
 
-__all__ = ["DEFAULT_LEVEL", "OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
-
-DEFAULT_LEVEL: Final = 2
-"""ISA-L's middle level: about the size of gzip -3 at many times its speed."""
+__all__ = ["OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
 _COMPRESSED_ENDINGS: Final = (".gz", ".bgz", ".bgzf")
 _GROUP_BLOCKS: Final = 16
@@ -48,7 +46,7 @@ class OutputSet:
     Args:
         paths: the targets.
         threads: compressing threads, for all files together.
-        compression_level: 1 (fast) to 9 (small); 1 to 3 are ISA-L's levels, 4 to 9 zlib's.
+        compression_level: 1 (fast) to 12 (small).
 
     Raises:
         OutputError: a target cannot be written. All are opened at once, before any computing.
@@ -65,8 +63,10 @@ class OutputSet:
         threads: int = 1,
         compression_level: int = DEFAULT_LEVEL,
     ) -> None:
-        if not 1 <= compression_level <= 9:
-            raise UsageError(f"compression level {compression_level}: choose one from 1 to 9")
+        if not 1 <= compression_level <= MAX_LEVEL:
+            raise UsageError(
+                f"compression level {compression_level}: choose one from 1 to {MAX_LEVEL}"
+            )
         check_distinct([], paths)
         self.started = False
         self._threads = max(1, threads)
