@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ngsgpu.errors import OutputError, UsageError
-from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, is_bgzf
+from ngsgpu.io.compress.bgzf import is_bgzf
+from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK
 from ngsgpu.io.output import in_memory
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.in_memory import Appender

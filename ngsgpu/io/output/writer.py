@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
-from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
+from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK, bgzf_blocks
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.in_memory import Appender, is_mapped
@@ -299,11 +299,11 @@ class _BgzfEncoder:
         self._level = level
         self._ahead = ahead
         self._held = bytearray()
-        self._tasks: deque[Future[bytes]] = deque()
+        self._tasks: deque[Future[bytes | memoryview]] = deque()
 
-    def encode(self, data: memoryview | None) -> list[bytes]:
+    def encode(self, data: memoryview | None) -> list[bytes | memoryview]:
         """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""
-        done: list[bytes] = []
+        done: list[bytes | memoryview] = []
         group = _GROUP_BLOCKS * BLOCK_BYTES
         at = 0
         if data is not None:
@@ -324,7 +324,7 @@ class _BgzfEncoder:
         self._tasks.clear()
         return [*done, EOF_BLOCK]
 
-    def _submit(self, piece: bytes | memoryview, done: list[bytes]) -> None:
-        self._tasks.append(self._pool.submit(deflate, piece, self._level))
+    def _submit(self, piece: bytes | memoryview, done: list[bytes | memoryview]) -> None:
+        self._tasks.append(self._pool.submit(bgzf_blocks, piece, self._level))
         while len(self._tasks) > self._ahead:
             done.append(self._tasks.popleft().result())
