@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from typing import Final
 
-import deflate as libdeflate
 import numpy as np
 
-from ngsgpu.io.compress.deflate import call, compressed, library
+from ngsgpu.io.compress.deflate import call, compressed, libdeflate
 from ngsgpu.jit import njit
 
 BLOCK_BYTES: Final = 65280
@@ -34,8 +34,7 @@ def bgzf_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
         data: uncompressed bytes.
         level: as for ``compressed``.
     """
-    functions = library()
-    if len(data) < _SMALL or functions is None:
+    if len(data) < _SMALL:
         return b"".join(
             _block(data[start : start + BLOCK_BYTES], level)
             for start in range(0, len(data), BLOCK_BYTES)
@@ -43,7 +42,7 @@ def bgzf_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
     blocks = -(-len(data) // BLOCK_BYTES)
     # One block more than there are: libdeflate is given more room than a block may have.
     out = np.empty((blocks + 1) * _MAX_BLOCK, dtype=np.uint8)
-    size = _put_blocks(np.frombuffer(data, dtype=np.uint8), level, functions, out)
+    size = _put_blocks(np.frombuffer(data, dtype=np.uint8), level, libdeflate(), out)
     if size < 0:
         raise MemoryError
     return out[:size].data
@@ -55,7 +54,7 @@ def _block(piece: bytes | memoryview, level: int) -> bytes:
         # As they are: incompressible bytes.
         body = b"\x01" + struct.pack("<HH", len(piece), len(piece) ^ 0xFFFF) + bytes(piece)
     size = struct.pack("<H", len(body) + _HEADER_BYTES + _FOOTER_BYTES - 1)
-    footer = struct.pack("<II", libdeflate.crc32(piece), len(piece))
+    footer = struct.pack("<II", zlib.crc32(piece), len(piece))
     return b"".join([_HEADER, size, body, footer])
 
 
@@ -71,7 +70,7 @@ def _put_blocks(text, level, functions, out):  # type: ignore[no-untyped-def]
         body = at + _HEADER_BYTES
         room = out.size - body
         size = call(
-            functions.compress,
+            functions.deflate,
             (compressor, piece.ctypes.data, piece.size, out[body:].ctypes.data, room),
         )
         if size == 0 or size > _MAX_BLOCK - _HEADER_BYTES - _FOOTER_BYTES:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import deflate
+import numpy as np
 
 from ngsgpu.jit import intrinsic
 
@@ -19,8 +22,21 @@ DEFAULT_LEVEL: Final = 1
 
 MAX_LEVEL: Final = 12
 
+_ROOM: Final = 1 << 10
+"""Bytes that a stream of short data may have more than them; one more for each 64 thereof."""
 
-def compressed(data: bytes | memoryview, level: int, *, raw: bool = False) -> bytes | bytearray:
+
+class Functions(NamedTuple):
+    """Addresses of libdeflate's functions, for ``call``."""
+
+    new: int
+    deflate: int
+    zlib: int
+    crc32: int
+    free: int
+
+
+def compressed(data: bytes | memoryview, level: int, *, raw: bool = False) -> bytes:
     """A zlib stream that holds the data.
 
     Args:
@@ -28,30 +44,57 @@ def compressed(data: bytes | memoryview, level: int, *, raw: bool = False) -> by
         level: 1 (fast) to ``MAX_LEVEL`` (small).
         raw: whether to make a bare deflate stream instead.
     """
-    packed: bytes | bytearray
-    packed = deflate.deflate_compress(data, level) if raw else deflate.zlib_compress(data, level)
-    return packed
+    functions = libdeflate()
+    source = np.frombuffer(data, dtype=np.uint8)
+    out = np.empty(len(data) + len(data) // 64 + _ROOM, dtype=np.uint8)
+    compress = _SHRINK(functions.deflate if raw else functions.zlib)
+    compressor = _NEW(functions.new)(level)
+    if not compressor:
+        raise MemoryError
+    try:
+        size = compress(compressor, source.ctypes.data, source.size, out.ctypes.data, out.size)
+    finally:
+        _FREE(functions.free)(compressor)
+    return out[:size].tobytes()
 
 
-class Library(NamedTuple):
-    """Addresses of libdeflate's functions, for ``call``."""
-
-    new: int
-    compress: int
-    crc32: int
-    free: int
+_NEW: Final = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int)
+_FREE: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_SHRINK: Final = ctypes.CFUNCTYPE(
+    ctypes.c_size_t,
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t,
+)  # fmt: skip
 
 
 @functools.cache
-def library() -> Library | None:
-    """libdeflate as the Python package has it; None where it shows Python's functions only."""
+def libdeflate() -> Functions:
+    """The library: that in the Python package ``deflate``, else the system's or conda's.
+
+    Raises:
+        ImportError: there is none.
+    """
+    names = (
+        "alloc_compressor", "deflate_compress", "zlib_compress", "crc32", "free_compressor",
+    )  # fmt: skip
+    for path in _libraries():
+        try:
+            library = ctypes.CDLL(path)
+            functions = [getattr(library, f"libdeflate_{name}") for name in names]
+        except (AttributeError, OSError):
+            continue
+        return Functions(*(ctypes.cast(one, ctypes.c_void_p).value or 0 for one in functions))
+    raise ImportError("libdeflate is missing; pip install deflate", name="deflate")
+
+
+def _libraries() -> Iterator[str]:
     try:
-        symbols = ctypes.CDLL(deflate._deflate.__file__)
-        names = ("alloc_compressor", "deflate_compress", "crc32", "free_compressor")
-        functions = [getattr(symbols, f"libdeflate_{name}") for name in names]
-    except (AttributeError, OSError):
-        return None
-    return Library(*(ctypes.cast(one, ctypes.c_void_p).value or 0 for one in functions))
+        from deflate import _deflate
+    except ImportError:
+        pass
+    else:
+        yield _deflate.__file__
+    yield str(Path(sys.prefix, "lib", "libdeflate.so.0"))
+    yield "libdeflate.so.0"
 
 
 @intrinsic
