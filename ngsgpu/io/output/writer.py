@@ -190,13 +190,19 @@ class OutputGroup:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
     @contextlib.contextmanager
-    def outputs(self, paths: Sequence[str | Path], *, threads: int = 1) -> Iterator[OutputSet]:
+    def outputs(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        threads: int = 1,
+        compression_level: int = DEFAULT_LEVEL,
+    ) -> Iterator[OutputSet]:
         """Open further outputs, as ``OutputSet`` does; the block's end completes them.
 
         Raises:
             OutputError: a target cannot be written.
         """
-        outputs = OutputSet(paths, threads=threads)
+        outputs = OutputSet(paths, threads=threads, compression_level=compression_level)
         self._sets.append(outputs)
         try:
             yield outputs
