@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ngsgpu.io.gpu.parse import TILE
+from ngsgpu.io.text.sample import MOST_SAMPLED
 from ngsgpu.minhash.gpu import FUNCTIONS_PER_PASS
 
 BYTES_PER_SECOND = 4.3e12
@@ -113,6 +114,12 @@ def correct_anchors(load: Load) -> tuple[float, float]:
     return moved, load.found * (40 + 25 * load.words) + load.kept * 40.0 * halves
 
 
+def sample_bases(load: Load) -> tuple[float, float]:
+    """The sample's letters out, once; rows that are sampled before the step grows come on top."""
+    reads = min(load.reads, 2 * MOST_SAMPLED)
+    return reads * load.bases / max(1, load.reads), 0.0
+
+
 MODELS: dict[str, Model] = {
     # Reading: a chunk comes from the memory once, and from the cache for all but the first kernel.
     "count_lines": lambda load: (load.file_bytes, load.file_bytes),
@@ -120,6 +127,7 @@ MODELS: dict[str, Model] = {
     "list_lines": lambda load: (16.0 * load.reads, load.file_bytes),
     "check_records": lambda load: (12.0 * load.reads, 15.0 * load.file_bytes),
     "check_mates": lambda load: (0.0, float(load.file_bytes - 2 * load.bases)),
+    "sample_bases": sample_bases,
     "pack_records": lambda load: (
         load.plane_bytes + load.quality_bytes + 4 * load.reads,
         10.0 * load.bases,
@@ -297,6 +305,7 @@ EXTENSION_MODELS: dict[str, Callable[[ExtensionLoad], tuple[float, float]]] = {
         "list_lines",
         "check_records",
         "check_mates",
+        "sample_bases",
         "pack_records",
     )
 } | {
@@ -305,6 +314,37 @@ EXTENSION_MODELS: dict[str, Callable[[ExtensionLoad], tuple[float, float]]] = {
     "fill_ends": lambda load: (25.0 * load.entries, 10.0 * load.entries),
     "find_cells": find_cells,
     "extend_pairs": extend_pairs,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class InflateLoad:
+    """Sizes of a gzip file that is inflated.
+
+    Attributes:
+        compressed: bytes of it.
+        text: bytes inflated.
+        batch: compressed bytes inflated at a time.
+        cpu_seconds: of ISA-L on one core.
+    """
+
+    compressed: int
+    text: int
+    batch: int
+    cpu_seconds: float
+
+
+INFLATE_MODELS: dict[str, Callable[[InflateLoad], tuple[float, float]]] = {
+    # A slice is searched up to its first block: how far depends on the data.
+    "find_starts": lambda load: (0.0, 0.0),
+    # Decoding waits for each symbol before the next: its floor is not the memory's.
+    "measure_chunks": lambda load: (load.compressed, 0.0),
+    "decode_chunks": lambda load: (load.compressed + 2.0 * load.text, 0.0),
+    # Windows stay in the cache.
+    "compose_windows": lambda load: (0.0, 0.0),
+    "chain_windows": lambda load: (0.0, 0.0),
+    "resolve_symbols": lambda load: (3.0 * load.text, 4.0 * load.text),
+    "sum_sections": lambda load: (load.text, 2.0 * load.text),
 }
 
 

@@ -67,8 +67,6 @@ CompressLevel = Annotated[
         "N",
         "Level of compressed outputs (names ending in .gz), from 1 (fast) to 12 (small).",
         "--compress-level",
-        min=1,
-        max=12,
     ),
 ]
 EachGpuMemory = Annotated[

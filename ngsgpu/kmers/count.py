@@ -7,7 +7,6 @@ counts (a run) go to files beside the output; in the end, those of all runs are 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.memory import format_size
-from ngsgpu.ending import undisturbed
 from ngsgpu.errors import HostMemoryError, UsageError, output_error
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.temporary import temporary_folder
-from ngsgpu.io.paths import is_stream
+from ngsgpu.io.paths import Paths, is_stream, listed
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets, sorted_counts
 from ngsgpu.kmers.database import (
     DatabaseWriter,
@@ -67,7 +66,7 @@ class Task(NamedTuple):
 
 
 def count_files(
-    paths: Sequence[str | Path],
+    paths: Paths,
     out: str | Path,
     parameters: CountParameters | None = None,
     *,
@@ -75,6 +74,7 @@ def count_files(
     options: RunOptions | None = None,
     least: Choice | None = None,
     also: Callable[[KmerDatabase], AtomicFile] | None = None,
+    sample: ReadSample | None = None,
 ) -> Source:
     """Count the canonical k-mers of files into a database.
 
@@ -88,6 +88,7 @@ def count_files(
             called only where that is known before anything is written, in which case the database
             has the choice as its ``min_count``.
         also: writes a file from the database, and closes it; it is committed together with it.
+        sample: gets the sample of the reads.
 
     Returns:
         What was counted.
@@ -99,15 +100,13 @@ def count_files(
         DeviceError: the GPU failed, and the CPU may not take over.
         UsageError: there is no file.
     """
+    paths = listed(paths)
     parameters, options = parameters or CountParameters(), options or RunOptions()
-    with contextlib.ExitStack() as together:
-        with new_database(out) as folder:
-            source = _count_to(folder, paths, parameters, phred_offset, options, least)
-            if also is not None:
-                file = also(open_database(folder, check=False))
-                together.enter_context(undisturbed())
+    together: list[AtomicFile] = []
+    with new_database(out, together) as folder:
+        source = _count_to(folder, paths, parameters, phred_offset, options, least, sample)
         if also is not None:
-            file.commit()
+            together.append(also(open_database(folder, check=False)))
     return source
 
 
@@ -118,6 +117,7 @@ def _count_to(
     phred_offset: PhredOffset,
     options: RunOptions,
     least: Choice | None,
+    sample: ReadSample | None,
 ) -> Source:
     chosen = parameters
 
@@ -130,18 +130,20 @@ def _count_to(
     writer, source = _count_into(
         lambda: DatabaseWriter(folder, parameters.words),
         paths, folder, parameters, phred_offset, options, choose if least is not None else None,
+        sample,
     )  # fmt: skip
     writer.close(chosen, source)
     return source
 
 
 def histogram_of_files(
-    paths: Sequence[str | Path],
+    paths: Paths,
     parameters: CountParameters | None = None,
     *,
     beside: str | Path,
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
+    sample: ReadSample | None = None,
 ) -> tuple[NDArray[np.int64], Source]:
     """Distinct k-mers of files by count, int64[MAX_COUNT + 1], without a database.
 
@@ -151,17 +153,19 @@ def histogram_of_files(
         beside: a path; what does not fit into memory goes to a temporary folder beside it.
         phred_offset: see ``count_files``.
         options: likewise.
+        sample: likewise.
 
     Raises:
         OutputError: the temporary folder cannot be written.
         InputError: see ``count_files``, and likewise other errors.
     """
+    paths = listed(paths)
     try:
         with temporary_folder(Path(beside)) as folder:
             tally, source = _count_into(
                 Tally,
                 paths, folder, parameters or CountParameters(), phred_offset,
-                options or RunOptions(),
+                options or RunOptions(), sample=sample,
             )  # fmt: skip
     except OSError as error:
         raise output_error(beside, error) from error
@@ -198,7 +202,7 @@ def kmers_on_gpu(
         with temporary_folder(Path(beside)) as folder, Progress(options.progress) as progress:
             source = count_on_gpu(
                 paths, kept, folder, parameters, phred_offset, options, _letters(paths), progress,
-                least,
+                ReadSample(), least,
             )  # fmt: skip
     except OSError as error:
         raise output_error(beside, error) from error
@@ -213,6 +217,7 @@ def _count_into(
     phred_offset: PhredOffset,
     options: RunOptions,
     least: Choice | None = None,
+    sample: ReadSample | None = None,
 ) -> tuple[_Writer, Source]:
     """Count on the backend of the options; what has taken the k-mers, and what was counted.
 
@@ -224,7 +229,9 @@ def _count_into(
         phred_offset: likewise.
         options: likewise.
         least: likewise.
+        sample: likewise.
     """
+    sample = sample or ReadSample()
     if not paths:
         raise UsageError("no reads given; name files with -i")
     letters = _letters(paths)
@@ -232,7 +239,8 @@ def _count_into(
 
         def on_cpu() -> tuple[_Writer, Source]:
             say_if_compiling()
-            counter = _Counter(paths, parameters, phred_offset, options, folder)
+            sample.clear()
+            counter = _Counter(paths, parameters, phred_offset, options, folder, sample)
             writer = make()
             with progress.stage("counting", unit="bases") as stage:
                 counter.count(writer, stage.advance)
@@ -245,8 +253,9 @@ def _count_into(
 
             writer = make()
             return writer, count_on_gpu(
-                paths, writer, folder, parameters, phred_offset, options, letters, progress, least
-            )
+                paths, writer, folder, parameters, phred_offset, options, letters, progress,
+                sample, least,
+            )  # fmt: skip
 
         return on_backend(
             options, on_gpu, on_cpu, may_begin_again=lambda: not any(map(is_stream, paths))
@@ -287,6 +296,7 @@ class _Counter:
     phred_offset: PhredOffset
     options: RunOptions
     folder: Path
+    sample: ReadSample
     runs: list[Run] = field(default_factory=list)
     sequences: int = 0
     bases: int = 0
@@ -371,6 +381,7 @@ class _Counter:
                 chunk_bytes=chunk_bytes,
                 phred_offset=self.phred_offset,
             ):
+                self.sample.take((batch,))
                 bases = int(batch.seq_len.sum(dtype=np.int64))
                 self.sequences += len(batch)
                 self.bases += bases

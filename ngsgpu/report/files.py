@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, unreadable
+from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
 
@@ -37,10 +38,12 @@ def load_json(path: Path, remedy: str) -> Any:
         InputError: it cannot be read or is not JSON.
     """
     try:
-        return json.loads(_read_text(path, remedy))
+        return parse_json(_read_text(path, remedy))
     except json.JSONDecodeError as error:
         cause = f"it is not valid JSON ({error.msg})"
         raise InputError(path, cause, remedy, line=error.lineno) from error
+    except ValueError as error:
+        raise InputError(path, f"it is not valid JSON ({error})", remedy) from error
 
 
 def read_json(path: Path, schema: str, version: int, *others: str) -> dict[str, Any]:
@@ -60,6 +63,19 @@ def read_json(path: Path, schema: str, version: int, *others: str) -> dict[str, 
             "make the file with this version of ngsgpu",
         )
     return document
+
+
+def load_fastp(path: Path) -> Json:
+    """Read a JSON report of fastp.
+
+    Raises:
+        InputError: it cannot be read, or is none.
+    """
+    document = load_json(path, "make the file again")
+    summary = document.get("summary") if isinstance(document, dict) else None
+    if not isinstance(summary, dict) or not isinstance(summary.get("before_filtering"), dict):
+        raise InputError(path, "it is no JSON report of fastp", "make the file again")
+    return Json(path, document)
 
 
 _LARGEST_VALUE: Final = 10_000_000

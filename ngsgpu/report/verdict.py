@@ -18,7 +18,13 @@ from ngsgpu.report.sections.correction.section import LOW_COVERAGE, Correction
 from ngsgpu.report.sections.devices import Span, day
 from ngsgpu.report.sections.extension import Extension
 from ngsgpu.report.sections.merging import Merging
-from ngsgpu.report.sections.quality import MANY_ADAPTERS, Quality, adapters, whole_reads
+from ngsgpu.report.sections.quality import (
+    MANY_ADAPTERS,
+    Quality,
+    adapters_left,
+    whole_reads,
+)
+from ngsgpu.report.sections.trimming import trimmed_share
 
 FINE: Final = "OK"
 """Where there is no advice."""
@@ -47,8 +53,8 @@ class Verdict:
 
 def verdicts(samples: Sequence[SampleResults]) -> list[Verdict]:
     """One a step that ran, in the order of the page."""
-    made = [*_quality(samples), *_correction(samples), *_merging(samples), *_extension(samples),
-            *_assembly(samples), *_classification(samples)]  # fmt: skip
+    steps = (_trimming, _quality, _correction, _merging, _extension, _assembly, _classification)
+    made = [verdict for step in steps for verdict in step(samples)]
     return _with_failures(made, samples)
 
 
@@ -148,13 +154,19 @@ def _range(values: Values, unit: str = "") -> str:
     return f"{text} ({write(numbers[0])} to {write(numbers[-1])})"
 
 
+def _trimming(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
+    shares = [(r.sample.label, own) for r in samples if (own := trimmed_share(r)) is not None]
+    if shares:
+        yield Verdict("Trimming", f"reads with adapter, trimmed: {_range(shares)}")
+
+
 def _quality(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     raw = [(r.sample.label, own) for r in samples if (own := whole_reads(r)) is not None]
     if not raw:
         return
     good = _numbers(raw, "summary.before_filtering.q30_rate")
     twice = _numbers(raw, "duplication.rate")
-    cut = [(label, share) for label, own in raw if (share := adapters(own)) is not None]
+    cut = [(r.sample.label, left) for r in samples if (left := adapters_left(r)) is not None]
     did = f"Q30 or more: {_range(good)} of the bases; duplicates: {_range(twice)}"
     did += f"; reads with adapter: {_range(cut)}" if cut else ""
     if doubtful := sum("raw" in r.of(Quality).reads for r in samples) - len(raw):

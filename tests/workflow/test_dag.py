@@ -8,15 +8,17 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import yaml
 
 import ngsgpu
-from tests.support.workflow import jobs, write_program
+from tests.support.workflow import jobs, tagged_copy, write_program
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a --configfile says on top of the test study.
+UNTRIMMED = ("--config", "trim={enabled: false}")
 CONFIG = "config/config.yaml"
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -68,7 +70,9 @@ def test_konnector_goes_beside_where_the_config_says_so(snakemake: Snakemake, st
 
 
 def test_assemblers_go_beside_each_other(snakemake: Snakemake, study: Path) -> None:
-    (study / "more.yaml").write_text("assemble: {engine: [spades, skesa, megahit, ngsgpu]}\n")
+    (study / "more.yaml").write_text(
+        "assemble: {engine: [spades, skesa, megahit, ngsgpu]}\ntrim: {enabled: false}\n"
+    )
     result = snakemake("--dry-run", "--printshellcmds", "--configfile", CONFIG, "more.yaml")
     assert result.returncode == 0, result.stdout
     counted = jobs(result.stdout)
@@ -114,7 +118,7 @@ def test_graphs_where_the_config_says_so(snakemake: Snakemake, study: Path) -> N
 
 
 def test_lanes_and_arms_reach_the_commands(snakemake: Snakemake) -> None:
-    result = snakemake("--dry-run", "--printshellcmds")
+    result = snakemake("--dry-run", "--printshellcmds", *UNTRIMMED)
     assert result.returncode == 0, result.stdout
     lanes = "-i data/na12878_lane1_R1.fastq.gz -i data/na12878_lane2_R1.fastq.gz"
     assert f"ngsgpu correct {lanes} -I data/na12878_lane1_R2.fastq.gz" in result.stdout
@@ -211,14 +215,33 @@ def test_each_step_that_can_use_a_gpu_asks_for_one(snakemake: Snakemake) -> None
     assert 'gpu=gpus("database")' in rules.partition("rule build_partition")[2]
 
 
+def test_without_a_gpu_it_is_said_once_before_anything_runs(
+    snakemake: Snakemake, study: Path
+) -> None:
+    hidden = {"CUDA_VISIBLE_DEVICES": ""}
+    result = snakemake("--cores", "2", "--resources", "gpu=8", env=hidden)
+    assert result.returncode == 1, result.stdout
+    assert result.stdout.count("no NVIDIA GPU can be used here") == 1
+    assert "Either leave out --resources gpu=N" in result.stdout
+    assert len(result.stdout.splitlines()) < 40
+    assert not (study / "results").exists()
+    # What takes no GPU is made all the same, and so is what is only listed.
+    target = "results/versions/ngsgpu.txt"
+    result = snakemake("--cores", "2", "--resources", "gpu=8", "--", target, env=hidden)
+    assert result.returncode == 0, result.stdout
+    assert snakemake("--dry-run", "--resources", "gpu=8", env=hidden).returncode == 0
+
+
 def test_job_without_a_gpu_that_it_can_use_fails_and_says_why(
     snakemake: Snakemake, study: Path
 ) -> None:
     target = "results/na12878_single/correct/stats.json"
-    hidden = {"CUDA_VISIBLE_DEVICES": ""}
-    result = snakemake("--resources", "gpu=8", "--retries", "0", "--", target, env=hidden)
+    # Insisted on, as jobs do where there is a driver, but no CuPy that fits it.
+    insists = {"CUDA_VISIBLE_DEVICES": "", "NGSGPU_BACKEND": "cuda"}
+    result = snakemake("--resources", "gpu=8", "--retries", "0", "--", target, env=insists)
     assert result.returncode == 1, result.stdout
     assert "--backend cuda is not possible here: " in result.stdout
+    assert "without --resources gpu=N" in result.stdout
     assert not (study / target).exists()
 
 
@@ -263,7 +286,9 @@ def test_config_of_ones_own_stands_alone(snakemake: Snakemake, study: Path) -> N
 def test_merging_takes_the_reads_it_is_told(
     snakemake: Snakemake, study: Path, reads: str, first: str
 ) -> None:
-    (study / "more.yaml").write_text(f"merge: {{reads: {reads}, gpu: 1}}\n")
+    (study / "more.yaml").write_text(
+        f"merge: {{reads: {reads}, gpu: 1}}\ntrim: {{enabled: false}}\n"
+    )
     target = "results/na12878_8kb/merge/stats.json"
     arguments = ["--resources", "gpu=1", "--configfile", CONFIG, "more.yaml"]
     result = snakemake("--dry-run", "-p", *arguments, "--", target)
@@ -307,13 +332,15 @@ def test_krona_is_drawn_where_it_can_be_had(snakemake: Snakemake, tmp_path: Path
 
 def test_fastp_gets_the_lanes_as_one_file(snakemake: Snakemake) -> None:
     target = "results/na12878_8kb/qc/raw.fastp.json"
-    result = snakemake("--dry-run", "-p", "--", target)
+    result = snakemake("--dry-run", "-p", *UNTRIMMED, "--", target)
     assert result.returncode == 0, result.stdout
     lanes = "plain data/na12878_lane1_R1.fastq.gz; plain data/na12878_lane2_R1.fastq.gz"
     assert f"{{ {lanes}; }} > results/na12878_8kb/qc/raw/R1.fastq" in result.stdout
     assert "fastp --in1 results/na12878_8kb/qc/raw/R1.fastq --in2 " in result.stdout
     # One packed file is only linked.
-    result = snakemake("--dry-run", "-p", "--", "results/na12878_single/qc/raw.fastp.json")
+    result = snakemake(
+        "--dry-run", "-p", *UNTRIMMED, "--", "results/na12878_single/qc/raw.fastp.json"
+    )
     assert "fastp --in1 results/na12878_single/qc/raw/R1.fastq.gz --report" in result.stdout
 
 
@@ -437,6 +464,26 @@ def test_conda_environment_gets_the_package(
     assert (study / "results" / "versions" / "ngsgpu.txt").read_text() == "9.9.9\n"
     (calls,) = (study / ".snakemake" / "conda").glob("*/pip.txt")
     assert calls.read_text() == f"-m pip install --no-input {installed}\n"
+
+
+def test_conda_environment_of_a_git_module_gets_the_same_commit(
+    snakemake: Snakemake, study: Path, conda: Path, tmp_path: Path
+) -> None:
+    """The package index may not have it, or another version."""
+    repository = tagged_copy(tmp_path / "my files")
+    snakefile = study / "Snakefile"
+    snakefile.write_text(
+        f"module reads:\n    snakefile: 'git+file://{repository}/workflow/Snakefile@v1'\n"
+        "    config: {'samples': 'config/samples.tsv'}\nuse rule * from reads as reads_*\n"
+    )
+    arguments = ("--cores", "1", "--use-conda", "--", "results/versions/ngsgpu.txt")
+    env = {"PATH": f"{conda}/bin:{os.environ['PATH']}"}
+    result = snakemake(*arguments, snakefile=snakefile, env=env)
+    assert result.returncode == 0, result.stdout
+    (calls,) = (study / ".snakemake" / "conda").glob("*/pip.txt")
+    source = f"git+file://{quote(str(repository))}@v1"
+    extras = "ngsgpu[report,index,cuda12]"
+    assert calls.read_text() == f"-m pip install --no-input {source} {extras}\n"
 
 
 def test_conda_environments_need_a_path_without_spaces(

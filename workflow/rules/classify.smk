@@ -77,11 +77,11 @@ rule classify_partition:
         'mkdir -p "$(dirname {params.stats:q})"; '
         ": > {log:q}; folder={output.candidates:q}; sheet=$folder/samples.tsv; "
         # Those that have left the batch are still in the sheet. A sample whose correction or merging
-        # failed has notes for reads, to be handed on.
+        # failed has notes beside its reads, to be passed on.
         'head -n 1 {input.samples:q} > "$sheet"; '
         "while IFS= read -r row; do IFS=$'\t' read -r name first _ <<< \"$row\"; "
         'if [[ " {params.names} " != *" $name "* ]]; then continue; fi; '
-        'if noted "$first"; then cat "$first" > "$folder/$name.cand"; '
+        'if noted "$first"; then pass_on "$first" "$folder/$name.cand"; '
         'else echo "$row" >> "$sheet"; fi; done < <(tail -n +2 {input.samples:q}); '
         'status=0; if (($(wc -l < "$sheet") > 1)); then classify "$sheet" || status=$?; fi; '
         "if ((status == 2)); then "
@@ -89,7 +89,7 @@ rule classify_partition:
         'status=0; for name in $(tail -n +2 "$sheet" | cut -f 1 | uniq); do '
         'awk -F \'\t\' -v name="$name" \'NR == 1 || $1 == name\' "$sheet" > "$folder/one.tsv"; '
         'status=0; classify "$folder/one.tsv" || status=$?; '
-        'if ((status == 2)); then note failed "$(last_error)" "$folder/$name.cand"; '
+        'if ((status == 2)) && $guard_goes_on; then note failed "$(last_error)" "$folder/$name.cand"; '
         "elif ((status)); then exit $status; fi; done; "
         "elif ((status)); then exit $status; fi; "
         'rm -f "$sheet" "$folder/one.tsv"'
@@ -152,7 +152,7 @@ rule evaluate_classification:
     input:
         reads="results/{sample}/classify/{database}/{sample}.reads.tsv.gz",
         truth=lambda wildcards: STUDY[wildcards.sample].truth or [],
-        taxonomy=lambda wildcards: DATABASES[wildcards.database].taxonomy or [],
+        taxonomy=taxonomy_if_known,
         manifest=manifest_of,
     output:
         json="results/{sample}/classify/{database}/evaluation.json",

@@ -5,6 +5,7 @@
 // ngsgpu/io/text/scan.py; the packed arrays are those of ngsgpu/readset/cpu.py. A chunk is
 // smaller than the L2 cache, so that all kernels but the first find it there.
 #include "ngsgpu/device/cuda/block.cuh"
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/io/gpu/parse.structs"
 #include "ngsgpu/io/gpu/lines.cuh"
 #include "ngsgpu/sequence/hashing.cuh"
@@ -235,5 +236,24 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             }
             if (lane < 2) target_planes[lane * words + (base >> 6)] = lane ? high_word : low_word;
         }
+    }
+}
+
+// Copy the letters of every ``step``-th read, from ``record`` on: a row of ``width`` bytes a read,
+// zeros behind its end; zeros only if it is longer than that.
+//
+// Grid: any; block: kThreads, one warp per read. Bytes: the bases of these reads in (from L2), the
+// rows out.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    sample_bases(const u8* raw, const u32* seq_start, const int* lengths, u32 record, u32 step,
+                 u32 reads, u32 width, u8* rows) {
+    const u32 lane = threadIdx.x & 31;
+    const u32 warps = gridDim.x * (kThreads / 32);
+    for (u32 i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < reads; i += warps) {
+        const u32 number = record + i * step;
+        const u32 length = u32(lengths[number]) <= width ? u32(lengths[number]) : 0;
+        const u8* bases = raw + seq_start[number];
+        for (u32 base = lane; base < width; base += 32)
+            rows[u64(i) * width + base] = base < length ? bases[base] : 0;
     }
 }

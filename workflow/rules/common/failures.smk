@@ -1,14 +1,21 @@
 # What becomes of a job that fails. A sample that cannot be read, or that SPAdes cannot assemble,
-# must not cost the other samples their results, nor the study its report. So a job of a sample whose
-# command fails for good puts a note where its outputs should be (what ngsgpu/report/absent.py reads),
-# and ends well; jobs that get a note for an input hand it on instead of running. The rule
-# check_study, after the report, fails as long as there is any. Functions and constants only.
+# must not cost the other samples their results, nor the study its report. Snakemake makes no report of
+# outputs that are not there. So a job of a sample whose command fails for good makes its outputs empty
+# (each valid as what its name says), writes beside each why there is nothing in it (NAME.failed, or
+# NAME.skipped, which ngsgpu/report/absent.py reads), and ends well (guard.sh); jobs that get such an input pass it
+# on instead of running. The rule check_study, after the report, fails as long as there is any. Functions
+# and constants only.
+#
+# Where nobody would learn of it, the job fails as any other does and leaves nothing: if other files are
+# asked for than the study's own, and with a default storage, which carries outputs from job to job, but
+# not what lies beside them.
 #
 # Only memory and time can be mended by trying again: then the command was killed, ended with 3
 # (ngsgpu's exit status for too little memory), or its log ends with such words. All else fails at
-# once, wrong use and unreadable input (ngsgpu's exit status 2) in any case. What the machine lacks (a GPU that can be used, room on the disk) is no sample's fault: it
-# fails the job as ever.
+# once, wrong use and unreadable input (ngsgpu's exit status 2) in any case. What the machine lacks (a
+# GPU that can be used, room on the disk) is no sample's fault: it fails the job as ever.
 
+import os
 import shlex
 from pathlib import Path
 
@@ -18,78 +25,58 @@ MOST_RETRIES = 2
 # own, and one that tried again would do so in the memory that was too little.
 RETRIES = MOST_RETRIES if workflow.is_main_process else 0
 
-# A note is a line that no result begins with, the log, and the log's last error. {inputs}, {outputs},
-# {folders} and {kept} (what a failure leaves alone if an earlier run made it) are quoted lists. Called
-# with the job's log; the commands after it are guarded. Tries are counted beside the log: Snakemake
-# says which one it is to resources only, and those may be the ones of a workflow that takes the rule
-# as a module.
-GUARD = r"""
-noted() {{
-    local first= file=$1
-    if [[ -d $file ]]; then file=$file/ngsgpu-note.txt; fi
-    if [[ -f $file ]]; then LC_ALL=C read -r -n 16 first < "$file" || true; fi
-    [[ $first == '#ngsgpu-'* ]]
-}}
-note() {{
-    local kind=$1 message=$2 file
-    shift 2
-    for file in "$@"; do
-        if [[ -d $file ]]; then file=$file/ngsgpu-note.txt; fi
-        printf '#ngsgpu-%s\n%s\n%s\n' "$kind" "$guarded_log" "$message" > "$file"
-    done
-    echo "$kind, the study goes on without: $message ($guarded_log)" >&2
-}}
-last_error() {{
-    tail -n 50 "$guarded_log" | grep -i error | tail -n 1 || grep . "$guarded_log" | tail -n 1 || true
-}}
-settle() {{
-    local status=$1 file
-    case $status in 130 | 143) exit "$status" ;; esac
-    if ((status == 0)); then rm -f "$guarded_log.tries"; exit 0; fi
-    if last_error | grep -qE 'GPU|CUDA|backend cuda|No space left'; then exit "$status"; fi
-    if ((status != 2)) && {{ ((status == 3 || status > 128)) \
-        || tail -n 20 "$guarded_log" | grep -qiE 'memory|bad_alloc|time limit'; }}; then
-        echo "$status" >> "$guarded_log.tries"
-        if (($(wc -l < "$guarded_log.tries") <= {retries})); then exit "$status"; fi
-    fi
-    rm -f "$guarded_log.tries"
-    note failed "$(last_error)" {outputs} {folders}
-    for file in {kept}; do
-        if [[ ! -e $file ]]; then note failed "$(last_error)" "$file"; fi
-    done
-    exit 0
-}}
-guard() {{
-    local file out
-    guarded_log=$1
-    for file in {inputs}; do
-        if noted "$file"; then
-            if [[ -d $file ]]; then file=$file/ngsgpu-note.txt; fi
-            for out in {outputs}; do cat "$file" > "$out"; done
-            for out in {kept}; do [[ -e $out ]] || cat "$file" > "$out"; done
-            for out in {folders}; do mkdir -p "$out"; cat "$file" > "$out/ngsgpu-note.txt"; done
-            exit 0
-        fi
-    done
-    for out in {folders}; do mkdir -p "$out"; done
-    trap 'settle $?' EXIT
-}}
-guard"""
+# What goes_on says; jobs that run elsewhere learn it from their environment.
+os.environ.setdefault("NGSGPU_FAILED_SAMPLES", "go on")
+
+
+envvars:
+    "NGSGPU_FAILED_SAMPLES",
+
+
+# Rules and files that tell, when they are made, which samples failed.
+TELLING = ("all", "check_study", "complete")
+
+GUARD = workflow.source_path("guard.sh")
+
+
+def tells_of_failures(names):
+    """Whether one of these rules or files does; a module's rules may have a prefix."""
+    return any(
+        name == own or name.endswith(f"_{own}")
+        for name in (Path(name).name for name in names)
+        for own in TELLING
+    )
+
+
+def goes_on():
+    """Whether the study goes on without a sample that fails: if its report and check are to be made."""
+    if workflow.is_main_process:
+        chosen = workflow.dag_settings.targets, workflow.dag_settings.until
+        tells = all(not names or tells_of_failures(names) for names in chosen)
+        stored = workflow.storage_settings.default_storage_provider is not None
+        os.environ["NGSGPU_FAILED_SAMPLES"] = (
+            "go on" if tells and not stored else "stop"
+        )
+    return os.environ["NGSGPU_FAILED_SAMPLES"] != "stop"
 
 
 def guarded(inputs, output, kept=()):
-    """The text of GUARD for a job; outputs without a suffix are folders."""
-
-    def quoted(paths):
-        return " ".join(shlex.quote(str(path)) for path in paths)
-
-    return GUARD.format(
-        inputs=quoted(inputs),
-        outputs=quoted(path for path in output if Path(path).suffix),
-        folders=quoted(path for path in output if not Path(path).suffix),
-        kept=quoted(kept),
-        retries=MOST_RETRIES,
-    )
+    """Shell commands that guard a job; outputs without a suffix are folders."""
+    lists = {
+        "inputs": inputs,
+        "outputs": [path for path in output if Path(path).suffix],
+        "folders": [path for path in output if not Path(path).suffix],
+        "kept": kept,
+    }
+    told = [
+        f"guard_{name}=({' '.join(shlex.quote(str(path)) for path in paths)})"
+        for name, paths in lists.items()
+    ]
+    told += [
+        f"guard_retries={MOST_RETRIES}",
+        f"guard_goes_on={'true' if goes_on() else 'false'}",
+    ]
+    return f". {shlex.quote(GUARD)}; {'; '.join(told)}; guard"
 
 
 def guard(wildcards, input, output):

@@ -5,10 +5,13 @@ import json
 import math
 import os
 
+from snakemake.iocontainers import InputFiles
+
 # Where not all jobs that are ready can start: those first whose followers take longest. Otherwise the
 # last sample may be corrected when GPUs have nothing else left, and its assemblies follow alone. All
 # jobs on GPUs come before those on CPUs, which could leave them no cores.
 PRIORITY = {
+    "trim": 5,
     "deplete": 4,
     "correct": 3,
     "extend": 2,
@@ -27,6 +30,7 @@ PER_MB = {
     "correct": (4, 1.2),
     "extend": (3, 3.6),
     "merge": (0, 0.05),
+    "trim": (0, 0.2),
     "deplete": (0, 0.05),
     "classify": (0, 0.2),
     "assemble": (2, 4),
@@ -46,15 +50,27 @@ def unpacked_mb(paths):
     Raises:
         FileNotFoundError: a file is not there yet; Snakemake then asks again before the job runs.
     """
+    sizes = sizes_of(list(paths))
     return (
         sum(
-            # Snakemake knows a missing input by its path as it was given, which Path may change.
-            os.stat(path).st_size
-            * (UNPACKED if str(path).endswith(PACKED_ENDINGS) else 1)
-            for path in map(str, paths)
+            size * (UNPACKED if str(path).endswith(PACKED_ENDINGS) else 1)
+            for path, size in zip(paths, sizes, strict=True)
         )
         / 1e6
     )
+
+
+def sizes_of(paths):
+    """Sizes of files in bytes: where they are stored, if that is elsewhere.
+
+    Raises:
+        FileNotFoundError: a file is not there yet.
+    """
+    if any(getattr(path, "is_storage", False) for path in paths):
+        # Nothing is retrieved before the job starts, and Snakemake needs its resources by then.
+        return InputFiles(toclone=paths).size_files
+    # Snakemake knows a missing input by its path as it was given, which Path may change.
+    return [os.stat(str(path)).st_size for path in paths]
 
 
 def memory_for(stage):
@@ -101,13 +117,13 @@ def depletion_memory(wildcards, input, attempt):
 def planned_partition(wildcards, input):
     """What the plan says of a job's partition.
 
-    None if planning failed and left a note, or if the sheet asks for more partitions than the last
+    None if planning failed, or if the sheet asks for more partitions than the last
     plan has: it is made anew before the job runs.
     """
     try:
         plan = json.loads(Path(input.plan).read_text())
         return plan["partitions"][int(wildcards.partition)]
-    except (ValueError, IndexError):
+    except (ValueError, LookupError):
         return None
 
 
