@@ -59,9 +59,7 @@ def cpu_options(
 ) -> RunOptions:
     """Options of a run on the CPU; under ``--quiet``, only warnings are logged from now on."""
     obey_quiet(quiet)
-    return _options(
-        thread_count(threads), bytes_of(memory), quiet, compress_level=compress_level
-    )
+    return _options(thread_count(threads), bytes_of(memory), quiet, compress_level=compress_level)
 
 
 def _options(threads: int, memory: int | None, quiet: bool, **others: Any) -> RunOptions:

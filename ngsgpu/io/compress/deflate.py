@@ -113,4 +113,5 @@ def call(typing: Any, function: Any, arguments: Any) -> Any:
         given = [builder.extract_value(values[1], k) for k in range(len(arguments))]
         return builder.call(builder.inttoptr(values[0], kind.as_pointer()), given)
 
-    return types.int64(types.int64, types.UniTuple(types.int64, len(arguments))), generate
+    integers = types.UniTuple(types.int64, len(arguments))  # type: ignore[no-untyped-call]
+    return types.int64(types.int64, integers), generate
