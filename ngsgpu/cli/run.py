@@ -54,10 +54,12 @@ def number_or(word: str, text: str, kind: Callable[[str], _Number], option: str)
         raise UsageError(f"{option} must be {word} or a number, not {text!r}") from None
 
 
-def cpu_options(threads: int, memory: str | None, quiet: bool) -> RunOptions:
+def cpu_options(
+    threads: int, memory: str | None, quiet: bool, compress_level: int = 1
+) -> RunOptions:
     """Options of a run on the CPU; under ``--quiet``, only warnings are logged from now on."""
     obey_quiet(quiet)
-    return _options(thread_count(threads), bytes_of(memory), quiet)
+    return _options(thread_count(threads), bytes_of(memory), quiet, compress_level=compress_level)
 
 
 def _options(threads: int, memory: int | None, quiet: bool, **others: Any) -> RunOptions:
@@ -109,6 +111,7 @@ def open_run(
                 gpu_memory=gpu_memory,
                 gpus=max(1, leased),
                 backend_note=chosen.reason,
+                compress_level=run.compress_level,
             ),
         )
 

@@ -197,7 +197,9 @@ def open_files(
     begin = time.monotonic()
     say_if_compiling()
     with (
-        OutputSet(outputs, threads=options.threads) as output_set,
+        OutputSet(
+            outputs, threads=options.threads, compression_level=options.compress_level
+        ) as output_set,
         keep_streams(lanes) as kept,
         unchanged(path for lane in kept for path in lane.inputs),
         Progress(options.progress) as progress,
