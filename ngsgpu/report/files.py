@@ -102,7 +102,7 @@ class Json:
     def line(self, label: str, key: str, of: str = "") -> tuple[str, str, str]:
         """A line of a table: label, a count, and its share of another one if that is named."""
         value = self.number(key)
-        share = words.share(value, self.number(of)) if of and value is not None else ""
+        share: str = words.share(value, self.number(of)) if of and value is not None else ""
         return label, words.count(value), share
 
     def array(self, key: str) -> NDArray[np.float64]:

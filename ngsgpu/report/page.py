@@ -14,7 +14,7 @@ class Table:
 
     Attributes:
         headings: of all columns.
-        rows: cells as text.
+        rows: cells as text; numbers have their values (see ``words``).
         marks: ``(row, column)`` of cells that are the better ones.
         text_columns: columns, besides the first, that hold words and not numbers.
     """
@@ -102,4 +102,4 @@ class Column:
     """A column of the table of main results: a cell a sample."""
 
     heading: str
-    cells: list[str]
+    cells: Sequence[str]

@@ -106,13 +106,9 @@ def finding(results: SampleResults) -> Finding:
 def overview(samples: Sequence[SampleResults]) -> Table:
     """One line a sample: the table that most readers look for."""
     found = [Column("sample", [results.sample.label for results in samples]), *columns(samples)]
-    # Narrow pages break cells before an arrow, nowhere else.
-    cells = [
-        [c.replace(" %", "\N{NO-BREAK SPACE}%").replace("→ ", _ARROW) for c in column.cells]
-        for column in found
-    ]
     headings = tuple(column.heading for column in found)
-    return Table(headings, list(zip(*cells, strict=True))).without_empty_columns()
+    rows = list(zip(*(column.cells for column in found), strict=True))
+    return Table(headings, rows).without_empty_columns()
 
 
 def columns(samples: Sequence[SampleResults]) -> list[Column]:
@@ -127,27 +123,23 @@ def columns(samples: Sequence[SampleResults]) -> list[Column]:
     ]
 
 
-_ARROW = "→\N{NO-BREAK SPACE}"
-
-
 def sample_table(samples: Sequence[SampleResults]) -> Table:
     """What the samples are."""
     rows = []
     for results in samples:
         sample, stats = results.sample, results.of(Correction).stats or Json(Path(), {})
         low, high = stats.number("reads.min_length"), stats.number("reads.max_length")
-        length = words.count(low) if low == high else f"{words.count(low)} to {words.count(high)}"
-        coverage = words.NOTHING
+        coverage: str = words.NOTHING
         if (value := stats.number("coverage.value")) is not None:
             origin = "estimated" if stats.get("coverage.estimated") else "given"
-            coverage = f"{words.decimal(value, 1)} ({origin})"
+            coverage = words.with_note(words.decimal(value, 1), origin)
         rows.append(
             (
                 sample.label,
                 sample.kind,
                 words.count(stats.number("reads.total")),
                 words.count(stats.number("reads.bases")),
-                length,
+                words.span(words.count(low), words.count(high)),
                 coverage,
                 "; ".join(f"{k}: {v}" for k, v in words.flat(dict(sample.parameters)).items()),
             )

@@ -128,7 +128,7 @@ class AssemblyStage(Stage):
                 parts.append(f"{what}: {pair[0]} before, {pair[1]} after")
         finding.sentences.append("; ".join([sentence, *parts]) + ".")
         finding.figures.append(
-            (f"{metric} of the contigs", f"{words.count(before)} → {words.count(after)}")
+            (f"{metric} of the contigs", words.change(words.count(before), words.count(after)))
         )
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
@@ -139,9 +139,8 @@ class AssemblyStage(Stage):
         for quast in reports:
             cell, metric = words.NOTHING, contiguity(quast)
             if quast is not None and metric is not None:
-                before, after = (quast.number(metric, variant) for variant in VARIANTS)
-                cell = f"{words.count(before)} → {words.count(after)}"
-                cell += f" ({metric})" if len(metrics) > 1 else ""
+                before, after = (words.count(quast.number(metric, name)) for name in VARIANTS)
+                cell = words.change(before, after, metric if len(metrics) > 1 else "")
             cells.append(cell)
         return [Column(metrics.pop() if len(metrics) == 1 else "contigs", cells)]
 

@@ -25,6 +25,7 @@ from ngsgpu.report.sections.classification.files import (
 )
 from ngsgpu.report.spread import MANY_SAMPLES
 from ngsgpu.report.stage import Stage
+from ngsgpu.report.words import Number
 
 _MAX_STRIPS: Final = 10
 _MAX_TAXA: Final = 15
@@ -251,14 +252,18 @@ def species_table(evidence: Sequence[SpeciesEvidence], unit: str = "reads") -> T
     rows = [
         (
             own.name, words.count(own.reads), words.percent(own.identity, 1),
-            f"{100 * own.low:.1f} to {100 * own.high:.1f}", words.decimal(own.evenness, 2),
-            f"< {_LEAST_CHANCE:g}" if own.chance < _LEAST_CHANCE else f"{own.chance:.2g}",
+            words.span(*(Number(f"{100 * end:.1f}", end, "%") for end in (own.low, own.high))),
+            words.decimal(own.evenness, 2), Number(_chance(own.chance), own.chance),
             ", ".join(filter(None, (own.called, own.note))),
         )
         for own in evidence[:_MAX_SPECIES]
     ]  # fmt: skip
     headings = ("species", unit, "identity", "95 % interval", "evenness", "by chance", "called as")
-    return Table(headings, rows, text_columns=frozenset({3, 6}))
+    return Table(headings, rows, text_columns=frozenset({6}))
+
+
+def _chance(value: float) -> str:
+    return f"< {_LEAST_CHANCE:g}" if value < _LEAST_CHANCE else f"{value:.2g}"
 
 
 _SHOWN: Final = ("species", "genus")
@@ -355,14 +360,15 @@ def _database_table(databases: Mapping[str, Path]) -> Table | None:
         facts = _facts(path)
         targets = facts.number("targets")
         without = facts.number("without_taxon")
-        share = f" ({words.share(without, targets)})" if without else ""
         rows.append(
             (
                 name,
                 words.count(targets),
                 words.count(facts.number("bases")),
                 words.count(facts.number("taxa")) if facts.number("taxa") else "no taxonomy",
-                words.count(without) + share,
+                words.with_share(words.count(without), words.share(without, targets))
+                if without
+                else words.count(without),
                 words.count(len(facts.entries("partitions")) or None),
                 str(facts.get("digest") or words.NOTHING)[:12],
             )

@@ -17,6 +17,7 @@ from ngsgpu.report.sections.correction import plots
 from ngsgpu.report.sections.correction.plots import PositionCounts, Spectrum, read_spectrum
 from ngsgpu.report.spread import Curve, curves
 from ngsgpu.report.stage import Stage, variants
+from ngsgpu.report.words import Number
 
 
 @dataclass(eq=False)
@@ -184,13 +185,13 @@ class CorrectionStage(Stage):
             return [truth.number(f"rates.{name}") if truth else None for truth in truths]
 
         errors = [
-            f"{words.rate(before)} → {words.rate(after)}" if truth else words.NOTHING
-            for truth, before, after in zip(
-                truths, rates("error_rate_before"), rates("error_rate_after"), strict=True
+            words.change(words.rate(before), words.rate(after))
+            for before, after in zip(
+                rates("error_rate_before"), rates("error_rate_after"), strict=True
             )
         ]
 
-        def counts(name: str) -> list[str]:
+        def counts(name: str) -> list[Number]:
             return [words.count(s.number(name) if s else None) for s in stats]
 
         false = rates("fp_per_million_corrections")
@@ -231,7 +232,7 @@ def _say_truth(truth: Json, finding: Finding) -> None:
         elif after > 0:
             sentence += f", {words.decimal(before / after, 1)} times lower"
         sentence += "."
-        finding.figures.append(("error rate", f"{words.rate(before)} → {words.rate(after)}"))
+        finding.figures.append(("error rate", words.change(words.rate(before), words.rate(after))))
     finding.sentences.append(sentence)
 
 
@@ -242,8 +243,7 @@ def _say_replaced(stats: Json, finding: Finding, *, has_truth: bool) -> None:
         return
     done = "masked (N)" if stats.get("parameters.mask") else "replaced"
     finding.sentences.append(
-        f"{words.count(replaced)} bases ({words.rate(replaced / bases) if bases else words.NOTHING}"
-        f" of all) were {done}, in {words.count(changed)} of {words.count(reads)} reads "
+        f"{words.count(replaced)} bases ({words.share(replaced, bases)} of all) were {done}, in {words.count(changed)} of {words.count(reads)} reads "
         f"({words.share(changed, reads)})."
     )
     if not has_truth:
