@@ -68,9 +68,9 @@ def change(before: Number, after: Number, note: str = "") -> Several:
     return Several(text, {BEFORE: before, " after": after, **notes})
 
 
-def with_share(number: Number, share: Number) -> Several:
-    """A count and its share, as ``14,990 (99.9 %)``."""
-    return Several(f"{number} ({share})", {"": number, SHARE: share})
+def with_share(what: str, share: Number) -> Several:
+    """A count or a name, and its share, as ``14,990 (99.9 %)``."""
+    return Several(f"{what} ({share})", {"": what, SHARE: share})
 
 
 def with_note(number: Number, note: str) -> Several:
@@ -156,8 +156,8 @@ def number_words(value: int, what: str) -> str:
 
 
 def listed(items: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+    """``a``, ``a and b``, ``a, b and c``; empty for none."""
+    return "".join(items) if len(items) < 2 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, str]:

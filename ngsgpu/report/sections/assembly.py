@@ -37,6 +37,20 @@ class Assembly:
     contigs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     quast: Quast | None = None
 
+    @property
+    def has_contigs(self) -> bool:
+        """Whether any assembly gave a contig."""
+        return any(len(lengths) for lengths in self.contigs.values())
+
+    @property
+    def ratio(self) -> float | None:
+        """Contiguity after correction by that before it; None if QUAST did not compare them."""
+        metric = contiguity(self.quast)
+        if self.quast is None or metric is None:
+            return None
+        before, after = (self.quast.number(metric, name) for name in VARIANTS)
+        return after / before if before and after is not None else None
+
 
 class AssemblyStage(Stage):
     """Assemblies of the uncorrected and of the corrected reads."""

@@ -59,6 +59,12 @@ class Composition:
         """All reads."""
         return self.root.clade + self.unclassified
 
+    @property
+    def species(self) -> list[Taxon]:
+        """The species with reads, most reads first."""
+        found = (taxon for taxon in self.root.walk() if taxon.code == "S" and taxon.clade)
+        return sorted(found, key=lambda taxon: (-taxon.clade, taxon.name))
+
 
 @dataclass(frozen=True)
 class Share:

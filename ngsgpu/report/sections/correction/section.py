@@ -177,7 +177,7 @@ class CorrectionStage(Stage):
         _say_kmers(found, finding)
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
-        """Reads, replaced bases, and how right they are."""
+        """Replaced bases, and how right they are."""
         stats = [results.of(Correction).stats for results in samples]
         truths = [results.of(Correction).truth for results in samples]
 
@@ -196,7 +196,6 @@ class CorrectionStage(Stage):
 
         false = rates("fp_per_million_corrections")
         return [
-            Column("reads", counts("reads.total")),
             Column("bases replaced", counts("corrected.bases")),
             Column("sensitivity", [words.decimal(rate, 4) for rate in rates("sensitivity")]),
             Column("FP per million corrections", [words.decimal(rate, 1) for rate in false]),
@@ -239,12 +238,12 @@ def _say_truth(truth: Json, finding: Finding) -> None:
 def _say_replaced(stats: Json, finding: Finding, *, has_truth: bool) -> None:
     reads, bases = stats.number("reads.total"), stats.number("reads.bases")
     changed, replaced = stats.number("corrected.reads"), stats.number("corrected.bases")
-    if changed is None or replaced is None or reads is None:
+    if changed is None or replaced is None or not reads:
         return
     done = "masked (N)" if stats.get("parameters.mask") else "replaced"
     finding.sentences.append(
-        f"{words.count(replaced)} bases ({words.share(replaced, bases)} of all) were {done}, in {words.count(changed)} of {words.count(reads)} reads "
-        f"({words.share(changed, reads)})."
+        f"{words.count(replaced)} bases ({words.share(replaced, bases)} of all) were {done}, in "
+        f"{words.count(changed)} of {words.count(reads)} reads ({words.share(changed, reads)})."
     )
     if not has_truth:
         finding.figures.append((f"bases {done}", words.count(replaced)))
