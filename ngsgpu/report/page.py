@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 
 from ngsgpu.report import words
 
@@ -52,6 +53,11 @@ class Plot:
     svg: str
     caption: str
     is_wide: bool = False
+
+    @property
+    def element(self) -> str:
+        """The drawing as HTML that screen readers name by the caption."""
+        return self.svg.replace("<svg", f'<svg role="img" aria-label="{escape(self.caption)}"', 1)
 
 
 @dataclass

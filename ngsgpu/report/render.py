@@ -7,6 +7,7 @@ from typing import Any
 
 from ngsgpu._version import __version__
 from ngsgpu.report import summary, words
+from ngsgpu.report.counts import empty_samples
 from ngsgpu.report.exports.methods import SOURCES, Methods
 from ngsgpu.report.exports.software import read_runs
 from ngsgpu.report.model import Study
@@ -110,4 +111,5 @@ def report_context(study: Study) -> dict[str, Any]:
         "sources": SOURCES,
         "missing": summary.missing_table(samples),
         "failures": summary.failures(samples),
+        "empty": empty_samples(samples),
     }

@@ -248,7 +248,9 @@ def _extension(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     stats = [(r.sample.label, s) for r in samples if (s := r.of(Extension).stats) is not None]
     what = "the coverage is too low or the estimated insert size is wrong; give --insert-size if "
     what += "you know it"
-    origins = {own.get("insert.estimated") is True for _, own in stats}
+    origins = {
+        own.get("insert.estimated") is True for _, own in stats if own.number("pairs.connected")
+    }
     told = ", estimated from connected pairs" if True in origins else ", as given"
     name = f"mean insert size{told if len(origins) == 1 else ''}"
     yield from _joined("Extension", "connected", stats, (name, "insert.mean"), what)
