@@ -1,8 +1,9 @@
 """Missing results: never made or, in a workflow that continues without them, failed.
 
-A job of the workflow that fails permanently writes a note in place of its results: a first line
-that no result begins with, the job's log, and the log's last line. Dependent jobs pass the note on,
-so every result that depends on it has the same note.
+A job of the workflow that fails permanently leaves its results empty and writes a note beside each,
+``NAME.failed``: the job's log, and the log's last error. ``NAME.skipped`` is the same where there was
+nothing to make a result from. Dependent jobs pass the note on, so every result that depends on it has
+the same note.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_FAILED: Final = b"#ngsgpu-failed\n"
-_SKIPPED: Final = b"#ngsgpu-skipped\n"
+_KINDS: Final = ("failed", "skipped")
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ def explained(notes: Iterable[Note]) -> list[str]:
 
 
 def read_note(path: Path) -> Note | None:
-    """Read the note in place of a result; None for a result, or for nothing."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        first = file.readline(len(_SKIPPED))
-        if first not in (_FAILED, _SKIPPED):
-            return None
-        log, _, message = file.read().decode("utf-8", "replace").partition("\n")
-    return Note(log, " ".join(message.split()) or "it said nothing", first == _FAILED)
+    """Read the note beside a result; None for a result, or for nothing."""
+    for kind in _KINDS:
+        try:
+            text = path.with_name(f"{path.name}.{kind}").read_text("utf-8", "replace")
+        except OSError:
+            continue
+        log, _, message = text.partition("\n")
+        return Note(log, " ".join(message.split()) or "it said nothing", kind == "failed")
+    return None
 
 
 def is_present(path: Path | None, what: str, missing: list[str]) -> bool:

@@ -10,7 +10,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.report.render import render_report
 from ngsgpu.report.sections.devices import devices_figure, devices_tables, read_spans
 from ngsgpu.report.study import read_study
-from tests.support.report import Page, statistics, write_json
+from tests.support.report import Page, statistics, write_json, write_note
 
 NOON = "2026-11-22T12:{}.000Z"
 
@@ -50,7 +50,7 @@ def study(tmp_path):
         search = job("3", "40:00", gpu("a", "40:00", until), gpu("b", "40:00", until))
         head = {"schema": "ngsgpu.classify", "schema_version": 1, "backend": "cuda"}
         write_json(tmp_path / f"search_{name}.json", head | {"job": search})
-    (tmp_path / "failed.json").write_text("#ngsgpu-failed\nlog\nno memory\n")
+    write_note(tmp_path / "failed.json", "log", "no memory")
     write_json(tmp_path / "merge.json", {"backend": "cpu", "job": on_cpu("00:05", "00:09")})
     jobs = {"classify": {name: f"search_{name}.json" for name in "xy"},
             "build": {"a": "failed.json", "b": "gone.json", "c": "merge.json"}}  # fmt: skip

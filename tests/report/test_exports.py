@@ -19,7 +19,7 @@ from ngsgpu.report.page import SampleSection, Table
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
 from ngsgpu.report.words import NOTHING
-from tests.support.report import Page, fastp, statistics, write_json, write_text
+from tests.support.report import Page, fastp, statistics, write_json, write_note, write_text
 
 
 def written_study(folder: Path, **changes: Any) -> Path:
@@ -27,7 +27,7 @@ def written_study(folder: Path, **changes: Any) -> Path:
     write_json(folder / "a/qc/raw.json", fastp(adapters=9))
     write_json(folder / "a/qc/corrected.json", fastp())
     write_json(folder / "a/correct.json", statistics())
-    write_text(folder / "b/correct.json", "#ngsgpu-failed\nlogs/x\nno <memory>\n")
+    write_note(folder / "b/correct.json", "logs/x", "no <memory>")
     for job in ("check_reads/a", "correct_reads/a", "assemble_reads/a"):
         write_text(folder / f"benchmarks/{job}.tsv", "s\n1\n")
     benchmarks = {

@@ -14,9 +14,9 @@ from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.model import Study
 from ngsgpu.report.render import render_report, report_context
 from ngsgpu.report.study import read_study
-from tests.support.report import Page, fastp, write_json, write_text
+from tests.support.report import Page, fastp, write_json, write_note
 
-NOTE = "#ngsgpu-failed\nlogs/correct_reads/real.log\nreal_R1.fq.gz: record 9 is damaged\n"
+NOTE = ("logs/correct_reads/real.log", "real_R1.fq.gz: record 9 is damaged")
 
 
 def counted(adapters: int = 2, **changes: float) -> dict[str, Any]:
@@ -33,8 +33,15 @@ def study(manifest: Path, results: Path) -> Study:
         write_json(results / f"sim/qc/{variant}.fastp.json", fastp())
     write_json(results / "real/qc/raw.fastp.json", counted(99, q30_rate=0.31, total_reads=100))
     for path in ("correct/stats.json", "qc/corrected.fastp.json"):
-        write_text(results / "real" / path, NOTE)
+        write_note(results / "real" / path, *NOTE)
     return fill_from_layout(read_study(manifest), results)
+
+
+def mend_correction(results: Path) -> None:
+    """Put statistics where correction failed."""
+    stats = results / "real/correct/stats.json"
+    stats.with_name("stats.json.failed").unlink()
+    stats.write_text((results / "sim/correct/stats.json").read_text())
 
 
 def test_correction_that_trims_is_not_said_to_keep_lengths(study: Study, results: Path) -> None:
@@ -49,7 +56,7 @@ def test_correction_that_trims_is_not_said_to_keep_lengths(study: Study, results
 
 
 def test_reads_before_correction_alone(study: Study, results: Path) -> None:
-    write_text(results / "sim/qc/corrected.fastp.json", NOTE)
+    write_note(results / "sim/qc/corrected.fastp.json", *NOTE)
     assert "fastp looked at the reads. Adapters" in Page(render_report(study)).text
 
 
@@ -69,26 +76,24 @@ def test_part_of_a_file_is_not_the_quality_of_a_sample(study: Study) -> None:
 
 
 @pytest.mark.parametrize(
-    ("correct", "words"),
-    [(NOTE, "Failed sample: fastp found no reads."), (None, "Empty sample: there are no reads.")],
+    ("is_corrected", "words"),
+    [(False, "Failed sample: fastp found no reads."), (True, "Empty sample: there are no reads.")],
 )
 def test_no_reads_have_no_quality(
-    study: Study, results: Path, correct: str | None, words: str
+    study: Study, results: Path, is_corrected: bool, words: str
 ) -> None:
     none = counted(0, total_reads=0, total_bases=0, q30_rate=0, gc_content=0)
     write_json(results / "real/qc/raw.fastp.json", none)
-    if correct is None:
-        sim = results / "sim/correct/stats.json"
-        write_text(results / "real/correct/stats.json", sim.read_text())
+    if is_corrected:
+        mend_correction(results)
     page = Page(render_report(study)).text
     assert "bases of Q30 or more 0.00 %" not in page
     assert words in page and "trimming or sequencing again" not in page
 
 
 def test_reads_of_a_later_failure_are_the_samples(study: Study, results: Path) -> None:
-    sim = results / "sim/correct/stats.json"
-    write_text(results / "real/correct/stats.json", sim.read_text())
-    write_text(results / "real/quast/report.tsv", NOTE)
+    mend_correction(results)
+    write_note(results / "real/quast/report.tsv", *NOTE)
     page = Page(render_report(study)).text
     assert "Failed sample" not in page
     assert "1 of 2 samples (real) below 75 % of Q30" in page

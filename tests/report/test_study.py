@@ -12,7 +12,7 @@ from ngsgpu.errors import InputError, OutputError
 from ngsgpu.report.layout import fill_from_layout, study_from_layout
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
-from tests.support.report import write_json, write_text
+from tests.support.report import write_json, write_note, write_text
 
 
 def test_files_come_from_the_layout(manifest: Path, results: Path) -> None:
@@ -124,11 +124,11 @@ def test_manifest_that_cannot_be_written(manifest: Path, tmp_path: Path) -> None
         read_study(manifest).write(tmp_path / "no" / "study.json")
 
 
-def test_notes_in_place_of_results_are_told(results: Path) -> None:
-    note = "#ngsgpu-failed\nlogs/correct_reads/sim.log\nngsgpu: error: <bad>\n"
-    write_text(results / "sim/correct/stats.json", note)
-    write_text(results / "sim/kmers/corrected.tsv", note)
-    write_text(results / "real/quast/report.tsv", "#ngsgpu-skipped\nlogs/q.log\nno contig\n")
+def test_notes_beside_results_are_told(results: Path) -> None:
+    note = ("logs/correct_reads/sim.log", "ngsgpu: error: <bad>")
+    write_note(results / "sim/correct/stats.json", *note)
+    write_note(results / "sim/kmers/corrected.tsv", *note)
+    write_note(results / "real/quast/report.tsv", "logs/q.log", "no contig", "skipped")
     page = render_report(study_from_layout(results))
     assert page.count("ngsgpu: error: &lt;bad&gt; (logs/correct_reads/sim.log)") == 2
     assert "statistics of the correction (failed: logs/correct_reads/sim.log)" in page

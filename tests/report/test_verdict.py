@@ -9,7 +9,7 @@ from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.model import Study
 from ngsgpu.report.render import render_report, report_context
 from ngsgpu.report.study import read_study
-from tests.support.report import Page, fastp, statistics, write_json, write_text
+from tests.support.report import Page, fastp, statistics, write_json, write_note
 
 
 def steps(study: Study) -> dict[str, tuple[str, ...]]:
@@ -50,17 +50,17 @@ def test_samples_without_a_value_are_not_averaged(manifest: Path, results: Path)
     assert "mean of the insert size, as given –" in text  # noqa: RUF001
 
 
-def failed(sample: str, rule: str) -> str:
-    """The note of a job that failed."""
-    return f"#ngsgpu-failed\nlogs/{rule}/{sample}.log\n{rule} said no\n"
+def fail(path: Path, sample: str, rule: str) -> None:
+    """Leave what a job leaves that failed."""
+    write_note(path, f"logs/{rule}/{sample}.log", f"{rule} said no")
 
 
 def test_a_step_that_failed_for_a_sample_is_not_ok(manifest: Path, results: Path) -> None:
     document = joined("ngsgpu.extend", "connected", 9, "insert", 320.0)
     write_json(results / "sim/extend/stats.json", document)
-    write_text(results / "real/extend/stats.json", failed("real", "extend_pairs"))
+    fail(results / "real/extend/stats.json", "real", "extend_pairs")
     for sample in ("sim", "real"):
-        write_text(results / sample / "unitigs/raw/stats.json", failed(sample, "build_unitigs"))
+        fail(results / sample / "unitigs/raw/stats.json", sample, "build_unitigs")
     study = fill_from_layout(read_study(manifest), results)
     found = steps(study)
     assert found["Extension"][2] == "1 of 2 samples (real) failed: the reason is above."
@@ -71,10 +71,9 @@ def test_a_step_that_failed_for_a_sample_is_not_ok(manifest: Path, results: Path
 
 
 def test_steps_without_input_did_not_fail(manifest: Path, results: Path) -> None:
-    note = failed("real", "correct_reads")
     paths = "correct/stats.json", "qc/corrected.fastp.json", "extend/stats.json", "quast/report.tsv"
     for path in paths:
-        write_text(results / "real" / path, note)
+        fail(results / "real" / path, "real", "correct_reads")
     write_json(results / "real/qc/raw.fastp.json", fastp())
     document = joined("ngsgpu.extend", "connected", 9, "insert", 320.0)
     write_json(results / "sim/extend/stats.json", document)

@@ -75,6 +75,12 @@ def write_json(path: Path, document: Any) -> Path:
     return path
 
 
+def write_note(path: Path, log: str, message: str, kind: str = "failed") -> None:
+    """What a job of the workflow leaves that failed: an empty result, and the reason beside it."""
+    write_text(path, "{}\n" if path.suffix == ".json" else "")
+    write_text(path.with_name(f"{path.name}.{kind}"), f"{log}\n{message}\n")
+
+
 def write_text(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

@@ -198,9 +198,12 @@ def test_partition_that_was_not_built_elsewhere(snakemake: Snakemake, classified
     folder = classified / "half"
     assert main(["db", "plan", str(classified / "genomes"), "-d", str(folder)]) == 0
     write_sheets(classified, "a,1_1.gz\n", "database,path\nhalf,half\n")
-    run(snakemake, "--", "results/databases/half/plan.json")
-    text = (classified / "results/databases/half/plan.json").read_text()
-    assert text.startswith("#ngsgpu-failed") and "is not built" in text
+    result = snakemake("--cores", "2", "--", "results/databases/half/plan.json")
+    assert result.returncode == 1 and "a partition of the database is not built" in result.stdout
+    assert not (classified / "results/databases/half/plan.json").exists()
+    run(snakemake, "--until", "check_database")
+    note = (classified / "results/databases/half/plan.json.failed").read_text()
+    assert "a partition of the database is not built" in note
 
 
 def test_large_inputs_ask_for_more(snakemake: Snakemake, classified: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from pathlib import Path
 
@@ -17,7 +18,7 @@ rule all:
     input: "permanent.txt", "memory.txt", "refused.txt", "dependent.txt", "binary.gz"
 
 rule permanent:
-    output: "permanent.txt", directory("folder")
+    output: "permanent.txt", "reads.fastq.gz", "stats.json", directory("folder")
     log: "logs/permanent.log"
     retries: RETRIES
     params: guard=guard
@@ -62,15 +63,44 @@ def test_only_memory_and_time_are_tried_again(snakemake: Snakemake, study: Path)
     snakefile.write_text(RULES)
     result = snakemake("--cores", "1", snakefile=snakefile)
     assert result.returncode == 0, result.stdout
-    note = "#ngsgpu-failed\nlogs/permanent.log\nngsgpu: error: no <memory>\n"
-    assert (study / "permanent.txt").read_text() == note
-    assert (study / "dependent.txt").read_text() == note and not (study / "ran").exists()
+    note = "logs/permanent.log\nngsgpu: error: no <memory>\n"
+    outputs = ("permanent.txt", "reads.fastq.gz", "stats.json", "folder/ngsgpu", "dependent.txt")
+    assert [(study / f"{name}.failed").read_text() for name in outputs] == [note] * 5
+    assert not (study / "ran").exists()
+    # Whoever takes them all the same finds nothing in them, in the format that the name says.
+    assert (study / "permanent.txt").read_text() == (study / "dependent.txt").read_text() == ""
+    assert gzip.decompress((study / "reads.fastq.gz").read_bytes()) == b""
+    assert json.loads((study / "stats.json").read_text()) == {}
     assert (study / "tried_permanent").read_text() == "x\n"
     assert (study / "tried").read_text() == "100 7\n200 14\n400 28\n"
-    assert "Cannot allocate memory" in (study / "memory.txt").read_text()
+    assert "Cannot allocate memory" in (study / "memory.txt.failed").read_text()
     assert (study / "refused.txt").read_text() == ""
     assert (study / "binary.gz").read_bytes() == b"\x1f\x8b\0"
     assert sorted(path.name for path in (study / "logs").iterdir() if "tries" in path.name) == []
+
+
+def test_a_file_that_is_asked_for_is_made_or_missing(snakemake: Snakemake, study: Path) -> None:
+    """No report tells of the failure, so Snakemake has to."""
+    snakefile = study / "Snakefile"
+    snakefile.write_text(RULES)
+    for target in ("stats.json", "dependent.txt"):
+        result = snakemake("--cores", "1", "--", target, snakefile=snakefile)
+        assert result.returncode == 1 and "no <memory>" in result.stdout, result.stdout
+        assert list(study.glob("*.failed")) == [] and not (study / target).exists()
+
+
+def test_what_failed_is_cleared_by_the_next_run(snakemake: Snakemake, study: Path) -> None:
+    snakefile = study / "Snakefile"
+    snakefile.write_text(RULES)
+    assert snakemake("--cores", "1", snakefile=snakefile).returncode == 0
+    snakefile.write_text(
+        RULES.replace("exit 2)", "touch {output[0]} {output[1]} {output[2]}; exit 0)")
+    )
+    result = snakemake("--cores", "1", snakefile=snakefile)
+    assert result.returncode == 0, result.stdout
+    assert (study / "ran").exists() and (study / "stats.json").read_text() == ""
+    left = sorted(str(path.relative_to(study)) for path in study.rglob("*.failed"))
+    assert left == ["memory.txt.failed"]
 
 
 def test_cluster_job_leaves_trying_again_to_who_submitted_it(
@@ -88,7 +118,7 @@ def test_cluster_job_leaves_trying_again_to_who_submitted_it(
     # The third is the last one, wherever it runs.
     result = snakemake(*options, "--attempt", "3", "--", "memory.txt", snakefile=snakefile)
     assert result.returncode == 0, result.stdout
-    assert (study / "memory.txt").read_text().startswith("#ngsgpu-failed")
+    assert "Cannot allocate memory" in (study / "memory.txt.failed").read_text()
 
 
 @pytest.fixture
@@ -134,8 +164,11 @@ def test_broken_sample_beside_a_good_one(
     assert "Assembly of the uncorrected and corrected reads gave no contigs" in page
     assert "Skipped: no contig of at least 500 bases" in page
     assert "reads were classified with human" in page
-    assert not (study / "results/good/correct/stats.json").read_text().startswith("#")
-    assert (study / "results/broken/correct/stats.json").read_text().startswith("#ngsgpu-failed")
+    corrected = study / "results/broken/correct"
+    assert "record 51" in (corrected / "stats.json.failed").read_text()
+    assert json.loads((corrected / "stats.json").read_text()) == {}
+    assert gzip.decompress((corrected / "reads.fastq.gz").read_bytes()) == b""
+    assert sorted((study / "results/good").rglob("*.failed")) == []
     # Not forgotten the next time, and gone once the file is mended.
     again = snakemake("--dry-run", "--quiet", "rules", env=tools)
     assert jobs(again.stdout)["check_study"] == 1 and "write_report" not in jobs(again.stdout)
@@ -144,6 +177,7 @@ def test_broken_sample_beside_a_good_one(
     assert mended.returncode == 0, mended.stdout
     page = (study / "results/report.html").read_text()
     assert "these samples lack results" not in page and "record 51" not in page
+    assert sorted((study / "results").rglob("*.failed")) == []
 
 
 def test_stages_can_be_switched_off(snakemake: Snakemake, study: Path) -> None:

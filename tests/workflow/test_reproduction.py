@@ -17,6 +17,7 @@ import yaml
 
 from benchmarks.peers.classifiers import PROGRAMS
 from benchmarks.peers.commands import COMMANDS
+from tests.support.report import write_note
 from tests.support.workflow import ROOT, Snakemake, jobs, write_program
 
 CONFIGS = sorted((ROOT / "config" / "reproduce").glob("*/small.yaml"))
@@ -221,7 +222,7 @@ def test_measured_stands_beside_published(tmp_path: Path) -> None:
     rates["fp_per_million_corrections"] = 10989.0
     judged, failed = tmp_path / "judged.json", tmp_path / "failed.json"
     judged.write_text(json.dumps({"all_reads": {"totals": totals, "rates": rates}}))
-    failed.write_text("#ngsgpu-failed\nlogs/x.log\nout of memory\n")
+    write_note(failed, "logs/x.log", "out of memory")
     described = {
         "title": "T", "source": "S", "scale": "small", "stage": "correct", "threads": 2,
         "beside": {"one": ["A1"]}, "counterparts": {"ngsgpu": "CARE", "left_out": "Musket"},

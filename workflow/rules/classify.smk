@@ -58,6 +58,7 @@ rule classify_partition:
         gpu=gpus("classify"),
     params:
         guard=guard_classification,
+        goes_on=lambda wildcards, input: "true" if goes_on() else "false",
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         number=lambda wildcards: int(wildcards.partition),
         candidates=lambda wildcards, output: f"{output.candidates}/{{sample}}.cand",
@@ -77,11 +78,11 @@ rule classify_partition:
         'mkdir -p "$(dirname {params.stats:q})"; '
         ": > {log:q}; folder={output.candidates:q}; sheet=$folder/samples.tsv; "
         # Those that have left the batch are still in the sheet. A sample whose correction or merging
-        # failed has notes for reads, to be handed on.
+        # failed has notes beside its reads, to be passed on.
         'head -n 1 {input.samples:q} > "$sheet"; '
         "while IFS= read -r row; do IFS=$'\t' read -r name first _ <<< \"$row\"; "
         'if [[ " {params.names} " != *" $name "* ]]; then continue; fi; '
-        'if noted "$first"; then cat "$first" > "$folder/$name.cand"; '
+        'if noted "$first"; then pass_on "$first" "$folder/$name.cand"; '
         'else echo "$row" >> "$sheet"; fi; done < <(tail -n +2 {input.samples:q}); '
         'status=0; if (($(wc -l < "$sheet") > 1)); then classify "$sheet" || status=$?; fi; '
         "if ((status == 2)); then "
@@ -89,7 +90,7 @@ rule classify_partition:
         'status=0; for name in $(tail -n +2 "$sheet" | cut -f 1 | uniq); do '
         'awk -F \'\t\' -v name="$name" \'NR == 1 || $1 == name\' "$sheet" > "$folder/one.tsv"; '
         'status=0; classify "$folder/one.tsv" || status=$?; '
-        'if ((status == 2)); then note failed "$(last_error)" "$folder/$name.cand"; '
+        'if ((status == 2)) && {params.goes_on}; then note failed "$(last_error)" "$folder/$name.cand"; '
         "elif ((status)); then exit $status; fi; done; "
         "elif ((status)); then exit $status; fi; "
         'rm -f "$sheet" "$folder/one.tsv"'

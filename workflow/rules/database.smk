@@ -30,9 +30,7 @@ rule plan_database:
         options=plan_options,
         extra=config["database"]["extra"],
     shell:
-        # What failed once may have left a note where the database goes, and nothing else.
         "{params.guard} {log:q}; "
-        "if noted {output.manifest:q}; then rm {output.manifest:q}; fi; "
         "(ngsgpu db plan --update {params.options} -d {params.database:q} --threads {threads}"
         " --memory {resources.mem_mb}M {params.extra} && touch {output.manifest:q}"
         " && ngsgpu db info -d {params.database:q} --json > {output.plan:q}) 2> {log:q} >&2"

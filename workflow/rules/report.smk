@@ -171,9 +171,9 @@ rule run_multiqc:
         'printf "%s\\n" {params.settings:q} > "$work/settings.yaml"; '
         # MultiQC knows versions by the file's name.
         'cp {input.software:q} "$work/software_mqc_versions.yml"; '
-        # Failed samples have notes instead (see failures.smk).
+        # Beside those of failed samples are notes (see failures.smk).
         '{{ echo "$work/software_mqc_versions.yml"; for file in {input.results:q}; do'
-        ' grep -q -m 1 \'^#ngsgpu-\' "$file" || echo "$file"; done; }} > "$work/list"; '
+        ' [[ -e $file.failed || -e $file.skipped ]] || echo "$file"; done; }} > "$work/list"; '
         'multiqc --force --config "$work/settings.yaml" --title {params.title:q}'
         " --filename multiqc_report.html --outdir {params.directory:q}"
         ' --file-list "$work/list" > {log:q} 2>&1'

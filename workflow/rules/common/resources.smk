@@ -101,13 +101,13 @@ def depletion_memory(wildcards, input, attempt):
 def planned_partition(wildcards, input):
     """What the plan says of a job's partition.
 
-    None if planning failed and left a note, or if the sheet asks for more partitions than the last
+    None if planning failed, or if the sheet asks for more partitions than the last
     plan has: it is made anew before the job runs.
     """
     try:
         plan = json.loads(Path(input.plan).read_text())
         return plan["partitions"][int(wildcards.partition)]
-    except (ValueError, IndexError):
+    except (ValueError, LookupError):
         return None
 
 
