@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.report import statistics, write_json, write_text
+from tests.support.report import statistics, write_json, write_note, write_text
 
 SPECIES: Final = ("Escherichia coli", "Salmonella enterica", "Klebsiella oxytoca")
 _LENGTH: Final = 150
@@ -57,13 +57,18 @@ class _Sample:
         return self.files
 
     def _failed(self) -> dict[str, Any]:
-        note = f"#ngsgpu-failed\nlogs/correct_reads/{self.name}.log\nrecord 9 is damaged\n"
         places = {"correct": "correct/stats.json", "merge": "merge/stats.json"}
-        self.files |= {key: self._text(place, note) for key, place in places.items()}
-        names = {key: self._text(f"assembly/{key}/contigs.fasta", note) for key in _ARMS}
+        self.files |= {key: self._note(place) for key, place in places.items()}
+        names = {key: self._note(f"assembly/{key}/contigs.fasta") for key in _ARMS}
         self._keep("contigs", names)
-        self._keep("quast", self._text("quast/report.tsv", note))
+        self._keep("quast", self._note("quast/report.tsv"))
         return self.files
+
+    def _note(self, place: str, kind: str = "failed") -> str:
+        log = f"logs/correct_reads/{self.name}.log"
+        message = "record 9 is damaged" if kind == "failed" else "no contig of at least 500 bases"
+        write_note(self.folder / self.name / place, log, message, kind)
+        return f"{self.name}/{place}"
 
     def _keep(self, name: str, value: Any) -> None:
         self.files[name] = value
@@ -153,10 +158,11 @@ class _Sample:
             place = self._text(f"assembly/{arm}/contigs.fasta", contigs)
             self.files.setdefault("contigs", {})[arm] = place
             n50[arm] = _n50([length // 4 * 4 for length in lengths])
-        table = "#ngsgpu-skipped\nlogs/quast.log\nno contig of at least 500 bases for QUAST\n"
         if number and self.kind != "short":
             table = f"Assembly\traw\tcorrected\nN50\t{n50['raw']}\t{n50['corrected']}\n"
-        self._keep("quast", self._text("quast/report.tsv", table))
+            self._keep("quast", self._text("quast/report.tsv", table))
+        else:
+            self._keep("quast", self._note("quast/report.tsv", "skipped"))
 
     def _calls(self) -> None:
         left, lines = self.kept, []
