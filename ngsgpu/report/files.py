@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,11 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError, unreadable
 from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
+
+_DEEPEST: Final = 100
+"""Levels of a JSON document at most; those of ngsgpu have fewer than ten."""
+_TOO_DEEP: Final = f"it is nested more than {_DEEPEST} deep"
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 def _read_text(path: Path, remedy: str) -> str:
@@ -34,13 +40,39 @@ def load_json(path: Path, remedy: str) -> Any:
     """Read a JSON file.
 
     Raises:
-        InputError: it cannot be read or is not JSON.
+        InputError: it cannot be read, is not JSON, or cannot be shown.
     """
     try:
-        return json.loads(_read_text(path, remedy))
+        document = json.loads(_read_text(path, remedy))
     except json.JSONDecodeError as error:
         cause = f"it is not valid JSON ({error.msg})"
         raise InputError(path, cause, remedy, line=error.lineno) from error
+    except RecursionError as error:
+        raise InputError(path, _TOO_DEEP, remedy) from error
+    except ValueError as error:
+        raise InputError(path, "a number in it has too many digits", remedy) from error
+    if cause := _unfit(document):
+        raise InputError(path, cause, remedy)
+    return document
+
+
+def _unfit(document: Any) -> str:
+    """Why a document cannot be shown; empty if it can."""
+    level = [document]
+    for _ in range(_DEEPEST):
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+            elif isinstance(value, str) and _HALF.search(value):
+                return f"it holds half of a character (a lone surrogate): {ascii(value)[:60]}"
+        if not inner:
+            return ""
+        level = inner
+    return _TOO_DEEP
 
 
 def read_json(path: Path, schema: str, version: int, *others: str) -> dict[str, Any]:
@@ -60,6 +92,11 @@ def read_json(path: Path, schema: str, version: int, *others: str) -> dict[str, 
             "make the file with this version of ngsgpu",
         )
     return document
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that is shown without losing itself: finite, below 1e300."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 _LARGEST_VALUE: Final = 10_000_000
@@ -88,9 +125,9 @@ class Json:
         value = self.get(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not _is_number(value):
             raise self._wrong(key, "is not a number")
-        return value
+        return cast(float, value)
 
     def moment(self, key: str) -> float:
         """A time as statistics have it, in seconds since the epoch."""
@@ -112,9 +149,7 @@ class Json:
     def as_array(self, value: Any, key: str) -> NDArray[np.float64]:
         """Check that a value is a list of numbers, and turn it into an array."""
         numbers = value if value is not None else []
-        if not isinstance(numbers, list) or not all(
-            isinstance(n, int | float) and not isinstance(n, bool) for n in numbers
-        ):
+        if not isinstance(numbers, list) or not all(map(_is_number, numbers)):
             raise self._wrong(key, "is not a list of numbers")
         return np.array(numbers, dtype=np.float64)
 

@@ -74,8 +74,8 @@ def make_study(folder: Path) -> Path:
     for key, found in (("mapped", MAPPED), ("merging", MERGING)):
         names[key] = str(write_json(home / f"{key}.json", found).relative_to(folder))
     unitigs = {"schema": "ngsgpu.unitigs", "schema_version": 1, "kmer": 21, "n50": 90, "unitigs": 8}
-    found = write_json(home / "unitigs.json", unitigs)
-    names["unitigs"] = {"raw": str(found.relative_to(folder))}
+    path = write_json(home / "unitigs.json", unitigs)
+    names["unitigs"] = {"raw": str(path.relative_to(folder))}
     texts = {
         "quast_extended": EXTENDED_QUAST,
         "quast_engines": ENGINES,

@@ -76,7 +76,7 @@ def _unit_of(cells: Sequence[str]) -> str:
 def raw(cell: str) -> str:
     """The value of a cell in its unit, with all its digits; words as they are."""
     if not isinstance(cell, Number):
-        return "" if cell == words.NOTHING else str(cell)
+        return "" if cell == words.NOTHING else cell.replace("\N{NO-BREAK SPACE}", " ")
     value = cell.value
     if value is None:
         return ""
