@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ngsgpu.io.gpu.parse import TILE
+from ngsgpu.io.text.sample import MOST_SAMPLED
 from ngsgpu.minhash.gpu import FUNCTIONS_PER_PASS
 
 BYTES_PER_SECOND = 4.3e12
@@ -113,6 +114,12 @@ def correct_anchors(load: Load) -> tuple[float, float]:
     return moved, load.found * (40 + 25 * load.words) + load.kept * 40.0 * halves
 
 
+def sample_bases(load: Load) -> tuple[float, float]:
+    """The sample's letters out, once; rows that are sampled before the step grows come on top."""
+    reads = min(load.reads, 2 * MOST_SAMPLED)
+    return reads * load.bases / max(1, load.reads), 0.0
+
+
 MODELS: dict[str, Model] = {
     # Reading: a chunk comes from the memory once, and from the cache for all but the first kernel.
     "count_lines": lambda load: (load.file_bytes, load.file_bytes),
@@ -120,6 +127,7 @@ MODELS: dict[str, Model] = {
     "list_lines": lambda load: (16.0 * load.reads, load.file_bytes),
     "check_records": lambda load: (12.0 * load.reads, 15.0 * load.file_bytes),
     "check_mates": lambda load: (0.0, float(load.file_bytes - 2 * load.bases)),
+    "sample_bases": sample_bases,
     "pack_records": lambda load: (
         load.plane_bytes + load.quality_bytes + 4 * load.reads,
         10.0 * load.bases,
@@ -297,6 +305,7 @@ EXTENSION_MODELS: dict[str, Callable[[ExtensionLoad], tuple[float, float]]] = {
         "list_lines",
         "check_records",
         "check_mates",
+        "sample_bases",
         "pack_records",
     )
 } | {

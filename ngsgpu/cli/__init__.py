@@ -94,6 +94,7 @@ def _log_to_stderr() -> None:
 
 def _register() -> None:
     from ngsgpu.cli import (
+        adapters,
         assemble,
         classify,
         correct,
@@ -115,7 +116,7 @@ def _register() -> None:
     from ngsgpu.cli.options import add_commands
 
     add_commands(app, correct.correct, extend.extend, merge.merge)
-    add_commands(app, deplete.deplete, deplete.deplete_index)
+    add_commands(app, deplete.deplete, deplete.deplete_index, adapters.adapters)
     add_commands(app, unitigs.unitigs, assemble.assemble)
     add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
     add_commands(app, report.report, doctor.doctor)

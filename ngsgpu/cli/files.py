@@ -80,6 +80,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     | {"flash_prefix": Role.CHECKED_LATER},
     "deplete": _READS | {"index": Role.READ} | _written("out1", "out2", "stats"),
     "deplete-index": dict.fromkeys(("references", "exclude"), Role.READS) | _written("out"),
+    "adapters": _READS | _written("fasta", "stats"),
     "kmers count": _READS | _written("out", "histo_file"),
     "kmers histo": {"database": Role.DATABASE} | _written("out"),
     "kmers dump": {"database": Role.DATABASE} | _written("out"),

@@ -85,14 +85,18 @@ def count(
     """
     from pathlib import Path
 
+    from ngsgpu.io.inputs import ReadFiles
     from ngsgpu.io.output.atomic import AtomicFile
+    from ngsgpu.io.text.sample import ReadSample
     from ngsgpu.kmers import CountParameters, count_files, histogram_of_files, open_database
+    from ngsgpu.run.trimming import warn_of_adapters
 
     if out is None and histo_file is None:
         raise UsageError("no output given; name a folder with -o, or a file with --histo")
     parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
     paths, offset = [*in1, *(in2 or [])], phred(phred_offset)
     compute = Compute(threads, backend, gpus, gpu_memory, quiet, memory)
+    sample = ReadSample()
     with (
         nullcontext() if histo_file is None else AtomicFile(histo_file) as shown,
         open_run(compute, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as (_, options),
@@ -105,16 +109,24 @@ def count(
         if out is not None:
             also = None if shown is None else lambda own: write(own.histogram(options.threads))
             source = count_files(
-                paths, out, parameters, phred_offset=offset, options=options, also=also
-            )
+                paths, out, parameters, phred_offset=offset, options=options, also=also,
+                sample=sample,
+            )  # fmt: skip
             distinct = len(open_database(out, check=False))
         else:
             beside = Path.cwd() / "kmers" if histo_file == "-" else Path(str(histo_file))
             histogram, source = histogram_of_files(
-                paths, parameters, beside=beside, phred_offset=offset, options=options
-            )
+                paths, parameters, beside=beside, phred_offset=offset, options=options,
+                sample=sample,
+            )  # fmt: skip
             write(histogram).commit()
             distinct = int(histogram.sum())
+    # A file of second mates for each of first ones is the rule, but none is known to be one.
+    paired = len(in2 or []) == len(in1)
+    lanes = zip(in1, in2 or [], strict=True) if paired else ((path,) for path in paths)
+    warn_of_adapters(
+        sample, [ReadFiles(tuple(lane)) for lane in lanes], "their k-mers are counted as well"
+    )
     if not quiet:
         typer.echo(
             f"{source.kmers:,} k-mers of {source.sequences:,} sequences, {distinct:,} distinct",

@@ -38,6 +38,8 @@ from ngsgpu.run.staged import CpuRun, StagedRun
 class Run(StagedRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``."""
 
+    HARM = "correction takes these bases for reads of one place, and replaces right ones"
+
     def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
         """Start copying the inputs to the outputs after ``read``, if that helps.
 

@@ -40,6 +40,7 @@ class CorrectionStatistics(RunStatistics):
         candidates: found by the tables, aligned, kept by the filter, taken out by refinement.
         corrected: reads and bases changed, reads by class, ambiguous bases decided and left.
         corrected_bases_by_position: for each mate, bases changed at each position of the read.
+        adapters: what a sample of the reads says of adapters, see ``ngsgpu.run.adapters``.
         spectrum: k-mer length, sampling and histogram that the coverage was estimated from.
         gpu_memory: memory planned on the GPU, and what lay on the host; empty on the CPU.
     """
@@ -52,6 +53,7 @@ class CorrectionStatistics(RunStatistics):
     corrected: dict[str, int] = field(default_factory=dict)
     corrected_bases_by_position: list[list[int]] = field(default_factory=list)
     spectrum: dict[str, Any] = field(default_factory=dict)
+    adapters: dict[str, Any] = field(default_factory=dict)
     gpu_memory: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -115,6 +117,7 @@ class CorrectionStatistics(RunStatistics):
             },
             time_s=run.seconds,
             memory=run.memory,
+            adapters=run.adapters,
             gpu_memory=run.gpu,
         )
 

@@ -39,6 +39,8 @@ class Run(StagedRun[ExtensionParameters]):
         counters: int64[COUNTERS], counters of the tasks with the latest rules (``cpu``).
     """
 
+    HARM = "reads are extended by them"
+
     def __init__(
         self,
         parameters: ExtensionParameters,

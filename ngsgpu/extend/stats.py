@@ -33,6 +33,7 @@ class ExtensionStatistics(RunStatistics):
         lengths: ``min``, ``mean``, ``max`` of the extended reads, ``bases`` of all of them.
         length_histogram: [length, extended reads], ascending.
         tasks: iterations of primary and auxiliary tasks, auxiliary tasks started, candidates.
+        adapters: what a sample of the reads says of adapters, see ``ngsgpu.run.adapters``.
         gpu_memory: GPU memory planned and used, and data kept on the host; empty on the CPU.
     """
 
@@ -43,6 +44,7 @@ class ExtensionStatistics(RunStatistics):
     lengths: dict[str, float] = field(default_factory=dict)
     length_histogram: list[list[int]] = field(default_factory=list)
     tasks: dict[str, int] = field(default_factory=dict)
+    adapters: dict[str, Any] = field(default_factory=dict)
     gpu_memory: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -95,6 +97,7 @@ class ExtensionStatistics(RunStatistics):
             },
             time_s=run.seconds,
             memory=run.memory,
+            adapters=run.adapters,
             gpu_memory=run.gpu,
         )
 

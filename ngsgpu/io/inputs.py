@@ -29,11 +29,13 @@ class ReadFiles:
         inputs: the file, or the files of first and second mates.
         outputs: for each input, the index of its output.
         interleaved: whether the mates alternate in the one file.
+        given: the inputs as the user named them; empty where that is what they are.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[int, ...] = ()
     interleaved: bool = False
+    given: tuple[str, ...] = ()
 
     @property
     def paired(self) -> bool:
@@ -153,7 +155,11 @@ def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
         kept = {stream: f"/proc/self/fd/{file.fileno()}" for stream, file in files.items()}
         try:
             yield [
-                replace(lane, inputs=tuple(kept.get(path, path) for path in lane.inputs))
+                replace(
+                    lane,
+                    inputs=tuple(kept.get(path, path) for path in lane.inputs),
+                    given=lane.inputs,
+                )
                 for lane in lanes
             ]
         except InputError as error:

@@ -25,6 +25,7 @@ from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.paths import is_stream
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets, sorted_counts
 from ngsgpu.kmers.database import (
     DatabaseWriter,
@@ -75,6 +76,7 @@ def count_files(
     options: RunOptions | None = None,
     least: Choice | None = None,
     also: Callable[[KmerDatabase], AtomicFile] | None = None,
+    sample: ReadSample | None = None,
 ) -> Source:
     """Count the canonical k-mers of files into a database.
 
@@ -88,6 +90,7 @@ def count_files(
             called only where that is known before anything is written, in which case the database
             has the choice as its ``min_count``.
         also: writes a file from the database, and closes it; it is committed together with it.
+        sample: gets the sample of the reads.
 
     Returns:
         What was counted.
@@ -102,7 +105,7 @@ def count_files(
     parameters, options = parameters or CountParameters(), options or RunOptions()
     with contextlib.ExitStack() as together:
         with new_database(out) as folder:
-            source = _count_to(folder, paths, parameters, phred_offset, options, least)
+            source = _count_to(folder, paths, parameters, phred_offset, options, least, sample)
             if also is not None:
                 file = also(open_database(folder, check=False))
                 together.enter_context(undisturbed())
@@ -118,6 +121,7 @@ def _count_to(
     phred_offset: PhredOffset,
     options: RunOptions,
     least: Choice | None,
+    sample: ReadSample | None,
 ) -> Source:
     chosen = parameters
 
@@ -130,6 +134,7 @@ def _count_to(
     writer, source = _count_into(
         lambda: DatabaseWriter(folder, parameters.words),
         paths, folder, parameters, phred_offset, options, choose if least is not None else None,
+        sample,
     )  # fmt: skip
     writer.close(chosen, source)
     return source
@@ -142,6 +147,7 @@ def histogram_of_files(
     beside: str | Path,
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
+    sample: ReadSample | None = None,
 ) -> tuple[NDArray[np.int64], Source]:
     """Distinct k-mers of files by count, int64[MAX_COUNT + 1], without a database.
 
@@ -151,6 +157,7 @@ def histogram_of_files(
         beside: a path; what does not fit into memory goes to a temporary folder beside it.
         phred_offset: see ``count_files``.
         options: likewise.
+        sample: likewise.
 
     Raises:
         OutputError: the temporary folder cannot be written.
@@ -161,7 +168,7 @@ def histogram_of_files(
             tally, source = _count_into(
                 Tally,
                 paths, folder, parameters or CountParameters(), phred_offset,
-                options or RunOptions(),
+                options or RunOptions(), sample=sample,
             )  # fmt: skip
     except OSError as error:
         raise output_error(beside, error) from error
@@ -198,7 +205,7 @@ def kmers_on_gpu(
         with temporary_folder(Path(beside)) as folder, Progress(options.progress) as progress:
             source = count_on_gpu(
                 paths, kept, folder, parameters, phred_offset, options, _letters(paths), progress,
-                least,
+                ReadSample(), least,
             )  # fmt: skip
     except OSError as error:
         raise output_error(beside, error) from error
@@ -213,6 +220,7 @@ def _count_into(
     phred_offset: PhredOffset,
     options: RunOptions,
     least: Choice | None = None,
+    sample: ReadSample | None = None,
 ) -> tuple[_Writer, Source]:
     """Count on the backend of the options; what has taken the k-mers, and what was counted.
 
@@ -224,7 +232,9 @@ def _count_into(
         phred_offset: likewise.
         options: likewise.
         least: likewise.
+        sample: likewise.
     """
+    sample = sample or ReadSample()
     if not paths:
         raise UsageError("no reads given; name files with -i")
     letters = _letters(paths)
@@ -232,7 +242,8 @@ def _count_into(
 
         def on_cpu() -> tuple[_Writer, Source]:
             say_if_compiling()
-            counter = _Counter(paths, parameters, phred_offset, options, folder)
+            sample.clear()
+            counter = _Counter(paths, parameters, phred_offset, options, folder, sample)
             writer = make()
             with progress.stage("counting", unit="bases") as stage:
                 counter.count(writer, stage.advance)
@@ -245,8 +256,9 @@ def _count_into(
 
             writer = make()
             return writer, count_on_gpu(
-                paths, writer, folder, parameters, phred_offset, options, letters, progress, least
-            )
+                paths, writer, folder, parameters, phred_offset, options, letters, progress,
+                sample, least,
+            )  # fmt: skip
 
         return on_backend(
             options, on_gpu, on_cpu, may_begin_again=lambda: not any(map(is_stream, paths))
@@ -287,6 +299,7 @@ class _Counter:
     phred_offset: PhredOffset
     options: RunOptions
     folder: Path
+    sample: ReadSample
     runs: list[Run] = field(default_factory=list)
     sequences: int = 0
     bases: int = 0
@@ -371,6 +384,7 @@ class _Counter:
                 chunk_bytes=chunk_bytes,
                 phred_offset=self.phred_offset,
             ):
+                self.sample.take((batch,))
                 bases = int(batch.seq_len.sum(dtype=np.int64))
                 self.sequences += len(batch)
                 self.bases += bases

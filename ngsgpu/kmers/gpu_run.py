@@ -27,10 +27,12 @@ from ngsgpu.errors import DeviceMemoryError, InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
 from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
 from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK, DeviceReadFiles, no_bad_pair
+from ngsgpu.io.gpu.sample import sample_batch
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.batch import MAX_READ_LENGTH, RecordBatch
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers.database import DatabaseWriter, Source, Tally
 from ngsgpu.kmers.gpu import (
     MOST_ROWS,
@@ -112,6 +114,7 @@ def count_on_gpu(
     options: RunOptions,
     letters: int | None,
     progress: Progress,
+    sample: ReadSample,
     least: Callable[[NDArray[np.int64]], int] | None = None,
 ) -> Source:
     """Count the k-mers of files into a database, as on the CPU, on the GPUs of the options.
@@ -125,6 +128,7 @@ def count_on_gpu(
         options: threads and memory.
         letters: most letters that the files have; None if that is unknown.
         progress: shows the stages.
+        sample: gets the sample of the reads.
         least: see ``count_files``.
 
     Returns:
@@ -145,7 +149,7 @@ def count_on_gpu(
                 # The rest is for what is then done with them.
                 writer.room = (budget - plan.bytes) // 2
             counter = GpuCounter(
-                paths, writer, parameters, phred_offset, options, folder, plan, least
+                paths, writer, parameters, phred_offset, options, folder, plan, sample, least
             )
             try:
                 arenas = team.each(lambda gpu: Arena(plan.bytes))
@@ -170,6 +174,7 @@ class GpuCounter:
     options: RunOptions
     folder: Path
     plan: CountPlan
+    sample: ReadSample
     least: Callable[[NDArray[np.int64]], int] | None
     runs: list[Run] = field(default_factory=list)
     sequences: int = 0
@@ -252,6 +257,7 @@ class GpuCounter:
                 bad_pair=no_bad_pair(),
             ) as lane:
                 for batch in lane.batches():
+                    sample_batch(self.sample, batch)
                     chunk, record = batch.parts[0]
                     end = record + batch.records
                     while record < end:
@@ -307,6 +313,7 @@ class GpuCounter:
             batch: RecordBatch = whole.slice(skipped, len(whole))
             if len(batch) == 0:
                 continue
+            self.sample.take((batch,))
             self.sequences += len(batch)
             self._bases += int(batch.seq_len.sum(dtype=np.int64))
             yield from stretches_of(batch, self.parameters.kmer, _STRETCH)

@@ -27,9 +27,11 @@ from ngsgpu.io.gpu.records import (
     no_bad_pair,
     total_bytes,
 )
+from ngsgpu.io.gpu.sample import sample_batch
 from ngsgpu.io.reread import FileLayout, ReadFilesLayout, Segment
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset.gpu import DeviceReadSet, chunk_bytes_within
 from ngsgpu.readset.gpu_pack import Growing, Packer
 from ngsgpu.readset.readset import MAX_READS, ReadSetBuilder
@@ -81,6 +83,7 @@ def read_to_device(
     chunk_bytes: int = CHUNK_BYTES,
     memory: int | None = None,
     keep_bytes: int = 0,
+    sample: ReadSample | None = None,
     advance: Callable[[int], None] = lambda reads: None,
 ) -> DeviceInput:
     """Read lanes into a read set on the current GPU; equal to what ``ReadSetBuilder`` makes.
@@ -95,6 +98,7 @@ def read_to_device(
             is that of CuPy's memory pool.
         keep_bytes: bytes of host memory for inflated data, which a second pass then need not
             inflate again.
+        sample: gets the sample of the reads.
         advance: called with the number of reads packed since the last call.
 
     Raises:
@@ -103,13 +107,17 @@ def read_to_device(
     """
     if memory is not None:
         chunk_bytes = chunk_bytes_within(memory, chunk_bytes)
+    sample = sample or ReadSample()
     try:
         with cuda_errors("reading the input to the GPU"):
-            reader = _Reader(lanes, quality_bits, phred_offset, threads, chunk_bytes, advance)
+            reader = _Reader(
+                lanes, quality_bits, phred_offset, threads, chunk_bytes, sample, advance
+            )
             reader.host_cache = HostCache(keep_bytes)
             return reader.read()
     except (IrregularInputError, InputError) as reason:
         say_read_by_cpu(reason)
+    sample.clear()
     host = ReadSetBuilder(
         paired=lanes[0].paired,
         quality_bits=quality_bits,
@@ -120,6 +128,7 @@ def read_to_device(
         for mates in lane.batches(
             threads=threads, phred_offset=phred_offset, chunk_bytes=max(chunk_bytes, 1 << 20)
         ):
+            sample.take(mates, interleaved=lane.interleaved)
             host.add(*mates)
             advance(sum(map(len, mates)))
     with cuda_errors("copying the reads to the GPU"):
@@ -164,6 +173,7 @@ class _Reader:
         phred_offset: PhredOffset,
         threads: int,
         chunk_bytes: int,
+        sample: ReadSample,
         advance: Callable[[int], None],
     ) -> None:
         import cupy
@@ -172,6 +182,7 @@ class _Reader:
         self._phred_offset = phred_offset
         self._threads = threads
         self._chunk_bytes = chunk_bytes
+        self._sample = sample
         self._advance = advance
         self.host_cache = HostCache(0)
         self._copies = cupy.cuda.Stream(non_blocking=True)
@@ -224,5 +235,6 @@ class _Reader:
         """Pack the records of a batch."""
         if self._packer.reads + batch.records * files > MAX_READS:
             raise IrregularInputError("there are too many reads")
+        sample_batch(self._sample, batch)
         self._packer.add(batch.parts[:files], batch.records)
         self._advance(batch.records * files)

@@ -9,7 +9,7 @@ from ngsgpu.report.absent import Note, read_note
 from ngsgpu.report.model import Sample
 from ngsgpu.report.sections import STAGES
 
-_READERS: Final = ("deplete", "correct", "merge", "extend", "classification")
+_READERS: Final = ("trim", "deplete", "correct", "merge", "extend", "classification")
 """Files of steps that fail unless they can read all reads."""
 
 

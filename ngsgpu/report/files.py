@@ -94,6 +94,19 @@ def read_json(path: Path, schema: str, version: int, *others: str) -> dict[str, 
     return document
 
 
+def load_fastp(path: Path) -> Json:
+    """Read a JSON report of fastp.
+
+    Raises:
+        InputError: it cannot be read, or is none.
+    """
+    document = load_json(path, "make the file again")
+    summary = document.get("summary") if isinstance(document, dict) else None
+    if not isinstance(summary, dict) or not isinstance(summary.get("before_filtering"), dict):
+        raise InputError(path, "it is no JSON report of fastp", "make the file again")
+    return Json(path, document)
+
+
 def _is_number(value: Any) -> bool:
     """Whether a value is a number that is shown without losing itself: finite, below 1e300."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

@@ -21,7 +21,13 @@ from ngsgpu.report.sections.depletion import Depletion
 from ngsgpu.report.sections.devices import Span, day
 from ngsgpu.report.sections.extension import Extension
 from ngsgpu.report.sections.merging import Merging
-from ngsgpu.report.sections.quality import MANY_ADAPTERS, Quality, adapters, whole_reads
+from ngsgpu.report.sections.quality import (
+    MANY_ADAPTERS,
+    Quality,
+    adapters_left,
+    whole_reads,
+)
+from ngsgpu.report.sections.trimming import trimmed_share
 
 FINE: Final = "OK"
 """Where there is no advice."""
@@ -50,7 +56,10 @@ class Verdict:
 
 def verdicts(samples: Sequence[SampleResults]) -> list[Verdict]:
     """One a step that ran, in the order of the page."""
-    steps = (_depletion, _quality, _correction, _merging, _extension, _assembly, _classification)
+    steps = (
+        _trimming, _depletion, _quality, _correction, _merging, _extension, _assembly,
+        _classification,
+    )  # fmt: skip
     made = [verdict for step in steps for verdict in step(samples)]
     return _with_failures(made, samples)
 
@@ -158,6 +167,12 @@ def _range(values: Values, unit: str = "") -> str:
     return f"{text} ({write(numbers[0])} to {write(numbers[-1])})"
 
 
+def _trimming(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
+    shares = [(r.sample.label, own) for r in samples if (own := trimmed_share(r)) is not None]
+    if shares:
+        yield Verdict("Trimming", f"reads with adapter, trimmed: {_range(shares)}")
+
+
 def _depletion(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     stats = [(r.sample.label, s) for r in samples if (s := r.of(Depletion).stats) is not None]
     shares = _numbers(stats, "reads.host", "reads.total")
@@ -180,7 +195,7 @@ def _quality(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
         return
     good = _numbers(raw, "summary.before_filtering.q30_rate")
     twice = _numbers(raw, "duplication.rate")
-    cut = [(label, share) for label, own in raw if (share := adapters(own)) is not None]
+    cut = [(r.sample.label, left) for r in samples if (left := adapters_left(r)) is not None]
     did = f"Q30 or more: {_range(good)} of the bases; duplicates: {_range(twice)}"
     did += f"; reads with adapter: {_range(cut)}" if cut else ""
     if doubtful := sum("raw" in r.of(Quality).reads for r in samples) - len(raw):

@@ -18,10 +18,12 @@ from ngsgpu.io.output.patch import write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import ReadFilesLayout
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_read import read_to_device
 from ngsgpu.run.staged import CpuRun, P, StagedRun
+from ngsgpu.run.trimming import warn_of_adapters
 
 _LOG = logging.getLogger("ngsgpu")
 
@@ -55,6 +57,7 @@ class GpuRun(StagedRun[P]):
             InputError: an input cannot be read.
             DeviceError: CUDA fails.
         """
+        sample = ReadSample()
         try:
             with self.step("read", "reading") as stage:
                 found = read_to_device(
@@ -64,16 +67,18 @@ class GpuRun(StagedRun[P]):
                     threads=self.options.threads,
                     memory=self.options.gpu_memory,
                     keep_bytes=self.options.kept_bytes,
+                    sample=sample,
                     advance=stage.advance,
                 )
             self.reads, self.layouts = found.reads, found.layouts
+            self.adapters = warn_of_adapters(sample, lanes, self.HARM)
             return
         except DeviceMemoryError as error:
             say_read_by_cpu(error)
         # Only now are the frames of the failed attempt gone, and its arrays with them.
         run = self.on_cpu()
         run.read(lanes)
-        self.reads = run.reads
+        self.reads, self.adapters = run.reads, run.adapters
         self.seconds |= run.seconds
 
     def meanwhile(self, load: Callable[[], None]) -> None:

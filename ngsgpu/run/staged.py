@@ -31,9 +31,11 @@ from ngsgpu.io.paths import check_distinct
 from ngsgpu.io.reread import changed, unchanged
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, Stage, say_if_compiling
+from ngsgpu.run.trimming import warn_of_adapters
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
@@ -244,8 +246,11 @@ class StagedRun(ABC, Generic[P]):
         seconds: time of each step.
         memory: bytes of memory, planned and used, for the statistics.
         gpu: GPU memory in bytes, and its use; empty on the CPU.
+        adapters: what a sample of the reads says of adapters, for the statistics.
     """
 
+    HARM: ClassVar[str]
+    """What the stage does with adapters, for a warning."""
     backend: ClassVar[str]
     reads: ReadSet | DeviceReadSet
 
@@ -261,6 +266,7 @@ class StagedRun(ABC, Generic[P]):
         self.seconds: dict[str, float] = {}
         self.memory: dict[str, int] = {}
         self.gpu: dict[str, Any] = {}
+        self.adapters: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         self._open = ExitStack()
@@ -331,15 +337,21 @@ class CpuRun(StagedRun[P]):
             phred_offset=self.offset,
             threads=self.options.threads,
         )
+        sample = ReadSample()
+
+        def batches(lane: ReadFiles) -> Iterator[tuple[RecordBatch, ...]]:
+            return sample.of_lane(self.batches(lane), interleaved=lane.interleaved)
+
         with self.step("read", "reading") as stage:
             self.reads = read_within(
                 lanes,
-                self.batches,
+                batches,
                 builder,
                 self.plan,
                 self.parameters,
                 stage.advance,
             )
+        self.adapters = warn_of_adapters(sample, lanes, self.HARM)
 
     def take(self, reads: ReadSet) -> None:
         """Use reads that are already in memory."""

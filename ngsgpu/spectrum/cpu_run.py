@@ -195,6 +195,8 @@ class Run(StagedRun[SpectrumParameters]):
         histogram: int64[65536], distinct k-mers by count, after ``count``.
     """
 
+    HARM = "correction takes these bases for reads of one place, and replaces right ones"
+
     kmer: int
     thresholds: Thresholds
     histogram: NDArray[np.int64]

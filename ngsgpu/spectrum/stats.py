@@ -28,6 +28,7 @@ class SpectrumStatistics(RunStatistics):
         classes: reads by class.
         corrected: reads and bases changed, ambiguous bases decided and left.
         corrected_bases_by_position: for each mate, bases changed at each position of the read.
+        adapters: what a sample of the reads says of adapters, see ``ngsgpu.run.adapters``.
         gpu_memory: memory planned on each GPU, and what lay on the host; empty on the CPU.
     """
 
@@ -37,6 +38,7 @@ class SpectrumStatistics(RunStatistics):
     classes: dict[str, int] = field(default_factory=dict)
     corrected: dict[str, int] = field(default_factory=dict)
     corrected_bases_by_position: list[list[int]] = field(default_factory=list)
+    adapters: dict[str, Any] = field(default_factory=dict)
     gpu_memory: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -73,6 +75,7 @@ class SpectrumStatistics(RunStatistics):
                 "unknown_left": len(reads.ambiguous.positions) - counts.ambiguous,
             },
             corrected_bases_by_position=counts.by_position.tolist(),
+            adapters=run.adapters,
             gpu_memory=run.gpu,
             time_s=run.seconds,
             memory=run.memory,

@@ -20,7 +20,13 @@ from ngsgpu.workflow.reads import Found, Lane, find_reads
 _TEMPLATES = Path(__file__).parent / "templates"
 _LOCAL = "default"
 """The profile that Snakemake reads without being asked to."""
-_PROGRAMS = {"assemble": "spades.py", "quast": "quast.py", "qc": "fastp", "multiqc": "multiqc"}
+_PROGRAMS = {
+    "trim": "fastp",
+    "assemble": "spades.py",
+    "quast": "quast.py",
+    "qc": "fastp",
+    "multiqc": "multiqc",
+}
 """Program that each step of the study needs besides ngsgpu."""
 RESERVED = frozenset(
     ("benchmarks", "complete", "databases", "genomes", "host", "multiqc", "tables", "versions")

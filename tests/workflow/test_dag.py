@@ -17,6 +17,7 @@ from tests.support.workflow import jobs, write_program
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a --configfile says on top of the test study.
+UNTRIMMED = ("--config", "trim={enabled: false}")
 CONFIG = "config/config.yaml"
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -68,7 +69,9 @@ def test_konnector_goes_beside_where_the_config_says_so(snakemake: Snakemake, st
 
 
 def test_assemblers_go_beside_each_other(snakemake: Snakemake, study: Path) -> None:
-    (study / "more.yaml").write_text("assemble: {engine: [spades, skesa, megahit, ngsgpu]}\n")
+    (study / "more.yaml").write_text(
+        "assemble: {engine: [spades, skesa, megahit, ngsgpu]}\ntrim: {enabled: false}\n"
+    )
     result = snakemake("--dry-run", "--printshellcmds", "--configfile", CONFIG, "more.yaml")
     assert result.returncode == 0, result.stdout
     counted = jobs(result.stdout)
@@ -114,7 +117,7 @@ def test_graphs_where_the_config_says_so(snakemake: Snakemake, study: Path) -> N
 
 
 def test_lanes_and_arms_reach_the_commands(snakemake: Snakemake) -> None:
-    result = snakemake("--dry-run", "--printshellcmds")
+    result = snakemake("--dry-run", "--printshellcmds", *UNTRIMMED)
     assert result.returncode == 0, result.stdout
     lanes = "-i data/na12878_lane1_R1.fastq.gz -i data/na12878_lane2_R1.fastq.gz"
     assert f"ngsgpu correct {lanes} -I data/na12878_lane1_R2.fastq.gz" in result.stdout
@@ -263,7 +266,9 @@ def test_config_of_ones_own_stands_alone(snakemake: Snakemake, study: Path) -> N
 def test_merging_takes_the_reads_it_is_told(
     snakemake: Snakemake, study: Path, reads: str, first: str
 ) -> None:
-    (study / "more.yaml").write_text(f"merge: {{reads: {reads}, gpu: 1}}\n")
+    (study / "more.yaml").write_text(
+        f"merge: {{reads: {reads}, gpu: 1}}\ntrim: {{enabled: false}}\n"
+    )
     target = "results/na12878_8kb/merge/stats.json"
     arguments = ["--resources", "gpu=1", "--configfile", CONFIG, "more.yaml"]
     result = snakemake("--dry-run", "-p", *arguments, "--", target)
@@ -307,13 +312,15 @@ def test_krona_is_drawn_where_it_can_be_had(snakemake: Snakemake, tmp_path: Path
 
 def test_fastp_gets_the_lanes_as_one_file(snakemake: Snakemake) -> None:
     target = "results/na12878_8kb/qc/raw.fastp.json"
-    result = snakemake("--dry-run", "-p", "--", target)
+    result = snakemake("--dry-run", "-p", *UNTRIMMED, "--", target)
     assert result.returncode == 0, result.stdout
     lanes = "plain data/na12878_lane1_R1.fastq.gz; plain data/na12878_lane2_R1.fastq.gz"
     assert f"{{ {lanes}; }} > results/na12878_8kb/qc/raw/R1.fastq" in result.stdout
     assert "fastp --in1 results/na12878_8kb/qc/raw/R1.fastq --in2 " in result.stdout
     # One packed file is only linked.
-    result = snakemake("--dry-run", "-p", "--", "results/na12878_single/qc/raw.fastp.json")
+    result = snakemake(
+        "--dry-run", "-p", *UNTRIMMED, "--", "results/na12878_single/qc/raw.fastp.json"
+    )
     assert "fastp --in1 results/na12878_single/qc/raw/R1.fastq.gz --report" in result.stdout
 
 

@@ -22,7 +22,9 @@ def test_only_where_the_config_says_so(snakemake: Snakemake) -> None:
 
 
 def test_samples_with_a_reference_alone(snakemake: Snakemake, study: Path) -> None:
-    (study / "more.yaml").write_text("mapped: {enabled: true, aligner: minimap2, extra: -t 3}\n")
+    (study / "more.yaml").write_text(
+        "mapped: {enabled: true, aligner: minimap2, extra: -t 3}\ntrim: {enabled: false}\n"
+    )
     result = snakemake("--dry-run", "--printshellcmds", "--configfile", CONFIG, "more.yaml")
     assert result.returncode == 0, result.stdout
     counted = jobs(result.stdout)

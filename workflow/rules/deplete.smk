@@ -1,4 +1,4 @@
-# Depletion of real samples by `ngsgpu deplete`, before everything else, if the config names a host.
+# Depletion of real samples by `ngsgpu deplete`, before all but trimming, if the config names a host.
 #
 # Both rules stand alone, since Snakemake cannot import a rule that inherits from another one by
 # itself.
@@ -39,8 +39,8 @@ rule index_host:
 
 rule deplete_pairs:
     input:
-        first=sequenced_first,
-        second=sequenced_second,
+        first=trimmed_first,
+        second=trimmed_second,
         host=host_index,
     output:
         first="results/{sample}/deplete/R1.fastq.gz",
@@ -75,7 +75,7 @@ rule deplete_pairs:
 
 rule deplete_single:
     input:
-        first=sequenced_first,
+        first=trimmed_first,
         host=host_index,
     output:
         first="results/{sample}/deplete/reads.fastq.gz",

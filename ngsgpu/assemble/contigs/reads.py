@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import working
 from ngsgpu.run.options import RunOptions, chunk_bytes_within
@@ -53,6 +54,7 @@ def load_reads(
     *,
     phred_offset: PhredOffset = "auto",
     options: RunOptions,
+    sample: ReadSample,
     advance: Callable[[int], None] = lambda reads: None,
 ) -> Reads:
     """Read files into memory, pairs first.
@@ -61,6 +63,7 @@ def load_reads(
         lanes: the files.
         phred_offset: of the qualities.
         options: threads and memory; do not affect the result.
+        sample: gets the sample of the reads.
         advance: is called with numbers of reads that have been read.
 
     Raises:
@@ -75,6 +78,7 @@ def load_reads(
             for batch in lane.batches(
                 threads=options.threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
             ):
+                sample.take(batch, interleaved=lane.interleaved)
                 reads = sum(map(len, batch))
                 pairs += reads // 2 if lane.paired else 0
                 advance(reads)

@@ -36,10 +36,12 @@ from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import Source
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, leave_gpus, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.trimming import warn_of_adapters
 
 _LOG = logging.getLogger("ngsgpu")
 _SAMPLED: Final = 10_000
@@ -59,6 +61,7 @@ class AssemblyStatistics(RunStatistics):
             without pairs.
         joins: pieces joined over repeats, ``by_a_path`` or left ``open``.
         contigs: ``number``, ``bases``, ``longest``, ``n50``, ``circular``.
+        adapters: what a sample of the reads says of adapters, see ``ngsgpu.run.adapters``.
     """
 
     SCHEMA = "ngsgpu.assemble"
@@ -67,6 +70,7 @@ class AssemblyStatistics(RunStatistics):
     insert_size: dict[str, int] | None = None
     joins: dict[str, int] = field(default_factory=dict)
     contigs: dict[str, int] = field(default_factory=dict)
+    adapters: dict[str, Any] = field(default_factory=dict)
 
     def summary(self) -> list[str]:
         """Lines for people."""
@@ -163,11 +167,17 @@ def _run(
     times["graph"] = round(time.monotonic() - begin, 3)
     begin = time.monotonic()
     check_memory(source, options)
+    sample = ReadSample()
     with Progress(options.progress) as progress:
         with progress.stage("reading", total=source.sequences, unit="reads") as stage:
             reads = load_reads(
-                lanes, phred_offset=phred_offset, options=options, advance=stage.advance
+                lanes,
+                phred_offset=phred_offset,
+                options=options,
+                sample=sample,
+                advance=stage.advance,
             )
+        adapters = warn_of_adapters(sample, lanes, "contigs may end in adapters, or not be joined")
         with progress.stage("assembling", unit="pieces") as stage:
             first = pieces.k
             pieces, rounds = grown(pieces, reads, parameters, options.threads)
@@ -198,6 +208,7 @@ def _run(
             "open": sum(not join.closed for join in joins),
         },
         contigs=_metrics(contigs),
+        adapters=adapters,
         time_s=times,
     )
 

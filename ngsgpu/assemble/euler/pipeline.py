@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,18 @@ from ngsgpu.assemble.euler.params import EulerParameters
 from ngsgpu.assemble.stats import sizes_of
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, UsageError, output_error
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import KmerDatabase, count_files, open_database
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.trimming import warn_of_adapters
 
 _EDGE_BYTES: Final = 96
 """Memory for an edge while its graph is made: sorted words, places and vertices."""
@@ -41,11 +44,13 @@ class EulerStatistics(RunStatistics):
         graph: ``edges``, ``vertices``; ``components`` of the successor graph; ``circuit_edges``,
             and ``tree_edges``, at which successors were exchanged.
         contigs: ``number``, ``bases``, ``longest``, ``n50`` of those that were written.
+        adapters: what a sample of the reads says of adapters, see ``ngsgpu.run.adapters``.
     """
 
     SCHEMA = "ngsgpu.assemble.euler"
     graph: dict[str, int] = field(default_factory=dict)
     contigs: dict[str, int] = field(default_factory=dict)
+    adapters: dict[str, Any] = field(default_factory=dict)
 
     def summary(self) -> list[str]:
         """Lines for people."""
@@ -96,10 +101,13 @@ def assemble_euler(
     check_distinct(list(paths), outputs)
     with OutputSet(outputs, threads=options.threads) as files:
         times: dict[str, float] = {}
+        sample = ReadSample()
         with (
-            _counted(paths, out, parameters, phred_offset, options, times) as database,
+            _counted(paths, out, parameters, phred_offset, options, times, sample) as database,
             Progress(options.progress) as progress,
         ):
+            lanes = [ReadFiles((str(path),)) for path in paths]
+            adapters = warn_of_adapters(sample, lanes, "contigs may end in adapters")
             found = _tour(database, parameters.length, options, _Steps(progress, times))
             with _Steps(progress, times)("contigs"):
                 contigs = find_contigs(found.graph, found.successors, parameters.min_contig)
@@ -117,6 +125,7 @@ def assemble_euler(
             parameters,
             graph=found.sizes,
             contigs=_sizes(contigs, parameters.length),
+            adapters=adapters,
             time_s=times,
         )
         if stats is not None:
@@ -146,6 +155,7 @@ def _counted(
     phred_offset: PhredOffset,
     options: RunOptions,
     times: dict[str, float],
+    sample: ReadSample,
 ) -> Iterator[KmerDatabase]:
     """The l-mers of the files, beside the output, or in the current folder for a stream."""
     own = Path(out).resolve()
@@ -156,8 +166,9 @@ def _counted(
         with temporary_folder(beside) as folder:
             place = folder / "kmers"
             count_files(
-                paths, place, parameters.counted(), phred_offset=phred_offset, options=options
-            )
+                paths, place, parameters.counted(), phred_offset=phred_offset, options=options,
+                sample=sample,
+            )  # fmt: skip
             times["counting"] = round(time.monotonic() - begin, 4)
             yield open_database(place, options.threads, check=False)
     except OSError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
@@ -35,9 +35,12 @@ from ngsgpu.classify.query.queries import QueryBlock
 from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.errors import UsageError
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputGroup
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.pool import working
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.trimming import warn_of_adapters
 from ngsgpu.taxonomy.tree import NO_RANK, rank_name
 
 QUERIES_PER_TASK = 4096
@@ -111,8 +114,10 @@ class SampleRun:
         outputs: output files.
         rules: rules for the outputs.
         options: threads and so on.
+        lanes: the reads; none where candidates are merged.
 
     Attributes:
+        sampled: the sample of the reads, which those who read them take.
         totals: totals of the sample; None if only candidates were written.
         gpu_memory: for the statistics.
     """
@@ -124,8 +129,11 @@ class SampleRun:
         outputs: SampleOutputs,
         rules: OutputRules,
         options: RunOptions,
+        lanes: Sequence[ReadFiles] = (),
     ) -> None:
         self._engine = engine
+        self._lanes = lanes
+        self.sampled = ReadSample()
         self._name = name
         self._paths = outputs.named()
         self._rules = rules
@@ -369,9 +377,15 @@ class SampleRun:
             | self._decided(totals),
             calls_by_rank=self._by_rank(totals),
             dropped_targets=self._dropped,
+            adapters=self._adapters(),
             gpu_memory=self.gpu_memory,
             time_s={"total": round(time.monotonic() - begin, 3)},
         )
+
+    def _adapters(self) -> dict[str, Any]:
+        if not self._lanes:
+            return {}
+        return warn_of_adapters(self.sampled, self._lanes, "no reference has them")
 
     def _decided(self, totals: SampleTotals) -> dict[str, int]:
         """How many queries were classified; nothing is decided yet where candidates are written."""

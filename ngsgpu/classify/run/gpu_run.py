@@ -39,9 +39,11 @@ from ngsgpu.device.plan import gpu_memory
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
 from ngsgpu.io.gpu.records import DeviceReadFiles, DeviceRecordBatch, no_bad_pair
+from ngsgpu.io.gpu.sample import sample_batch
 from ngsgpu.io.gpu.write import DeviceWriter
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.pool import working
 
 SHARE_OF_MEMORY: Final = 0.5
@@ -66,15 +68,23 @@ class GpuSource:
         threads: threads that read and inflate.
         chunk_bytes: bytes of a file that are handled at a time.
         phred_offset: as for ``read_batches``.
+        sampled: gets the sample of the reads.
     """
 
     def __init__(
-        self, engine: GpuEngine, *, threads: int, chunk_bytes: int, phred_offset: PhredOffset
+        self,
+        engine: GpuEngine,
+        *,
+        threads: int,
+        chunk_bytes: int,
+        phred_offset: PhredOffset,
+        sampled: ReadSample,
     ) -> None:
         self._engine = engine
         self._threads = threads
         self._chunk_bytes = chunk_bytes
         self._phred_offset = phred_offset
+        self._sampled = sampled
 
     def batches(self, lane: ReadFiles) -> Iterator[GpuBatch]:
         """The lane's queries, in order.
@@ -101,11 +111,15 @@ class GpuSource:
         )
 
         def parts(done: int) -> Iterator[Queries]:
-            for mates in batches:
-                queries = queries_of(mates, lane)
-                skipped = min(done, len(queries))
+            every = 2 if lane.interleaved else 1
+            for whole in batches:
+                skipped = min(done, len(whole[0]) // every)
                 done -= skipped
-                queries = queries.part(skipped, len(queries))
+                mates = tuple(batch.slice(every * skipped, len(batch)) for batch in whole)
+                if len(mates[0]) == 0:
+                    continue
+                self._sampled.take(mates, interleaved=lane.interleaved)
+                queries = queries_of(mates, lane)
                 for begin, end in cuts_of(queries, _QUERIES_AT_ONCE, _BASES_AT_ONCE):
                     yield queries.part(begin, end)
 
@@ -127,6 +141,7 @@ class GpuSource:
             bad_pair=no_bad_pair(),
         ) as device_lane:
             for records in device_lane.batches():
+                sample_batch(self._sampled, records)
                 yield self._find(records, strip=lane.paired)
                 pairs += records.units
         if pairs == 0:

@@ -36,6 +36,7 @@ from ngsgpu.io.inputs import warn_of_mates
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.text.reader import PhredOffset
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, Stage, say_if_compiling
 
@@ -47,8 +48,8 @@ logger = logging.getLogger("ngsgpu")
 
 BASES_PER_TASK: Final = 1 << 22
 
-_Source = Callable[[Sample, Stage], tuple[Iterator[Any], Callable[[Any], QueryBlock]]]
-"""A sample's items, and the function that finds the candidates of one."""
+_Source = Callable[[Sample, ReadSample, Stage], tuple[Iterator[Any], Callable[[Any], QueryBlock]]]
+"""A sample's items, and the function that finds the candidates of one; samples the reads."""
 
 
 class Classifier:
@@ -111,12 +112,15 @@ class Classifier:
         warn_of_mates(lane for sample in samples for lane in sample.lanes)
         with Progress(self.options.progress) as progress:
 
-            def source(sample: Sample, stage: Stage) -> tuple[Iterator[Any], Any]:
+            def source(
+                sample: Sample, sampled: ReadSample, stage: Stage
+            ) -> tuple[Iterator[Any], Any]:
                 if (gpu := self._gpu) is not None:
                     taxa = self.engine.taxon_of_target
-                    batches = self._gpu_batches(gpu, sample, phred_offset, stage)
+                    batches = self._gpu_batches(gpu, sample, phred_offset, sampled, stage)
                     return batches, lambda batch: batch.to_host(taxa)
-                return self._queries(sample, phred_offset, stage), self.engine.find_candidates
+                queries = self._queries(sample, phred_offset, sampled, stage)
+                return queries, self.engine.find_candidates
 
             return self._run(samples, outputs, source, progress)
 
@@ -145,7 +149,9 @@ class Classifier:
             check_distinct(files, outputs.of_samples([name]))
             progress = stack.enter_context(Progress(self.options.progress))
 
-            def source(_: Sample, stage: Stage) -> tuple[Iterator[list[QueryBlock]], Any]:
+            def source(
+                _: Sample, __: ReadSample, stage: Stage
+            ) -> tuple[Iterator[list[QueryBlock]], Any]:
                 return merged_blocks(opened, self.engine, stage.advance), join_blocks
 
             return self._run([Sample(name, ())], outputs, source, progress)[0]
@@ -185,9 +191,9 @@ class Classifier:
         """Classify a sample on the GPUs, if they are in use and can, else on the CPU."""
 
         def classify() -> tuple[ClassificationStatistics, SampleTotals | None]:
-            run = self._sample_run(sample.name, outputs)
+            run = self._sample_run(sample, outputs)
             with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
-                items, find = source(sample, stage)
+                items, find = source(sample, run.sampled, stage)
                 with self._on_gpu(sample):
                     return run.run(items, find, group), run.totals
 
@@ -204,12 +210,13 @@ class Classifier:
             return classify()
         return on_backend(self.options, classify, on_cpu, may_begin_again=may_begin_again)
 
-    def _sample_run(self, name: str, outputs: SampleOutputs) -> SampleRun:
+    def _sample_run(self, sample: Sample, outputs: SampleOutputs) -> SampleRun:
+        how = (self.engine, sample.name, outputs, self.rules, self.options, sample.lanes)
         if self._gpu is None:
-            return SampleRun(self.engine, name, outputs, self.rules, self.options)
+            return SampleRun(*how)
         from ngsgpu.classify.run.gpu_run import GpuSampleRun
 
-        run = GpuSampleRun(self.engine, name, outputs, self.rules, self.options)
+        run = GpuSampleRun(*how)
         run.gpu_memory = {"planned_bytes": self._gpu.planned_bytes}
         return run
 
@@ -259,7 +266,12 @@ class Classifier:
         return limited_gpu_memory(self.options.gpu_memory, gpus)
 
     def _gpu_batches(
-        self, engine: GpuEngine, sample: Sample, phred_offset: PhredOffset, stage: Stage
+        self,
+        engine: GpuEngine,
+        sample: Sample,
+        phred_offset: PhredOffset,
+        sampled: ReadSample,
+        stage: Stage,
     ) -> Iterator[GpuBatch]:
         """The sample's queries on the GPU, with candidates."""
         from ngsgpu.classify.run.gpu_run import GpuSource
@@ -270,6 +282,7 @@ class Classifier:
             threads=self.options.threads,
             chunk_bytes=min(self.options.chunk_bytes, CHUNK_BYTES),
             phred_offset=phred_offset,
+            sampled=sampled,
         )
         for lane in sample.lanes:
             for batch in source.batches(lane):
@@ -277,7 +290,7 @@ class Classifier:
                 stage.advance(len(batch))
 
     def _queries(
-        self, sample: Sample, phred_offset: PhredOffset, stage: Stage
+        self, sample: Sample, phred_offset: PhredOffset, sampled: ReadSample, stage: Stage
     ) -> Iterator[Queries]:
         """The sample's queries, cut into tasks."""
         units = self.options.units_per_task or QUERIES_PER_TASK
@@ -287,7 +300,7 @@ class Classifier:
                 phred_offset=phred_offset,
                 chunk_bytes=self.options.chunk_bytes,
             )
-            for mates in batches:
+            for mates in sampled.of_lane(batches, interleaved=lane.interleaved):
                 queries = queries_of(mates, lane)
                 for begin, end in cuts_of(queries, units, BASES_PER_TASK):
                     yield queries.part(begin, end)

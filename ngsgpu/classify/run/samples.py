@@ -277,6 +277,8 @@ class ClassificationStatistics(RunStatistics):
         queries: reads or pairs, bases, classified, unclassified.
         calls_by_rank: queries called at each rank.
         dropped_targets: reference sequences that the coverage filter dropped.
+        adapters: what a sample of the reads says of adapters, see ``ngsgpu.run.adapters``; empty
+            where candidates were merged.
         gpu_memory: bytes planned per GPU, for the partitions; empty on the CPU.
     """
 
@@ -286,6 +288,7 @@ class ClassificationStatistics(RunStatistics):
     queries: dict[str, Any] = field(default_factory=dict)
     calls_by_rank: dict[str, int] = field(default_factory=dict)
     dropped_targets: int = 0
+    adapters: dict[str, Any] = field(default_factory=dict)
     gpu_memory: dict[str, int] = field(default_factory=dict)
 
     def summary(self) -> list[str]:

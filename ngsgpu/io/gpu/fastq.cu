@@ -237,3 +237,22 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         }
     }
 }
+
+// Copy the letters of every ``step``-th read, from ``record`` on: a row of ``width`` bytes a read,
+// zeros behind its end; zeros only if it is longer than that.
+//
+// Grid: any; block: kThreads, one warp per read. Bytes: the bases of these reads in (from L2), the
+// rows out.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    sample_bases(const u8* raw, const u32* seq_start, const int* lengths, u32 record, u32 step,
+                 u32 reads, u32 width, u8* rows) {
+    const u32 lane = threadIdx.x & 31;
+    const u32 warps = gridDim.x * (kThreads / 32);
+    for (u32 i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < reads; i += warps) {
+        const u32 number = record + i * step;
+        const u32 length = u32(lengths[number]) <= width ? u32(lengths[number]) : 0;
+        const u8* bases = raw + seq_start[number];
+        for (u32 base = lane; base < width; base += 32)
+            rows[u64(i) * width + base] = base < length ? bases[base] : 0;
+    }
+}

@@ -53,8 +53,8 @@ class Methods:
         self.runs = runs
         self.sources: list[str] = []
         told: tuple[Callable[[], Iterator[str]], ...] = (
-            self._reads, self._depletion, self._correction, self._merging, self._extension,
-            self._classification, self._assembly, self._summary,
+            self._reads, self._trimming, self._depletion, self._correction, self._merging,
+            self._extension, self._classification, self._assembly, self._summary,
         )  # fmt: skip
         self.sentences = [sentence for tell in told for sentence in tell()]
 
@@ -110,6 +110,13 @@ class Methods:
             yield (
                 "Base qualities, GC content, adapters, duplication and lengths of the reads were "
                 f"assessed with {self._tool('fastp', 'fastp')}."
+            )
+
+    def _trimming(self) -> Iterator[str]:
+        if "trim_reads" in self.runs.rules:
+            yield (
+                f"Adapters were trimmed with {self._tool('fastp', 'fastp')}, without filtering by "
+                f"quality{self._extra('trim')}."
             )
 
     def _depletion(self) -> Iterator[str]:

@@ -13,6 +13,7 @@ from ngsgpu.report.model import Study
 
 TOOL_OF_RULE: Final = {
     "simulate_reads": "art",
+    "trim_reads": "fastp",
     "check_reads": "fastp",
     "assemble_reads": "spades",
     "assemble_extended": "spades",
@@ -28,8 +29,8 @@ TOOL_OF_RULE: Final = {
 """Programs of the workflow's rules; ``ngsgpu`` is that of the others of ``_OWN``."""
 _OWN: Final = frozenset(
     {
-        "deplete_reads", "correct_reads", "merge_pairs", "extend_pairs", "count_kmers",
-        "merge_candidates", "assemble_ngsgpu", "build_unitigs",
+        "find_adapters", "deplete_reads", "correct_reads", "merge_pairs", "extend_pairs",
+        "count_kmers", "merge_candidates", "assemble_ngsgpu", "build_unitigs",
         "evaluate_correction", "evaluate_merging", "evaluate_extension", "evaluate_classification",
         "evaluate_mapped",
     }

@@ -17,10 +17,12 @@ from ngsgpu.report.sections.extension import ExtensionStage
 from ngsgpu.report.sections.mapped import MappedStage
 from ngsgpu.report.sections.merging import MergingStage
 from ngsgpu.report.sections.quality import QualityStage
+from ngsgpu.report.sections.trimming import TrimmingStage
 from ngsgpu.report.sections.unitigs import UnitigsStage
 from ngsgpu.report.stage import Stage
 
 STAGES: Final[tuple[Stage, ...]] = (
+    TrimmingStage(),
     DepletionStage(),
     QualityStage(),
     CorrectionStage(),

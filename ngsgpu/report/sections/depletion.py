@@ -30,7 +30,7 @@ class DepletionStage(Stage):
     title = "Depletion"
     files = (FileSpec("deplete", ("deplete/stats.json",)),)
     intro = (
-        "<p>Reads of the host were removed before all other steps; a pair goes or stays as a "
+        "<p>Reads of the host were removed before all steps below; a pair goes or stays as a "
         "whole.</p>"
     )
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import InputError
 from ngsgpu.report import words
 from ngsgpu.report.drawing import SMALL, VARIANT_COLOURS, VARIANT_LABELS, drawn
-from ngsgpu.report.files import Json, load_json
+from ngsgpu.report.files import Json, load_fastp
 from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleResults
 from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
 from ngsgpu.report.spread import curves
@@ -42,7 +41,7 @@ class QualityStage(Stage):
     name = "quality"
     title = "Read quality"
     files = (FileSpec("qc", ("qc/{}.fastp.json",), VARIANTS),)
-    intro = "<p>fastp looked at the reads{}. Adapters were counted, not trimmed.</p>"
+    intro = "<p>fastp looked at the reads{}. Adapters were counted here, not trimmed.</p>"
 
     def read(self, sample: Sample, missing: list[str]) -> Quality:
         """Read fastp's reports; not every study has them."""
@@ -50,12 +49,7 @@ class QualityStage(Stage):
             return Quality()
         found = {}
         for variant, path in variants(sample.files, "qc", "quality of the {} reads", missing):
-            document = load_json(path, "make the file again")
-            if not isinstance(document, dict) or "before_filtering" not in document.get(
-                "summary", {}
-            ):
-                raise InputError(path, "it is no JSON report of fastp", "make the file again")
-            found[variant] = Json(path, document)
+            found[variant] = load_fastp(path)
         return Quality(found)
 
     def section(
@@ -116,8 +110,7 @@ class QualityStage(Stage):
 
     def say(self, results: SampleResults, finding: Finding) -> None:
         """Adapters, if there are many."""
-        raw = whole_reads(results)
-        share = None if raw is None else adapters(raw)
+        share = adapters_left(results)
         if share is not None and share >= MANY_ADAPTERS:
             finding.sentences.append(
                 f"{words.percent(share, 1)} of the reads contain adapter sequence: trim it, for "
@@ -153,6 +146,13 @@ def _doubt(results: SampleResults) -> str:
             return "Failed sample: fastp found no reads."
         return "Failed sample: these are the reads that fastp could read, not the sample's quality."
     return "Empty sample: there are no reads." if is_empty else ""
+
+
+def adapters_left(results: SampleResults) -> float | None:
+    """Share of a sample's uncorrected reads that have adapter; None of trimmed ones."""
+    raw = whole_reads(results)
+    is_trimmed = results.sample.files.one("trim") is not None
+    return None if raw is None or is_trimmed else adapters(raw)
 
 
 def adapters(reads: Json) -> float | None:

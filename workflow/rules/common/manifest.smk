@@ -33,7 +33,7 @@ def tools_used():
                 (name, mapped_samples() and config["mapped"]["aligner"] == name)
                 for name in ("bwa", "minimap2")
             ),
-            ("fastp", checked_samples()),
+            ("fastp", checked_samples() or trimmed_samples()),
             ("krona", DATABASES and draws_krona()),
             ("multiqc", config["multiqc"]),
             *(
@@ -59,6 +59,7 @@ def config_text():
         "genomes",
         "groups",
         "simulate",
+        "trim",
         "deplete",
         "correct",
         "merge",
@@ -120,6 +121,8 @@ def results_of(name):
     Yields the keys in the manifest, the file in the sample's folder, and the rule that makes it.
     """
     has_truth = name in DATASETS
+    if trimmed_samples([name]):
+        yield "trim", "trim/fastp.json", "trim_reads"
     if name in DEPLETED:
         yield "deplete", "deplete/stats.json", "deplete_reads"
     if corrected_samples([name]):

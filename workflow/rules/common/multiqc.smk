@@ -22,6 +22,11 @@ def multiqc_settings():
         )
         for arm in ARMS
     ]
+    trimmed = (
+        [shown_as("fastp", "fastp_trim", "fastp: trimming", "*/trim/fastp.json")]
+        if trimmed_samples()
+        else []
+    )
     assemblies = [
         shown_as(
             "quast",
@@ -44,7 +49,7 @@ def multiqc_settings():
         {
             "fn_clean_exts": [".kraken2.report.txt"],
             "fn_clean_trim": [],
-            "module_order": ["custom_content", *checks, *assemblies, *calls],
+            "module_order": ["custom_content", *trimmed, *checks, *assemblies, *calls],
         }
     )
 
@@ -99,4 +104,7 @@ def multiqc_inputs():
         for database in DATABASES
         for name in sorted(samples_of(database))
     ]
-    return [*multiqc_content(), *reads_quality(), *reports]
+    trimming = expand(
+        "results/{sample}/trim/fastp.json", sample=sorted(trimmed_samples())
+    )
+    return [*multiqc_content(), *trimming, *reads_quality(), *reports]

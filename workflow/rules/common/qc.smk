@@ -38,13 +38,19 @@ def join_lanes(wildcards, input, output):
     return " && ".join(commands)
 
 
-def fastp_reads(wildcards, input, output):
-    """Options of fastp for the reads; adapters of pairs are looked for as those of single reads."""
+def joined_reads(wildcards, input, output):
+    """Options of fastp for the reads."""
     files = [
         (mate, lanes_file(paths, output.lanes, mate)) for mate, paths in mates_of(input)
     ]
-    options = [f"--in{mate} {shlex.quote(joined)}" for mate, joined in files]
-    return " ".join([*options, *["--detect_adapter_for_pe"] * (len(files) == 2)])
+    return " ".join(f"--in{mate} {shlex.quote(joined)}" for mate, joined in files)
+
+
+def fastp_reads(wildcards, input, output):
+    """The same; adapters of pairs are looked for as those of single reads."""
+    pairs = len(mates_of(input)) == 2
+    reads = joined_reads(wildcards, input, output)
+    return reads + " --detect_adapter_for_pe" * pairs
 
 
 def reads_quality(names=None):

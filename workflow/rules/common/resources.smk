@@ -9,6 +9,7 @@ import os
 # last sample may be corrected when GPUs have nothing else left, and its assemblies follow alone. All
 # jobs on GPUs come before those on CPUs, which could leave them no cores.
 PRIORITY = {
+    "trim": 5,
     "deplete": 4,
     "correct": 3,
     "extend": 2,
@@ -27,6 +28,7 @@ PER_MB = {
     "correct": (4, 1.2),
     "extend": (3, 3.6),
     "merge": (0, 0.05),
+    "trim": (0, 0.2),
     "deplete": (0, 0.05),
     "classify": (0, 0.2),
     "assemble": (2, 4),

@@ -128,6 +128,17 @@ def one_of(names):
     return "|".join(sorted(map(re.escape, names))) or "(?!)"
 
 
+def trimmed(samples):
+    """Real samples with the files that trimming makes, unless it is switched off.
+
+    Simulated reads have no adapters, and their truth has to be that of all of them. Published
+    comparisons are made anew with the reads as they are, which all programs get.
+    """
+    if not config["trim"]["enabled"] or config["reproduce"]["stage"] != "none":
+        return samples
+    return {name: in_one_lane(own, "trim") for name, own in samples.items()}
+
+
 def host_files(named):
     """The files of the host that the config names: one, several or none."""
     paths = [named] if isinstance(named, str) else named or []
@@ -141,12 +152,12 @@ def depleted(samples):
     """
     if not HOST:
         return samples
-    return {name: depleted_sample(sample) for name, sample in samples.items()}
+    return {name: in_one_lane(own, "deplete") for name, own in samples.items()}
 
 
-def depleted_sample(sample):
-    """A sample without the host's reads, its lanes in one."""
-    folder = f"results/{sample.name}/deplete"
+def in_one_lane(sample, stage):
+    """A sample with the files that a stage before all others makes, its lanes in one."""
+    folder = f"results/{sample.name}/{stage}"
     if not sample.second:
         return replace(sample, first=[f"{folder}/reads.fastq.gz"])
     first, second = (f"{folder}/R{mate}.fastq.gz" for mate in (1, 2))
@@ -157,7 +168,8 @@ HOST = host_files(config["deplete"]["host"])
 HOST_INDEX = "results/host/host.idx"
 DATASETS = study_datasets()
 SEQUENCED = study_samples()
-STUDY = all_samples(DATASETS, depleted(SEQUENCED))
+TRIMMED = trimmed(SEQUENCED)
+STUDY = all_samples(DATASETS, depleted(TRIMMED))
 DEPLETED = SEQUENCED if HOST else {}
 # Without a sheet, rules are taken one by one for samples that another workflow names.
 SAMPLES = one_of(STUDY) if STUDY else NAME
@@ -186,13 +198,30 @@ def raw_second(wildcards):
 
 
 def sequenced_first(wildcards):
-    """Files of the first mates, or of single-end reads, before depletion: one a lane."""
+    """Files of the first mates, or of single-end reads, as sequenced: one a lane."""
     return SEQUENCED[wildcards.sample].first
 
 
 def sequenced_second(wildcards):
-    """Files of the second mates before depletion; none if single-end."""
+    """Files of the second mates as sequenced; none if single-end."""
     return SEQUENCED[wildcards.sample].second
+
+
+def trimmed_first(wildcards):
+    """Files of the first mates, or of single-end reads, before depletion: one a lane."""
+    return TRIMMED[wildcards.sample].first
+
+
+def trimmed_second(wildcards):
+    """Files of the second mates before depletion; none if single-end."""
+    return TRIMMED[wildcards.sample].second
+
+
+def trimmed_samples(names=None):
+    """Samples whose adapters are trimmed."""
+    wanted = STUDY if names is None else names
+    is_trimmed = TRIMMED is not SEQUENCED
+    return [name for name in wanted if is_trimmed and name in TRIMMED]
 
 
 def host_index(wildcards):

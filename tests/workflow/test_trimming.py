@@ -1,0 +1,103 @@
+"""Real samples are trimmed before everything else, unless the config says otherwise."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.adapters import pairs_of, random_genome, write_mates
+from tests.support.workflow import Snakemake, jobs
+
+pytestmark = pytest.mark.slow
+TRIMMING = ("find_adapters", "trim_pairs", "trim_single")
+
+
+def test_nothing_sees_untrimmed_reads(snakemake: Snakemake) -> None:
+    """And simulated ones stay as they are."""
+    plan = snakemake("--dry-run", "--printshellcmds")
+    assert plan.returncode == 0, plan.stdout
+    counted = jobs(plan.stdout)
+    assert [counted[rule] for rule in TRIMMING] == [2, 1, 1]
+    for line in plan.stdout.splitlines():
+        if "data/na12878" in line and "ngsgpu " in line:
+            assert "ngsgpu adapters" in line, line
+    assert "ngsgpu correct -i results/repeats_20kb/simulate/R1.fastq.gz" in plan.stdout
+    assert "ngsgpu correct -i results/na12878_8kb/trim/R1.fastq.gz" in plan.stdout
+    assert "ngsgpu correct -i results/na12878_single/trim/reads.fastq.gz" in plan.stdout
+
+
+def test_switched_off(snakemake: Snakemake) -> None:
+    plan = snakemake("--dry-run", "--quiet", "rules", "--config", "trim={enabled: false}")
+    assert plan.returncode == 0, plan.stdout
+    assert not {*TRIMMING} & jobs(plan.stdout).keys()
+
+
+def test_before_depletion(snakemake: Snakemake, study: Path) -> None:
+    (study / "host.idx").touch()
+    (study / "more.yaml").write_text("deplete: {host: host.idx}\n")
+    plan = snakemake("--dry-run", "-p", "--configfile", "config/config.yaml", "more.yaml")
+    assert plan.returncode == 0, plan.stdout
+    assert "ngsgpu deplete -d host.idx -i results/na12878_8kb/trim/R1.fastq.gz" in plan.stdout
+    assert "ngsgpu correct -i results/na12878_8kb/deplete/R1.fastq.gz" in plan.stdout
+
+
+def test_published_comparisons_take_the_reads_as_they_are(
+    snakemake: Snakemake, study: Path
+) -> None:
+    (study / "more.yaml").write_text("reproduce: {stage: correct, programs: [ngsgpu]}\n")
+    plan = snakemake("--dry-run", "--configfile", "config/config.yaml", "more.yaml")
+    assert plan.returncode == 0, plan.stdout
+    assert not {*TRIMMING} & jobs(plan.stdout).keys()
+
+
+@pytest.mark.skipif(shutil.which("fastp") is None, reason="there is no fastp")
+def test_trimmed_reads_and_such_that_cannot_be(snakemake: Snakemake, study: Path) -> None:
+    rng = random.Random(1)
+    pairs = pairs_of(rng, random_genome(rng, 20_000), 800)
+    one, _ = write_mates(study, pairs)
+    (study / "fasta.fa").write_text(">a\nACGTACGTTACGATCATCAGCACTT\n")
+    (study / "cut.fq.gz").write_bytes(gzip.compress(one.read_bytes())[:-4000])
+    (study / "empty.fq").touch()
+    rows = ("pairs\tr1.fq\tr2.fq", "lanes\tr1.fq\t", "lanes\tr2.fq\t", "fasta\tfasta.fa\t",
+            "cut\tcut.fq.gz\t", "empty\tempty.fq\t")  # fmt: skip
+    (study / "own.tsv").write_text("\n".join(("sample\tfastq_1\tfastq_2", *rows, "")))
+    (study / "own.yaml").write_text("samples: own.tsv\n")
+    names = ("pairs", "lanes", "fasta", "cut", "empty")
+    done = snakemake(
+        "--cores", "2", "--configfile", "own.yaml", "--",
+        *(f"results/{name}/trim/fastp.json" for name in names),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    texts = {name: (study / f"results/{name}/trim/fastp.json").read_text() for name in names}
+
+    with_adapter = sum(pair.fragment <= 142 for pair in pairs)
+    figures = json.loads(texts["pairs"])
+    assert 2 * 0.95 * with_adapter <= figures["adapter_cutting"]["adapter_trimmed_reads"]
+    lengths = {}
+    for mate in (1, 2):
+        with gzip.open(study / f"results/pairs/trim/R{mate}.fastq.gz", "rt") as file:
+            lines = file.read().splitlines()
+        for name, read in zip(lines[::4], lines[1::4], strict=True):
+            lengths[name] = len(read)
+    right = sum(
+        lengths.get(f"@p{number}/{mate}") == min(150, pair.fragment)
+        for number, pair in enumerate(pairs)
+        for mate in (1, 2)
+    )
+    assert right > 0.97 * 2 * len(pairs)
+
+    figures = json.loads(texts["lanes"])
+    assert figures["summary"]["before_filtering"]["total_reads"] == 1600
+    assert figures["adapter_cutting"]["adapter_trimmed_reads"] > 0.9 * 2 * with_adapter
+    assert json.loads(texts["empty"])["summary"]["after_filtering"]["total_reads"] == 0
+
+    assert texts["fasta"].startswith("#ngsgpu-failed\nlogs/trim_reads/fasta.log\n")
+    assert "fastp took 0 of 1 reads" in texts["fasta"]
+    # fastp would end well with the reads before the damage.
+    assert texts["cut"].startswith("#ngsgpu-failed\nlogs/find_adapters/cut.log\n")
+    assert "cut.fq.gz: the gzip data end early" in texts["cut"]
