@@ -15,43 +15,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
-from isal import igzip, isal_zlib
+from isal import isal_zlib
 from numpy.typing import NDArray
 
 from ngsgpu.io.compress.deflate import compressed
-
-
-class Prefixed(io.RawIOBase):
-    """Gives ``head``, then the rest of ``raw``.
-
-    Args:
-        head: bytes that were read from ``raw``.
-        raw: the file; closed with this one.
-    """
-
-    def __init__(self, head: bytes, raw: io.RawIOBase) -> None:
-        self._head = head
-        self._raw = raw
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """Fill the buffer with a single read; 0 at the end."""
-        if self._head:
-            size = min(len(buffer), len(self._head))
-            buffer[:size] = self._head[:size]
-            self._head = self._head[size:]
-            return size
-        count: int | None = self._raw.readinto(buffer)
-        return count or 0
-
-    def close(self) -> None:
-        """Close the file below, too."""
-        self._raw.close()
-        super().close()
-
+from ngsgpu.io.compress.gzip import ERRORS, gunzip
+from ngsgpu.io.compress.stream import Compression, Opened
 
 logger = logging.getLogger("ngsgpu")
 
@@ -75,12 +44,6 @@ def is_bgzf(head: bytes) -> bool:
     return (
         len(head) >= 18 and head[:4] == b"\x1f\x8b\x08\x04" and head[10:16] == b"\x06\x00BC\x02\x00"
     )
-
-
-def gunzip(raw: io.RawIOBase | io.BytesIO) -> io.BufferedIOBase:
-    """Inflate a gzip file of any number of members with ISA-L; checksums are checked."""
-    stream: io.BufferedIOBase = igzip.IGzipFile(fileobj=raw, mode="rb")  # type: ignore[no-untyped-call]
-    return stream
 
 
 def deflate(data: bytes | memoryview, level: int) -> bytes:
@@ -115,15 +78,13 @@ class BgzfStream:
 
     Args:
         raw: the compressed file.
-        path: its name, for messages.
-        threads: inflating threads.
     """
 
-    def __init__(self, raw: io.RawIOBase, path: str, threads: int) -> None:
+    def __init__(self, raw: Opened) -> None:
         self._raw = raw
-        self._path = path
-        self._pool = ThreadPoolExecutor(max(1, threads), thread_name_prefix="ngsgpu-inflate")
-        self._ahead = max(1, threads) + 1
+        threads = max(1, raw.threads)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-inflate")
+        self._ahead = threads + 1
         self._groups: deque[Future[NDArray[np.uint8]]] = deque()
         self._current = np.empty(0, dtype=np.uint8)
         self._compressed = b""
@@ -197,15 +158,20 @@ class BgzfStream:
     def _end(self) -> None:
         self._ended = True
         if self._compressed:
-            self._serial = gunzip(Prefixed(self._compressed, self._raw))
+            self._raw.unread(self._compressed)
+            self._serial = gunzip(self._raw)
         elif not self._last_block_empty:
             logger.warning(
                 "%s: has no BGZF end marker; it may have been truncated between two blocks",
-                self._path,
+                self._raw.path,
             )
 
     def _readinto_serially(self, buffer: memoryview) -> int:
         return 0 if self._serial is None else self._serial.readinto(buffer)
+
+
+def _matches(file: Opened) -> bool:
+    return is_bgzf(file.peek(18))
 
 
 def _inflate(group: bytes, size: int) -> NDArray[np.uint8]:
@@ -222,3 +188,6 @@ def _inflate(group: bytes, size: int) -> NDArray[np.uint8]:
         if stream.read(1):
             raise BgzfError("a block contains more bytes than declared")
     return out
+
+
+BGZF: Final = Compression("bgzf", "BGZF", _matches, BgzfStream, (BgzfError, *ERRORS), (".bgz",))

@@ -6,48 +6,26 @@ ones; a bounded queue connects the two. Decompression libraries release the inte
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import os
 import queue
 import stat
 import threading
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.compress.bgzf import BgzfError, BgzfStream, Prefixed, gunzip, is_bgzf
+from ngsgpu.io.compress.formats import PACKED_ENDINGS, recognise
+from ngsgpu.io.compress.stream import Opened
 from ngsgpu.io.paths import read_at
 
-_MAGIC_BYTES: Final = 32
 _READ_AHEAD: Final = 2
 _PATIENCE: Final = 1.0
-
-_REFUSED: Final = (
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd, which is not read here", "zstd -dc"),
-    (b"\x04\x22\x4d\x18", "compressed with lz4, which is not read here", "lz4 -dc"),
-    (b"PK\x03\x04", "a zip archive", "unzip -p"),
-    (b"\x1f\x9d", "compressed with compress (.Z), which is not read here", "uncompress -c"),
-)
-_ISAL_ERROR: Final[type[Exception]] = isal_zlib.error  # type: ignore[assignment]
-_DECOMPRESSION_ERRORS: Final = (
-    EOFError,
-    BgzfError,
-    gzip.BadGzipFile,
-    _ISAL_ERROR,
-    zlib.error,
-    lzma.LZMAError,
-)
-
 
 _PACKED_FACTOR: Final = 4
 """Bytes that one of a compressed file becomes, about."""
@@ -59,17 +37,7 @@ def unpacked_size(path: str | Path) -> int:
         size = Path(path).stat().st_size
     except OSError:
         return 0
-    return size * (_PACKED_FACTOR if Path(path).suffix in (".gz", ".bgz", ".bz2", ".xz") else 1)
-
-
-class Stream(Protocol):
-    """The byte stream of a source."""
-
-    def readinto(self, buffer: memoryview, /) -> int | None:
-        """Fill the buffer at least partly; 0 at the end."""
-
-    def close(self) -> None:
-        """Release files and threads."""
+    return size * (_PACKED_FACTOR if Path(path).suffix in PACKED_ENDINGS else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +72,7 @@ class Source:
 
     Attributes:
         path: the file's name as given.
-        compression: ``plain``, ``gzip``, ``bgzf``, ``bzip2`` or ``xz``.
+        compression: the name of its format, as in ``formats``; ``plain`` for none.
         takes_offsets: whether chunks can be read in any order, with ``chunk_at``.
 
     Raises:
@@ -120,14 +88,19 @@ class Source:
         self._room = chunk_bytes + overlap
         self._raw = raw = _open(self.path)
         try:
-            head = _read_head(self.path, raw)
-            self.compression = _recognise(self.path, head)
+            opened = Opened(raw, self.path, threads)
+            self._kind = recognise(opened)
             is_regular = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+        except OSError as error:
+            raw.close()
+            raise _unreadable(self.path, error) from error
         except BaseException:
             raw.close()
             raise
+        self.compression = self._kind.name
         self.takes_offsets = self.compression == "plain" and is_regular and self.path != "-"
-        self._stream = _stream(Prefixed(head, raw), self.path, self.compression, threads)
+        self._errors: tuple[type[Exception], ...] = (EOFError, *self._kind.errors)
+        self._stream = self._kind.stream(opened)
         self._queue: queue.Queue[Chunk | BaseException | None] = queue.Queue(_READ_AHEAD)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ngsgpu-read", daemon=True)
@@ -209,24 +182,39 @@ class Source:
         """The next chunk, whose first bytes were read with the one before."""
         buffer = np.empty(self._room, dtype=np.uint8)
         buffer[: len(carried)] = carried
-        view = buffer.data
-        size = len(carried)
+        return self._chunk(buffer, len(carried) + self.fill(buffer[len(carried) :].data))
+
+    def fill(self, view: memoryview) -> int:
+        """Read the next bytes of the file into memory of the caller's, pinned memory for instance.
+
+        Instead of ``chunks``; by one thread at a time. Threads of the stream decompress ahead.
+
+        Args:
+            view: writable bytes; filled whole unless the file ends, or ``close`` is called.
+
+        Returns:
+            How many bytes were read; 0 at the end.
+
+        Raises:
+            InputError: the compressed data are damaged or end early, or the disk fails.
+        """
+        size = 0
         try:
             while size < len(view) and not self._stopped.is_set():
                 count = self._stream.readinto(view[size:])
                 if not count:
                     break
                 size += count
-        except _DECOMPRESSION_ERRORS as error:
+        except self._errors as error:
             raise self._damaged(error) from error
         except OSError as error:
             if error.errno is None:
                 raise self._damaged(error) from error
             raise _unreadable(self.path, error) from error
-        return self._chunk(buffer, size)
+        return size
 
     def _damaged(self, error: Exception) -> InputError:
-        name = "BGZF" if self.compression == "bgzf" else self.compression
+        name = self._kind.title
         if isinstance(error, EOFError):
             cause = f"the {name} data end early: the file is truncated"
         else:
@@ -258,61 +246,8 @@ def _open(path: str) -> io.FileIO:
     return raw
 
 
-def _read_head(path: str, raw: io.FileIO) -> bytes:
-    head = b""
-    try:
-        while len(head) < _MAGIC_BYTES and (more := raw.read(_MAGIC_BYTES - len(head))):
-            head += more
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    return head
-
-
 def _unreadable(path: str, error: OSError) -> InputError:
     reason = os.strerror(error.errno) if error.errno else _one_line(error)
     return InputError(
         path, f"could not be read ({reason})", "check the disk or copy the file again"
     )
-
-
-def _recognise(path: str, head: bytes) -> str:
-    """Name the compression by the first bytes."""
-    if head.startswith(b"\x1f\x8b"):
-        return "bgzf" if is_bgzf(head) else "gzip"
-    if head.startswith(b"BZh"):
-        return "bzip2"
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return "xz"
-    for magic, cause, command in _REFUSED:
-        if head.startswith(magic):
-            remedy = f"decompress it first, for instance with `{command}`, or recompress with gzip"
-            raise InputError(path, cause, remedy)
-    return "plain"
-
-
-def _stream(raw: Prefixed, path: str, compression: str, threads: int) -> Stream:
-    if compression == "plain":
-        return raw
-    if compression == "bgzf":
-        return BgzfStream(raw, path, threads)
-    if compression == "gzip":
-        return _Owning(gunzip(raw), raw)
-    buffered = io.BufferedReader(raw, 1 << 20)
-    if compression == "bzip2":
-        return _Owning(bz2.BZ2File(buffered), buffered)
-    return _Owning(lzma.LZMAFile(buffered), buffered)
-
-
-class _Owning:
-    """A decompressing file that also closes the file below it."""
-
-    def __init__(self, stream: io.BufferedIOBase, below: io.IOBase) -> None:
-        self._stream = stream
-        self._below = below
-
-    def readinto(self, buffer: memoryview, /) -> int:
-        return self._stream.readinto(buffer)
-
-    def close(self) -> None:
-        self._stream.close()
-        self._below.close()

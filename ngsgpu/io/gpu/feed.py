@@ -1,15 +1,15 @@
-"""Reads input files ahead into pinned memory, from which they are copied to the GPU.
+"""The bytes of a file on their way to GPU memory.
 
-Several threads read a plain file, each a different chunk; ``Source`` inflates a compressed one. A
-chunk's buffer is reused when its copy to the GPU has finished.
+``PinnedFile`` reads a file ahead into pinned memory by several threads, each a different piece. A
+``Feed`` (``feeds``) gives the text of a file in chunks that are copied to the device.
 """
 
 from __future__ import annotations
 
 import logging
-import stat
+import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from io import FileIO
@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.pinned import pinned_empty
-from ngsgpu.io.compress.source import Chunk, Source
 from ngsgpu.io.paths import read_at
 from ngsgpu.io.reread import FileIdentity, identify
 
 _LOG = logging.getLogger("ngsgpu")
 
-LINE_ENDS: Final = b"\r\n"
-_BLANK: Final = 4096
+_LINE_ENDS: Final = b"\r\n"
+TAIL_BYTES: Final = 4096
 """Bytes at the end of a chunk that are searched for its last letter."""
 
 
@@ -80,24 +79,134 @@ class PinnedBuffer:
             self.copied.synchronize()
 
 
-@dataclass(frozen=True, slots=True)
-class PinnedChunk:
-    """Consecutive bytes of a (decompressed) file.
+class PinnedFile:
+    """A regular file that is read ahead into pinned memory, piece by piece.
+
+    Args:
+        path: the file.
+        pool: reading threads.
+        piece_bytes: bytes of each piece but the last.
+        ahead: pieces in memory.
 
     Attributes:
-        buffer: holds them, from its start.
+        identity: used to detect later changes of the file.
+        pieces: number of pieces.
+    """
+
+    def __init__(
+        self, path: str, pool: ThreadPoolExecutor, *, piece_bytes: int, ahead: int
+    ) -> None:
+        import cupy
+
+        self._pool = pool
+        self._piece_bytes = piece_bytes
+        self._device = cupy.cuda.runtime.getDevice()
+        self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # closed by close()
+        self.identity = identify(self._file.fileno())
+        self.pieces = -(-self.identity.size // piece_bytes)
+        self._submitted = 0
+        self._reading: deque[Future[tuple[PinnedBuffer, int]]] = deque()
+        for _ in range(min(ahead, self.pieces)):
+            self._submit(None)
+
+    def _submit(self, buffer: PinnedBuffer | None) -> None:
+        self._reading.append(self._pool.submit(self._read, self._submitted, buffer))
+        self._submitted += 1
+
+    def _read(self, index: int, buffer: PinnedBuffer | None) -> tuple[PinnedBuffer, int]:
+        import cupy
+
+        with cupy.cuda.Device(self._device):
+            if buffer is None:
+                buffer = PinnedBuffer(self._piece_bytes + 1)
+            buffer.wait()
+        offset = index * self._piece_bytes
+        size = min(self._piece_bytes, self.identity.size - offset)
+        read_whole(self._file, buffer.array[:size], offset)
+        return buffer, size
+
+    def ready(self) -> bool:
+        """Whether ``take`` would return without waiting."""
+        return not self._reading or self._reading[0].done()
+
+    def take(self) -> tuple[PinnedBuffer, int] | None:
+        """The next piece, in a buffer that is a byte longer, and its size; None after the last.
+
+        Raises:
+            IrregularInputError: the file cannot be read.
+        """
+        return self._reading.popleft().result() if self._reading else None
+
+    def release(self, buffer: PinnedBuffer, copied: Any) -> None:
+        """Let a buffer be used again after a CUDA event."""
+        buffer.copied = copied
+        if self._submitted < self.pieces:
+            self._submit(buffer)
+
+    def close(self) -> None:
+        """Wait for the threads and close the file."""
+        for future in self._reading:
+            if not future.cancel():
+                future.exception()
+        self._reading.clear()
+        self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class FeedChunk:
+    """Consecutive bytes of a (decompressed) file, on the host or the device.
+
+    Attributes:
         size: how many; in the last chunk with one line feed that the file does not have.
         offset: where in the file they begin.
+        first: the first byte.
         content_end: end of the last byte of them that belongs to no line end, as a place in the
             file; None if all do.
         last: whether the file ends with them.
+        copy_to: has them copied to device memory on a stream.
+        release: lets their memory be used again after a CUDA event.
     """
 
-    buffer: PinnedBuffer
     size: int
     offset: int
+    first: int
     content_end: int | None
     last: bool
+    copy_to: Callable[[Any, Any], None]
+    release: Callable[[Any], None]
+
+
+def pinned_chunk(
+    buffer: PinnedBuffer, size: int, offset: int, *, last: bool, release: Callable[[Any], None]
+) -> FeedChunk:
+    """The first ``size`` bytes of a buffer, which has room for another one.
+
+    Raises:
+        IrregularInputError: they end in thousands of blank lines.
+    """
+    content_end = end_of_content(buffer.array[max(0, size - TAIL_BYTES) : size], offset, size)
+    if last:
+        buffer.array[size] = ord("\n")
+    size += last
+
+    def copy_to(target: Any, stream: Any) -> None:
+        target.copy_from_host_async(buffer.pointer, size, stream)
+
+    return FeedChunk(size, offset, int(buffer.array[0]), content_end, last, copy_to, release)
+
+
+def end_of_content(tail: NDArray[np.uint8], offset: int, size: int) -> int | None:
+    """``FeedChunk.content_end`` of a chunk that ends in ``tail``.
+
+    Raises:
+        IrregularInputError: it ends in thousands of blank lines.
+    """
+    content = tail.tobytes().rstrip(_LINE_ENDS)
+    if content:
+        return offset + size - len(tail) + len(content)
+    if size > TAIL_BYTES:
+        raise IrregularInputError("there are thousands of blank lines")
+    return None
 
 
 class HostCache:
@@ -109,11 +218,13 @@ class HostCache:
 
     def __init__(self, room: int) -> None:
         self._room = room
+        self._lock = threading.Lock()
 
     def reserve(self, size: int) -> bool:
         """Reserve ``size`` bytes; False if the limit is exceeded."""
-        self._room -= size
-        return self._room >= 0
+        with self._lock:
+            self._room -= size
+            return self._room >= 0
 
 
 class Feed(Protocol):
@@ -134,185 +245,13 @@ class Feed(Protocol):
     def ready(self) -> bool:
         """Whether ``take`` would return without waiting."""
 
-    def take(self) -> PinnedChunk | None:
-        """The next chunk; None after the last.
-
-        Raises:
-            IrregularInputError: the file cannot be read, or ends in thousands of blank lines.
-        """
-
-    def release(self, chunk: PinnedChunk, copied: Any) -> None:
-        """Let the buffer of a chunk be used again after a CUDA event."""
-
-    def close(self) -> None:
-        """Release file and threads."""
-
-
-def open_feed(
-    path: str,
-    pool: ThreadPoolExecutor,
-    host_cache: HostCache,
-    *,
-    threads: int,
-    chunk_bytes: int,
-    ahead: int,
-) -> Feed:
-    """Open a file.
-
-    Args:
-        path: the file.
-        pool: reading threads.
-        host_cache: caches inflated data up to its limit.
-        threads: threads that inflate BGZF.
-        chunk_bytes: size of a chunk.
-        ahead: chunks in memory.
-
-    Raises:
-        InputError: the file cannot be opened, or has an unsupported compression format.
-        IrregularInputError: it is not a regular file.
-    """
-    try:
-        mode = Path(path).stat().st_mode
-    except OSError as error:
-        raise IrregularInputError(str(error)) from error
-    if not stat.S_ISREG(mode):
-        raise IrregularInputError(f"{path} is not a regular file")
-    source = Source(path, threads=threads, chunk_bytes=chunk_bytes)
-    if source.compression == "plain":
-        source.close()
-        return PlainFeed(path, pool, chunk_bytes=chunk_bytes, ahead=ahead)
-    return InflatedFeed(source, host_cache, chunk_bytes=chunk_bytes)
-
-
-class PlainFeed:
-    """Reads a file that is not compressed with the threads of a pool."""
-
-    compression = "plain"
-
-    def __init__(
-        self, path: str, pool: ThreadPoolExecutor, *, chunk_bytes: int, ahead: int
-    ) -> None:
-        import cupy
-
-        self.kept: list[NDArray[np.uint8]] | None = None
-        self._pool = pool
-        self._chunk_bytes = chunk_bytes
-        self._device = cupy.cuda.runtime.getDevice()
-        self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # closed by close()
-        self.identity = identify(self._file.fileno())
-        self.size: int | None = self.identity.size
-        self._chunks = -(-self.identity.size // chunk_bytes)
-        self._submitted = 0
-        self._reading: deque[Future[PinnedChunk]] = deque()
-        for _ in range(min(ahead, self._chunks)):
-            self._submit(None)
-
-    def _submit(self, buffer: PinnedBuffer | None) -> None:
-        self._reading.append(self._pool.submit(self._read, self._submitted, buffer))
-        self._submitted += 1
-
-    def _read(self, index: int, buffer: PinnedBuffer | None) -> PinnedChunk:
-        import cupy
-
-        with cupy.cuda.Device(self._device):
-            if buffer is None:
-                buffer = PinnedBuffer(self._chunk_bytes + 1)
-            buffer.wait()
-        offset = index * self._chunk_bytes
-        size = min(self._chunk_bytes, self.identity.size - offset)
-        read_whole(self._file, buffer.array[:size], offset)
-        return _chunk(buffer, size, offset, last=index + 1 == self._chunks)
-
-    def ready(self) -> bool:
-        """Whether ``take`` would return without waiting."""
-        return not self._reading or self._reading[0].done()
-
-    def take(self) -> PinnedChunk | None:
-        """The next chunk; None after the last.
-
-        Raises:
-            IrregularInputError: the file cannot be read, or ends in thousands of blank lines.
-        """
-        return self._reading.popleft().result() if self._reading else None
-
-    def release(self, chunk: PinnedChunk, copied: Any) -> None:
-        """Let the buffer of a chunk be used again after a CUDA event."""
-        chunk.buffer.copied = copied
-        if self._submitted < self._chunks:
-            self._submit(chunk.buffer)
-
-    def close(self) -> None:
-        """Wait for the threads and close the file."""
-        for future in self._reading:
-            if not future.cancel():
-                future.exception()
-        self._reading.clear()
-        self._file.close()
-
-
-class InflatedFeed:
-    """Copies the inflated bytes of a source to pinned memory."""
-
-    def __init__(self, source: Source, host_cache: HostCache, *, chunk_bytes: int) -> None:
-        self._source = source
-        self._host_cache = host_cache
-        self.kept: list[NDArray[np.uint8]] | None = []
-        self.compression = source.compression
-        self.identity = identify(source.path)
-        self.size: int | None = None
-        self._chunks: Iterator[Chunk] = source.chunks()
-        self._next = next(self._chunks, None)
-        self._chunk_bytes = chunk_bytes
-        self._buffers = deque(PinnedBuffer(chunk_bytes + 1) for _ in range(2))
-        self._offset = 0
-
-    def ready(self) -> bool:
-        """Whether ``take`` would return without waiting; unknown here."""
-        return False
-
-    def take(self) -> PinnedChunk | None:
+    def take(self) -> FeedChunk | None:
         """The next chunk; None after the last.
 
         Raises:
             InputError: the data cannot be inflated.
-            IrregularInputError: the data end in thousands of blank lines.
+            IrregularInputError: the file cannot be read, or ends in thousands of blank lines.
         """
-        current = self._next
-        if current is None:
-            return None
-        self._next = next(self._chunks, None)
-        buffer = self._buffers.popleft() if self._buffers else PinnedBuffer(self._chunk_bytes + 1)
-        buffer.wait()
-        data = current.data
-        np.copyto(buffer.array[: current.size], data)
-        if self.kept is not None:
-            if self._host_cache.reserve(self._chunk_bytes):
-                self.kept.append(data)
-            else:
-                self.kept = None
-        chunk = _chunk(buffer, current.size, self._offset, last=self._next is None)
-        self._offset += current.size
-        return chunk
-
-    def release(self, chunk: PinnedChunk, copied: Any) -> None:
-        """Let the buffer of a chunk be used again after a CUDA event."""
-        chunk.buffer.copied = copied
-        self._buffers.append(chunk.buffer)
 
     def close(self) -> None:
-        """Stop inflating."""
-        self._source.close()
-
-
-def _chunk(buffer: PinnedBuffer, size: int, offset: int, *, last: bool) -> PinnedChunk:
-    """A chunk of the first ``size`` bytes of a buffer; adds the line feed to the last one."""
-    tail = buffer.array[max(0, size - _BLANK) : size].tobytes()
-    content = tail.rstrip(LINE_ENDS)
-    content_end = None
-    if content:
-        content_end = offset + size - len(tail) + len(content)
-    elif size > _BLANK:
-        raise IrregularInputError("there are thousands of blank lines")
-    if last:
-        buffer.array[size] = ord("\n")
-    return PinnedChunk(buffer, size + last, offset, content_end, last)
+        """Release file and threads."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ngsgpu.device.cuda.kernels import KernelModule, grid_for
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty
-from ngsgpu.io.gpu.feed import Feed, IrregularInputError, PinnedChunk
+from ngsgpu.io.gpu.feed import Feed, FeedChunk, IrregularInputError
 from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import DEFAULT_LIMITS, SAMPLED_RECORDS
@@ -151,7 +151,7 @@ class Parser:
         self._copies = copies
         self._kernels = cupy.cuda.get_current_stream()
         self._free = deque(Slot(chunk_bytes + 1) for _ in range(SLOTS))
-        self._coming: deque[tuple[Slot, PinnedChunk]] = deque()
+        self._coming: deque[tuple[Slot, FeedChunk]] = deque()
         self._current: Slot | None = None
         self._left = (0, 0)
         self._content_end = 0
@@ -184,14 +184,13 @@ class Parser:
         chunk = self.feed.take()
         if chunk is None:
             return False
-        if chunk.offset == 0 and chunk.buffer.array[0] != ord("@"):
+        if chunk.offset == 0 and chunk.first != ord("@"):
             raise IrregularInputError("the file does not begin like FASTQ")
         slot = self._free.popleft()
         self._copies.wait_event(slot.free)
-        target = slot.raw[HEADROOM:].data
-        target.copy_from_host_async(chunk.buffer.pointer, chunk.size, self._copies)
+        chunk.copy_to(slot.raw[HEADROOM:].data, self._copies)
         slot.copied.record(self._copies)
-        self.feed.release(chunk, slot.copied)
+        chunk.release(slot.copied)
         self._coming.append((slot, chunk))
         return True
 
@@ -211,7 +210,7 @@ class Parser:
             self._free.append(last)
         return begin
 
-    def _find_records(self, slot: Slot, chunk: PinnedChunk, begin: int) -> None:
+    def _find_records(self, slot: Slot, chunk: FeedChunk, begin: int) -> None:
         if chunk.content_end is not None:
             self._content_end = chunk.content_end
         end = HEADROOM + chunk.size
@@ -249,7 +248,7 @@ class Parser:
             ),
         )
 
-    def _taken(self, slot: Slot, chunk: PinnedChunk, begin: int) -> ParsedChunk:
+    def _taken(self, slot: Slot, chunk: FeedChunk, begin: int) -> ParsedChunk:
         """Wait for the findings on the chunk and check them."""
         slot.found.get(self._kernels, out=self._found)
         found = FOUND.unpack(self._found)

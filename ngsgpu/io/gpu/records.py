@@ -14,7 +14,8 @@ from typing import Any, Final, Protocol, Self
 
 import numpy as np
 
-from ngsgpu.io.gpu.feed import HostCache, IrregularInputError, open_feed
+from ngsgpu.io.gpu.feed import HostCache, IrregularInputError
+from ngsgpu.io.gpu.feeds import open_feed
 from ngsgpu.io.gpu.parse import KERNELS, THREADS, ParsedChunk, Parser, blocks_for
 from ngsgpu.io.text.diagnose import PhredOffset
 
@@ -146,9 +147,10 @@ class DeviceReadFiles:
                     path,
                     pool,
                     host_cache or HostCache(0),
-                    threads=readers,
+                    threads=max(1, readers // len(lane.inputs)),
                     chunk_bytes=chunk_bytes,
                     ahead=2 + readers // len(lane.inputs),
+                    share=1 / len(lane.inputs),
                 )
                 stack.callback(feed.close)
                 parser = Parser(
