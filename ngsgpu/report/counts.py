@@ -1,4 +1,4 @@
-"""How many reads a sample came with and how many depletion left; which are empty."""
+"""How many reads a sample came with, how many trimming and depletion left; which are empty."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ngsgpu.report.sections.depletion import Depletion
 from ngsgpu.report.sections.extension import Extension
 from ngsgpu.report.sections.merging import Merging
 from ngsgpu.report.sections.quality import Quality, number_of, whole_reads
+from ngsgpu.report.sections.trimming import BASES, READS, READS_LEFT, Trimming
 
 
 @dataclass(frozen=True)
@@ -21,27 +22,31 @@ class Counts:
     Attributes:
         reads: as they came.
         bases: of these.
+        trimmed: reads after trimming; None without.
         left: reads after depletion; None without.
     """
 
     reads: float | None
     bases: float | None
+    trimmed: float | None = None
     left: float | None = None
 
     @property
     def is_without_reads(self) -> bool:
-        """Whether the steps after depletion had no read."""
-        return 0 in (self.reads, self.left)
+        """Whether the steps after trimming and depletion had no read."""
+        return 0 in (self.reads, self.trimmed, self.left)
 
 
 def counts_of(results: SampleResults) -> Counts:
     """The numbers of reads of a sample: of the first step that read all of them."""
-    depletion = results.of(Depletion).stats
-    if depletion is not None:
-        keys = ("reads.total", "bases.total", "reads.kept")
-        return Counts(*(depletion.number(key) for key in keys))
-    found = next((own for own in _counted(results) if own[0] is not None), (None, None))
-    return Counts(*found)
+    trimming, depletion = results.of(Trimming).stats, results.of(Depletion).stats
+    reads, bases = next((own for own in _counted(results) if own[0] is not None), (None, None))
+    return Counts(
+        reads,
+        bases,
+        trimming.number(READS_LEFT) if trimming is not None else None,
+        depletion.number("reads.kept") if depletion is not None else None,
+    )
 
 
 def empty_samples(samples: Sequence[SampleResults]) -> list[tuple[str, str]]:
@@ -50,13 +55,22 @@ def empty_samples(samples: Sequence[SampleResults]) -> list[tuple[str, str]]:
     for results in samples:
         counts = counts_of(results)
         if counts.is_without_reads:
-            why = "depletion left none" if counts.reads else "its files are empty"
-            found.append((results.sample.label, why))
+            found.append((results.sample.label, _why_empty(counts)))
     return found
 
 
+def _why_empty(counts: Counts) -> str:
+    if not counts.reads:
+        return "its files are empty"
+    return f"{'trimming' if counts.trimmed == 0 else 'depletion'} left none"
+
+
 def _counted(results: SampleResults) -> Iterator[tuple[float | None, float | None]]:
-    """Reads and bases, as the steps without depletion counted them."""
+    """Reads and bases, as each step counted them that reads all of them, in their order."""
+    if (stats := results.of(Trimming).stats) is not None:
+        yield stats.number(READS), stats.number(BASES)
+    if (stats := results.of(Depletion).stats) is not None:
+        yield stats.number("reads.total"), stats.number("bases.total")
     if (stats := results.of(Correction).stats) is not None:
         yield stats.number("reads.total"), stats.number("reads.bases")
     for pairs in (results.of(Merging).stats, results.of(Extension).stats):

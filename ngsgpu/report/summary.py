@@ -18,6 +18,7 @@ from ngsgpu.report.sections.classification.section import classified
 from ngsgpu.report.sections.correction.section import Correction
 from ngsgpu.report.sections.cost import Cost, read_cost
 from ngsgpu.report.sections.depletion import Depletion
+from ngsgpu.report.sections.trimming import READS, READS_LEFT, TRIMMED, Trimming
 
 
 def collect(sample: Sample) -> SampleResults:
@@ -71,7 +72,7 @@ def lead(samples: Sequence[SampleResults]) -> str:
         text += "; no statistics of their correction were found."
     if calls := classified(samples):
         text = f"{text} {calls}" if corrected else f"{text.rstrip('.')}; {calls}"
-    text += _depleted(samples) + _assembled(samples)
+    text += _trimmed(samples) + _depleted(samples) + _assembled(samples)
     if any(results.of(Correction).truth is not None for results in samples):
         text += (
             " Where the reads are simulated, every base was compared with the truth; on real reads "
@@ -80,17 +81,36 @@ def lead(samples: Sequence[SampleResults]) -> str:
     return text
 
 
+def _trimmed(samples: Sequence[SampleResults]) -> str:
+    """How many reads were trimmed, in a sentence; empty without."""
+    having = [s for results in samples if (s := results.of(Trimming).stats) is not None]
+    total, left, cut = (
+        sum(s.number(key) or 0 for s in having) for key in (READS, READS_LEFT, TRIMMED)
+    )
+    if not total:
+        return ""
+    number = words.number_words(len(having), "sample")
+    which = "" if len(having) == len(samples) else f" of {number}"
+    lost = f", and left out {words.count(total - left)} that were too short" if left < total else ""
+    return (
+        f" Before all other steps, fastp trimmed adapters from {words.count(cut)} of "
+        f"{words.count(total)} reads{which} ({words.share(cut, total)}){lost}."
+    )
+
+
 def _depleted(samples: Sequence[SampleResults]) -> str:
     """How many reads depletion took, in a sentence; empty without."""
     having = [s for results in samples if (s := results.of(Depletion).stats) is not None]
+    is_first = not any(results.of(Trimming).stats is not None for results in samples)
     total, kept = (sum(s.number(f"reads.{of}") or 0 for s in having) for of in ("total", "kept"))
     if not total:
         return ""
     number = words.number_words(len(having), "sample")
     which = "" if len(having) == len(samples) else f" of {number}"
     return (
-        f" Before all other steps, depletion took out {words.count(total - kept)} of "
-        f"{words.count(total)} reads{which} ({words.share(total - kept, total)})."
+        f" Before all {'other' if is_first else 'further'} steps, depletion took out "
+        f"{words.count(total - kept)} of {words.count(total)} reads{which} "
+        f"({words.share(total - kept, total)})."
     )
 
 
@@ -170,6 +190,7 @@ def sample_table(samples: Sequence[SampleResults]) -> Table:
                 sample.kind,
                 words.count(counts.reads),
                 words.count(counts.bases),
+                words.count(counts.trimmed),
                 words.count(counts.left),
                 words.span(words.count(low), words.count(high)),
                 coverage,
@@ -177,10 +198,10 @@ def sample_table(samples: Sequence[SampleResults]) -> Table:
             )
         )
     headings = (
-        "sample", "kind", "reads", "bases", "reads after depletion", "read length", "coverage",
-        "parameters",
+        "sample", "kind", "reads", "bases", "reads after trimming", "reads after depletion",
+        "read length", "coverage", "parameters",
     )  # fmt: skip
-    return Table(headings, rows, text_columns=frozenset({1, 7})).without_empty_columns()
+    return Table(headings, rows, text_columns=frozenset({1, 8})).without_empty_columns()
 
 
 def missing_table(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:

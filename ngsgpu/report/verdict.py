@@ -27,7 +27,7 @@ from ngsgpu.report.sections.quality import (
     adapters_left,
     whole_reads,
 )
-from ngsgpu.report.sections.trimming import trimmed_share
+from ngsgpu.report.sections.trimming import BASES, TRIMMED_BASES, Trimming, trimmed_share
 
 FINE: Final = "OK"
 """Where there is no advice."""
@@ -170,7 +170,13 @@ def _range(values: Values, unit: str = "") -> str:
 def _trimming(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     shares = [(r.sample.label, own) for r in samples if (own := trimmed_share(r)) is not None]
     if shares:
-        yield Verdict("Trimming", f"reads with adapter, trimmed: {_range(shares)}")
+        stats = [(r.sample.label, s) for r in samples if (s := r.of(Trimming).stats) is not None]
+        cut, total = (_total(stats, key) for key in (TRIMMED_BASES, BASES))
+        yield Verdict(
+            "Trimming",
+            f"reads with adapter, trimmed: {_range(shares)}",
+            f"{words.count(cut)} bases of adapters ({words.share(cut, total)}) taken off",
+        )
 
 
 def _depletion(samples: Sequence[SampleResults]) -> Iterator[Verdict]:

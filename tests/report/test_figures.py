@@ -48,6 +48,19 @@ class Raw:
         text = self.text(*keys)
         return None if text is None else json.loads(text)
 
+    def sequenced(self, what: str) -> int | None:
+        """Reads or bases before trimming and depletion."""
+        if (trim := self.json("trim")) is not None:
+            return trim["summary"]["before_filtering"][f"total_{what}"]
+        host = self.json("deplete")
+        return host and host[what]["total"]
+
+    def trimmed_share(self) -> float | None:
+        trim, total = self.json("trim"), self.sequenced("reads")
+        if trim is None or not total:
+            return None
+        return 100 * trim.get("adapter_cutting", {}).get("adapter_trimmed_reads", 0) / total
+
     def benchmark(self) -> list[str] | None:
         places = self.files.get("benchmarks", {}).get("correct_reads")
         return (self.folder / places[0]).read_text().splitlines()[1].split("\t") if places else None
@@ -119,7 +132,8 @@ def test_every_cell_of_the_main_results(study: Path, raw: list[Raw]) -> None:
         quast = dict(zip(*[line.split("\t")[1:] for line in own.text("quast").splitlines()],
                          strict=True)) if own.text("quast") else {}  # fmt: skip
         expected = {
-            "reads": host and host["reads"]["total"],
+            "reads": own.sequenced("reads"),
+            "reads trimmed (%)": own.trimmed_share(),
             "host reads (%)": ratio(
                 host, lambda d: d["reads"]["host"], lambda d: d["reads"]["total"]
             ),
@@ -153,6 +167,17 @@ def test_every_cell_of_the_main_results(study: Path, raw: list[Raw]) -> None:
 
 def test_steps_of_the_first_screen(study: Path, raw: list[Raw]) -> None:
     found = steps(study)
+    trimmed = [share for one in raw if (share := one.trimmed_share()) is not None]
+    assert ("Trimming" in found) == bool(trimmed)
+    if trimmed:
+        assert found["Trimming"]["what it did"] == (
+            f"reads with adapter, trimmed: {spread(trimmed, ' %')}"
+        )
+        runs = [own for one in raw if (own := one.json("trim"))]
+        cut = sum(own.get("adapter_cutting", {}).get("adapter_trimmed_bases", 0) for own in runs)
+        share = 100 * cut / sum(own["summary"]["before_filtering"]["total_bases"] for own in runs)
+        gain = f"{cut:,} bases of adapters ({share:.3g} %) taken off"
+        assert found["Trimming"]["gain"] == gain
     hosts = [own for one in raw if (own := one.json("deplete")) and own["reads"]["total"]]
     shares = [own["reads"]["host"] / own["reads"]["total"] for own in hosts]
     assert found["Depletion"]["what it did"] == f"reads of the host: {spread(shares, ' %', 100)}"
@@ -165,8 +190,10 @@ def test_steps_of_the_first_screen(study: Path, raw: list[Raw]) -> None:
     good = spread([own["q30_rate"] for own in counted], " %", 100)
     twice = spread([own["duplication"]["rate"] for own in seen], " %", 100)
     # fastp has no entry for single reads without an adapter: none of them has one.
+    # What was trimmed has none left to speak of.
     cut = [own.get("adapter_cutting", {}).get("adapter_trimmed_reads", 0)
-           / own["summary"]["before_filtering"]["total_reads"] for own in seen]  # fmt: skip
+           / own["summary"]["before_filtering"]["total_reads"]
+           for one in raw if (own := one.json("qc", "raw")) in seen and not one.json("trim")]  # fmt: skip
     text = f"Q30 or more: {good} of the bases; duplicates: {twice}; "
     assert found["Read quality"]["what it did"].startswith(
         f"{text}reads with adapter: {spread(cut, ' %', 100)}"
@@ -251,8 +278,10 @@ def test_samples_without_reads_and_failed_ones_are_named(study: Path, raw: list[
             assert f"{own.name}: record 9 is damaged" in screen
             assert not any(rows[own.name].get(name) for name in ("reads", "coverage"))
             continue
-        assert rows[own.name]["reads"] == str(host["reads"]["total"])
-        assert rows[own.name]["bases"] == str(host["bases"]["total"])
+        assert rows[own.name]["reads"] == str(own.sequenced("reads"))
+        assert rows[own.name]["bases"] == str(own.sequenced("bases"))
+        if own.json("trim"):
+            assert rows[own.name]["reads after trimming"] == str(host["reads"]["total"])
         assert rows[own.name]["reads after depletion"] == str(host["reads"]["kept"])
         if host["reads"]["kept"]:
             assert float(rows[own.name]["coverage"]) == correct["coverage"]["value"]
@@ -263,7 +292,7 @@ def test_samples_without_reads_and_failed_ones_are_named(study: Path, raw: list[
         assert rows[own.name]["coverage"] == "" and rows[own.name]["read length from"] == ""
 
 
-def test_lead_counts_reads_before_and_after_depletion(study: Path, raw: list[Raw]) -> None:
+def test_lead_counts_reads_before_and_after_trimming_and_depletion(study: Path, raw: list[Raw]) -> None:
     text = Page((study / "report.html").read_text()).text
     hosts = [own["reads"] for one in raw if (own := one.json("deplete"))]
     kept, total = (sum(own[of] for own in hosts) for of in ("kept", "total"))
@@ -271,6 +300,13 @@ def test_lead_counts_reads_before_and_after_depletion(study: Path, raw: list[Raw
     assert f"{kept:,} reads with {bases:,} bases in all" in text
     taken = f"depletion took out {total - kept:,} of {total:,} reads"
     assert taken in text
+    trims = [own for one in raw if (own := one.json("trim"))]
+    total, left = (sum(own["summary"][f"{when}_filtering"]["total_reads"] for own in trims)
+                   for when in ("before", "after"))  # fmt: skip
+    cut = sum(own.get("adapter_cutting", {}).get("adapter_trimmed_reads", 0) for own in trims)
+    said = f"fastp trimmed adapters from {cut:,} of {total:,} reads"
+    assert (said in text) == bool(total)
+    assert (f"left out {total - left:,} that were too short" in text) == bool(total)
     seconds = [float(own[0]) for one in raw if (own := one.benchmark())]
     costs = table(study, "costs")
     assert [float(row["wall time (s)"]) for row in costs] == seconds

@@ -3,7 +3,8 @@
 Samples differ in all numbers. The kinds of a sample: ``paired``; ``single``, whose reads have no
 mates and no adapter that fastp detects; ``empty``, of files without reads; ``failed``, whose reads
 are damaged, so that notes are in place of results; ``host``, of which depletion leaves no read;
-``short``, whose contigs are too short for QUAST; ``bare``, whose assemblies have no contigs.
+``short``, whose contigs are too short for QUAST; ``bare``, whose assemblies have no contigs. Every
+second sample was trimmed.
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ class _Sample:
         self.folder, self.name, self.kind, self.chance = folder, name, kind, chance
         self.total = 0 if kind == "empty" else 2 * chance.randrange(50_000, 90_000)
         self.kept = 0 if kind == "host" else self.total - 2 * round(self.total * 0.05)
+        self.is_trimmed = int(name[1:]) % 2 == 0
         self.files: dict[str, Any] = {}
 
     def write(self) -> dict[str, Any]:
         if self.kind == "failed":
             return self._failed()
+        if self.is_trimmed:
+            self._trimming()
         self._depletion()
         self._quality()
         self._correction()
@@ -81,6 +85,22 @@ class _Sample:
     def _text(self, place: str, text: str) -> str:
         write_text(self.folder / self.name / place, text)
         return f"{self.name}/{place}"
+
+    def _trimming(self) -> None:
+        short = 2 * self.chance.randrange(1, 90) if self.total else 0
+        before, cut = self.total + short, self.chance.randrange(9000) if self.total else 0
+        after = {"total_reads": self.total, "total_bases": _LENGTH * self.total}
+        counted = {"total_reads": before, "total_bases": _LENGTH * before + 30 * cut}
+        document: dict[str, Any] = {
+            "summary": {"before_filtering": counted, "after_filtering": after},
+            "filtering_result": {"too_short_reads": short},
+        }
+        if self.kind != "single":
+            document["adapter_cutting"] = {
+                "adapter_trimmed_reads": cut, "adapter_trimmed_bases": 30 * cut,
+            }  # fmt: skip
+        write_json(self.folder / self.name / "trim/fastp.json", document)
+        self._keep("trim", f"{self.name}/trim/fastp.json")
 
     def _depletion(self) -> None:
         host = self.total - self.kept
