@@ -20,6 +20,13 @@ _DEEPEST: Final = 100
 """Levels of a JSON document at most; those of ngsgpu have fewer than ten."""
 _TOO_DEEP: Final = f"it is nested more than {_DEEPEST} deep"
 _HALF: Final = re.compile("[\ud800-\udfff]")
+_BYTE: Final = re.compile("[\udc80-\udcff]")
+"""What Python, and so the statistics of a run, have for a byte of a file name that is not UTF-8."""
+
+
+def is_text(name: str) -> bool:
+    """Whether a name can be shown: it has no half of a character (a lone surrogate)."""
+    return _HALF.search(name) is None
 
 
 def _read_text(path: Path, remedy: str) -> str:
@@ -37,13 +44,14 @@ def numbered_lines(path: Path, remedy: str) -> Iterator[tuple[int, str]]:
 
 
 def load_json(path: Path, remedy: str) -> Any:
-    """Read a JSON file.
+    """Read a JSON file; bytes of file names that are not UTF-8 become U+FFFD.
 
     Raises:
         InputError: it cannot be read, is not JSON, or cannot be shown.
     """
+    text = _read_text(path, remedy)
     try:
-        document = json.loads(_read_text(path, remedy))
+        document = json.loads(text)
     except json.JSONDecodeError as error:
         cause = f"it is not valid JSON ({error.msg})"
         raise InputError(path, cause, remedy, line=error.lineno) from error
@@ -53,7 +61,15 @@ def load_json(path: Path, remedy: str) -> Any:
         raise InputError(path, "a number in it has too many digits", remedy) from error
     if cause := _unfit(document):
         raise InputError(path, cause, remedy)
-    return document
+    return _without_bytes(document) if "\\udc" in text.lower() else document
+
+
+def _without_bytes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_without_bytes(key): _without_bytes(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_bytes(inner) for inner in value]
+    return _BYTE.sub("\ufffd", value) if isinstance(value, str) else value
 
 
 def _unfit(document: Any) -> str:
@@ -67,7 +83,7 @@ def _unfit(document: Any) -> str:
                 inner += value.values()
             elif isinstance(value, list):
                 inner += value
-            elif isinstance(value, str) and _HALF.search(value):
+            elif isinstance(value, str) and not is_text(_BYTE.sub("", value)):
                 return f"it holds half of a character (a lone surrogate): {ascii(value)[:60]}"
         if not inner:
             return ""

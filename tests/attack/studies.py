@@ -42,7 +42,8 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
     """Damage some files of a study and report it."""
     folder = arena.root / name
     try:
-        (folder / "tmp").mkdir(parents=True)
+        for name in ("tmp", "in"):
+            (folder / name).mkdir(parents=True)
         manifest = make_study(folder / "study")
         what = "; ".join(damage(folder / "study", source) for _ in range(source.choice((1, 1, 3))))
         page, tables = folder / "report.html", folder / "tables"
@@ -50,8 +51,9 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
         ending = run([*words, "--methods", str(folder / "methods.md")], tmp=folder / "tmp")
         if ending.status == 0:
             return Verdict(what, "reported", _problem(page))
-        left = [path.name for path in folder.iterdir() if path.name not in ("study", "tmp")]
-        left = [name for name in left if name != "tables" or any(tables.iterdir())]
+        left = [name for name in ("report.html", "methods.md") if (folder / name).exists()]
+        left += [str(path.relative_to(folder)) for own in (tables, folder / "tmp", folder / "in")
+                 for path in own.glob("*")]  # fmt: skip
         problem = refusal(ending) or (f"it left {left}" if left else "")
         return Verdict(what, "refused", problem and f"{problem}: {ending.stderr[-600:]}")
     finally:

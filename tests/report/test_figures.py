@@ -292,7 +292,9 @@ def test_samples_without_reads_and_failed_ones_are_named(study: Path, raw: list[
         assert rows[own.name]["coverage"] == "" and rows[own.name]["read length from"] == ""
 
 
-def test_lead_counts_reads_before_and_after_trimming_and_depletion(study: Path, raw: list[Raw]) -> None:
+def test_lead_counts_reads_before_and_after_trimming_and_depletion(
+    study: Path, raw: list[Raw]
+) -> None:
     text = Page((study / "report.html").read_text()).text
     hosts = [own["reads"] for one in raw if (own := one.json("deplete"))]
     kept, total = (sum(own[of] for own in hosts) for of in ("kept", "total"))
