@@ -191,9 +191,12 @@ def test_steps_of_the_first_screen(study: Path, raw: list[Raw]) -> None:
     twice = spread([own["duplication"]["rate"] for own in seen], " %", 100)
     # fastp has no entry for single reads without an adapter: none of them has one.
     # What was trimmed has none left to speak of.
-    cut = [own.get("adapter_cutting", {}).get("adapter_trimmed_reads", 0)
-           / own["summary"]["before_filtering"]["total_reads"]
-           for one in raw if (own := one.json("qc", "raw")) in seen and not one.json("trim")]  # fmt: skip
+    cut = [
+        quality.get("adapter_cutting", {}).get("adapter_trimmed_reads", 0)
+        / quality["summary"]["before_filtering"]["total_reads"]
+        for one in raw
+        if (quality := one.json("qc", "raw")) in seen and not one.json("trim")
+    ]
     text = f"Q30 or more: {good} of the bases; duplicates: {twice}; "
     assert found["Read quality"]["what it did"].startswith(
         f"{text}reads with adapter: {spread(cut, ' %', 100)}"
@@ -292,7 +295,7 @@ def test_samples_without_reads_and_failed_ones_are_named(study: Path, raw: list[
         assert rows[own.name]["coverage"] == "" and rows[own.name]["read length from"] == ""
 
 
-def test_lead_counts_reads_before_and_after_trimming_and_depletion(
+def test_lead_counts_the_reads_of_each_step(
     study: Path, raw: list[Raw]
 ) -> None:
     text = Page((study / "report.html").read_text()).text
