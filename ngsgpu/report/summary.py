@@ -127,9 +127,11 @@ def _assembled(samples: Sequence[SampleResults]) -> str:
 
 
 def failures(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:
-    """By sample, what failed and why."""
+    """By sample, what failed and why; not of samples without reads, which is their reason."""
     found = [
-        (s.sample.label, explained(note for note in s.notes if note.is_failure)) for s in samples
+        (s.sample.label, explained(note for note in s.notes if note.is_failure))
+        for s in samples
+        if not counts_of(s).is_without_reads
     ]
     return [(label, notes) for label, notes in found if notes]
 

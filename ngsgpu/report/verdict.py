@@ -270,10 +270,10 @@ def _extension(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     what = "the coverage is too low or the estimated insert size is wrong; give --insert-size if "
     what += "you know it"
     origins = {
-        own.get("insert.estimated") is True for _, own in stats if own.number("pairs.connected")
+        str(own.get("insert.estimated")) for _, own in stats if own.number("pairs.connected")
     }
-    told = ", estimated from connected pairs" if True in origins else ", as given"
-    name = f"mean insert size{told if len(origins) == 1 else ''}"
+    told = {"True": ", estimated from connected pairs", "False": ", as given"}
+    name = "mean insert size" + (told.get(origins.pop(), "") if len(origins) == 1 else "")
     yield from _joined("Extension", "connected", stats, (name, "insert.mean"), what)
 
 

@@ -292,12 +292,12 @@ def test_samples_without_reads_and_failed_ones_are_named(study: Path, raw: list[
             continue
         why = "depletion left none" if host["reads"]["total"] else "its files are empty"
         assert f"{own.name} ({why})" in screen
+        # That is the reason; what SPAdes says of empty files is in the sample's own findings.
+        assert f"{own.name}: == Error" not in screen and "== Error == file is empty" in text
         assert rows[own.name]["coverage"] == "" and rows[own.name]["read length from"] == ""
 
 
-def test_lead_counts_the_reads_of_each_step(
-    study: Path, raw: list[Raw]
-) -> None:
+def test_lead_counts_the_reads_of_each_step(study: Path, raw: list[Raw]) -> None:
     text = Page((study / "report.html").read_text()).text
     hosts = [own["reads"] for one in raw if (own := one.json("deplete"))]
     kept, total = (sum(own[of] for own in hosts) for of in ("kept", "total"))

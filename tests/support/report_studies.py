@@ -167,7 +167,10 @@ class _Sample:
         ))  # fmt: skip
 
     def _assembly(self) -> None:
-        number = {"bare": 0, "short": 2}.get(self.kind, 5 if self.kept else 0)
+        if not self.kept:
+            self._refused()
+            return
+        number = {"bare": 0, "short": 2}.get(self.kind, 5)
         n50 = {}
         for arm in _ARMS:
             longest = 400 if self.kind == "short" else self.chance.randrange(20_000, 30_000)
@@ -183,6 +186,19 @@ class _Sample:
             self._keep("quast", self._text("quast/report.tsv", table))
         else:
             self._keep("quast", self._note("quast/report.tsv", "skipped"))
+
+    def _refused(self) -> None:
+        """SPAdes takes no files without reads."""
+        for arm in _ARMS:
+            log, place = (
+                f"logs/assemble_reads/{self.name}/{arm}.log",
+                f"assembly/{arm}/contigs.fasta",
+            )
+            write_note(
+                self.folder / self.name / place, log, "== Error == file is empty: R1.fastq.gz"
+            )
+            self.files.setdefault("contigs", {})[arm] = f"{self.name}/{place}"
+        self._keep("quast", self._note("quast/report.tsv", "skipped"))
 
     def _calls(self) -> None:
         left, lines = self.kept, []
