@@ -43,7 +43,7 @@ def test_samples_without_a_value_are_not_averaged(manifest: Path, results: Path)
     alone = "mean fragment of the merged pairs alone"
     assert found["Merging"][1] == f"{alone}: 158.5 bases"
     assert found["Merging"][0].endswith("(0.0\N{NO-BREAK SPACE}% to 90.0\N{NO-BREAK SPACE}%)")
-    assert found["Extension"][1] == "mean insert size: 320.0 bases"
+    assert found["Extension"][1] == "mean insert size, as given: 320.0 bases"
     assert found["Correction"][2] == "OK"
     text = Page(render_report(study)).text
     assert "mean of the insert size of merged pairs 158.5" in text
