@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, unreadable
+from ngsgpu.io.paths import own_descriptor
 from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
 
@@ -31,6 +32,9 @@ def is_text(name: str) -> bool:
 
 def _read_text(path: Path, remedy: str) -> str:
     try:
+        # One of the shell has its writer; for that of any other the report would wait for ever.
+        if path.is_fifo() and own_descriptor(path, standard=0) is None:
+            raise InputError(path, "it is a named pipe", "give a file")
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise unreadable(path, error) from error

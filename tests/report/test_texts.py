@@ -73,3 +73,26 @@ def test_numbers_that_are_none(tmp_path: Path, value: str) -> None:
     page = tmp_path / "page.html"
     assert main(["report", "--results", str(tmp_path / "results"), "-o", str(page)]) == 2
     assert not page.exists()
+
+
+@pytest.mark.timeout(60)
+def test_named_pipes_are_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results, page = tmp_path / "results", tmp_path / "page.html"
+    write_json(results / "a/correct/stats.json", statistics())
+    os.mkfifo(results / "a/correct/stats.json.failed")
+    assert main(["report", "--results", str(results), "-o", str(page)]) == 0
+    os.mkfifo(tmp_path / "study.json")
+    assert main(["report", str(tmp_path / "study.json"), "-o", str(tmp_path / "no.html")]) == 2
+    assert "study.json: it is a named pipe; give a file" in capsys.readouterr().err
+
+
+def test_a_pipe_of_the_shell(tmp_path: Path) -> None:
+    document = {"schema": "ngsgpu.study", "schema_version": 2, "samples": [{"name": "a"}]}
+    reading, writing = os.pipe()
+    os.write(writing, json.dumps(document).encode())
+    os.close(writing)
+    try:
+        words = ["report", f"/dev/fd/{reading}", "-o", str(tmp_path / "page.html")]
+        assert main(words) == 0
+    finally:
+        os.close(reading)
